@@ -45,7 +45,7 @@ doc:
 # The book, into target/book; needs `cargo install mdbook`.
 book:
     mdbook build docs
-    cp docs/results.md docs/mutations.md target/book/
+    cp -r docs/results.md docs/results docs/mutations.md target/book/
 
 # The package for Debian, into target/debian; needs `cargo install cargo-deb --locked`.
 deb:
@@ -115,6 +115,12 @@ figures:
 # The lead's mathematics, by criterion: `just mathematics coalitions`; all of it without a name.
 mathematics NAME="":
     cargo bench -p methods --features bench {{ if NAME == "" { "--benches" } else { "--bench " + NAME } }}
+
+# The tables of the built-in experiments, into docs/results: those that are older than the code, or those
+# that are named: `just results heart`; `just results --older` only says which are.
+results *WORDS:
+    cargo build --release --workspace --example results
+    target/release/examples/results {{WORDS}}
 
 # Milliseconds and bytes of a masked round: `just masks 100 1000000`; without numbers 10 and 100 members.
 masks *NUMBERS:

@@ -1,6 +1,7 @@
 //! What members contributed to the rounds of a run.
 
 use bytes::Bytes;
+use methods::merging::MergeTree;
 use protocol::MemberIndex;
 
 /// What members contributed to a round.
@@ -13,6 +14,32 @@ pub struct Contributions {
     /// Losses of a cross-evaluation: rows and columns in the order of `models`, the row is whose data, the
     /// column whose model.
     pub losses: Option<Vec<Vec<f64>>>,
+    /// How their authors were merged into groups, where the strategy does that and the run has no messages
+    /// ([`Mesh::Direct`](crate::Mesh::Direct)).
+    pub merges: Option<AuthorMerges>,
+}
+
+/// Merges of authors, from each alone to one group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuthorMerges {
+    /// The total utility if every author stays alone.
+    pub alone: f64,
+    /// The merges in order: authors of the two groups, by which they are named, and what the merge adds to
+    /// the total utility. Those that lower it were not made, unless a number of groups was asked for.
+    pub merges: Vec<([MemberIndex; 2], f64)>,
+}
+
+impl AuthorMerges {
+    /// Merges of entries as merges of their authors.
+    pub(crate) fn new(tree: MergeTree, authors: &[MemberIndex]) -> Self {
+        let merges = tree.merges.into_iter();
+        Self {
+            alone: tree.alone,
+            merges: merges
+                .map(|merge| (merge.groups.map(|at| authors[at]), merge.benefit))
+                .collect(),
+        }
+    }
 }
 
 impl Contributions {
@@ -36,6 +63,7 @@ impl Contributions {
             round,
             models: models.collect(),
             losses: losses.filter(|rows| !rows.is_empty()),
+            merges: None,
         }
     }
 }

@@ -73,7 +73,8 @@ phase = 'collecting'
         (&2.into(), &0.into())
     );
     let worst = every["take_over_worst"].as_f64().unwrap();
-    assert!((0.05..12.0).contains(&worst), "{worst}");
+    // Seconds, with room for a machine that has much else to do.
+    assert!((0.05..30.0).contains(&worst), "{worst}");
     // Its lead dies in round 5, which may become final all the same on a machine that is slow to kill it.
     let lost = fixed["rounds_lost"]["mean"].as_f64().unwrap();
     assert!((1.0..=2.0).contains(&lost), "{fixed}");

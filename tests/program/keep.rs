@@ -142,3 +142,29 @@ fn what_a_strategy_keeps_between_rounds_is_there_by_name() {
     // The silo that loses most gets more weight from round to round.
     assert_ne!(weights(&rounds[1]), weights(&rounds[2]));
 }
+
+#[test]
+fn the_merges_of_hcct_are_there_with_the_utility_of_the_groups_that_they_lead_to() {
+    let folder = folder("keep-merges");
+    let into = folder.to_str().unwrap();
+    let args = ["diabetes", "--strategy", "hcct", "--rounds", "3"];
+    json(&[&args[..], &["--mesh", "direct", "--keep", into]].concat());
+    let index = index(&folder);
+    // The first round agrees on a scale, the second forms groups.
+    let rounds = index["rounds"].as_array().unwrap();
+    assert!(rounds[0].get("merges").is_none());
+    let merges = &rounds[1]["merges"];
+    let each = merges["merges"].as_array().unwrap();
+    let silos = rounds[1]["contributions"].as_array().unwrap().len();
+    assert_eq!(each.len(), silos - 1, "down to one group");
+    let gains = each.iter().map(|merge| merge["benefit"].as_f64().unwrap());
+    let gains: Vec<f64> = gains.take_while(|&gain| gain > 0.0).collect();
+    let groups = silos - gains.len();
+    assert_eq!(rounds[1]["models"].as_array().unwrap().len(), groups);
+    let total = merges["alone"].as_f64().unwrap() + gains.iter().sum::<f64>();
+    let utility = rounds[1]["kept"]["hcct.utility"].as_f64().unwrap();
+    assert!(
+        (total / silos as f64 - utility).abs() < 1e-6,
+        "{total} {utility}"
+    );
+}

@@ -6,9 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use methods::strategy::{SAMPLING_SEED, State};
+use protocol::MemberIndex;
 use serde::Serialize;
 use serde_json::Value;
-use simulations::{Contributions, Federation, RunError, RunRecord};
+use simulations::{AuthorMerges, Contributions, Federation, RunError, RunRecord};
 
 use crate::summary::{AdoptedModel, adopted_models};
 
@@ -51,6 +52,9 @@ struct KeptRound {
     /// `contributions`, the row is whose data, the column whose model.
     #[serde(skip_serializing_if = "Option::is_none")]
     losses: Option<String>,
+    /// How silos were merged into groups, in rounds that form some, without messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    merges: Option<KeptMerges>,
     /// What the strategy keeps from this round to the next, by name: weights, groups, graphs.
     kept: BTreeMap<String, Value>,
 }
@@ -59,6 +63,22 @@ struct KeptRound {
 struct KeptModel {
     file: String,
     silos: Vec<String>,
+}
+
+/// Merges from every silo alone to one group.
+#[derive(Debug, Serialize)]
+struct KeptMerges {
+    /// The total utility if every silo stays alone.
+    alone: f64,
+    /// Those that lower the total utility were not made, unless a number of groups was asked for.
+    merges: Vec<KeptMerge>,
+}
+
+/// Two groups, named by a silo of each, and what their merge adds to the total utility.
+#[derive(Debug, Serialize)]
+struct KeptMerge {
+    groups: [String; 2],
+    benefit: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -128,6 +148,20 @@ impl Keep<'_> {
             .map_or(String::new(), |silo| silo.name.clone())
     }
 
+    fn merges(&self, of: &AuthorMerges) -> KeptMerges {
+        let name = |author: MemberIndex| self.name(usize::from(author.0));
+        let merges = of.merges.iter();
+        KeptMerges {
+            alone: of.alone,
+            merges: merges
+                .map(|&(groups, benefit)| KeptMerge {
+                    groups: groups.map(name),
+                    benefit,
+                })
+                .collect(),
+        }
+    }
+
     fn round(
         &self,
         round: u64,
@@ -181,6 +215,9 @@ impl Keep<'_> {
             contributions,
             personal,
             losses: losses.transpose()?,
+            merges: contributed
+                .and_then(|one| one.merges.as_ref())
+                .map(|of| self.merges(of)),
             kept: kept.collect(),
         })
     }

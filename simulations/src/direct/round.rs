@@ -15,7 +15,7 @@ use silo::{Notice, SiloConfig};
 
 use super::Direct;
 use super::sheet::ListedContribution;
-use crate::contributions::Contributions;
+use crate::contributions::{AuthorMerges, Contributions};
 use crate::error::RunError;
 use crate::record::RoundRecord;
 
@@ -154,6 +154,16 @@ impl Direct<'_> {
         }
     }
 
+    /// How the authors are merged into groups, where they are.
+    fn merges(&self, entries: &[ListedContribution], signed: &SignedSheet) -> Option<AuthorMerges> {
+        let base = &self.base;
+        let sheet = base.sheet(signed, |nth, _| Ok(entries[nth].own.admitted.clone()));
+        let strategy = &self.config.strategy;
+        let tree = strategy.merge_tree(&base.state, &sheet.ok()?, base.next())?;
+        let authors: Vec<_> = entries.iter().map(|one| one.index()).collect();
+        Some(AuthorMerges::new(tree, &authors))
+    }
+
     /// Keeps what is to be kept of the contributions; all members adopt the outcome.
     fn finish(
         &mut self,
@@ -162,11 +172,15 @@ impl Direct<'_> {
         settled: &Settled,
     ) -> Result<(), RunError> {
         let round = self.base.next();
-        if let Some(kept) = &mut self.kept_contributions {
+        if self.kept_contributions.is_some() {
             let rows = signed.scores.iter().flatten().cloned().map(Some);
             let each = entries.iter().zip(rows.chain(std::iter::repeat(None)));
             let each = each.map(|(one, row)| (one.index(), one.own.document.clone(), row));
-            kept.push(Contributions::new(round, each.collect()));
+            let mut contributions = Contributions::new(round, each.collect());
+            contributions.merges = self.merges(&entries, signed);
+            self.kept_contributions
+                .get_or_insert_default()
+                .push(contributions);
         }
         let mut authors: Vec<_> = entries.iter().map(|one| one.index()).collect();
         authors.sort_unstable();

@@ -9,7 +9,7 @@ use task::metrics::MetricName;
 use super::differences::MeanDifference;
 use super::experiment::{Experiment, ExperimentEntry};
 use super::file::Tune;
-use super::papers::{self, PaperTable};
+use super::paper_table::PaperTable;
 use super::result::{ExperimentUnit, UnitResult};
 use super::spread::Spread;
 use crate::summary::NoiseBound;
@@ -284,7 +284,7 @@ impl Comparison {
                 .collect();
             let mut table = VariantTable::of(&variant.name, &metrics, &all);
             if !experiment.quick {
-                table.papers = papers::beside(&experiment.name, &table, metrics[0]);
+                table.add_papers(&experiment.name, metrics[0]);
             }
             table
         });

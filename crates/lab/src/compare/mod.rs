@@ -29,6 +29,7 @@ mod grouping;
 mod kept;
 mod measured_model;
 mod noised;
+mod paper_table;
 mod papers;
 mod result;
 mod rows;
@@ -56,7 +57,7 @@ pub use noised::{
     AdviceRows, NeededTimes, NoiseAdvice, ReleaseAdvice, SEEDS, TIMES, WhatChanges, advise_noise,
     noise_choices,
 };
-pub use papers::{PaperData, PaperFigure, PaperTable, PaperVerdict};
+pub use paper_table::{PaperData, PaperFigure, PaperTable, PaperVerdict};
 pub use result::ExperimentUnit;
 pub use run::{
     CompareOptions, CompareProgress, MakeRows, OnProgress, Shard, ShardError, compare, merge,

@@ -2,80 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use task::metrics::MetricName;
 
 use super::comparison::{ComparisonRow, VariantTable};
+use super::paper_table::{PaperData, PaperFigure, PaperTable, PaperVerdict};
 use crate::statistic::Interval;
 
 /// The papers' figures.
 const FIGURES: &str = include_str!("../../../../simulations/experiments/papers.toml");
-
-/// A table of a paper beside the measured one of a variant.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PaperTable {
-    /// The paper and its table.
-    pub source: String,
-    /// How near the data here are to the paper's.
-    pub data: PaperData,
-    /// What is smaller or other here.
-    pub how: String,
-    /// What the paper claims where its figures are not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// Label of the way of learning that gains are over, there and here.
-    pub over: String,
-    /// Its value in the paper and here.
-    pub reference: (Option<f64>, Option<f64>),
-    /// The other ways of learning that the paper has.
-    pub figures: Vec<PaperFigure>,
-}
-
-/// A figure of a paper.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PaperFigure {
-    /// Label of the way of learning.
-    pub label: String,
-    /// The paper's value.
-    pub there: f64,
-    /// The value here, if it was measured.
-    pub here: Option<f64>,
-    /// How much better it is here than the reference, with its 95 % interval.
-    pub gain: Option<Interval>,
-    /// What of the paper's gain is found here.
-    pub verdict: PaperVerdict,
-}
-
-/// How near data are to those of a paper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PaperData {
-    /// The same rows.
-    Same,
-    /// Fewer of them, or a smaller model of them.
-    Reduced,
-    /// Other rows.
-    Other,
-}
-
-/// What of a paper's gain over a reference is found here. A gain is better than chance where its 95 %
-/// interval is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PaperVerdict {
-    /// A gain beyond chance.
-    Reached,
-    /// A gain beyond chance, and a larger share of the reference's value than in the paper.
-    Beaten,
-    /// None beyond chance.
-    NotReached,
-    /// The paper has no gain either.
-    NoGain,
-    /// The data are other ones.
-    NotComparable,
-    /// It was not measured.
-    NotMeasured,
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -119,16 +54,13 @@ fn figures() -> Vec<FigureTable> {
     file.table
 }
 
-/// The tables of papers that stand beside the table of a variant of an experiment.
-pub(super) fn beside(
-    experiment: &str,
-    variant: &VariantTable,
-    metric: MetricName,
-) -> Vec<PaperTable> {
-    let tables = figures().into_iter();
-    let own = tables.filter(|table| table.experiment == experiment);
-    own.filter_map(|table| table.beside(variant, metric))
-        .collect()
+impl VariantTable {
+    /// Adds the tables of papers that stand beside this one of an experiment.
+    pub(super) fn add_papers(&mut self, experiment: &str, metric: MetricName) {
+        let tables = figures().into_iter();
+        let own = tables.filter(|table| table.experiment == experiment);
+        self.papers = own.filter_map(|table| table.beside(self, metric)).collect();
+    }
 }
 
 impl FigureTable {

@@ -69,7 +69,26 @@ pub struct Merged {
     pub merges: Vec<Merge>,
 }
 
+/// All merges, from every client alone to one group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MergeTree {
+    /// The total utility if every client stays alone. Each merge adds its benefit.
+    pub alone: f64,
+    /// The merges in order, those after the last that raises the total utility included.
+    pub merges: Vec<Merge>,
+}
+
 impl Utility {
+    /// The merges down to one group, so that what the next ones would have cost can be seen.
+    pub fn tree(&self) -> MergeTree {
+        let alone: Vec<u32> = (0..self.len() as u32).collect();
+        let merged = self.merge(Until::Groups(1));
+        MergeTree {
+            alone: self.grouping(&alone).total,
+            merges: merged.map_or_else(|_| Vec::new(), |merged| merged.merges),
+        }
+    }
+
     /// Merges groups, starting with every client alone (Algorithm 2).
     ///
     /// # Errors

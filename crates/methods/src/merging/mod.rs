@@ -25,7 +25,7 @@ mod layers;
 mod utility;
 
 pub use admission::Admission;
-pub use greedy::{GroupsError, Merge, Merged, Until};
+pub use greedy::{GroupsError, Merge, MergeTree, Merged, Until};
 pub use layers::{LayerSpread, LayerStatistic, OneLayer, SpreadError, choose_layer, spreads};
 pub use utility::{Alpha, Grouping, Utility, UtilityError};
 

@@ -34,6 +34,7 @@ pub(crate) mod wrappers;
 use std::sync::Arc;
 
 use crate::learner::{LearnError, Learner, Update};
+use crate::merging::MergeTree;
 use crate::params::{Layout, Params};
 
 pub use assign_and_aggregate::AssignAndAggregate;
@@ -218,6 +219,13 @@ pub trait Strategy: Send + Sync {
     /// # Errors
     /// [`DecideError`] if the sheet admits no decision.
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError>;
+
+    /// The merges that lead to groups of the entries of a sheet, for those who look at a run; no round needs
+    /// them. `None` where entries are not merged, or no groups are formed in this round.
+    fn merge_tree(&self, state: &State, sheet: &Sheet, round: u64) -> Option<MergeTree> {
+        let _ = (state, sheet, round);
+        None
+    }
 
     /// Whether a member accepts a decision: feasible, with a true claim, and nothing better found.
     /// Tolerant of last bits.

@@ -17,6 +17,7 @@ mod stamp;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use formatting::numbers;
@@ -26,13 +27,13 @@ use lab::compare::{
 
 /// What is asked for.
 #[derive(Default)]
-struct Asked {
+struct WantedPages {
     names: Vec<String>,
     shard: Option<Shard>,
     older: bool,
 }
 
-impl Asked {
+impl WantedPages {
     fn of(words: impl Iterator<Item = String>) -> Result<Self, Box<dyn Error>> {
         let mut asked = Self::default();
         let mut words = words;
@@ -52,9 +53,20 @@ impl Asked {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let asked = Asked::of(std::env::args().skip(1))?;
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    let asked = WantedPages::of(std::env::args().skip(1))?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root.canonicalize()?;
     for (name, text) in BUILT_IN {
         let named = asked.names.iter().any(|one| one == name);
         if !asked.names.is_empty() && !named {
@@ -89,10 +101,10 @@ fn measure(
     let folder = root.join("target/results").join(format!("{name}-{stamp}"));
     let data = std::env::var_os("ROTA_DATA").map_or_else(|| root.join("data"), PathBuf::from);
     let name = name.to_owned();
-    let result = compare(
+    let mut result = compare(
         &experiment,
         CompareOptions {
-            data: Some(data),
+            data: Some(data.clone()),
             folder: Some(folder.clone()),
             resume: true,
             shard,
@@ -108,6 +120,10 @@ fn measure(
             folder.display()
         );
         return Ok(());
+    }
+    // Where the files lie on this machine is nobody's business.
+    for note in result.variants.iter_mut().flat_map(|one| &mut one.notes) {
+        *note = note.replace(&*data.to_string_lossy(), "data");
     }
     if let Some(folder) = page.parent() {
         fs::create_dir_all(folder)?;

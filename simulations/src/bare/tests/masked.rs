@@ -384,11 +384,11 @@ fn masked_rounds_are_safe_in_worlds_that_are_drawn() {
     }
 }
 
-/// Changes that leave fewer members, to whose agreement as many colluders are no longer allowed, and a run that is
-/// given up at the moment of a change.
+/// Changes that leave fewer members, to whose agreement as many colluders are no longer allowed, a run that is
+/// given up at the moment of a change, and a member that lost its journal unnoticed and is a member no more.
 #[test]
 fn changes_of_drawn_worlds_come_into_force() {
-    for seed in [1387, 1800, 1992, 2558] {
+    for seed in [1387, 1800, 1992, 2558, 12274] {
         let ended = run(seed, &BareOptions::masked_world(seed));
         assert!(ended.is_ok(), "{}", ended.unwrap_err());
     }

@@ -29,6 +29,36 @@ fn silos_of_one_direction_are_grouped_and_of_opposite_ones_not() {
 }
 
 #[test]
+fn merges_are_told_down_to_one_group_as_long_as_groups_are_formed() {
+    let strategy = strategy("hcct", json!({ "freeze": 1 }));
+    let state = federation("hcct", json!({})).state;
+    let entry = |moved: [f32; 2]| {
+        let start = &state.models[0];
+        ModelEntry {
+            model: Params::build(start.layout(), |into| {
+                into.copy_from_slice(start.values());
+                into[0] += moved[0];
+                into[1] += moved[1];
+            }),
+            coalition: Some(0),
+            weight: Some(10),
+            member: None,
+        }
+    };
+    let sheet = sheet(
+        [[1.0, 0.1], [-1.0, 0.0], [1.0, -0.1]].map(entry).into(),
+        None,
+    );
+    let tree = strategy.merge_tree(&state, &sheet, 1).unwrap();
+    let groups: Vec<_> = tree.merges.iter().map(|merge| merge.groups).collect();
+    assert_eq!(groups, [[0, 2], [0, 1]]);
+    assert!(tree.merges[0].benefit > 0.0 && tree.merges[1].benefit < 0.0);
+    // Each alone has the cosine of its own direction, and a share of .35 of its rows: 3 · (1 − .35).
+    assert!((tree.alone - 1.95).abs() < 1e-6, "{}", tree.alone);
+    assert_eq!(strategy.merge_tree(&state, &sheet, 2), None);
+}
+
+#[test]
 fn one_group_equals_fedavg_and_no_merge_equals_local_training_bit_for_bit() {
     for grouping in ["paper", "trained"] {
         let all = json!({ "alpha": { "common": 1e9 }, "grouping": grouping });

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::learner::{LearnError, Learner, Task, Update};
+use crate::merging::MergeTree;
 use crate::params::{Layout, Params, Role};
 use crate::strategy::{
     DecideError, Decision, EquipError, ModelEntry, Names, Newcomer, Objection, Outcome, OwnRadius,
@@ -333,6 +334,11 @@ impl Strategy for Standardised {
         }
         combine(sheet)?;
         Ok(Decision::fixed(vec![0; sheet.entries.len()]))
+    }
+
+    fn merge_tree(&self, state: &State, sheet: &Sheet, round: u64) -> Option<MergeTree> {
+        let round = round.checked_sub(self.rounds).filter(|&round| round > 0)?;
+        self.inner.merge_tree(state, sheet, round)
     }
 
     fn check(

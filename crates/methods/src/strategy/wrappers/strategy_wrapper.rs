@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::learner::{LearnError, Learner, Update};
+use crate::merging::MergeTree;
 use crate::params::{Layout, Params};
 use crate::strategy::{
     DecideError, Decision, EquipError, ModelEntry, Names, Newcomer, Objection, Outcome, OwnRadius,
@@ -170,6 +171,10 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
         let decision = self.inner.decide(state, sheet, round)?;
         Ok(self.by.decide(sheet, decision))
+    }
+
+    fn merge_tree(&self, state: &State, sheet: &Sheet, round: u64) -> Option<MergeTree> {
+        self.inner.merge_tree(state, sheet, round)
     }
 
     fn check(

@@ -12,7 +12,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::learner::{LearnError, Task, Update};
-use crate::merging::{Alpha, LayerStatistic, Until, Utility, choose_layer};
+use crate::merging::{Alpha, LayerStatistic, MergeTree, Until, Utility, choose_layer};
 use crate::params::{Params, Role, layers};
 use crate::similarity::{Vectors, gram_f64};
 use crate::strategy::options::{MethodSetting, not_negative};
@@ -378,6 +378,11 @@ impl Strategy for Merging {
         } else {
             Ok(Decision::fixed(kept(state, sheet)?))
         }
+    }
+
+    fn merge_tree(&self, state: &State, sheet: &Sheet, round: u64) -> Option<MergeTree> {
+        let utility = (!self.frozen(round)).then(|| self.utility(state, sheet));
+        Some(utility?.ok()?.tree())
     }
 
     fn check(
