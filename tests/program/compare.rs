@@ -95,6 +95,8 @@ fn parts_of_an_experiment_are_merged_into_what_one_run_gives() {
     let whole = here.join("rota-compare/patients-quick");
     let page = fs::read_to_string(whole.join("comparison.html")).unwrap();
     assert!(page.contains("What was tried") && !page.contains("http:"));
+    let tables = fs::read_to_string(whole.join("comparison.md")).unwrap();
+    assert!(tables.contains("| --- |") && tables.contains("**work and grouping**"));
     let csv = fs::read_to_string(whole.join("comparison.csv")).unwrap();
     assert!(csv.starts_with("variant,strategy,model,metric,"));
     assert!(

@@ -211,7 +211,7 @@ mod tests {
             let of = &table.source;
             let experiment = Experiment::load(&table.experiment, &Choices::default()).unwrap();
             assert!(
-                table.note.is_some() != !table.there.is_empty(),
+                table.note.is_some() == table.there.is_empty(),
                 "{of}: either figures or why there are none"
             );
             for (variant, values) in &table.there {
