@@ -367,7 +367,7 @@ impl Simulator<'_> {
 
     /// A masked round is final for a node.
     pub(super) fn note_final(&mut self, at: usize, round: u64) {
-        self.unsettled.retain(|open| open.node != at);
+        self.forget_final(at);
         let since = self.now;
         self.unsettled.push(Unsettled {
             node: at,
@@ -375,6 +375,11 @@ impl Simulator<'_> {
             round,
             since,
         });
+    }
+
+    /// No round is final for a node any more, as far as outcomes are waited for.
+    pub(super) fn forget_final(&mut self, at: usize) {
+        self.unsettled.retain(|open| open.node != at);
     }
 
     /// L5: once links are good, a final block's outcome is certified within patience.

@@ -32,6 +32,8 @@ impl Simulator<'_> {
         }
         let kept = records.saturating_sub(missing).max(1);
         self.nodes[at].journal.truncate(kept);
+        // A round whose end the journal lacks is not final for the node before it learns that again.
+        self.forget_final(at);
         self.put_back.insert(at);
         Ok(())
     }

@@ -385,10 +385,11 @@ fn masked_rounds_are_safe_in_worlds_that_are_drawn() {
 }
 
 /// Changes that leave fewer members, to whose agreement as many colluders are no longer allowed, a run that is
-/// given up at the moment of a change, and a member that lost its journal unnoticed and is a member no more.
+/// given up at the moment of a change, a member that lost its journal unnoticed and is a member no more, and a
+/// journal that is put back to before a round that was final.
 #[test]
-fn changes_of_drawn_worlds_come_into_force() {
-    for seed in [1387, 1800, 1992, 2558, 12274] {
+fn drawn_worlds_that_once_failed_hold() {
+    for seed in [1387, 1800, 1992, 2558, 12274, 46017] {
         let ended = run(seed, &BareOptions::masked_world(seed));
         assert!(ended.is_ok(), "{}", ended.unwrap_err());
     }
