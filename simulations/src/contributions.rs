@@ -15,7 +15,7 @@ pub struct Contributions {
     /// column whose model.
     pub losses: Option<Vec<Vec<f64>>>,
     /// How their authors were merged into groups, where the strategy does that and the run has no messages
-    /// ([`Mesh::Direct`](crate::Mesh::Direct)).
+    /// (`mesh = "direct"`).
     pub merges: Option<AuthorMerges>,
 }
 
