@@ -289,7 +289,7 @@ fn restarted_processes_finish_their_masked_rounds_and_keep_no_secret() {
     restarted(MASKED, 100);
 }
 
-/// Runs federations until at least so many kills were survived.
+/// Runs one federation after another until this number of kills, or more, was survived.
 fn restarted(text: &str, kills: u64) {
     let number = |name: &str| {
         env::var(name)

@@ -110,6 +110,13 @@ pub struct MetricResult {
     pub outside: Option<MetricScope>,
 }
 
+impl MetricResult {
+    /// Of the silos outside, or of the members.
+    pub fn scope(&self, outside: bool) -> Option<&MetricScope> {
+        if outside { &self.outside } else { &self.inside }.as_ref()
+    }
+}
+
 /// How much better a way of learning is than a reference, in the most important metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Against {
@@ -119,6 +126,13 @@ pub struct Against {
     pub inside: Option<MeanDifference>,
     /// For the silos outside.
     pub outside: Option<MeanDifference>,
+}
+
+impl Against {
+    /// For the silos outside, or for the members.
+    pub fn difference(&self, outside: bool) -> Option<&MeanDifference> {
+        if outside { &self.outside } else { &self.inside }.as_ref()
+    }
 }
 
 /// Settings that were chosen, and by how many seeds.

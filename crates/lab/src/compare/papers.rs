@@ -105,15 +105,10 @@ impl FigureTable {
 
     /// The value here that the paper's is of.
     fn value(&self, row: &ComparisonRow) -> Option<f64> {
-        let metric = row.metrics.first()?;
-        let scope = if self.outside {
-            metric.outside.as_ref()
-        } else {
-            metric.inside.as_ref()
-        };
+        let scope = row.metrics.first()?.scope(self.outside)?;
         let spread = match self.mean {
-            PaperMean::Silos => scope?.silos,
-            PaperMean::Rows => scope?.rows,
+            PaperMean::Silos => scope.silos,
+            PaperMean::Rows => scope.rows,
         };
         spread.map(|spread| spread.mean)
     }
@@ -124,14 +119,10 @@ impl FigureTable {
             .against
             .iter()
             .find(|against| against.over == self.over)?;
-        let difference = if self.outside {
-            against.outside.as_ref()
-        } else {
-            against.inside.as_ref()
-        };
+        let difference = against.difference(self.outside)?;
         match self.mean {
-            PaperMean::Silos => difference?.per_silo,
-            PaperMean::Rows => difference?.per_row,
+            PaperMean::Silos => difference.per_silo,
+            PaperMean::Rows => difference.per_row,
         }
     }
 

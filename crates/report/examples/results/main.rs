@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Results are kept run by run in `target/results`, so that what was interrupted goes on where it was. A page
-//! names the command, the day, the time that it took, and a stamp of the code: with other code, results
-//! begin anew.
+//! names the command, the day, the time that it took, and a stamp of the code. Results of other
+//! code are not used.
 
 mod stamp;
 
@@ -34,9 +34,8 @@ struct WantedPages {
 }
 
 impl WantedPages {
-    fn of(words: impl Iterator<Item = String>) -> Result<Self, Box<dyn Error>> {
+    fn of(mut words: impl Iterator<Item = String>) -> Result<Self, Box<dyn Error>> {
         let mut asked = Self::default();
-        let mut words = words;
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--older" => asked.older = true,

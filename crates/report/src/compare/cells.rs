@@ -1,6 +1,6 @@
 //! Cells of the tables of a comparison.
 
-use lab::compare::{Against, ComparisonRow, MeanDifference, MetricScope, Spread};
+use lab::compare::{ComparisonRow, MeanDifference, MetricScope, Spread};
 use lab::summary::Interval;
 
 use super::super::numbers;
@@ -17,23 +17,16 @@ pub(super) struct TextTable {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// A metric of the members, or of the silos outside.
-pub(super) fn scope(row: &ComparisonRow, at: usize, outside: bool) -> Option<&MetricScope> {
-    let metric = row.metrics.get(at)?;
-    if outside {
-        metric.outside.as_ref()
-    } else {
-        metric.inside.as_ref()
+impl TextTable {
+    /// Whether a column holds anything; the first one, of names, does.
+    pub(super) fn filled(&self, column: usize) -> bool {
+        column == 0 || self.rows.iter().any(|row| !row[column].is_empty())
     }
 }
 
-/// A difference for the members, or for the silos outside.
-pub(super) fn difference(against: &Against, outside: bool) -> Option<&MeanDifference> {
-    if outside {
-        against.outside.as_ref()
-    } else {
-        against.inside.as_ref()
-    }
+/// A metric of the members, or of the silos outside.
+pub(super) fn scope(row: &ComparisonRow, at: usize, outside: bool) -> Option<&MetricScope> {
+    row.metrics.get(at)?.scope(outside)
 }
 
 /// Decimals that show about three digits of these values.

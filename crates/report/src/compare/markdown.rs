@@ -1,7 +1,5 @@
 //! A comparison in Markdown, to be put into a document.
 
-use std::fmt::Write;
-
 use lab::compare::Comparison;
 
 use super::super::numbers;
@@ -67,17 +65,16 @@ fn list(out: &mut String, title: &str, lines: impl Iterator<Item = String>) {
 /// A table with its title and note, without columns that hold nothing.
 fn add(out: &mut String, table: &TextTable) {
     paragraph(out, &format!("**{}**", text(&table.title)));
-    let empty = |at: usize| at > 0 && table.rows.iter().all(|row| row[at].is_empty());
-    let shown: Vec<usize> = (0..table.columns.len()).filter(|&at| !empty(at)).collect();
-    let mut line = |cells: &[String]| {
-        let cells: Vec<String> = shown.iter().map(|&at| cell(&cells[at])).collect();
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    let columns = 0..table.columns.len();
+    let shown: Vec<usize> = columns.filter(|&at| table.filled(at)).collect();
+    let line = |cells: &[String]| {
+        let cells: Vec<String> = shown.iter().map(|&at| text(&cells[at])).collect();
+        format!("| {} |\n", cells.join(" | "))
     };
     if !table.rows.is_empty() {
-        line(&table.columns);
-        line(&vec!["---".to_owned(); table.columns.len()]);
-        table.rows.iter().for_each(|row| line(row));
+        out.push_str(&line(&table.columns));
+        out.push_str(&("|".to_owned() + &" --- |".repeat(shown.len()) + "\n"));
+        table.rows.iter().for_each(|row| out.push_str(&line(row)));
         out.push('\n');
     }
     paragraph(out, &text(&table.note));
@@ -94,13 +91,6 @@ fn text(text: &str) -> String {
         out.push(letter);
     }
     out
-}
-
-fn cell(cell: &str) -> String {
-    match cell {
-        "---" => cell.to_owned(),
-        _ => text(cell),
-    }
 }
 
 #[cfg(test)]

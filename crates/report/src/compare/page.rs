@@ -63,7 +63,7 @@ fn section(comparison: &Comparison, variant: &VariantTable) -> Markup {
 }
 
 fn markup(table: &TextTable) -> Markup {
-    let filled = |&at: &usize| table.rows.iter().any(|row| !row[at].is_empty());
+    let filled = |&at: &usize| table.filled(at);
     let main: Vec<usize> = table.main.iter().copied().filter(filled).collect();
     let others = (1..table.columns.len()).filter(|at| !main.contains(at));
     let others: Vec<usize> = others.filter(filled).collect();

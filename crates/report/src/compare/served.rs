@@ -9,12 +9,7 @@ use super::super::numbers;
 use super::cells::{TextTable, counts, decimals, interval_words, value, with_deviation};
 
 fn scope(metrics: &[MetricResult], outside: bool) -> Option<&MetricScope> {
-    let metric = metrics.first()?;
-    if outside {
-        metric.outside.as_ref()
-    } else {
-        metric.inside.as_ref()
-    }
+    metrics.first()?.scope(outside)
 }
 
 fn gain(served: &ServedSummary, outside: bool) -> Option<&ServedGain> {

@@ -5,9 +5,7 @@ use serde_json::Value;
 use task::metrics::MetricName;
 
 use super::super::numbers;
-use super::cells::{
-    TextTable, counts, decimals, difference, interval_words, scope, value, with_deviation,
-};
+use super::cells::{TextTable, counts, decimals, interval_words, scope, value, with_deviation};
 use super::{costs, noise, papers, served, subgroups};
 
 /// All tables of a variant.
@@ -90,7 +88,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
                 .against
                 .iter()
                 .find(|against| against.over == local.label);
-            let difference = against.and_then(|against| difference(against, outside));
+            let difference = against.and_then(|against| against.difference(outside));
             let interval = difference.and_then(|one| one.per_silo.or(one.per_row));
             cells.push(interval.map_or_else(String::new, |one| interval_words(&one, decimals)));
             cells.push(difference.map_or_else(String::new, counts));
@@ -101,7 +99,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         .iter()
         .flat_map(|row| &row.against)
         .filter(|against| local.is_some_and(|local| local.label == against.over))
-        .filter_map(|against| difference(against, outside))
+        .filter_map(|against| against.difference(outside))
         .map(|one| one.wins + one.ties + one.losses)
         .max()
         .unwrap_or(0);

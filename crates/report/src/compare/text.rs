@@ -121,8 +121,8 @@ fn write_table(out: &mut impl Write, table: &TextTable) -> io::Result<()> {
     };
     let mut widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
     // Columns without any value are left out, and names are cut where the table would be too wide.
-    let empty = |at: usize| at > 0 && table.rows.iter().all(|row| row[at].is_empty());
-    let shown: Vec<usize> = (0..table.columns.len()).filter(|&at| !empty(at)).collect();
+    let columns = 0..table.columns.len();
+    let shown: Vec<usize> = columns.filter(|&at| table.filled(at)).collect();
     let all: usize = shown.iter().map(|&at| widths[at] + 2).sum();
     if all > WIDTH + 2 {
         widths[0] = widths[0].saturating_sub(all - WIDTH - 2).max(12);

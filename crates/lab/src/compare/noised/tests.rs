@@ -85,7 +85,7 @@ fn beside_the_others(comparison: &Comparison, release: &str, rounds: f64) {
         ["0.05", "100"].map(|epsilon| row(comparison, &format!("{release}, epsilon {epsilon}")));
     let losses = [loss(strong), loss(weak)];
     assert!(losses[0] > losses[1], "{release}: {losses:?}");
-    // Silos that are alike gain nothing by own intercepts, and lose little.
+    // Where silos are alike, an intercept of its own does not help a silo, and hardly harms it.
     let own = loss(row(
         comparison,
         &format!("{release}, epsilon 100, own intercept"),

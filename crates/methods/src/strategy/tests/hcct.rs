@@ -28,27 +28,27 @@ fn silos_of_one_direction_are_grouped_and_of_opposite_ones_not() {
     }
 }
 
+/// An entry of ten rows whose training moved its group's model by this in the first two numbers.
+fn moved_from(state: &State, own: u32, moved: [f32; 2]) -> ModelEntry {
+    let start = &state.models[own as usize];
+    ModelEntry {
+        model: Params::build(start.layout(), |into| {
+            into.copy_from_slice(start.values());
+            into[0] += moved[0];
+            into[1] += moved[1];
+        }),
+        coalition: Some(own),
+        weight: Some(10),
+        member: None,
+    }
+}
+
 #[test]
 fn merges_are_told_down_to_one_group_as_long_as_groups_are_formed() {
     let strategy = strategy("hcct", json!({ "freeze": 1 }));
     let state = federation("hcct", json!({})).state;
-    let entry = |moved: [f32; 2]| {
-        let start = &state.models[0];
-        ModelEntry {
-            model: Params::build(start.layout(), |into| {
-                into.copy_from_slice(start.values());
-                into[0] += moved[0];
-                into[1] += moved[1];
-            }),
-            coalition: Some(0),
-            weight: Some(10),
-            member: None,
-        }
-    };
-    let sheet = sheet(
-        [[1.0, 0.1], [-1.0, 0.0], [1.0, -0.1]].map(entry).into(),
-        None,
-    );
+    let moves = [[1.0, 0.1], [-1.0, 0.0], [1.0, -0.1]];
+    let sheet = sheet(moves.map(|moved| moved_from(&state, 0, moved)).into(), None);
     let tree = strategy.merge_tree(&state, &sheet, 1).unwrap();
     let groups: Vec<_> = tree.merges.iter().map(|merge| merge.groups).collect();
     assert_eq!(groups, [[0, 2], [0, 1]]);
@@ -128,20 +128,10 @@ fn groups_stay_unless_new_ones_have_a_higher_utility() {
             1 => [0; 4],
             _ => [0, 0, 1, 1],
         };
-        let entry = |(moved, own): ([f32; 2], u32)| {
-            let start = &state.models[own as usize];
-            ModelEntry {
-                model: Params::build(start.layout(), |into| {
-                    into.copy_from_slice(start.values());
-                    into[0] += moved[0];
-                    into[1] += moved[1];
-                }),
-                coalition: Some(own),
-                weight: Some(10),
-                member: None,
-            }
-        };
-        let entries = moves.into_iter().zip(coalitions).map(entry).collect();
+        let each = moves.into_iter().zip(coalitions);
+        let entries = each
+            .map(|(moved, own)| moved_from(state, own, moved))
+            .collect();
         let sheet = sheet(entries, None);
         let decision = strategy.decide(state, &sheet, round).unwrap();
         strategy.check(state, &sheet, &decision, round).unwrap();
