@@ -10,6 +10,7 @@
 mod commands;
 mod console;
 mod pages;
+mod papers;
 mod reference;
 mod tutorial;
 
