@@ -89,6 +89,7 @@ mutations! {
         ContributionNotDurable "a Contribution is sent before it is durable"
         LossIgnored "a member without its journal takes part at once"
         KeyUnchecked "a new member does not ask whether its key was used"
+        AskingForgotten "a new member that was stopped while it asked takes part at once"
         KeyUseIgnored "a reminder of an own signature changes nothing"
         OutdatedJournalTrusted "a member goes on signing when it sees that its journal is an older copy"
         BackTooEarly "a member without its journal takes part again at the view that others have reached"

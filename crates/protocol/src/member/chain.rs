@@ -409,11 +409,16 @@ impl Chain {
         let view = self.tip.view;
         self.blocks.retain(|_, block| block.view > view);
         self.certificates.retain(|(of, _), _| *of > view);
-        let certified = self.certified.iter().map(|(known, _)| known);
-        let outcome: Vec<_> = certified.map(|known| (known.view, known.verdict)).collect();
-        Arc::make_mut(&mut self.known).retain(|key, _| key.0 > view || outcome.contains(key));
-        self.know(&proof);
         self.tip.proof = Some(proof);
+        self.known = Arc::new(self.votes());
+    }
+
+    /// The votes of all certificates here.
+    fn votes(&self) -> KnownVotes {
+        let later = self.certificates.values().chain(&self.certified);
+        let all = later.map(|(known, _)| known).chain(&self.tip.proof);
+        let votes = all.map(|known| ((known.view, known.verdict), known.votes.clone()));
+        votes.collect()
     }
 
     /// The last final round, for a change of the agreement; while its outcome is not known, the one before.

@@ -174,13 +174,13 @@ impl Member {
     pub fn new(config: Config, start: Start, now: Time, effects: &mut Vec<Effect>) -> Self {
         let epoch = &config.epoch;
         let (past, records) = match start {
-            Start::New => (JournalState::Empty, Vec::new()),
-            // In an epoch in which it has signed nothing yet, as far as its journal knows, a member
-            // asks others like a new one.
+            Start::New => (JournalState::Unsigned, Vec::new()),
+            // It may have begun without its journal, and have stopped before it knew what its key signed.
             Start::Kept(records)
-                if epoch.number > 0 && records.iter().all(Record::outlives_epochs) =>
+                if !records.iter().any(Record::took_part)
+                    && !config.broken(Mutation::AskingForgotten) =>
             {
-                (JournalState::Empty, records)
+                (JournalState::Unsigned, records)
             }
             Start::Kept(records) => (JournalState::Kept, records),
             Start::Lost => (JournalState::Lost, Vec::new()),

@@ -34,8 +34,9 @@ pub(super) enum ParticipationState {
 /// The journal that a member starts with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JournalState {
-    /// Nothing was ever written.
-    Empty,
+    /// Nothing in it shows that this member took part in the epoch: it is new, or its journal was lost
+    /// unnoticed.
+    Unsigned,
     /// Everything that was written is there.
     Kept,
     /// There was a journal, and it is lost.
@@ -48,8 +49,8 @@ impl ParticipationState {
             JournalState::Kept => Self::Full,
             JournalState::Lost if broken(Mutation::LossIgnored) => Self::Full,
             JournalState::Lost => Self::journal_lost(),
-            JournalState::Empty if broken(Mutation::KeyUnchecked) => Self::Full,
-            JournalState::Empty => Self::KeyCheck {
+            JournalState::Unsigned if broken(Mutation::KeyUnchecked) => Self::Full,
+            JournalState::Unsigned => Self::KeyCheck {
                 answers: BTreeSet::new(),
             },
         }

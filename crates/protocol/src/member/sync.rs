@@ -58,7 +58,7 @@ impl Sync {
     /// A member that was away asks others what it missed.
     pub(super) fn new(journal: JournalState) -> Self {
         Self {
-            catching_up: journal != JournalState::Empty,
+            catching_up: journal != JournalState::Unsigned,
             asked: ByMember::new(),
             questions: 0,
             question: None,

@@ -66,6 +66,11 @@ impl Simulator<'_> {
             if at_once > EVENTS_AT_ONCE {
                 return Err(busy(at_once, "without time passing"));
             }
+            // Members that wait for a group send on as long as others flood them.
+            if self.ended.events > EVENTS_PER_RUN && !self.some_group_whole() {
+                self.ended.stalled = Some(self.diagnosis());
+                break;
+            }
             if self.ended.events > EVENTS_PER_RUN {
                 return Err(busy(self.ended.events, "in one run"));
             }

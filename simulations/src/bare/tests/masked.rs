@@ -386,20 +386,28 @@ fn masked_rounds_are_safe_in_worlds_that_are_drawn() {
 
 /// Changes that leave fewer members, to whose agreement as many colluders are no longer allowed, a run that is
 /// given up at the moment of a change, a member that lost its journal unnoticed and is a member no more, and a
-/// journal that is put back to before a round that was final.
+/// journal that is put back to before a round that was final. In the last a member whose journal was lost
+/// unnoticed was stopped while it asked others what its key had signed, and then asked nobody.
 #[test]
 fn drawn_worlds_that_once_failed_hold() {
-    for seed in [1387, 1800, 1992, 2558, 12274, 46017] {
+    for seed in [1387, 1800, 1992, 2558, 12274, 46017, 98430] {
         let ended = run(seed, &BareOptions::masked_world(seed));
         assert!(ended.is_ok(), "{}", ended.unwrap_err());
     }
+    // Where it takes part without having asked to the end, it contradicts itself.
+    let mut world = BareOptions::masked_world(98430);
+    let rule = |config: Config| config.breaking(Mutation::AskingForgotten);
+    world.configure = Some(Arc::new(rule));
+    let failure = run(98430, &world).expect_err("it signs two contributions");
+    assert!(is_unsafe(&failure), "{failure}");
 }
 
 /// A group with a member whose transcripts are always wrong, of which every view was over at once, and groups
-/// with a member that lost its journal unnoticed, which nothing can replace before the agreement changes.
+/// with a member that lost its journal unnoticed, which nothing can replace before the agreement changes. In the
+/// last two members flood the others meanwhile.
 #[test]
 fn worlds_in_which_no_group_can_be_whole_wait() {
-    for seed in [17, 345, 895] {
+    for seed in [17, 345, 895, 86408] {
         let ended = run(seed, &BareOptions::masked_world(seed));
         let ended = ended.unwrap_or_else(|failure| panic!("{failure}"));
         assert!(ended.views < 500, "seed {seed}: {} views", ended.views);

@@ -19,7 +19,7 @@ fn finished(rounds: u64) -> One {
     one
 }
 
-fn applied(one: &mut One, round: u64, result: Result<(), WorkError>) -> Vec<Effect> {
+pub(super) fn applied(one: &mut One, round: u64, result: Result<(), WorkError>) -> Vec<Effect> {
     one.step(Input::Done(Answer::Applied {
         round,
         ends: false,
@@ -46,7 +46,7 @@ fn adopts(one: &One) -> Effect {
 impl One {
     /// The position of its entry in the sheet of all members in round 1.
     fn sheet_of_round_1(&self) -> Option<usize> {
-        let (before, _) = One::start(self.epoch.clone(), self.me, Start::Kept(vec![]));
+        let (before, _) = One::restart(self.epoch.clone(), self.me, vec![]);
         before
             .sheet(&self.all())
             .position(&before.entry(self.me).id)

@@ -25,13 +25,13 @@ fn asks(one: &mut One, by: MemberIndex, after: u64, from: u64) -> Vec<Effect> {
 /// A member that knows this many final rounds, each with its own certificate.
 fn knowing(rounds: u64) -> One {
     let epoch = epoch(4, 100);
-    let (one, _) = One::start(epoch.clone(), epoch.lead(0), Start::Kept(vec![]));
+    let (one, _) = One::restart(epoch.clone(), epoch.lead(0), vec![]);
     let record = |block: Block| Record::Final {
         proof: proof(&one, &block),
         blocks: vec![block],
     };
     let records = chain(&one, rounds).into_iter().map(record).collect();
-    One::start(epoch, one.me, Start::Kept(records)).0
+    One::restart(epoch, one.me, records).0
 }
 
 #[test]
@@ -138,13 +138,13 @@ fn the_blocks_of_a_sync_response_end_with_one_that_has_a_certificate() {
 #[test]
 fn a_sync_response_exceeds_64_blocks_if_none_of_them_has_a_certificate() {
     let epoch = epoch(4, 100);
-    let (one, _) = One::start(epoch.clone(), epoch.lead(0), Start::Kept(vec![]));
+    let (one, _) = One::restart(epoch.clone(), epoch.lead(0), vec![]);
     let blocks = chain(&one, 70);
     let kept = Record::Final {
         proof: proof(&one, &blocks[69]),
         blocks: blocks.clone(),
     };
-    let (mut one, _) = One::start(epoch, one.me, Start::Kept(vec![kept]));
+    let (mut one, _) = One::restart(epoch, one.me, vec![kept]);
     let x = one.others()[0];
     let proof = proof(&one, &blocks[69]);
     let expected = SyncResponse {
@@ -159,7 +159,7 @@ fn a_sync_response_exceeds_64_blocks_if_none_of_them_has_a_certificate() {
 #[test]
 fn the_blocks_of_a_sync_response_take_at_most_half_of_the_largest_message() {
     let epoch = epoch(4, 100);
-    let (one, _) = One::start(epoch.clone(), epoch.lead(0), Start::Kept(vec![]));
+    let (one, _) = One::restart(epoch.clone(), epoch.lead(0), vec![]);
     let mut blocks = chain(&one, 3);
     let room = envelope::limit(&epoch) / 2;
     let mut parent = epoch.id;
@@ -174,7 +174,7 @@ fn the_blocks_of_a_sync_response_take_at_most_half_of_the_largest_message() {
         proof: proof(&one, block),
         blocks: vec![block.clone()],
     });
-    let (mut one, _) = One::start(epoch, one.me, Start::Kept(records.collect()));
+    let (mut one, _) = One::restart(epoch, one.me, records.collect());
     let x = one.others()[0];
     let expected = SyncResponse {
         highest: Some(proof(&one, &blocks[2])),

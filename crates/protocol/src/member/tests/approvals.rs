@@ -111,7 +111,7 @@ fn a_withdrawn_approval_does_not_count_for_a_lead_nor_for_a_voter() {
     // The lead of view 1 does not propose what had enough approvals a moment ago.
     let epoch = epoch(4, 5);
     let me = epoch.lead(2);
-    let (mut one, _) = One::start(epoch, me, Start::Kept(vec![]));
+    let (mut one, _) = One::restart(epoch, me, vec![]);
     let amendment = longer(&one.epoch);
     let others = one.others();
     let text = Body::Amendment(Box::new(amendment.clone()));
@@ -358,7 +358,7 @@ fn a_paused_member_contributes_nothing_until_its_institution_has_signed() {
 fn an_amendment_that_waited_takes_the_place_of_one_that_may_not_follow_any_more() {
     let epoch = epoch(4, 5);
     let me = epoch.lead(3);
-    let (mut one, _) = One::start(epoch, me, Start::Kept(vec![]));
+    let (mut one, _) = One::restart(epoch, me, vec![]);
     let mut short = admitting(&one.epoch, "short");
     short.charter.rounds = 1;
     let other = admitting(&one.epoch, "other");

@@ -50,7 +50,7 @@ fn approved(one: &One, amendment: &Amendment, by: &[u16]) -> Passage {
 fn freed(amendment: &Amendment, by: &[u16], before: Circle) -> bool {
     let epoch = six();
     let journal = vec![Record::Circle(before.clone()), Record::Applied { round: 0 }];
-    let (mut one, _) = One::start(epoch, MemberIndex(1), Start::Kept(journal));
+    let (mut one, _) = One::restart(epoch, MemberIndex(1), journal);
     let passage = approved(&one, amendment, by);
     let none = Effect::Persist(Record::Circle(Circle(Vec::new())));
     let effects = one.step(Input::Opened(Opened::Passage(Box::new(passage.clone()))));
@@ -146,7 +146,7 @@ fn a_freed_silo_keeps_no_circle_over_a_restart_and_notes_the_next_one() {
         Record::Circle(none),
         Record::Applied { round: 0 },
     ];
-    let (one, _) = One::start(six(), MemberIndex(1), Start::Kept(journal));
+    let (one, _) = One::restart(six(), MemberIndex(1), journal);
     assert_eq!(one.member.circle, None);
 }
 

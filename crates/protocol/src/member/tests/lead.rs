@@ -45,7 +45,7 @@ fn contributes(
 #[test]
 pub(super) fn a_lead_sends_progress_and_requests_the_plan() {
     let epoch = super::table::epoch(4, 5);
-    let (one, effects) = One::start(epoch.clone(), epoch.lead(1), Start::Kept(vec![]));
+    let (one, effects) = One::restart(epoch.clone(), epoch.lead(1), vec![]);
     let expected = [
         one.entered(1, 1),
         one.progress(1, Phase::Collecting, 0),

@@ -1,10 +1,11 @@
 //! Members that only listen: new members, and members without their journal (R5).
 
+use super::adopt::applied;
 use super::masked::masked;
 use super::masked_one;
 use super::one::*;
 use super::prelude::*;
-use super::sync::{answers, chain, proof, up};
+use super::sync::{answers, chain, proof, two_rounds, up};
 use super::table::epoch;
 use crate::certificate::Verdict;
 use crate::message::{Block, Content, Phase, Reminder, SyncResponse};
@@ -116,6 +117,80 @@ fn a_new_member_signs_nothing_before_it_is_answered() {
         one.leading_report(1, Phase::Collecting),
     ];
     assert_eq!(answers(&mut one, y, answer), leads);
+}
+
+/// What others tell a new member while it asks, before it is stopped.
+#[derive(Clone, Copy)]
+enum StoppedAfter {
+    Certificate,
+    Rounds,
+    Adopted,
+}
+
+/// A member that starts with what a new one wrote until it was stopped.
+fn stopped_after(heard: StoppedAfter) -> One {
+    let (mut one, mut effects) = new();
+    let x = leads(&one)[0];
+    if let StoppedAfter::Certificate = heard {
+        let certificate = one.certificate(1, Verdict::Nullified);
+        effects.extend(one.add_certificate(&certificate));
+    } else {
+        up(&mut one, x);
+        let answer = two_rounds(&one);
+        effects.extend(answers(&mut one, x, answer));
+    }
+    if let StoppedAfter::Adopted = heard {
+        effects.extend(applied(&mut one, 1, Ok(())));
+        effects.extend(applied(&mut one, 2, Ok(())));
+    }
+    let records = effects.into_iter().filter_map(|effect| match effect {
+        Effect::Persist(record) => Some(record),
+        _ => None,
+    });
+    let records: Vec<_> = records.collect();
+    assert!(!records.is_empty());
+    One::start(one.epoch.clone(), one.me, Start::Kept(records)).0
+}
+
+/// What others say while it asks is no trace of what its key has signed.
+#[test]
+fn a_new_member_that_was_stopped_while_it_asked_asks_again() {
+    for heard in [
+        StoppedAfter::Certificate,
+        StoppedAfter::Rounds,
+        StoppedAfter::Adopted,
+    ] {
+        let mut one = stopped_after(heard);
+        one.plan();
+        one.train();
+        let silent = one.pass(50_000);
+        let signed =
+            |effect: &Effect| matches!(effect, Effect::Persist(record) if record.took_part());
+        assert!(!silent.iter().any(signed), "{silent:?}");
+        let mut one = stopped_after(heard);
+        for by in &one.others()[..2] {
+            assert!(one.member.participation.listening());
+            up(&mut one, *by);
+            let answer = one.answer(1);
+            answers(&mut one, *by, answer);
+        }
+        assert!(!one.member.participation.listening());
+    }
+}
+
+#[test]
+fn a_member_that_was_stopped_while_it_asked_notices_that_its_key_was_used() {
+    let mut one = stopped_after(StoppedAfter::Certificate);
+    let x = leads(&one)[0];
+    up(&mut one, x);
+    let (own, _) = one.sealed(one.me, 1, 0, Body::Contribution(one.contribution(one.me)));
+    let answer = SyncResponse {
+        yours: Reminder::of(&own),
+        ..one.answer(1)
+    };
+    let effects = answers(&mut one, x, answer);
+    assert!(effects.contains(&notices()[0]), "{effects:?}");
+    assert!(one.member.participation.lost_journal());
 }
 
 #[test]

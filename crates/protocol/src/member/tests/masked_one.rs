@@ -374,7 +374,7 @@ fn a_member_answers_no_sum_of_others_than_the_first_whatever_the_epoch() {
     let one = follower(4);
     let before = Circle(vec![("silo 0".into(), 1), ("silo 9".into(), 1)]);
     let journal = vec![Record::Circle(before.clone()), Record::Applied { round: 0 }];
-    let (mut one, _) = One::start(one.epoch.clone(), one.me, Start::Kept(journal));
+    let (mut one, _) = One::restart(one.epoch.clone(), one.me, journal);
     one.plan();
     prepare(&mut one);
     let effects = one.hear_lead(1, Body::KeyList(key_list(&one, &one.all())));

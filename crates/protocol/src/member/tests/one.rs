@@ -53,9 +53,22 @@ impl One {
         (one, effects)
     }
 
-    /// A member with an empty journal that has asked another one and learned nothing new.
+    /// Starts a member that took part before: its journal holds something that it signed for a round that is
+    /// over, and these records besides. Gives its first effects.
+    pub(super) fn restart(
+        epoch: Arc<Epoch>,
+        me: MemberIndex,
+        records: Vec<Record>,
+    ) -> (Self, Vec<Effect>) {
+        let (before, _) = envelope::seal(&epoch, &key(me.0), 0, 0, me, Body::Nullify);
+        let records = [Record::Contributed(before)].into_iter().chain(records);
+        let records = records.collect();
+        Self::start(epoch, me, Start::Kept(records))
+    }
+
+    /// A member that took part before, has asked another one and learned nothing new.
     pub(super) fn of(epoch: Arc<Epoch>, me: MemberIndex) -> Self {
-        let (mut one, _) = Self::start(epoch, me, Start::Kept(Vec::new()));
+        let (mut one, _) = Self::restart(epoch, me, vec![]);
         let peer = one.others()[0];
         let round_trip = Duration::from_millis(20);
         one.step(Input::Up { peer, round_trip });

@@ -13,7 +13,7 @@ use crate::message::{Content, Reminder, SyncResponse};
 fn kept(records: Vec<Record>) -> (One, Vec<Effect>) {
     let epoch = epoch(4, 5);
     let me = epoch.lead(0);
-    One::start(epoch, me, Start::Kept(records))
+    One::restart(epoch, me, records)
 }
 
 fn vote(kind: Kind, view: u64) -> Forgotten {

@@ -33,7 +33,7 @@ pub(super) fn a_round_is_planned_trained_once_and_contributed_durably() {
     let (one, effects) = {
         let epoch = epoch(4, 5);
         let me = epoch.lead(0);
-        One::start(epoch, me, Start::Kept(vec![]))
+        One::restart(epoch, me, vec![])
     };
     let plans = one.plans(1, one.epoch.charter.start);
     assert_eq!(effects, [one.entered(1, 1), plans]);

@@ -351,7 +351,7 @@ pub(super) fn the_models_of_admitted_contributions_are_held_by_the_lead() {
             .is_empty()
     );
     let epoch = epoch_with(1, 1, |charter| charter.min_contributions = 1);
-    let mut one = One::start(epoch.clone(), epoch.lead(1), Start::Kept(vec![])).0;
+    let mut one = One::restart(epoch.clone(), epoch.lead(1), vec![]).0;
     one.plan();
     one.train();
     let decide = Effect::Work(Request::Decide {

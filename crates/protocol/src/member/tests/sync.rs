@@ -57,7 +57,7 @@ pub(super) fn sends(one: &One, to: MemberIndex, answer: SyncResponse) -> Effect 
 pub(super) fn away() -> One {
     let epoch = epoch(4, 5);
     let me = epoch.lead(0);
-    One::start(epoch, me, Start::Kept(vec![])).0
+    One::restart(epoch, me, vec![]).0
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn missing_ancestors_of_a_final_block_are_fetched_from_any_member() {
 #[test]
 fn the_own_position_is_known_only_in_the_sheet_of_the_current_round() {
     let epoch = epoch(4, 5);
-    let (one, _) = One::start(epoch.clone(), epoch.lead(0), Start::Kept(vec![]));
+    let (one, _) = One::restart(epoch.clone(), epoch.lead(0), vec![]);
     let mut one = one.signed();
     let x = one.others()[0];
     up(&mut one, x);
