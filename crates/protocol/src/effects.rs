@@ -407,6 +407,11 @@ impl Record {
         matches!(self, Self::Applied { .. })
     }
 
+    /// Whether this record counts in later epochs, too.
+    pub fn outlives_epochs(&self) -> bool {
+        matches!(self, Self::Applied { .. } | Self::Circle(_))
+    }
+
     /// Whether this record shows that its member took part in the epoch: it keeps what the member signed,
     /// or that its journal is known to lack some of that.
     pub fn took_part(&self) -> bool {

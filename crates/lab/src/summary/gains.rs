@@ -78,6 +78,7 @@ pub(super) fn gains(
     silos: &[ModelResults],
     threads: &Arc<Threads>,
 ) -> Result<Gains, String> {
+    let silos: Vec<ModelResults> = silos.iter().map(compared).collect();
     // Silos with the same targets hold out the same rows.
     let mut groups = BTreeMap::<[u8; 32], Vec<usize>>::new();
     for (at, models) in silos.iter().enumerate() {
@@ -144,6 +145,16 @@ pub(super) fn gains(
         silos: all.iter().map(each).collect(),
         means: PAIRS.iter().filter_map(mean).collect(),
     })
+}
+
+/// The models among these that are compared with another one here. Of the others nothing is drawn.
+fn compared(models: &ModelResults) -> ModelResults {
+    let pairs = PAIRS.iter();
+    let both =
+        pairs.filter(|(model, over)| models.contains_key(model) && models.contains_key(over));
+    let kinds = both.flat_map(|(model, over)| [model, over]);
+    let results = kinds.filter_map(|kind| Some((*kind, models.get(kind)?.clone())));
+    results.collect()
 }
 
 /// The metrics of models of silos that hold out the same rows.

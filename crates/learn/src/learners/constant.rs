@@ -66,11 +66,7 @@ impl Learner for ConstantLearner {
     ) -> Result<Update, LearnError> {
         fits(&self.layout, start)?;
         let constant = (0.02 * uniform(&mut stream(seed, "constant")) - 0.01) as f32;
-        let shared = Params::build(&self.layout, |into| {
-            for (value, start) in into.iter_mut().zip(start.values()) {
-                *value = start + constant;
-            }
-        });
+        let shared = start.map(|value| value + constant);
         let loss = f64::from(constant.abs());
         if progress(Progress {
             step: 1,

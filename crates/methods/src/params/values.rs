@@ -64,6 +64,16 @@ impl Params {
         Self::from_document(layout.clone(), Bytes::from_owner(FloatOwner(buffer)))
     }
 
+    /// A model of the same layout whose values are those of this one, each after `change`.
+    pub fn map(&self, change: impl Fn(f32) -> f32) -> Self {
+        // Every value is written once: no zeros before it.
+        let header = self.layout.header();
+        let mut buffer = Vec::with_capacity(self.document.len() / 4);
+        buffer.extend_from_slice(bytemuck::cast_slice(&self.document[..header.len()]));
+        buffer.extend(self.values().iter().map(|value| change(*value)));
+        Self::from_document(self.layout.clone(), Bytes::from_owner(FloatOwner(buffer)))
+    }
+
     /// From values in file order.
     ///
     /// # Panics

@@ -39,6 +39,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod cholesky;
 mod cost;
 pub mod cross_fit;
 pub mod fit;

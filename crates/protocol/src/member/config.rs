@@ -24,7 +24,7 @@ pub enum Start {
     /// The member has never taken part in this federation.
     New,
     /// The member restarts with all records of its journal, oldest first. If none shows that it took part
-    /// in the epoch, it asks others what its key has signed, like a new one (R5).
+    /// in the epoch, it asks others what its key has signed, as a new one does (R5).
     Kept(Vec<Record>),
     /// The member restarts without its journal: it may have voted and cannot know for what (R5).
     Lost,

@@ -174,7 +174,10 @@ impl Member {
     pub fn new(config: Config, start: Start, now: Time, effects: &mut Vec<Effect>) -> Self {
         let epoch = &config.epoch;
         let (past, records) = match start {
-            Start::New => (JournalState::Unsigned, Vec::new()),
+            Start::New => (JournalState::Empty, Vec::new()),
+            Start::Kept(records) if records.iter().all(Record::outlives_epochs) => {
+                (JournalState::Empty, records)
+            }
             // It may have begun without its journal, and have stopped before it knew what its key signed.
             Start::Kept(records)
                 if !records.iter().any(Record::took_part)

@@ -139,10 +139,9 @@ impl OwnKey<'_> {
         }
     }
 
-    /// This member's key signed what its journal does not hold. A member that has not taken part with
-    /// this journal behaves as one that lost its journal. One that has may have contradicted itself, or
-    /// may do so, and its newer journal may still exist: it votes, proposes and contributes nothing more in
-    /// this epoch.
+    /// This member's key signed what its journal does not hold. A member with an empty journal behaves as
+    /// one that lost its journal. With any other, its newer journal may still exist, and it may have
+    /// contradicted itself: it votes, proposes and contributes nothing more in this epoch.
     fn has_forgotten(&mut self, what: Forgotten) {
         match *self.participation {
             ParticipationState::JournalLost { .. }
@@ -154,11 +153,11 @@ impl OwnKey<'_> {
             ParticipationState::KeyCheck { .. } if self.config.broken(Mutation::KeyUseIgnored) => {
                 return;
             }
-            ParticipationState::KeyCheck { .. } => {
+            ParticipationState::KeyCheck { empty: true, .. } => {
                 *self.participation = ParticipationState::journal_lost();
                 self.out.push(Effect::Report(Report::KeyUsedBefore));
             }
-            ParticipationState::Full => {
+            ParticipationState::KeyCheck { empty: false, .. } | ParticipationState::Full => {
                 self.out.push(Effect::Persist(Record::Outdated(what)));
                 self.stop_signing(what);
             }
@@ -195,7 +194,7 @@ impl OwnKey<'_> {
             ParticipationState::Full
             | ParticipationState::Outdated
             | ParticipationState::Doubled => false,
-            ParticipationState::KeyCheck { answers } => {
+            ParticipationState::KeyCheck { answers, .. } => {
                 let needed = (roster.faulty() + 1).min(roster.len() - 1);
                 answers.len() >= needed
             }

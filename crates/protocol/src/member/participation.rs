@@ -10,10 +10,12 @@ use crate::roster::MemberIndex;
 pub(super) enum ParticipationState {
     /// The member knows what it has signed, and takes part.
     Full,
-    /// The member has an empty journal, and asks others whether its key was used before.
+    /// The member's journal holds nothing that it signed, and it asks others whether its key was used before.
     KeyCheck {
         /// Members that answered and know of nothing that it signed.
         answers: BTreeSet<MemberIndex>,
+        /// Whether the journal is empty. If not, it may be an older copy.
+        empty: bool,
     },
     /// The member lost its journal.
     JournalLost {
@@ -34,8 +36,10 @@ pub(super) enum ParticipationState {
 /// The journal that a member starts with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JournalState {
-    /// Nothing in it shows that this member took part in the epoch: it is new, or its journal was lost
-    /// unnoticed.
+    /// Nothing was written in this epoch: the member is new, or its journal was lost unnoticed.
+    Empty,
+    /// It holds what others sent in this epoch, and nothing that shows that the member took part: it was
+    /// stopped while it asked, or an older copy was put back.
     Unsigned,
     /// Everything that was written is there.
     Kept,
@@ -49,9 +53,10 @@ impl ParticipationState {
             JournalState::Kept => Self::Full,
             JournalState::Lost if broken(Mutation::LossIgnored) => Self::Full,
             JournalState::Lost => Self::journal_lost(),
-            JournalState::Unsigned if broken(Mutation::KeyUnchecked) => Self::Full,
-            JournalState::Unsigned => Self::KeyCheck {
+            _ if broken(Mutation::KeyUnchecked) => Self::Full,
+            JournalState::Empty | JournalState::Unsigned => Self::KeyCheck {
                 answers: BTreeSet::new(),
+                empty: journal == JournalState::Empty,
             },
         }
     }
@@ -87,7 +92,7 @@ impl ParticipationState {
                 let answer = answers.entry(by).or_default();
                 *answer = highest.max(*answer);
             }
-            Self::KeyCheck { answers } if !more => {
+            Self::KeyCheck { answers, .. } if !more => {
                 answers.insert(by);
             }
             Self::Full | Self::KeyCheck { .. } | Self::Outdated | Self::Doubled => {}
@@ -99,7 +104,7 @@ impl ParticipationState {
     pub(super) fn is_answered_by(&self, peer: MemberIndex, quorum: usize) -> bool {
         match self {
             Self::Full | Self::Outdated | Self::Doubled => true,
-            Self::KeyCheck { answers } => answers.contains(&peer),
+            Self::KeyCheck { answers, .. } => answers.contains(&peer),
             Self::JournalLost { answers, .. } => {
                 answers.len() >= quorum || answers.contains_key(&peer)
             }

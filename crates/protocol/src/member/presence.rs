@@ -14,6 +14,8 @@ pub(super) struct Presence {
     /// Members that cannot be reached.
     unreachable: BTreeSet<MemberIndex>,
     round_trips: Vec<Option<Duration>>,
+    /// The same, ascending, with 0 for this member itself.
+    sorted: Vec<Duration>,
     /// The shortest D, as it follows from the round trips.
     shortest_phase: Duration,
 }
@@ -24,6 +26,7 @@ impl Presence {
             absences: Absences::default(),
             unreachable: BTreeSet::new(),
             round_trips: vec![None; epoch.roster.len()],
+            sorted: vec![Duration::ZERO],
             shortest_phase: epoch.beat() / 2,
         }
     }
@@ -38,14 +41,16 @@ impl Presence {
     pub(super) fn up(&mut self, epoch: &Epoch, peer: MemberIndex, round_trip: Duration) {
         self.unreachable.remove(&peer);
         if let Some(known) = self.round_trips.get_mut(peer.at()) {
-            *known = Some(round_trip);
+            if let Some(before) = known.replace(round_trip) {
+                let at = self.sorted.partition_point(|one| *one < before);
+                self.sorted.remove(at);
+            }
+            let at = self.sorted.partition_point(|one| *one < round_trip);
+            self.sorted.insert(at, round_trip);
         }
         let beat = epoch.beat();
-        let mut known: Vec<_> = self.round_trips.iter().flatten().copied().collect();
-        known.push(Duration::ZERO);
-        let quorum = epoch.roster.quorum();
-        let at = (quorum - 1).min(known.len() - 1);
-        let (_, &mut trip, _) = known.select_nth_unstable(at);
+        let last = self.sorted.len() - 1;
+        let trip = self.sorted[last.min(epoch.roster.quorum() - 1)];
         self.shortest_phase = (beat / 2).max((4 * trip).min(16 * beat));
     }
 

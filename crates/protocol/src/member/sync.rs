@@ -58,7 +58,7 @@ impl Sync {
     /// A member that was away asks others what it missed.
     pub(super) fn new(journal: JournalState) -> Self {
         Self {
-            catching_up: journal != JournalState::Unsigned,
+            catching_up: journal != JournalState::Empty,
             asked: ByMember::new(),
             questions: 0,
             question: None,
@@ -251,7 +251,7 @@ impl Syncing<'_> {
         if self.answered_by(peer) || self.sync.asked.contains_key(&peer) {
             return false;
         }
-        let ParticipationState::KeyCheck { answers } = &self.participation else {
+        let ParticipationState::KeyCheck { answers, .. } = &self.participation else {
             return true;
         };
         // Votes, proposals and contributions may have reached only the leads of these views.

@@ -10,6 +10,7 @@
 //! reproduce them.
 
 mod conic;
+mod newton;
 mod programs;
 
 use conic::REDUCED;
@@ -121,9 +122,9 @@ pub fn fit(rows: &Samples, radius: f64, config: &FitConfig) -> Result<Fit, FitEr
 
 /// The plain logistic model with an intercept that adds least loss, with its ridge, to what outputs
 /// of `offsets` have; see [`ridge_fit`](super::ridge::ridge_fit).
-pub(super) fn ridge(
+pub(super) fn plain_logistic(
     rows: &Samples,
-    config: &FitConfig,
+    ridge: f64,
     offsets: &[f64],
 ) -> Result<LinearModel, FitError> {
     rows.must_be_labels()?;
@@ -133,10 +134,10 @@ pub(super) fn ridge(
             intercept: one_label(rows, offsets),
         });
     }
-    if config.ridge == 0.0 && separable(rows, true)? {
+    if ridge == 0.0 && separable(rows, true)? {
         return Err(FitError::Separable);
     }
-    programs::logistic_ridge(rows, config.ridge, offsets).map_err(not_solved)
+    newton::logistic_ridge(rows, ridge, offsets).map_err(not_solved)
 }
 
 /// What to add to the outputs of rows with a single label: the intercept of least log loss on them

@@ -36,7 +36,7 @@ pub(super) fn least_loss(
             }
         }
         RowLoss::Logistic => {
-            program.log_loss(rows, &vec![0.0; rows.len()]);
+            program.log_loss(rows);
             if let Some(price) = price {
                 program.price_covers_slope(price, norm, None);
                 if label_cost.is_finite() {
@@ -54,23 +54,6 @@ pub(super) fn least_loss(
         intercept: optimum.variables[intercept].iter().sum::<f64>() * target_unit,
     };
     Ok((model, optimum))
-}
-
-/// The logistic model with an intercept of least plain loss plus ridge, where the output of row `n`
-/// begins at `offsets[n]`.
-pub(super) fn logistic_ridge(
-    rows: &Samples,
-    ridge: f64,
-    offsets: &[f64],
-) -> Result<LinearModel, String> {
-    let mut program = ConvexProgram::new(rows, 1.0, true, ridge);
-    program.log_loss(rows, offsets);
-    let (weights, intercept) = (program.weights, program.intercept);
-    let optimum = program.conic.solve()?;
-    Ok(LinearModel {
-        weights: optimum.variables[weights].to_vec(),
-        intercept: optimum.variables[intercept].iter().sum(),
-    })
 }
 
 /// The largest number of rows that a model can have on the right side of its boundary with none on
@@ -171,17 +154,14 @@ impl ConvexProgram {
         }
     }
 
-    /// `mean log(1 + exp(−mₙ))`: each term is bounded by a variable `sₙ` with `exp(−mₙ − sₙ) + exp(−sₙ) ≤ 1`;
-    /// outputs begin at `offsets`.
-    fn log_loss(&mut self, rows: &Samples, offsets: &[f64]) {
+    /// `mean log(1 + exp(−mₙ))`: each term is bounded by a variable `sₙ` with `exp(−mₙ − sₙ) + exp(−sₙ) ≤ 1`.
+    fn log_loss(&mut self, rows: &Samples) {
         let losses = self
             .conic
             .variables(rows.len(), 1.0 / rows.len() as f64, 0.0);
         let shares = self.conic.variables(rows.len(), 0.0, 0.0);
-        let each = rows.iter().zip(offsets).zip(losses).zip(shares);
-        for ((((x, y), offset), loss), share) in each {
+        for (((x, y), loss), share) in rows.iter().zip(losses).zip(shares) {
             let wrong = Affine::of(self.output(x, -y).chain([(loss, -1.0)]));
-            let wrong = wrong.plus(-y * offset);
             let right = Affine::of([(loss, -1.0)]);
             self.conic.exponential(wrong, Affine::of([(share, 1.0)]));
             self.conic

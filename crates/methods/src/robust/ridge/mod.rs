@@ -9,7 +9,8 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::fit::{FitError, ridge as program};
+use super::cholesky::solve;
+use super::fit::{FitError, plain_logistic};
 use super::folds::FoldsError;
 use super::logistic::log_loss;
 use super::{FitConfig, Folds, LinearModel, RobustError, RowLoss, Samples, TransportCost, fit};
@@ -131,18 +132,20 @@ pub fn ridge_fit(
     if weights != features {
         return Err(RobustError::Weights { weights, features }.into());
     }
-    let config = FitConfig {
-        loss: loss.kind(),
-        cost: TransportCost::default(),
-        ridge,
-        intercept: true,
-    };
     let step = match loss {
-        PlainLoss::Absolute => fit(&residual(rows, centre)?, 0.0, &config)?.model,
+        PlainLoss::Absolute => {
+            let config = FitConfig {
+                loss: RowLoss::Absolute,
+                cost: TransportCost::default(),
+                ridge,
+                intercept: true,
+            };
+            fit(&residual(rows, centre)?, 0.0, &config)?.model
+        }
         PlainLoss::Squared => least_squares(&residual(rows, centre)?, ridge)?,
         PlainLoss::Logistic => {
             let offsets: Vec<f64> = rows.iter().map(|(x, _)| centre.output(x)).collect();
-            program(rows, &config, &offsets)?
+            plain_logistic(rows, ridge, &offsets)?
         }
     };
     let weights = centre.weights.iter().zip(&step.weights);
@@ -190,32 +193,6 @@ fn least_squares(rows: &Samples, ridge: f64) -> Result<LinearModel, FitError> {
         weights,
         intercept: level - shift,
     })
-}
-
-/// Solves a symmetric positive definite system by Cholesky's factors; `None` where it is singular.
-fn solve(mut system: Matrix, mut right: Vec<f64>) -> Option<Vec<f64>> {
-    let width = right.len();
-    let largest = (0..width).fold(0f64, |most, at| most.max(system[(at, at)]));
-    for at in 0..width {
-        for column in 0..=at {
-            let done: f64 = (0..column)
-                .map(|k| system[(at, k)] * system[(column, k)])
-                .sum();
-            let left = system[(at, column)] - done;
-            system[(at, column)] = match column == at {
-                true if left <= 1e-13 * largest => return None,
-                true => left.sqrt(),
-                false => left / system[(column, column)],
-            };
-        }
-        let done: f64 = (0..at).map(|k| system[(at, k)] * right[k]).sum();
-        right[at] = (right[at] - done) / system[(at, at)];
-    }
-    for at in (0..width).rev() {
-        let done: f64 = (at + 1..width).map(|k| system[(k, at)] * right[k]).sum();
-        right[at] = (right[at] - done) / system[(at, at)];
-    }
-    Some(right)
 }
 
 /// The strength by cross-validation: fits to all folds but one are scored by their mean loss on that
