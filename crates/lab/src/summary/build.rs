@@ -34,8 +34,8 @@ use super::noise::NoiseBound;
 use super::results::{Settings, TrainingFailed};
 use super::silos::silo_results;
 use super::{
-    Curve, FaultInfo, LeftOutMembers, MetricInfo, Nullified, Refused, RoundInfo, SiloTraffic,
-    Summary, ViewLead,
+    Curve, FaultInfo, LastMerges, LeftOutMembers, MetricInfo, Nullified, Refused, RoundInfo,
+    SiloLosses, SiloTraffic, Summary, ViewLead,
 };
 
 /// About how many points of curves are measured: in longer or larger federations not every round is.
@@ -114,6 +114,8 @@ pub(crate) fn build(
         noise: NoiseBound::of(&federation.epoch.charter),
         notes,
         rounds,
+        losses: reports.losses(),
+        merges: reports.merges(),
         silos: compared.silos,
         newcomers,
         weights_abs_sum: weights(&finals),
@@ -288,6 +290,18 @@ impl Reports<'_> {
     fn messages(&self) -> Option<u64> {
         let protocol = self.recorded.protocol.as_ref()?;
         Some(protocol.traffic.iter().map(|sent| sent.messages).sum())
+    }
+
+    /// The losses that groups were formed by.
+    fn losses(&self) -> Option<SiloLosses> {
+        let losses = self.recorded.basis.losses.as_ref();
+        losses.map(|losses| SiloLosses::new(losses, |member| self.name(member)))
+    }
+
+    /// The merges that groups were formed by.
+    fn merges(&self) -> Option<LastMerges> {
+        let merges = self.recorded.basis.merges.as_ref();
+        merges.map(|merges| LastMerges::new(merges, |member| self.name(member)))
     }
 
     /// What every silo sent.
