@@ -60,13 +60,13 @@ impl Contributions {
     }
 }
 
-/// What groups were formed by: of each kind the last that there was in a run.
+/// What groups were formed by in a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GroupingBasis {
     /// The last cross-evaluation.
     pub losses: Option<CrossLosses>,
-    /// The merges of the last round that had some, with that round.
-    pub merges: Option<(u64, AuthorMerges)>,
+    /// The merges of every round that had some, with the round.
+    pub merges: Vec<(u64, AuthorMerges)>,
 }
 
 /// The losses of a cross-evaluation.
@@ -104,7 +104,7 @@ impl CrossLosses {
 }
 
 impl GroupingBasis {
-    /// Puts what a round has in the place of what there was.
+    /// Adds what a round has; its losses take the place of earlier ones, which are more numbers.
     pub(crate) fn note(
         &mut self,
         round: u64,
@@ -112,7 +112,7 @@ impl GroupingBasis {
         merges: Option<AuthorMerges>,
     ) {
         self.losses = losses.or(self.losses.take());
-        self.merges = merges.map(|merges| (round, merges)).or(self.merges.take());
+        self.merges.extend(merges.map(|merges| (round, merges)));
     }
 }
 

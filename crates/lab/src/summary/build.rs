@@ -25,6 +25,7 @@ use simulations::RunRecord;
 use simulations::pool::Threads;
 use simulations::scenario::Scenario;
 
+use super::basis::coalitions;
 use super::compare::compare;
 use super::heavy::heavy_note;
 use super::left_out::left_out;
@@ -115,7 +116,7 @@ pub(crate) fn build(
         notes,
         rounds,
         losses: reports.losses(),
-        merges: reports.merges(),
+        merges: reports.merges(&all),
         silos: compared.silos,
         newcomers,
         weights_abs_sum: weights(&finals),
@@ -299,9 +300,13 @@ impl Reports<'_> {
     }
 
     /// The merges that groups were formed by.
-    fn merges(&self) -> Option<LastMerges> {
-        let merges = self.recorded.basis.merges.as_ref();
-        merges.map(|merges| LastMerges::new(merges, |member| self.name(member)))
+    fn merges(&self, all: &[AdoptedModel]) -> Option<LastMerges> {
+        let merges = &self.recorded.basis.merges;
+        LastMerges::of(
+            merges,
+            |round| coalitions(all, round),
+            |member| self.name(member),
+        )
     }
 
     /// What every silo sent.

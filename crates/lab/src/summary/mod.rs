@@ -32,7 +32,7 @@ use simulations::network::Traffic;
 
 pub use crate::statistic::Interval;
 
-pub use basis::{LastMerges, SiloLosses, SiloMerge, SiloMerges};
+pub use basis::{LastMerges, SiloLosses, SiloMerge, SiloMerges, TakenGroups};
 pub(crate) use build::build;
 pub(crate) use gains::student;
 pub(crate) use measured::{
@@ -125,7 +125,7 @@ pub struct Summary {
     /// The losses of the last round in which silos measured each other's models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses: Option<SiloLosses>,
-    /// The merges of the last round that formed groups by merging, as HCCT does.
+    /// The merges of the last round whose groups silos took, where groups are formed by merging (HCCT).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merges: Option<LastMerges>,
     /// All silos: members, then silos outside.

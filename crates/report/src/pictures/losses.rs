@@ -220,7 +220,11 @@ impl<'a> LossPicture<'a> {
                 }
                 @if named { (self.names(cell, (left, top))) }
                 text.tick x=(px(left)) y="14" { "model of" }
-                text.tick x="4" y=(px(top - 6.0)) { @if named { "data of" } }
+                @if named {
+                    text.tick x="4" y=(px(top - 6.0)) { "data of" }
+                } @else {
+                    text.tick transform=(format!("translate({} {}) rotate(-90)", px(left - 10.0), px(top + 50.0))) { "data of" }
+                }
             },
         )
     }
@@ -275,8 +279,8 @@ impl<'a> LossPicture<'a> {
                 rect.heat x=(px(x)) y=(px(y)) width=(STEP) height="12" opacity=(opacity(step)) {}
                 @if step == 0 {
                     text.tick x="0" y=(px(y + 26.0)) { "best" }
-                } @else if step % 2 == 1 && self.top > 0.0 {
-                    text.tick x=(px(x)) y=(px(y + 26.0)) text-anchor=(if step == 1 { "start" } else { "middle" }) {
+                } @else if step % 2 == 1 && step > 1 && self.top > 0.0 {
+                    text.tick x=(px(x)) y=(px(y + 26.0)) text-anchor="middle" {
                         "+" (short(from(step), numbers::decimals(self.top).min(4)))
                     }
                 }

@@ -1,12 +1,13 @@
 //! The merges of HCCT (Sun, Kountouris & Zhang 2024): the total utility for every number of groups, as in
 //! the paper's Figure 5, above the tree of the merges that lead there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use lab::summary::LastMerges;
 use maud::{Markup, html};
 
 use super::NAMED;
+use super::course::Course;
 use crate::story::Story;
 use crate::svg::{AxisScale, colour, described, px, range, tick_text};
 use crate::{download, letter, numbers};
@@ -34,10 +35,11 @@ pub(super) fn section(story: &Story) -> Markup {
             h2 { "Merges into groups" }
             p { (tree.said()) }
             p.note {
-                "Of round " (tree.round) ", the last that formed groups. From left to right, the two groups whose merge adds "
-                "most to the total utility are merged, from every silo alone to one group. Above: the utility that "
-                "all groups have together at each number of groups. Below: which groups were merged. "
-                "In colour, the merges that lead to the groups that were taken; dashed, what further merges would have been."
+                "Of round " (tree.merges.round) ", the last " (if tree.merges.taken.is_some() { "whose groups the silos took" } else { "that merged" })
+                ". From left to right, the two groups whose merge adds most to the total utility are merged, from every "
+                "silo alone to one group. Above: the utility that all groups have together. Below: which groups are "
+                "merged. Dashed are the merges beyond the vertical line. Colours are the coalitions of the silos after "
+                "round " (tree.merges.taken.map_or(tree.merges.round, |taken| taken.round)) "; what joins several of them is grey."
             }
             figure {
                 (tree.drawing(story))
@@ -54,7 +56,7 @@ struct Branch {
     step: usize,
     /// Its row, between those of its silos.
     row: f64,
-    /// Its group among those that were taken, if it is within one.
+    /// The coalition that all its silos are in, if it is one.
     group: Option<usize>,
 }
 
@@ -67,40 +69,28 @@ struct TreeMerge {
 
 /// The merges as a tree.
 struct GroupTree<'a> {
-    round: u64,
     merges: &'a LastMerges,
     /// Total utility after every number of merges.
     utility: Vec<f64>,
-    /// Merges up to the groups that were taken.
-    taken: usize,
-    /// Whether the groups after so many merges are those of the round.
-    as_adopted: bool,
+    /// Merges up to the groups that were taken; where none were, up to the most utility.
+    made: usize,
     /// Positions of silos in the order of the rows.
     rows: Vec<usize>,
-    /// The group of every silo, by position.
-    groups: Vec<usize>,
+    /// The coalition of every silo, by position.
+    groups: Vec<Option<usize>>,
     tree: Vec<TreeMerge>,
 }
 
-/// The groups after so many merges: for every silo the silo that names its group.
-fn heads(merges: &LastMerges, pairs: &[[usize; 2]], after: usize) -> Vec<usize> {
-    let mut heads: Vec<usize> = (0..merges.silos.len()).collect();
-    for [into, from] in &pairs[..after] {
-        let (into, from) = (heads[*into], heads[*from]);
-        for head in heads.iter_mut().filter(|head| **head == from) {
-            *head = into;
+/// The number of merges after which the utility is largest, the least of several.
+fn best(utility: &[f64]) -> usize {
+    let larger = |best, step| {
+        if utility[step] > utility[best] {
+            step
+        } else {
+            best
         }
-    }
-    heads
-}
-
-/// Which silos are together, whatever their groups are called.
-fn partition<K: Ord>(groups: impl Iterator<Item = (usize, K)>) -> BTreeSet<Vec<usize>> {
-    let mut members = BTreeMap::<K, Vec<usize>>::new();
-    for (silo, group) in groups {
-        members.entry(group).or_default().push(silo);
-    }
-    members.into_values().collect()
+    };
+    (0..utility.len()).fold(0, larger)
 }
 
 impl<'a> GroupTree<'a> {
@@ -130,49 +120,26 @@ impl<'a> GroupTree<'a> {
         if !utility.iter().all(|total| total.is_finite()) {
             return None;
         }
-        // What the round adopted, among those who were merged.
-        let round = story
-            .rounds
-            .iter()
-            .find(|round| round.round == merges.round);
-        let coalitions = round.map_or(&[][..], |round| &round.coalitions);
-        let adopted: BTreeMap<usize, usize> = coalitions
-            .iter()
-            .enumerate()
-            .flat_map(|(number, members)| members.iter().map(move |name| (number, name)))
-            .filter_map(|(number, name)| Some((*at.get(name.as_str())?, number)))
-            .collect();
-        let groups: BTreeSet<usize> = adopted.values().copied().collect();
-        let fewer = n.saturating_sub(groups.len()).min(n - 1);
-        let as_adopted = adopted.len() == n
-            && partition(adopted.iter().map(|(silo, group)| (*silo, *group)))
-                == partition(heads(merges, &pairs, fewer).into_iter().enumerate());
-        let best = (0..n).fold(0, |best, step| {
-            if utility[step] > utility[best] {
-                step
-            } else {
-                best
+        // The coalitions that the silos took, or were in, with the letters of the other pictures.
+        let round = merges.taken.map_or(merges.round, |taken| taken.round);
+        let course = Course::of(story);
+        let of_round = course.rounds.iter().find(|(of, _)| *of == round);
+        let all = of_round.map_or(&[][..], |(_, all)| all);
+        let mut groups = vec![None; n];
+        for (silo, group) in story.silos.iter().zip(all) {
+            if let Some(&at) = at.get(silo.name.as_str()) {
+                groups[at] = *group;
             }
-        });
-        let taken = if as_adopted { fewer } else { best };
-        let heads = heads(merges, &pairs, taken);
-        let numbers: BTreeMap<usize, usize> = {
-            let all: BTreeSet<usize> = heads.iter().copied().collect();
-            let number = |(nth, head): (usize, usize)| match as_adopted {
-                true => (head, adopted[&head]),
-                false => (head, nth),
-            };
-            all.into_iter().enumerate().map(number).collect()
-        };
+        }
+        let most = n - best(&utility);
+        let left = merges.taken.map_or(most, |taken| taken.groups);
         let rows = rows(n, &pairs);
         let mut tree = Self {
-            round: merges.round,
             merges,
             utility,
-            taken,
-            as_adopted,
+            made: n.checked_sub(left)?,
             rows,
-            groups: heads.iter().map(|head| numbers[head]).collect(),
+            groups,
             tree: Vec::new(),
         };
         tree.tree = tree.branches(&pairs);
@@ -181,27 +148,21 @@ impl<'a> GroupTree<'a> {
 
     /// The branches of every merge.
     fn branches(&self, pairs: &[[usize; 2]]) -> Vec<TreeMerge> {
-        let mut branches: Vec<Branch> = vec![
+        let alone = |(silo, &group): (usize, &Option<usize>)| {
+            let row = self.rows.iter().position(|own| *own == silo);
             Branch {
                 step: 0,
-                row: 0.0,
-                group: None
-            };
-            self.groups.len()
-        ];
-        for (row, &silo) in self.rows.iter().enumerate() {
-            branches[silo] = Branch {
-                step: 0,
-                row: row as f64,
-                group: Some(self.groups[silo]),
-            };
-        }
+                row: row.unwrap_or_default() as f64,
+                group,
+            }
+        };
+        let mut branches: Vec<Branch> = self.groups.iter().enumerate().map(alone).collect();
         let mut heads: Vec<usize> = (0..self.groups.len()).collect();
         let mut merges = Vec::new();
         for (nth, [into, from]) in pairs.iter().enumerate() {
             let (into, from) = (heads[*into], heads[*from]);
             let pair = [branches[into], branches[from]];
-            let group = (nth < self.taken).then_some(pair[0].group).flatten();
+            let group = pair[0].group.filter(|own| pair[1].group == Some(*own));
             merges.push(TreeMerge {
                 branches: pair,
                 group,
@@ -224,21 +185,13 @@ impl<'a> GroupTree<'a> {
 
     /// The number of groups with the most utility.
     fn best(&self) -> usize {
-        let best = (0..self.len()).fold(0, |best, step| {
-            if self.utility[step] > self.utility[best] {
-                step
-            } else {
-                best
-            }
-        });
-        self.len() - best
+        self.len() - best(&self.utility)
     }
 
     fn said(&self) -> String {
         let value =
             |utility: f64| numbers::value(utility, numbers::decimals(self.utility[0]).min(3));
         let (n, best) = (self.len(), self.best());
-        let taken = n - self.taken;
         let mut text = format!(
             "The total utility is largest with {}: {}, against {} with every silo alone and {} with all together.",
             numbers::plural(best, "group"),
@@ -246,13 +199,15 @@ impl<'a> GroupTree<'a> {
             value(self.utility[0]),
             value(self.utility[n - 1]),
         );
-        if !self.as_adopted {
-            text.push_str(" The groups of the round are others: the strategy kept those before, or forms them of later models.");
-        } else if taken != best {
-            text.push_str(&format!(
-                " The strategy took {}.",
-                numbers::plural(taken, "group")
-            ));
+        match self.merges.taken {
+            None => text.push_str(
+                " The silos took none of the groups on this way, but kept those that they had.",
+            ),
+            Some(taken) if taken.groups != best => {
+                let groups = numbers::plural(taken.groups, "group");
+                text.push_str(&format!(" The silos took {groups}."));
+            }
+            Some(_) => {}
         }
         text
     }
@@ -267,7 +222,7 @@ impl<'a> GroupTree<'a> {
 
     /// Between the last merge that was made and the next.
     fn cut(&self, x: AxisScale) -> f64 {
-        px(match self.taken {
+        px(match self.made {
             last if last == self.len() - 1 => RIGHT + 8.0,
             step => (x.at(step as f64) + x.at(step as f64 + 1.0)) / 2.0,
         })
@@ -285,7 +240,7 @@ impl<'a> GroupTree<'a> {
         let height = top + row * n as f64 + 14.0;
         let x = AxisScale::new((0.0, (n - 1) as f64), (self.left(), RIGHT));
         let cut = self.cut(x);
-        let taken = numbers::plural(n - self.taken, "group");
+        let left = numbers::plural(n - self.made, "group");
         let anchor = if cut > WIDTH - 120.0 { "end" } else { "start" };
         let beside = if anchor == "end" {
             cut - 6.0
@@ -300,7 +255,7 @@ impl<'a> GroupTree<'a> {
                 (self.curve(x))
                 (self.ticks(x))
                 line.together x1=(cut) x2=(cut) y1="16" y2=(px(height - 4.0)) {}
-                text.name x=(px(beside)) y="24" text-anchor=(anchor) { (taken) @if self.as_adopted { " taken" } @else { ": most utility" } }
+                text.name x=(px(beside)) y="24" text-anchor=(anchor) { (left) @if self.merges.taken.is_some() { " taken" } @else { ": most utility" } }
                 @for (nth, merge) in self.tree.iter().enumerate() { (self.merge(nth, merge, x, (top, row))) }
                 @for (place, &silo) in self.rows.iter().enumerate() { (self.leaf(story, silo, top + row * (place as f64 + 0.5))) }
                 (self.letters((top, row)))
@@ -382,7 +337,7 @@ impl<'a> GroupTree<'a> {
             let from = if taken { cut } else { x.at(branch.step as f64) };
             format!("M{from} {}H{at}", y(branch))
         };
-        let made = nth < self.taken;
+        let made = nth < self.made;
         html! {
             g class={ "branch " (colour(merge.group)) } {
                 title {
@@ -391,10 +346,10 @@ impl<'a> GroupTree<'a> {
                     @if !made { " (not made)" }
                 }
                 @for one in [a, b] {
-                    // A group that was taken goes on in its colour up to the cut.
-                    @let taken = one.group.filter(|_| !made);
-                    @if let Some(group) = taken { path.(colour(Some(group))) d=(until(one)) {} }
-                    path.further[!made] d=(branch(one, taken.is_some())) {}
+                    // A group on this side of the line goes on as it is up to there.
+                    @let crosses = !made && one.step <= self.made;
+                    @if crosses { path.(colour(one.group)) d=(until(one)) {} }
+                    path.(colour(one.group)).further[!made] d=(branch(one, crosses)) {}
                 }
                 path.further[!made] d=(format!("M{at} {}V{}", y(a), y(b))) {}
             }
@@ -409,7 +364,7 @@ impl<'a> GroupTree<'a> {
             .find(|one| one.name == *name)
             .map(|one| one.rows());
         html! {
-            g class=(colour(Some(self.groups[silo]))) {
+            g class=(colour(self.groups[silo])) {
                 title { (name) @if let Some(rows) = rows { ", " (numbers::count(rows)) " rows" } }
                 circle.node.plain cx=(px(self.left())) cy=(px(y)) r=(if self.named() { 4.0 } else { 2.5 }) {}
                 @if self.named() {
@@ -424,7 +379,7 @@ impl<'a> GroupTree<'a> {
         if self.named() {
             return html! {};
         }
-        let mut runs: Vec<(usize, usize, usize)> = Vec::new();
+        let mut runs: Vec<(Option<usize>, usize, usize)> = Vec::new();
         for (place, &silo) in self.rows.iter().enumerate() {
             match runs.last_mut() {
                 Some((group, _, silos)) if *group == self.groups[silo] => *silos += 1,
@@ -434,6 +389,7 @@ impl<'a> GroupTree<'a> {
         // A letter that has no room below the one before is left out.
         let mut letters: Vec<(usize, f64)> = Vec::new();
         for (group, first, silos) in runs {
+            let Some(group) = group else { continue };
             let middle = top + row * (first as f64 + silos as f64 / 2.0);
             if letters
                 .last()
@@ -505,7 +461,7 @@ mod tests {
     use super::super::tests::{assert_inside, numbers_of};
     use super::*;
     use crate::fixture;
-    use lab::summary::{SiloMerge, SiloMerges};
+    use lab::summary::{SiloMerge, SiloMerges, TakenGroups};
 
     /// Silos in groups by turns, merged within their groups first.
     fn story(silos: usize, groups: usize) -> Story {
@@ -520,6 +476,7 @@ mod tests {
         summary.merges = Some(LastMerges {
             round: 2,
             silos: names.clone(),
+            taken: Some(TakenGroups { round: 2, groups }),
             tree: SiloMerges {
                 alone: 2.0,
                 merges: within.chain(further).collect(),
@@ -569,23 +526,29 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_the_round_did_not_take_are_not_called_so() {
+    fn groups_that_the_silos_did_not_take_are_not_called_so() {
         let mut story = story(6, 2);
-        story.summary.rounds[1].coalitions = vec![story.summary.rounds[0].coalitions[0].clone()];
-        // All together are the last merge: taken, though the utility is less.
+        let taken = |groups| Some(TakenGroups { round: 1, groups });
+        story.summary.merges.as_mut().unwrap().taken = taken(1);
+        // All were together in round 1, though the utility is less.
         let page = section(&story).into_string();
         assert!(
-            page.contains("The strategy took 1 group.") && page.contains("1 group taken"),
+            page.contains("The silos took 1 group.") && page.contains("1 group taken"),
             "{page}"
         );
-        let all = story.summary.rounds[1].coalitions[0].clone();
-        story.summary.rounds[1].coalitions = vec![all[..2].to_vec(), all[2..].to_vec()];
+        assert!(
+            !page.contains("(not made)") && page.contains("after round 1;"),
+            "{page}"
+        );
+        story.summary.merges.as_mut().unwrap().taken = None;
         let page = section(&story).into_string();
         assert!(
-            page.contains("The groups of the round are others")
+            page.contains("The silos took none of the groups")
                 && page.contains("2 groups: most utility"),
             "{page}"
         );
+        // Colours are those of the coalitions all the same.
+        assert_eq!(page.matches("<g class=\"branch k0\"").count(), 2);
     }
 
     #[test]

@@ -72,12 +72,14 @@ pub(super) fn section(story: &Story) -> Markup {
                 "prior, which the strategy takes from how central it is. Before the first graph, all had the same share. "
                 @if !regions.is_empty() { "Colours are the regions of the silos. " }
                 @if !story.outside.is_empty() { "Hollow dots are silos outside of training, which have no model to compare. " }
+                @if !picture.named() { "The numbers are those of the list below. " }
                 @if changed { "Dashed lines are in this graph and not in the other." }
             }
             (regions.legend())
             div.(class) {
                 @for (one, other) in shown { (picture.figure(one, other, &drawn, changed)) }
             }
+            (picture.key())
         }
     }
 }
@@ -327,7 +329,7 @@ impl TopologyPicture<'_> {
                     @let below = self.radii.1.max(9.0) + NAME - 2.0;
                     text.name.halo x=(px(x)) y=(px(y + below)) text-anchor="middle" { (self.labels[node]) }
                 } @else {
-                    text.count x=(px(x)) y=(px(y + 3.5)) text-anchor="middle" { (self.labels[node]) }
+                    text.count.small[self.labels[node].len() > 2] x=(px(x)) y=(px(y + 3.5)) text-anchor="middle" { (self.labels[node]) }
                 }
             }
         }
@@ -377,14 +379,37 @@ impl TopologyPicture<'_> {
         (!silos.is_empty()).then(|| (markup, HEAD + high * rows as f64 + 4.0))
     }
 
-    /// The edges as CSV, and the share of every node.
+    /// The nodes with their shares, and the edges, as CSV.
     fn csv(&self, graph: &LearnedGraph) -> String {
-        let nodes = self.about.iter().zip(&graph.prior);
-        let nodes = nodes.map(|(name, share)| [name.clone(), String::new(), share.to_string()]);
-        let edges = graph.edges.iter();
-        let edges =
-            edges.map(|&(a, b)| [self.about[a].clone(), self.about[b].clone(), String::new()]);
-        download::csv(&["node", "joined to", "prior"], nodes.chain(edges))
+        let name = |node: usize| match graph.clusters {
+            None => self.story.silos[node].name.clone(),
+            Some(_) => self.about[node].clone(),
+        };
+        let nodes = (0..graph.nodes).map(|node| {
+            let share = graph.prior[node].to_string();
+            [(node + 1).to_string(), name(node), share, String::new()]
+        });
+        // By number: there may be thousands of edges.
+        let edges = graph.edges.iter().map(|(a, b)| {
+            let (a, b) = ((a + 1).to_string(), (b + 1).to_string());
+            [a, String::new(), String::new(), b]
+        });
+        download::csv(
+            &["number", "name", "prior", "joined to"],
+            nodes.chain(edges),
+        )
+    }
+
+    /// The names of nodes that are drawn as numbers.
+    fn key(&self) -> Markup {
+        html! {
+            @if !self.named() {
+                details.fold {
+                    summary { "Silos by number" }
+                    ol.key-list { @for name in &self.about { li { (name) } } }
+                }
+            }
+        }
     }
 }
 

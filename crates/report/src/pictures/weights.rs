@@ -83,7 +83,7 @@ fn said(story: &Story, lambda: &[WeightsAfter]) -> String {
         .and_then(Value::as_f64);
     if let Some(apart) = apart {
         text.push_str(&format!(
-            " The topology has moved {:.1} % of the weight: that is how far λ is from what it would be under a \
+            " The topology has moved {:.2} % of the weight: that is how far λ is from what it would be under a \
              uniform prior (total variation).",
             100.0 * apart
         ));
@@ -227,7 +227,7 @@ mod tests {
             assert_eq!(page.matches("<svg role").count(), 2);
             assert_eq!(page.matches("class=\"name\"").count(), 2 * named);
             assert_eq!(page.matches("<g class=\"curve").count(), 2 * silos);
-            assert!(page.contains("The topology has moved 1.2 % of the weight"));
+            assert!(page.contains("The topology has moved 1.23 % of the weight"));
         }
     }
 
