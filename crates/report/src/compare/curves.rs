@@ -15,7 +15,7 @@ const LABELS: f64 = 150.0;
 /// Colours before lines are dashed.
 const COLOURS: usize = 7;
 
-/// The charts of a variant; nothing where no way of learning has rounds.
+/// The charts of a variant by round, bytes and wall-clock seconds; nothing where no way of learning has rounds.
 pub(super) fn charts(name: &str, metric: &str, variant: &VariantTable) -> Markup {
     let outside = !variant.outside.is_empty();
     let who = if outside { "silos outside" } else { "members" };
@@ -27,7 +27,7 @@ pub(super) fn charts(name: &str, metric: &str, variant: &VariantTable) -> Markup
         div.pair {
             (chart(&format!("{metric} of {who} by round"), "round", name, variant, by_round, value))
             (chart(&format!("{metric} of {who} by megabytes sent"), "megabytes", name, variant, by_bytes, value))
-            (chart(&format!("{metric} of {who} by seconds of training here"), "seconds", name, variant, by_seconds, value))
+            (chart(&format!("{metric} of {who} by seconds"), "seconds", name, variant, by_seconds, value))
         }
     }
 }

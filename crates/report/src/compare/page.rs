@@ -51,7 +51,10 @@ fn section(comparison: &Comparison, variant: &VariantTable) -> Markup {
             @for table in tables(comparison, variant) { (markup(&table)) }
             (download::data(&comparison.experiment, &csv::csv(comparison)))
             h3 { "Course" }
-            p.note { "Means over seeds on test rows, which nothing was chosen by. Point at a line for its name." }
+            p.note {
+                "Means over seeds on test rows, which nothing was chosen by. Point at a line for its name. Seconds are "
+                "those of training on this machine, which did other things at the same time."
+            }
             (curves::charts(&name, &metric_words(comparison.metrics[0]), variant))
             (together::section(&name, variant))
             (graph::section(variant))

@@ -4,7 +4,6 @@ use lab::compare::{ComparisonRow, VariantTable};
 use maud::{Markup, html};
 
 use super::super::heat::{STEPS, field};
-use super::super::layout::parts;
 use super::super::svg::{described, px};
 use super::super::{download, numbers};
 
@@ -27,7 +26,7 @@ pub(super) fn section(name: &str, variant: &VariantTable) -> Markup {
             h3 { "Who is with whom" }
             p.note {
                 "Share of the seeds in which two members are in one coalition after the chosen round, in percent, or the "
-                "darker the larger. Members that are together in half of the seeds or more stand side by side. The "
+                "darker the larger. Members that are often together stand side by side. The "
                 "adjusted Rand index tells how alike the groupings of two seeds are: 1 where they are the "
                 "same, about 0 where they are alike by chance only."
             }
@@ -78,15 +77,33 @@ fn shown(name: &str, variant: &VariantTable, row: &ComparisonRow, shares: &[Vec<
     }
 }
 
-/// Members that are together in half of the seeds or more, directly or through others, side by side.
+/// Members that are often together side by side: from every member alone, the two groups whose members are
+/// together most, on average, are joined, and stand one after the other.
 fn order(shares: &[Vec<f64>]) -> Vec<usize> {
-    let with = |at: usize| {
-        let others = shares[at].iter().enumerate();
-        let others = others.filter(move |(other, share)| *other != at && **share >= 0.5);
-        others.map(|(other, _)| other).collect::<Vec<_>>()
-    };
-    let neighbours: Vec<Vec<usize>> = (0..shares.len()).map(with).collect();
-    parts(&neighbours).into_iter().flatten().collect()
+    let mut groups: Vec<Vec<usize>> = (0..shares.len()).map(|at| vec![at]).collect();
+    let mut means = shares.to_vec();
+    while groups.len() > 1 {
+        let mut most = (0, 1);
+        for b in 1..groups.len() {
+            for a in 0..b {
+                if means[a][b] > means[most.0][most.1] {
+                    most = (a, b);
+                }
+            }
+        }
+        let (into, from) = most;
+        let sizes = [into, from].map(|at| groups[at].len() as f64);
+        for at in 0..groups.len() {
+            let sum = means[into][at] * sizes[0] + means[from][at] * sizes[1];
+            means[into][at] = sum / (sizes[0] + sizes[1]);
+            means[at][into] = means[into][at];
+        }
+        means.remove(from);
+        means.iter_mut().for_each(|row| drop(row.remove(from)));
+        let joined = groups.remove(from);
+        groups[into].extend(joined);
+    }
+    groups.into_iter().flatten().collect()
 }
 
 fn drawn(label: &str, shares: &[Vec<f64>], order: &[usize]) -> Markup {
@@ -135,6 +152,14 @@ mod tests {
     fn members_that_are_mostly_together_stand_side_by_side() {
         assert_eq!(order(&shares(6, 2, 0.8)), [0, 2, 4, 1, 3, 5]);
         assert_eq!(order(&shares(4, 4, 1.0)), [0, 1, 2, 3]);
+        // Groups that overlap by half of the seeds do not run into each other.
+        let mut half = shares(6, 2, 1.0);
+        half.iter_mut()
+            .flatten()
+            .filter(|share| **share == 0.0)
+            .for_each(|share| *share = 0.5);
+        assert_eq!(order(&half), [0, 2, 4, 1, 3, 5]);
+        assert_eq!(order(&[]), Vec::<usize>::new());
     }
 
     #[test]

@@ -144,7 +144,8 @@ impl<'a> LossPicture<'a> {
         if !part.is_finite() {
             return STEPS - 1;
         }
-        (1 + (part * (STEPS - 2) as f64) as usize).min(STEPS - 1)
+        // Rounding does not take what is at a bound below it.
+        (1 + (part * (STEPS - 2) as f64 + 1e-9) as usize).min(STEPS - 1)
     }
 
     fn coalition(&self, place: usize) -> Option<usize> {
@@ -297,7 +298,9 @@ impl<'a> LossPicture<'a> {
             .collect();
         let rows = (0..self.len()).map(|row| {
             let coalition = self.coalition(row).map(letter).unwrap_or_default();
-            let cells = (0..self.len()).map(|column| self.loss(row, column).to_string());
+            let cells = (0..self.len()).map(|column| {
+                download::number(Some(self.loss(row, column)).filter(|loss| loss.is_finite()))
+            });
             [names[row].clone(), coalition]
                 .into_iter()
                 .chain(cells.collect::<Vec<_>>())
