@@ -7,7 +7,7 @@ use super::story::Story;
 use maud::{Markup, html};
 
 use super::layout::{Pair, shelves};
-use super::pictures::course::{self, Course};
+use super::pictures::course::{self, CoalitionCourse};
 use super::svg::{colour, drawing, px};
 use super::table::chip;
 use super::{download, letter, numbers};
@@ -242,7 +242,7 @@ fn dot(cluster: &Cluster<'_>, node: &GraphNode<'_>, named: bool) -> Markup {
 /// The coalitions by round, as a picture and as a table with a row per silo and a column per round;
 /// empty if coalitions never changed.
 fn strip(story: &Story) -> Markup {
-    let course = Course::of(story);
+    let course = CoalitionCourse::of(story);
     if !course.changed() {
         return html! {};
     }

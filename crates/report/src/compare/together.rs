@@ -93,13 +93,16 @@ fn order(shares: &[Vec<f64>]) -> Vec<usize> {
         }
         let (into, from) = most;
         let sizes = [into, from].map(|at| groups[at].len() as f64);
-        for at in 0..groups.len() {
-            let sum = means[into][at] * sizes[0] + means[from][at] * sizes[1];
-            means[into][at] = sum / (sizes[0] + sizes[1]);
-            means[at][into] = means[into][at];
+        let other = means.remove(from);
+        let pairs = means[into].iter().zip(&other);
+        let joint = pairs.map(|(a, b)| (a * sizes[0] + b * sizes[1]) / (sizes[0] + sizes[1]));
+        let mut joint: Vec<f64> = joint.collect();
+        joint.remove(from);
+        for (row, mean) in means.iter_mut().zip(&joint) {
+            row.remove(from);
+            row[into] = *mean;
         }
-        means.remove(from);
-        means.iter_mut().for_each(|row| drop(row.remove(from)));
+        means[into] = joint;
         let joined = groups.remove(from);
         groups[into].extend(joined);
     }

@@ -21,12 +21,12 @@ const ROUNDS: usize = 60;
 
 /// The coalitions of all rounds, numbered so that a coalition keeps its number while most of its
 /// silos stay together. The last round has the numbers that it has in other pictures.
-pub(crate) struct Course {
+pub(crate) struct CoalitionCourse {
     /// By round: the number, and the coalition of every silo in roster order.
     pub(crate) rounds: Vec<(u64, Vec<Option<usize>>)>,
 }
 
-impl Course {
+impl CoalitionCourse {
     pub(crate) fn of(story: &Story) -> Self {
         let mut rounds: Vec<(u64, Vec<Option<usize>>)> = Vec::new();
         let raw = |coalitions: &[Vec<String>]| {
@@ -120,7 +120,7 @@ struct CourseLayout {
 }
 
 impl CourseLayout {
-    fn of(course: &Course, shown: &[usize]) -> Self {
+    fn of(course: &CoalitionCourse, shown: &[usize]) -> Self {
         let silos = course.rounds.first().map_or(0, |(_, all)| all.len());
         let row = match silos {
             0..=12 => 20.0,
@@ -192,7 +192,7 @@ impl CourseLayout {
 }
 
 /// The picture, with what it shows; empty if coalitions never changed.
-pub(crate) fn picture(story: &Story, course: &Course) -> Markup {
+pub(crate) fn picture(story: &Story, course: &CoalitionCourse) -> Markup {
     if !course.changed() {
         return html! {};
     }
@@ -247,7 +247,7 @@ pub(crate) fn picture(story: &Story, course: &Course) -> Markup {
     }
 }
 
-fn csv(story: &Story, course: &Course) -> String {
+fn csv(story: &Story, course: &CoalitionCourse) -> String {
     let rows = course.rounds.iter().flat_map(|(round, of)| {
         let own = story.silos.iter().zip(of);
         own.map(move |(silo, coalition)| {
@@ -259,7 +259,7 @@ fn csv(story: &Story, course: &Course) -> String {
 }
 
 /// How often and when groupings changed, in one sentence.
-fn said(course: &Course) -> String {
+fn said(course: &CoalitionCourse) -> String {
     let changes: Vec<u64> = course
         .rounds
         .windows(2)
@@ -389,7 +389,7 @@ mod tests {
     fn every_silo_is_a_line_and_every_coalition_of_a_round_a_block() {
         for (silos, coalitions, rounds) in [(6, 2, 4), (20, 3, 12), (139, 5, 100), (32, 32, 3)] {
             let story = fixture::story(silos, coalitions, rounds);
-            let course = Course::of(&story);
+            let course = CoalitionCourse::of(&story);
             let page = picture(&story, &course).into_string();
             assert_inside(&page);
             assert_eq!(page.matches("<g class=\"curve").count(), silos);
@@ -408,7 +408,7 @@ mod tests {
     fn names_are_apart_at_the_right() {
         for (silos, coalitions) in [(6, 2), (20, 20), (32, 4), (139, 40)] {
             let story = fixture::story(silos, coalitions, 5);
-            let page = picture(&story, &Course::of(&story)).into_string();
+            let page = picture(&story, &CoalitionCourse::of(&story)).into_string();
             let names = page.split("<text class=\"name\"").skip(1);
             let mut heights: Vec<f64> = names.map(|text| numbers_of(text, "y")[0]).collect();
             heights.sort_by(f64::total_cmp);
@@ -427,7 +427,7 @@ mod tests {
     #[test]
     fn coalitions_that_never_change_have_no_picture() {
         let story = fixture::story(6, 2, 1);
-        let course = Course::of(&story);
+        let course = CoalitionCourse::of(&story);
         assert!(!course.changed());
         assert_eq!(picture(&story, &course).into_string(), "");
     }
@@ -436,7 +436,7 @@ mod tests {
     fn a_round_without_a_silo_breaks_its_line() {
         let mut story = fixture::story(6, 2, 4);
         story.summary.rounds[2].coalitions[0].remove(0);
-        let page = picture(&story, &Course::of(&story)).into_string();
+        let page = picture(&story, &CoalitionCourse::of(&story)).into_string();
         let first = page.split("<g class=\"curve").nth(1).unwrap_or_default();
         let path = first.split(" d=\"").nth(1).unwrap_or_default();
         let path = path.split('"').next().unwrap_or_default();

@@ -7,7 +7,7 @@ use lab::summary::LastMerges;
 use maud::{Markup, html};
 
 use super::NAMED;
-use super::course::Course;
+use super::course::CoalitionCourse;
 use crate::story::Story;
 use crate::svg::{AxisScale, colour, described, px, range, tick_text};
 use crate::{download, letter, numbers};
@@ -122,7 +122,7 @@ impl<'a> GroupTree<'a> {
         }
         // The coalitions that the silos took, or were in, with the letters of the other pictures.
         let round = merges.taken.map_or(merges.round, |taken| taken.round);
-        let course = Course::of(story);
+        let course = CoalitionCourse::of(story);
         let of_round = course.rounds.iter().find(|(of, _)| *of == round);
         let all = of_round.map_or(&[][..], |(_, all)| all);
         let mut groups = vec![None; n];

@@ -376,7 +376,7 @@ impl TopologyPicture<'_> {
             @for silo in silos.iter().enumerate() { (dot(silo)) }
         };
         let rows = silos.len().div_ceil(per_row);
-        (!silos.is_empty()).then(|| (markup, HEAD + high * rows as f64 + 4.0))
+        (!silos.is_empty()).then_some((markup, HEAD + high * rows as f64 + 4.0))
     }
 
     /// The nodes with their shares, and the edges, as CSV.
