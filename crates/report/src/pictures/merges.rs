@@ -528,8 +528,11 @@ mod tests {
     #[test]
     fn groups_that_the_silos_did_not_take_are_not_called_so() {
         let mut story = story(6, 2);
-        let taken = |groups| Some(TakenGroups { round: 1, groups });
-        story.summary.merges.as_mut().unwrap().taken = taken(1);
+        let taken = TakenGroups {
+            round: 1,
+            groups: 1,
+        };
+        story.summary.merges.as_mut().unwrap().taken = Some(taken);
         // All were together in round 1, though the utility is less.
         let page = section(&story).into_string();
         assert!(
