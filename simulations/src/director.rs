@@ -4,12 +4,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bytes::Bytes;
 use protocol::certificate::Verdict;
 use protocol::message::Phase;
 use protocol::{Hash, MemberIndex, Report, Time};
+use silo::outcome::genesis;
+use silo::rounds::RoundBase;
 use silo::{Notice, SiloHandle, Stopped, spawn};
 use tokio::time::sleep_until;
 
+use crate::contributions::AuthorMerges;
 use crate::cuts::split;
 use crate::environment::Environment;
 use crate::error::RunError;
@@ -373,10 +377,36 @@ impl<'a> Director<'a> {
     fn look_at_entries(&self, round: u64, block: &Hash) {
         let disks = self.environment.disks();
         let blob = |hash: &Hash| disks.iter().find_map(|disk| disk.blobs().get(hash));
-        self.recorder.keep_contributions(round, block, blob);
+        if self.recorder.keeps_contributions() {
+            let merges = self.merges(round, block, blob);
+            self.recorder.keep_contributions(round, block, merges, blob);
+        }
         if !self.federation.epoch.charter.shows_names() {
             self.recorder.compare_entries(block, blob);
         }
+    }
+
+    /// How the authors of a final block are merged into groups, where they are.
+    fn merges(
+        &self,
+        round: u64,
+        block: &Hash,
+        blob: impl Fn(&Hash) -> Option<Bytes>,
+    ) -> Option<AuthorMerges> {
+        let config = self.federation.members.first()?;
+        let base = match round {
+            1 => {
+                let seed = config.initial_seed;
+                RoundBase::new(config, &genesis(&*config.strategy, &*config.learner, seed))
+            }
+            _ => {
+                let (outcome, state) = self.recorder.adopted(round - 1)?;
+                RoundBase::after(config, round - 1, outcome, state)
+            }
+        };
+        let (authors, signed) = self.recorder.final_sheet(block)?;
+        let tree = base.merge_tree(config, &signed, blob)?;
+        Some(AuthorMerges::new(tree, &authors))
     }
 
     /// Fails if too few silos can still train for a round to reach its minimum of contributions.

@@ -9,6 +9,7 @@ use protocol::{MemberIndex, Report, Time};
 use silo::{Checks, Notice, block_on};
 
 use crate::audit::audit;
+use crate::contributions::GroupingBasis;
 use crate::direct;
 use crate::director::{Directed, Director};
 use crate::environment::{Environment, EnvironmentConfig, VirtualEnvironment};
@@ -61,7 +62,7 @@ pub fn federate(
         (federation, Checks::new(options.memo))
     };
     let began = Instant::now();
-    let keeps = options.keep_contributions;
+    let (keeps, basis) = (options.keep_contributions, options.keep_basis);
     let Options {
         surrounding,
         progress,
@@ -75,6 +76,7 @@ pub fn federate(
         let (epoch, faulty) = (federation.epoch.clone(), federation.faulty.clone());
         let recorder = Recorder::new(epoch, faulty, origin, reading);
         recorder.read().contributions = keeps.then(BTreeMap::new);
+        recorder.read().basis = basis.then(GroupingBasis::default);
         let config = EnvironmentConfig {
             federation,
             recorder: &recorder,
@@ -170,6 +172,7 @@ fn record(
     let mut log = recorder.read();
     let notices = std::mem::take(&mut log.notices);
     let kept = log.contributions.take().unwrap_or_default();
+    let basis = log.basis.take().unwrap_or_default();
     let blobs = traffic.iter().map(|sent: &Traffic| sent.blobs).sum();
     RunRecord {
         mesh: environment.mesh(),
@@ -177,6 +180,7 @@ fn record(
         notices,
         blobs: Some(blobs),
         contributions: kept.into_values().collect(),
+        basis,
         seconds: began.elapsed().as_secs_f64(),
         protocol: Some(ProtocolRecord {
             traffic,

@@ -60,7 +60,7 @@ mod tamper;
 pub mod toy;
 
 pub use byzantine::{Behaviour, lying};
-pub use contributions::{AuthorMerges, Contributions};
+pub use contributions::{AuthorMerges, Contributions, CrossLosses, GroupingBasis};
 pub use disk::Disk;
 pub use environment::{Environment, EnvironmentConfig, Mesh};
 pub use error::RunError;

@@ -78,6 +78,9 @@ pub struct Options<'a> {
     pub audit: bool,
     /// Whether to keep the contributions of every round, which take the memory of as many models.
     pub keep_contributions: bool,
+    /// Whether to keep what groups were formed by: losses of the last cross-evaluation, and the last merges,
+    /// which are computed once more for that.
+    pub keep_basis: bool,
     /// Time on the federation's clock after which the run ends, whether or not the federation is
     /// complete; `None`: a federation that does not get ahead is an error in the end.
     pub limit: Option<Duration>,
@@ -108,6 +111,7 @@ impl Default for Options<'_> {
             references: true,
             audit: false,
             keep_contributions: false,
+            keep_basis: false,
             limit: None,
             progress: Box::new(|_| ()),
             surrounding: Surrounding::Virtual,

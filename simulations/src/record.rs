@@ -6,7 +6,7 @@ use protocol::{MemberIndex, Time};
 use serde::Serialize;
 use silo::{Notice, Totals};
 
-use crate::contributions::Contributions;
+use crate::contributions::{Contributions, GroupingBasis};
 use crate::environment::Mesh;
 use crate::linkage::LinkageResult;
 use crate::network::Traffic;
@@ -28,6 +28,8 @@ pub struct RunRecord {
     pub protocol: Option<ProtocolRecord>,
     /// The contributions of every round, where they were to be kept.
     pub contributions: Vec<Contributions>,
+    /// What groups were formed by, where that was to be kept.
+    pub basis: GroupingBasis,
 }
 
 /// A final round.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use methods::State;
 use protocol::charter::Epoch;
 use protocol::message::{Kind, Sheet};
 use protocol::{Hash, MemberIndex, Report, Time};
@@ -12,7 +13,7 @@ use silo::{JournalRecord, Notice};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::contributions::Contributions;
+use crate::contributions::{AuthorMerges, Contributions, CrossLosses, GroupingBasis};
 use crate::invariants::{Monitor, Violation, kind};
 use crate::linkage::LinkageCounter;
 
@@ -52,6 +53,8 @@ pub(crate) struct Recording {
     pub(crate) linkage: LinkageCounter,
     /// The contributions of final rounds, where they are kept.
     pub(crate) contributions: Option<BTreeMap<u64, Contributions>>,
+    /// What groups were formed by, where that is kept.
+    pub(crate) basis: Option<GroupingBasis>,
     /// Events: deliveries, commits, adoptions.
     pub(crate) events: u64,
 }
@@ -77,6 +80,7 @@ impl Recorder {
             violation: None,
             linkage: LinkageCounter::default(),
             contributions: None,
+            basis: None,
             events: 0,
         };
         Self {
@@ -123,22 +127,60 @@ impl Recorder {
         let _ = rounds.send(shown);
     }
 
-    /// A round became final with this block: keeps its contributions, where they are to be kept. `blob` returns
+    /// Whether something of the contributions is kept.
+    pub(crate) fn keeps_contributions(&self) -> bool {
+        let log = self.read();
+        log.contributions.is_some() || log.basis.is_some()
+    }
+
+    /// The sheet of a final block with the authors of its entries, where all of them are known.
+    pub(crate) fn final_sheet(&self, block: &Hash) -> Option<(Vec<MemberIndex>, Sheet)> {
+        let log = self.read();
+        let entries = log.monitor.entries(block);
+        let authors: Vec<_> = entries.iter().map(|(author, ..)| *author).collect();
+        let sheet = log.monitor.final_sheet(block)?;
+        (sheet.entries.len() == authors.len()).then_some((authors, sheet))
+    }
+
+    /// What a member adopted with a round; the first to do so is enough, because all adopt the same.
+    pub(crate) fn adopted(&self, of: u64) -> Option<(Hash, Arc<State>)> {
+        let log = self.read();
+        let mut notices = log.notices.iter().rev();
+        notices.find_map(|(_, _, notice)| match notice {
+            Notice::Adopted {
+                round,
+                outcome,
+                state,
+                ..
+            } if *round == of => Some((*outcome, state.clone())),
+            _ => None,
+        })
+    }
+
+    /// A round became final with this block: keeps of its contributions what is to be kept. `blob` returns
     /// models by hash.
     pub(crate) fn keep_contributions(
         &self,
         round: u64,
         block: &Hash,
+        merges: Option<AuthorMerges>,
         blob: impl Fn(&Hash) -> Option<Bytes>,
     ) {
+        let entries = self.read().monitor.entries(block);
+        if let Some(basis) = &mut self.read().basis {
+            let rows = entries.iter();
+            let rows = rows.map(|(author, _, losses)| (*author, losses.clone()));
+            let losses = CrossLosses::new(round, rows.collect());
+            basis.note(round, losses, merges.clone());
+        }
         if self.read().contributions.is_none() {
             return;
         }
-        let entries = self.read().monitor.entries(block).into_iter();
-        let each = entries.filter_map(|(author, entry, losses)| {
+        let each = entries.into_iter().filter_map(|(author, entry, losses)| {
             Some((author, blob(&entry.fields.blob)?, losses))
         });
-        let contributions = Contributions::new(round, each.collect());
+        let mut contributions = Contributions::new(round, each.collect());
+        contributions.merges = merges;
         if let Some(kept) = &mut self.read().contributions {
             kept.insert(round, contributions);
         }

@@ -9,6 +9,7 @@ mod inputs;
 mod keep;
 #[path = "../nodes/mod.rs"]
 mod nodes;
+mod pictures;
 mod signing;
 #[path = "../skipped/mod.rs"]
 mod skipped;

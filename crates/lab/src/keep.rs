@@ -6,12 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use methods::strategy::{SAMPLING_SEED, State};
-use protocol::MemberIndex;
 use serde::Serialize;
 use serde_json::Value;
-use simulations::{AuthorMerges, Contributions, Federation, RunError, RunRecord};
+use simulations::{Contributions, Federation, RunError, RunRecord};
 
-use crate::summary::{AdoptedModel, adopted_models};
+use crate::summary::{AdoptedModel, SiloMerges, adopted_models};
 
 /// Why a run has no result that is kept.
 #[derive(Debug, thiserror::Error)]
@@ -52,9 +51,9 @@ struct KeptRound {
     /// `contributions`, the row is whose data, the column whose model.
     #[serde(skip_serializing_if = "Option::is_none")]
     losses: Option<String>,
-    /// How silos were merged into groups, in rounds that form some, without messages.
+    /// How silos were merged into groups, in rounds that do so.
     #[serde(skip_serializing_if = "Option::is_none")]
-    merges: Option<KeptMerges>,
+    merges: Option<SiloMerges>,
     /// What the strategy keeps from this round to the next, by name: weights, groups, graphs.
     kept: BTreeMap<String, Value>,
 }
@@ -63,22 +62,6 @@ struct KeptRound {
 struct KeptModel {
     file: String,
     silos: Vec<String>,
-}
-
-/// Merges from every silo alone to one group.
-#[derive(Debug, Serialize)]
-struct KeptMerges {
-    /// The total utility if every silo stays alone.
-    alone: f64,
-    /// Those that lower the total utility were not made, unless a number of groups was asked for.
-    merges: Vec<KeptMerge>,
-}
-
-/// Two groups, named by a silo of each, and what their merge adds to the total utility.
-#[derive(Debug, Serialize)]
-struct KeptMerge {
-    groups: [String; 2],
-    benefit: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -148,20 +131,6 @@ impl Keep<'_> {
             .map_or(String::new(), |silo| silo.name.clone())
     }
 
-    fn merges(&self, of: &AuthorMerges) -> KeptMerges {
-        let name = |author: MemberIndex| self.name(usize::from(author.0));
-        let merges = of.merges.iter();
-        KeptMerges {
-            alone: of.alone,
-            merges: merges
-                .map(|&(groups, benefit)| KeptMerge {
-                    groups: groups.map(name),
-                    benefit,
-                })
-                .collect(),
-        }
-    }
-
     fn round(
         &self,
         round: u64,
@@ -217,7 +186,7 @@ impl Keep<'_> {
             losses: losses.transpose()?,
             merges: contributed
                 .and_then(|one| one.merges.as_ref())
-                .map(|of| self.merges(of)),
+                .map(|of| SiloMerges::new(of, |author| self.name(author.at()))),
             kept: kept.collect(),
         })
     }

@@ -9,10 +9,10 @@ use super::story::{SiloPoint, SiloStory, Story};
 use super::svg::{AxisFrame, AxisScale, colour, drawing, px, tick_text};
 use super::{download, numbers, terminal};
 
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 320.0;
-const LEFT: f64 = 50.0;
-const BOTTOM: f64 = 36.0;
+pub(crate) const WIDTH: f64 = 560.0;
+pub(crate) const HEIGHT: f64 = 320.0;
+pub(crate) const LEFT: f64 = 50.0;
+pub(crate) const BOTTOM: f64 = 36.0;
 /// The most points that are drawn as dots.
 const POINTS: usize = 1200;
 
@@ -170,7 +170,8 @@ fn band(
     band::drawn(&places)
 }
 
-fn axes(x: AxisScale, y: AxisScale, right: f64) -> Markup {
+/// The axes of a chart by round.
+pub(crate) fn axes(x: AxisScale, y: AxisScale, right: f64) -> Markup {
     let ticks = y.ticks(5);
     let floor = HEIGHT - BOTTOM;
     html! {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, html};
 
-use super::layout::{Pair, separate, shelves, spread};
+use super::layout::{Pair, parts, separate, shelves, spread};
 use super::numbers;
 use super::palette::inlined;
 use super::svg::{colour, px};
@@ -119,25 +119,7 @@ impl Diagram {
 
     /// The connected components, the largest first.
     fn components(&self) -> Vec<Vec<usize>> {
-        let neighbours = self.neighbours();
-        let mut seen = vec![false; self.nodes.len()];
-        let mut components: Vec<Vec<usize>> = Vec::new();
-        for start in 0..self.nodes.len() {
-            let mut component = Vec::new();
-            let mut open = vec![start];
-            while let Some(node) = open.pop() {
-                if !std::mem::replace(&mut seen[node], true) {
-                    component.push(node);
-                    open.extend(&neighbours[node]);
-                }
-            }
-            if !component.is_empty() {
-                component.sort_unstable();
-                components.push(component);
-            }
-        }
-        components.sort_by_key(|component| std::cmp::Reverse(component.len()));
-        components
+        parts(&self.neighbours())
     }
 
     /// The middle of every node, and the total width and height.

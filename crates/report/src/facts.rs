@@ -76,7 +76,7 @@ fn sent(summary: &Summary) -> Option<String> {
 }
 
 /// How far the last coalitions can be from the best ones, where the lead has proven it.
-fn proven(summary: &Summary) -> Option<String> {
+pub(crate) fn proven(summary: &Summary) -> Option<String> {
     let gap = summary.rounds.last()?.memory.get("coalitions.gap")?;
     let gap = gap.as_f64()?;
     Some(if gap > NO_GAP {

@@ -7,6 +7,7 @@ use super::story::Story;
 use maud::{Markup, html};
 
 use super::layout::{Pair, shelves};
+use super::pictures::course::{self, CoalitionCourse};
 use super::svg::{colour, drawing, px};
 use super::table::chip;
 use super::{download, letter, numbers};
@@ -238,42 +239,35 @@ fn dot(cluster: &Cluster<'_>, node: &GraphNode<'_>, named: bool) -> Markup {
     }
 }
 
-/// A table with a row per silo and a column per round; empty if coalitions never changed.
+/// The coalitions by round, as a picture and as a table with a row per silo and a column per round;
+/// empty if coalitions never changed.
 fn strip(story: &Story) -> Markup {
-    let rounds = &story.rounds;
-    if rounds
-        .windows(2)
-        .all(|pair| pair[0].coalitions == pair[1].coalitions)
-    {
+    let course = CoalitionCourse::of(story);
+    if !course.changed() {
         return html! {};
     }
-    let of: Vec<BTreeMap<&str, usize>> = rounds
-        .iter()
-        .map(|round| {
-            let pairs = round.coalitions.iter().enumerate();
-            pairs
-                .flat_map(|(index, members)| members.iter().map(move |name| (name.as_str(), index)))
-                .collect()
-        })
-        .collect();
-    let lettered = rounds.len() <= 40;
+    let lettered = course.rounds.len() <= 40;
     html! {
         h3 { "Round by round" }
-        div.scroll.tall tabindex="0" role="region" aria-label="Coalitions by round" {
-            table.strip {
-                thead { tr {
-                    th scope="col" { "Silo" }
-                    @for round in rounds {
-                        th scope="col" { @if lettered || round.round % 10 == 0 { (round.round) } }
-                    }
-                } }
-                tbody { @for silo in &story.silos { tr {
-                    th scope="row" { (silo.name) }
-                    @for coalitions in &of {
-                        @let index = coalitions.get(silo.name.as_str()).copied();
-                        td class=(colour(index)) { @if let (true, Some(index)) = (lettered, index) { (letter(index)) } }
-                    }
-                } } }
+        (course::picture(story, &course))
+        details.fold {
+            summary { "As a table" }
+            div.scroll.tall tabindex="0" role="region" aria-label="Coalitions by round, as a table" {
+                table.strip {
+                    thead { tr {
+                        th scope="col" { "Silo" }
+                        @for (round, _) in &course.rounds {
+                            th scope="col" { @if lettered || round % 10 == 0 { (round) } }
+                        }
+                    } }
+                    tbody { @for (at, silo) in story.silos.iter().enumerate() { tr {
+                        th scope="row" { (silo.name) }
+                        @for (_, coalitions) in &course.rounds {
+                            @let index = coalitions[at];
+                            td class=(colour(index)) { @if let (true, Some(index)) = (lettered, index) { (letter(index)) } }
+                        }
+                    } } }
+                }
             }
         }
     }
@@ -291,7 +285,9 @@ mod tests {
             let page = section(&story).into_string();
             assert_eq!(page.matches("<circle class=\"node\"").count(), silos);
             assert!(!page.contains("NaN"), "{silos} silos in {coalitions}");
-            assert_eq!(page.contains("class=\"name\""), silos <= NAMED);
+            // In the graph; the picture of the rounds names coalitions.
+            let graph = page.split("<h3>").next().unwrap_or_default();
+            assert_eq!(graph.contains("class=\"name\""), silos <= NAMED);
         }
     }
 

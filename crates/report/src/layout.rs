@@ -142,9 +142,174 @@ pub(crate) fn separate(places: &mut [Pair], radii: &[f64], gap: f64) {
     }
 }
 
+/// A place for each node of a graph, and the size of the drawing: connected parts are laid out by
+/// [`spread`] and stand in rows. Nodes have boxes of these sizes about their places; no two boxes
+/// overlap, and all are inside.
+pub(crate) fn graph(edges: &[(usize, usize)], sizes: &[Pair], width: f64) -> (Vec<Pair>, Pair) {
+    let mut neighbours = vec![Vec::new(); sizes.len()];
+    for &(a, b) in edges {
+        neighbours[a].push(b);
+        neighbours[b].push(a);
+    }
+    let parts = parts(&neighbours);
+    let laid: Vec<(Vec<Pair>, Pair)> = parts
+        .iter()
+        .map(|members| part(members, &neighbours, sizes, width))
+        .collect();
+    let boxes: Vec<Pair> = laid.iter().map(|(_, size)| *size).collect();
+    let width = boxes.iter().map(|(wide, _)| *wide).fold(width, f64::max);
+    let (middles, height) = shelves(&boxes, width);
+    let mut places = vec![(0.0, 0.0); sizes.len()];
+    for ((members, (laid, _)), (x, y)) in parts.iter().zip(laid).zip(middles) {
+        for (&node, place) in members.iter().zip(laid) {
+            places[node] = (x + place.0, y + place.1);
+        }
+    }
+    (places, (width, height))
+}
+
+/// The connected parts of a graph, the largest first.
+pub(crate) fn parts(neighbours: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut seen = vec![false; neighbours.len()];
+    let mut parts: Vec<Vec<usize>> = Vec::new();
+    for start in 0..neighbours.len() {
+        let mut part = Vec::new();
+        let mut open = vec![start];
+        while let Some(node) = open.pop() {
+            if !std::mem::replace(&mut seen[node], true) {
+                part.push(node);
+                open.extend(&neighbours[node]);
+            }
+        }
+        if !part.is_empty() {
+            part.sort_unstable();
+            parts.push(part);
+        }
+    }
+    parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
+    parts
+}
+
+/// Room around the boxes of a connected part.
+const AROUND: f64 = 10.0;
+
+/// Places of a part's nodes about its middle, and the size that it needs.
+fn part(
+    members: &[usize],
+    neighbours: &[Vec<usize>],
+    sizes: &[Pair],
+    width: f64,
+) -> (Vec<Pair>, Pair) {
+    let place = |node: &usize| members.binary_search(node).ok();
+    let among: Vec<Vec<usize>> = members
+        .iter()
+        .map(|&node| neighbours[node].iter().filter_map(place).collect())
+        .collect();
+    let sizes: Vec<Pair> = members.iter().map(|&node| sizes[node]).collect();
+    let places = spread(&among);
+    // As wide as there is room for, as long as neighbours are no further apart than is good to see.
+    let ends = |at: fn(&Pair) -> f64| {
+        let each = places.iter().map(at);
+        each.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| {
+            (low.min(at), high.max(at))
+        })
+    };
+    let (left, right) = ends(|place| place.0);
+    let widest = sizes.iter().map(|size| size.0).fold(0.0, f64::max);
+    let hop = ((width - widest - 2.0 * AROUND) / (right - left).max(1e-9)).clamp(40.0, 140.0);
+    let mut places: Vec<Pair> = places.iter().map(|(x, y)| (hop * x, hop * y)).collect();
+    while !separated(&mut places, &sizes) {
+        places
+            .iter_mut()
+            .for_each(|place| *place = (1.1 * place.0, 1.1 * place.1));
+    }
+    let edges = |at: fn(&Pair) -> f64| {
+        let each = places.iter().zip(&sizes);
+        each.fold(
+            (f64::INFINITY, f64::NEG_INFINITY),
+            |(low, high), (place, size)| {
+                let half = at(size) / 2.0;
+                (low.min(at(place) - half), high.max(at(place) + half))
+            },
+        )
+    };
+    let ((left, right), (top, bottom)) = (edges(|pair| pair.0), edges(|pair| pair.1));
+    let middle = ((left + right) / 2.0, (top + bottom) / 2.0);
+    let places = places.iter().map(|(x, y)| (x - middle.0, y - middle.1));
+    let size = (right - left + 2.0 * AROUND, bottom - top + 2.0 * AROUND);
+    (places.collect(), size)
+}
+
+/// Moves boxes apart that overlap, each pair along the shorter way; whether none overlaps any more.
+fn separated(places: &mut [Pair], sizes: &[Pair]) -> bool {
+    for _ in 0..ROUNDS {
+        let mut moved = false;
+        for a in 1..places.len() {
+            for b in 0..a {
+                let (dx, dy) = (places[a].0 - places[b].0, places[a].1 - places[b].1);
+                let x = (sizes[a].0 + sizes[b].0) / 2.0 - dx.abs();
+                let y = (sizes[a].1 + sizes[b].1) / 2.0 - dy.abs();
+                if x <= 1e-6 || y <= 1e-6 {
+                    continue;
+                }
+                moved = true;
+                // A little more than is missing, so that rounding leaves nothing.
+                let by = |missing: f64, apart: f64| (missing / 2.0 + 0.01).copysign(apart);
+                let (x, y) = if x < y {
+                    (by(x, dx), 0.0)
+                } else {
+                    (0.0, by(y, dy))
+                };
+                places[a] = (places[a].0 + x, places[a].1 + y);
+                places[b] = (places[b].0 - x, places[b].1 - y);
+            }
+        }
+        if !moved {
+            return true;
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A ring with chords, and every seventh node alone.
+    fn chords(nodes: usize) -> Vec<(usize, usize)> {
+        let joined: Vec<usize> = (0..nodes).filter(|node| node % 7 != 3).collect();
+        let ring = joined.iter().zip(joined.iter().skip(1));
+        let far = joined.iter().zip(joined.iter().skip(5));
+        ring.chain(far).map(|(a, b)| (*a, *b)).collect()
+    }
+
+    #[test]
+    fn no_two_boxes_of_a_graph_overlap_and_all_are_inside() {
+        let complete = |n: usize| (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
+        for nodes in [1, 2, 6, 20, 139] {
+            let graphs: [Vec<(usize, usize)>; 3] = [Vec::new(), chords(nodes), complete(nodes)];
+            for edges in graphs {
+                let sizes: Vec<Pair> = (0..nodes)
+                    .map(|node| (20.0 + 9.0 * (node % 8) as f64, 24.0 + (node % 3) as f64))
+                    .collect();
+                let (places, (width, height)) = graph(&edges, &sizes, 560.0);
+                assert_eq!(graph(&edges, &sizes, 560.0).0, places);
+                for a in 0..nodes {
+                    let ((x, y), (w, h)) = (places[a], sizes[a]);
+                    let inside = x >= w / 2.0 && x + w / 2.0 <= width;
+                    assert!(
+                        inside && y >= h / 2.0 && y + h / 2.0 <= height,
+                        "{nodes}: {a}"
+                    );
+                    for b in 0..a {
+                        let (dx, dy) = ((x - places[b].0).abs(), (y - places[b].1).abs());
+                        let (w, h) = ((w + sizes[b].0) / 2.0, (h + sizes[b].1) / 2.0);
+                        assert!(dx >= w - 1e-6 || dy >= h - 1e-6, "{nodes}: {a} on {b}");
+                    }
+                }
+            }
+        }
+    }
 
     fn apart(a: Pair, b: Pair) -> f64 {
         (a.0 - b.0).hypot(a.1 - b.1)

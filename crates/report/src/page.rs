@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 
 use super::comparison::ComparisonTable;
 use super::{
-    agreement, classes, curves, graph, numbers, palette, settings, table, timeline, traffic,
+    agreement, classes, curves, graph, numbers, palette, pictures, settings, table, timeline,
+    traffic,
 };
 
 const STYLE: &str = include_str!("style.css");
@@ -42,6 +43,7 @@ pub fn page(story: &Story, command: &str, date: &str) -> String {
             (table::section(story, &comparison))
             (classes::section(story))
             (graph::section(story))
+            (pictures::sections(story))
             (curves::section(story))
             @if !story.is_direct() { (timeline::section(story)) }
             @if let Some(sent) = story.sent() { (traffic::section(story, sent)) }

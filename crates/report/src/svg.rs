@@ -28,14 +28,47 @@ pub(crate) fn shrinking(
     least: f64,
     content: Markup,
 ) -> Markup {
+    framed((label, ""), (width, height), (least, None), content)
+}
+
+/// A drawing as [`drawing`], with a sentence that says what it shows, for those who cannot see it; hardly
+/// larger than its size, so that small drawings do not have large letters.
+pub(crate) fn described(label: &str, said: &str, size: (f64, f64), content: Markup) -> Markup {
+    framed((label, said), size, (0.8, Some(1.15)), content)
+}
+
+/// A drawing of that size, drawn at no less and no more than these shares of its width.
+fn framed(
+    (label, said): (&str, &str),
+    (width, height): (f64, f64),
+    (least, most): (f64, Option<f64>),
+    content: Markup,
+) -> Markup {
+    let mut style = format!("min-width:{}px", px(width * least));
+    if let Some(most) = most {
+        style.push_str(&format!(";max-width:{}px", px(width * most)));
+    }
     html! {
         div.scroll tabindex="0" role="region" aria-label=(label) {
-            svg role="img" viewBox=(format!("0 0 {} {}", px(width), px(height)))
-                style=(format!("min-width:{}px", px(width * least))) {
+            svg role="img" viewBox=(format!("0 0 {} {}", px(width), px(height))) style=(style) {
                 title { (label) }
+                @if !said.is_empty() { desc { (said) } }
                 (content)
             }
         }
+    }
+}
+
+/// Moves heights, ascending, apart until each is so far from the next, and none is below `floor`, as far
+/// as there is room above it.
+pub(crate) fn spaced(heights: &mut [f64], apart: f64, floor: f64) {
+    for at in 1..heights.len() {
+        heights[at] = heights[at].max(heights[at - 1] + apart);
+    }
+    let mut most = floor;
+    for height in heights.iter_mut().rev() {
+        *height = height.min(most);
+        most = *height - apart;
     }
 }
 
@@ -248,6 +281,13 @@ mod tests {
         assert!(ticks.len() > 2 && ticks.len() < 9, "{ticks:?}");
         assert_eq!(tick_text(&ticks, 1e10), "1e10");
         assert!(scale.at(1e9) > 10.0 && scale.at(1e9) < 60.0);
+    }
+
+    #[test]
+    fn labels_are_moved_apart_and_back_above_the_floor() {
+        let mut heights = [10.0, 12.0, 95.0, 96.0];
+        spaced(&mut heights, 14.0, 100.0);
+        assert_eq!(heights, [10.0, 24.0, 86.0, 100.0]);
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
         memo: simulate.check == Check::Once,
         signatures: signatures(simulate)?,
         references: !simulate.no_references,
+        keep_basis: true,
         progress: Box::new(|round| progress.round(round)),
         surrounding,
         ..Options::default()

@@ -20,7 +20,7 @@ use silo::outcome::genesis;
 use silo::rounds::{NoiseDraws, OwnState, Personal, RoundBase};
 use silo::{Notice, SiloConfig};
 
-use crate::contributions::Contributions;
+use crate::contributions::{Contributions, GroupingBasis};
 use crate::environment::Mesh;
 use crate::error::RunError;
 use crate::federation::Federation;
@@ -40,6 +40,8 @@ struct Direct<'a> {
     rounds: Vec<RoundRecord>,
     /// The contributions of all rounds, where they are kept.
     kept_contributions: Option<Vec<Contributions>>,
+    /// What groups were formed by, where that is kept.
+    basis: Option<GroupingBasis>,
     /// Bytes that the members would send of models.
     blobs: u64,
     /// The blobs of the last rounds, which members would still have.
@@ -68,6 +70,7 @@ pub(crate) fn federate(
     let began = Instant::now();
     let mut direct = Direct::new(federation, threads)?;
     direct.kept_contributions = options.keep_contributions.then(Vec::new);
+    direct.basis = options.keep_basis.then(GroupingBasis::default);
     let charter = &federation.epoch.charter;
     // At other levels it depends on the leads.
     let counted = charter.verification == Verification::Full;
@@ -96,6 +99,7 @@ pub(crate) fn federate(
         seconds: began.elapsed().as_secs_f64(),
         protocol: None,
         contributions: direct.kept_contributions.unwrap_or_default(),
+        basis: direct.basis.unwrap_or_default(),
     })
 }
 
@@ -128,6 +132,7 @@ impl<'a> Direct<'a> {
             notices: Vec::new(),
             rounds: Vec::new(),
             kept_contributions: None,
+            basis: None,
             blobs: 0,
             kept: VecDeque::new(),
             noise: noised::draws(federation.seed, federation.members.len()),

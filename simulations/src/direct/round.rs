@@ -15,7 +15,7 @@ use silo::{Notice, SiloConfig};
 
 use super::Direct;
 use super::sheet::ListedContribution;
-use crate::contributions::{AuthorMerges, Contributions};
+use crate::contributions::{AuthorMerges, Contributions, CrossLosses};
 use crate::error::RunError;
 use crate::record::RoundRecord;
 
@@ -157,11 +157,36 @@ impl Direct<'_> {
     /// How the authors are merged into groups, where they are.
     fn merges(&self, entries: &[ListedContribution], signed: &SignedSheet) -> Option<AuthorMerges> {
         let base = &self.base;
-        let sheet = base.sheet(signed, |nth, _| Ok(entries[nth].own.admitted.clone()));
+        let sheet = || {
+            let sheet = base.sheet(signed, |nth, _| Ok(entries[nth].own.admitted.clone()));
+            sheet.ok()
+        };
         let strategy = &self.config.strategy;
-        let tree = strategy.merge_tree(&base.state, &sheet.ok()?, base.next())?;
+        let tree = strategy.merge_tree(&base.state, &sheet, base.next())?;
         let authors: Vec<_> = entries.iter().map(|one| one.index()).collect();
         Some(AuthorMerges::new(tree, &authors))
+    }
+
+    /// Keeps what is to be kept of the contributions.
+    fn keep(&mut self, entries: &[ListedContribution], signed: &SignedSheet) {
+        if self.kept_contributions.is_none() && self.basis.is_none() {
+            return;
+        }
+        let round = self.base.next();
+        let merges = self.merges(entries, signed);
+        let rows = signed.scores.iter().flatten().cloned().map(Some);
+        let rows = entries.iter().zip(rows.chain(std::iter::repeat(None)));
+        if let Some(basis) = &mut self.basis {
+            let rows = rows.clone().map(|(one, row)| (one.index(), row));
+            let losses = CrossLosses::new(round, rows.collect());
+            basis.note(round, losses, merges.clone());
+        }
+        if let Some(kept) = &mut self.kept_contributions {
+            let each = rows.map(|(one, row)| (one.index(), one.own.document.clone(), row));
+            let mut contributions = Contributions::new(round, each.collect());
+            contributions.merges = merges;
+            kept.push(contributions);
+        }
     }
 
     /// Keeps what is to be kept of the contributions; all members adopt the outcome.
@@ -172,16 +197,7 @@ impl Direct<'_> {
         settled: &Settled,
     ) -> Result<(), RunError> {
         let round = self.base.next();
-        if self.kept_contributions.is_some() {
-            let rows = signed.scores.iter().flatten().cloned().map(Some);
-            let each = entries.iter().zip(rows.chain(std::iter::repeat(None)));
-            let each = each.map(|(one, row)| (one.index(), one.own.document.clone(), row));
-            let mut contributions = Contributions::new(round, each.collect());
-            contributions.merges = self.merges(&entries, signed);
-            self.kept_contributions
-                .get_or_insert_default()
-                .push(contributions);
-        }
+        self.keep(&entries, signed);
         let mut authors: Vec<_> = entries.iter().map(|one| one.index()).collect();
         authors.sort_unstable();
         let mut after: Vec<Option<(usize, LastTraining)>> = vec![None; self.silos.len()];

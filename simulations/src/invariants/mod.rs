@@ -102,9 +102,7 @@ impl Monitor {
 
     /// The entries that a final block is about, with their true authors and their losses.
     pub(crate) fn entries(&self, block: &Hash) -> Vec<(MemberIndex, Entry, Option<Vec<f64>>)> {
-        let learning = self.ledger.blocks.get(block).and_then(Block::learning);
-        let sheet = learning.and_then(|learning| self.sheet(&learning.sheet));
-        let Some(sheet) = sheet else {
+        let Some(sheet) = self.final_sheet(block) else {
             return Vec::new();
         };
         let rows = sheet.scores.unwrap_or_default();
@@ -115,6 +113,12 @@ impl Monitor {
             Some((author, entry, row))
         })
         .collect()
+    }
+
+    /// The sheet that a final block is about.
+    pub(crate) fn final_sheet(&self, block: &Hash) -> Option<Sheet> {
+        let learning = self.ledger.blocks.get(block).and_then(Block::learning);
+        self.sheet(&learning?.sheet)
     }
 
     /// The sheet with this root, if any member ever sent it.

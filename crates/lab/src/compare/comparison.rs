@@ -164,6 +164,8 @@ pub struct CurvePoint {
     pub round: u64,
     /// Bytes that all members had sent.
     pub bytes: f64,
+    /// Wall-clock seconds until then, where there were rounds.
+    pub seconds: Option<f64>,
     /// Mean over members of the most important metric, on test rows.
     pub inside: Option<f64>,
     /// Mean over the silos outside.
@@ -253,6 +255,9 @@ pub struct ComparisonRow {
     /// Agreement of the groupings of different seeds: the mean Rand index over pairs of seeds, 1 where
     /// all are the same; `None` for a single seed or silos that differ.
     pub stability: Option<f64>,
+    /// The same as adjusted Rand index: 1 where all groupings are the same, about 0 where they are alike
+    /// by chance only.
+    pub agreement: Option<f64>,
     /// Numbers that the strategy kept after the chosen round.
     pub memory: BTreeMap<String, Spread>,
     /// Share of the seeds in which two members are in one coalition after the chosen round, member by

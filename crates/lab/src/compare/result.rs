@@ -47,6 +47,9 @@ pub(super) struct StoredPoint {
     pub(super) round: u64,
     /// Bytes that all members had sent.
     pub(super) bytes: u64,
+    /// Wall-clock seconds until then.
+    #[serde(default)]
+    pub(super) seconds: Option<f64>,
     /// Mean over the members of the first metric on test rows.
     pub(super) inside: Option<f64>,
     /// Mean over the silos outside.
@@ -301,6 +304,7 @@ impl UnitResult {
             self.curve.push(StoredPoint {
                 round,
                 bytes: trial.bytes(round),
+                seconds: trial.seconds_until(round),
                 inside: mean(&each[..members]),
                 outside: mean(&each[members..]),
                 coalitions: of_honest(trial.coalitions(round), honest),

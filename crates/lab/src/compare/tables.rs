@@ -10,7 +10,7 @@ use super::comparison::{
     VariantTable,
 };
 use super::experiment::{ExperimentEntry, OWN, POOLED};
-use super::grouping::{stability, together};
+use super::grouping::{agreement, stability, together};
 use super::result::{SiloModel, TriedPoint, UnitResult};
 use super::scope::{ReferenceResults, metric_results};
 use super::spread::Spread;
@@ -132,6 +132,7 @@ impl ComparisonRow {
             }),
             changes: spread(&|one| one.changes() as f64),
             stability: stability(&good),
+            agreement: agreement(&good),
             memory: memory.collect(),
             together: together(&good),
             graph: good.first().and_then(|one| one.graph.clone()),
@@ -218,6 +219,7 @@ fn curve(results: &[&UnitResult]) -> Vec<CurvePoint> {
         CurvePoint {
             round,
             bytes: mean(&|point| Some(point.bytes as f64)).unwrap_or_default(),
+            seconds: mean(&|point| point.seconds),
             inside: mean(&|point| point.inside),
             outside: mean(&|point| point.outside),
         }

@@ -64,6 +64,7 @@ fn without_seconds(mut comparison: Comparison) -> Comparison {
     for variant in &mut comparison.variants {
         variant.strategies.iter_mut().for_each(|row| {
             row.seconds = (0.0, 0.0);
+            row.curve.iter_mut().for_each(|point| point.seconds = None);
             row.served
                 .iter_mut()
                 .for_each(|served| served.seconds = 0.0);

@@ -48,8 +48,8 @@ struct Federated {
     federation: Federation,
     record: RunRecord,
     adopted: Vec<AdoptedModel>,
-    /// Bytes that all members had sent when a round was final.
-    bytes: Vec<(u64, Option<u64>)>,
+    /// Bytes that all members had sent when a round was final, and seconds that it took here until then.
+    reached: Vec<(u64, Option<u64>, f64)>,
 }
 
 /// A trained federation.
@@ -217,8 +217,18 @@ impl TrainedFederation {
         let TrialModels::Federated(federated) = &self.models else {
             return 0;
         };
-        let until = federated.bytes.iter().filter(|(of, _)| *of <= round);
-        until.filter_map(|(_, bytes)| *bytes).max().unwrap_or(0)
+        let until = federated.reached.iter().filter(|(of, ..)| *of <= round);
+        until.filter_map(|(_, bytes, _)| *bytes).max().unwrap_or(0)
+    }
+
+    /// Wall-clock seconds up to the end of a round, where there were rounds.
+    pub(super) fn seconds_until(&self, round: u64) -> Option<f64> {
+        let TrialModels::Federated(federated) = &self.models else {
+            return None;
+        };
+        let mut until = federated.reached.iter().rev();
+        let found = until.find(|(of, ..)| *of <= round);
+        found.map(|(_, _, seconds)| *seconds)
     }
 
     /// Number of trained parameters of a model.
@@ -444,14 +454,16 @@ impl Federated {
     ) -> Result<Self, RunError> {
         let (study, faults) = (&participation.study, &scenario.faults);
         let federation = Federation::new(scenario, study, &scenario.strategy, faults)?;
-        let mut bytes = Vec::new();
+        let (mut reached, began) = (Vec::new(), Instant::now());
         let mut options = Options {
             memo: true,
             threads: 1,
             references: false,
             keep_contributions: keep,
             surrounding: Surrounding::of(scenario),
-            progress: Box::new(|done| bytes.push((done.round, done.bytes))),
+            progress: Box::new(|done| {
+                reached.push((done.round, done.bytes, began.elapsed().as_secs_f64()));
+            }),
             ..Options::default()
         };
         let threads = Threads::new(1);
@@ -462,7 +474,7 @@ impl Federated {
             federation,
             record,
             adopted,
-            bytes,
+            reached,
         })
     }
 

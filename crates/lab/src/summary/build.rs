@@ -25,6 +25,7 @@ use simulations::RunRecord;
 use simulations::pool::Threads;
 use simulations::scenario::Scenario;
 
+use super::basis::coalitions;
 use super::compare::compare;
 use super::heavy::heavy_note;
 use super::left_out::left_out;
@@ -34,8 +35,8 @@ use super::noise::NoiseBound;
 use super::results::{Settings, TrainingFailed};
 use super::silos::silo_results;
 use super::{
-    Curve, FaultInfo, LeftOutMembers, MetricInfo, Nullified, Refused, RoundInfo, SiloTraffic,
-    Summary, ViewLead,
+    Curve, FaultInfo, LastMerges, LeftOutMembers, MetricInfo, Nullified, Refused, RoundInfo,
+    SiloLosses, SiloTraffic, Summary, ViewLead,
 };
 
 /// About how many points of curves are measured: in longer or larger federations not every round is.
@@ -114,6 +115,8 @@ pub(crate) fn build(
         noise: NoiseBound::of(&federation.epoch.charter),
         notes,
         rounds,
+        losses: reports.losses(),
+        merges: reports.merges(&all),
         silos: compared.silos,
         newcomers,
         weights_abs_sum: weights(&finals),
@@ -288,6 +291,22 @@ impl Reports<'_> {
     fn messages(&self) -> Option<u64> {
         let protocol = self.recorded.protocol.as_ref()?;
         Some(protocol.traffic.iter().map(|sent| sent.messages).sum())
+    }
+
+    /// The losses that groups were formed by.
+    fn losses(&self) -> Option<SiloLosses> {
+        let losses = self.recorded.basis.losses.as_ref();
+        losses.map(|losses| SiloLosses::new(losses, |member| self.name(member)))
+    }
+
+    /// The merges that groups were formed by.
+    fn merges(&self, all: &[AdoptedModel]) -> Option<LastMerges> {
+        let merges = &self.recorded.basis.merges;
+        LastMerges::of(
+            merges,
+            |round| coalitions(all, round),
+            |member| self.name(member),
+        )
     }
 
     /// What every silo sent.

@@ -149,6 +149,7 @@ fn info(
         gains,
         classes: coalition.and_then(|adopted| class_results(adopted, local)),
         name: result.name,
+        group: result.group,
         served: result.served,
         local_tuned: result.tuned,
     }

@@ -4,6 +4,7 @@
 //! coalition, and the entries of a round have no names. The simulator knows because it gets the
 //! reports of all silos. A node of one institution cannot print these tables.
 
+mod basis;
 mod build;
 mod classes;
 mod compare;
@@ -31,6 +32,7 @@ use simulations::network::Traffic;
 
 pub use crate::statistic::Interval;
 
+pub use basis::{LastMerges, SiloLosses, SiloMerge, SiloMerges, TakenGroups};
 pub(crate) use build::build;
 pub(crate) use gains::student;
 pub(crate) use measured::{
@@ -120,6 +122,12 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// All final rounds, in order.
     pub rounds: Vec<RoundInfo>,
+    /// The losses of the last round in which silos measured each other's models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<SiloLosses>,
+    /// The merges of the last round whose groups silos took, where groups are formed by merging (HCCT).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merges: Option<LastMerges>,
     /// All silos: members, then silos outside.
     pub silos: Vec<SiloInfo>,
     /// The silos outside as newcomers of earlier rounds, by round, where the scenario asks for it.
@@ -197,6 +205,9 @@ impl RoundInfo {
 pub struct SiloInfo {
     /// Name of the silo.
     pub name: String,
+    /// The group that the source of the data puts it in, such as its region.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Whether the silo took no part and was given a model at the end.
     pub outside: bool,
     /// Number of its training rows.

@@ -34,6 +34,8 @@ use super::results::ModelKind;
 /// The result of one silo, with metrics on its own held-out rows.
 pub(super) struct SiloResult {
     pub(super) name: String,
+    /// The group that the source of the data puts it in.
+    pub(super) group: Option<String>,
     pub(super) rows: RowCounts,
     /// Position of the silo among the members; `None` for a silo outside.
     pub(super) member: Option<usize>,
@@ -124,7 +126,7 @@ pub(super) fn silo_results(
                 None,
             )
         };
-        let silo = (silo.name.clone(), silo.rows);
+        let silo = (silo.name.clone(), silo.group.clone(), silo.rows);
         let seed = silo_seed(federation.seed, MemberIndex(nth as u16));
         let (context, strategy) = (context.clone(), strategy.clone());
         let averages = averages(references, nth, takes_part, &plain)?;
@@ -142,7 +144,7 @@ pub(super) fn silo_results(
                 }
                 _ => None,
             };
-            let (name, rows) = silo;
+            let (name, group, rows) = silo;
             let members = coalition_index.map_or(usize::MAX, |own| context.members_of(own));
             let mut result = context.measure(&plain, &equipped, seed, own, members, rows);
             if rows.test > 0 {
@@ -150,7 +152,8 @@ pub(super) fn silo_results(
                 let averages = averages.map(|average| average.measured(&context, seed));
                 result.models.extend(averages);
             }
-            (result.name, result.rows, result.coalition_index) = (name, rows, coalition_index);
+            (result.name, result.group, result.rows) = (name, group, rows);
+            result.coalition_index = coalition_index;
             result.member = takes_part.then_some(nth);
             result
         });
@@ -333,6 +336,7 @@ impl Context {
         }
         SiloResult {
             name: String::new(),
+            group: None,
             rows: RowCounts::default(),
             member: None,
             coalition_index: None,

@@ -221,8 +221,14 @@ pub trait Strategy: Send + Sync {
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError>;
 
     /// The merges that lead to groups of the entries of a sheet, for those who look at a run; no round needs
-    /// them. `None` where entries are not merged, or no groups are formed in this round.
-    fn merge_tree(&self, state: &State, sheet: &Sheet, round: u64) -> Option<MergeTree> {
+    /// them. `None` where entries are not merged, or no groups are formed in this round: then `sheet` is not
+    /// asked for, because making it takes reading all models.
+    fn merge_tree(
+        &self,
+        state: &State,
+        sheet: &dyn Fn() -> Option<Sheet>,
+        round: u64,
+    ) -> Option<MergeTree> {
         let _ = (state, sheet, round);
         None
     }

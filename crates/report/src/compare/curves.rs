@@ -15,17 +15,19 @@ const LABELS: f64 = 150.0;
 /// Colours before lines are dashed.
 const COLOURS: usize = 7;
 
-/// Both charts of a variant; nothing where no way of learning has rounds.
+/// The charts of a variant by round, bytes and wall-clock seconds; nothing where no way of learning has rounds.
 pub(super) fn charts(name: &str, metric: &str, variant: &VariantTable) -> Markup {
     let outside = !variant.outside.is_empty();
     let who = if outside { "silos outside" } else { "members" };
     let value = move |point: &CurvePoint| if outside { point.outside } else { point.inside };
-    let by_round = |point: &CurvePoint| point.round as f64;
-    let by_bytes = |point: &CurvePoint| point.bytes / 1e6;
+    let by_round = |point: &CurvePoint| Some(point.round as f64);
+    let by_bytes = |point: &CurvePoint| Some(point.bytes / 1e6);
+    let by_seconds = |point: &CurvePoint| point.seconds;
     html! {
         div.pair {
             (chart(&format!("{metric} of {who} by round"), "round", name, variant, by_round, value))
             (chart(&format!("{metric} of {who} by megabytes sent"), "megabytes", name, variant, by_bytes, value))
+            (chart(&format!("{metric} of {who} by seconds"), "seconds", name, variant, by_seconds, value))
         }
     }
 }
@@ -35,13 +37,15 @@ fn chart(
     unit: &str,
     name: &str,
     variant: &VariantTable,
-    x_of: impl Fn(&CurvePoint) -> f64,
+    x_of: impl Fn(&CurvePoint) -> Option<f64>,
     y_of: impl Fn(&CurvePoint) -> Option<f64>,
 ) -> Markup {
-    // References that send nothing have no place on an axis of bytes; single points are no course.
+    // References that send nothing have no place on an axis of bytes, those without rounds none on one of
+    // seconds; single points are no course.
     let shown = |row: &&ComparisonRow| {
-        row.curve.len() > 1
-            && (unit == "round" || row.to_end.as_ref().is_some_and(|all| all.bytes.mean > 0.0))
+        let sends = row.to_end.as_ref().is_some_and(|all| all.bytes.mean > 0.0);
+        let timed = row.curve.iter().filter(|point| x_of(point).is_some());
+        timed.count() > 1 && (unit != "megabytes" || sends)
     };
     let rows: Vec<(usize, &ComparisonRow)> = variant
         .strategies
@@ -54,7 +58,7 @@ fn chart(
         return html! {};
     };
     let reach = points()
-        .map(&x_of)
+        .filter_map(&x_of)
         .fold((f64::INFINITY, 0.0f64), |(a, b), x| (a.min(x), b.max(x)));
     let right = WIDTH - LABELS;
     let x = AxisScale::new(reach, (LEFT, right));
@@ -62,13 +66,11 @@ fn chart(
     let path = |row: &ComparisonRow| {
         let mut path = String::new();
         for point in &row.curve {
-            let Some(value) = y_of(point) else { continue };
+            let (Some(at), Some(value)) = (x_of(point), y_of(point)) else {
+                continue;
+            };
             let pen = if path.is_empty() { 'M' } else { 'L' };
-            path.push_str(&format!(
-                "{pen}{} {}",
-                x.at(x_of(point)),
-                y.at(frame.inside(value))
-            ));
+            path.push_str(&format!("{pen}{} {}", x.at(at), y.at(frame.inside(value))));
         }
         path
     };
@@ -76,7 +78,7 @@ fn chart(
         row.curve.iter().map(|point| {
             [
                 row.label.clone(),
-                download::number(Some(x_of(point))),
+                download::number(x_of(point)),
                 download::number(y_of(point)),
             ]
         })

@@ -16,6 +16,7 @@ mod served;
 mod subgroups;
 mod table;
 mod text;
+mod together;
 
 pub use advice::write_advice;
 pub use csv::csv;

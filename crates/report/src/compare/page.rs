@@ -1,6 +1,6 @@
 //! A comparison as one HTML page.
 
-use lab::compare::{Comparison, ComparisonRow, VariantTable};
+use lab::compare::{Comparison, VariantTable};
 use maud::{Markup, html};
 
 use super::super::page::document;
@@ -8,10 +8,7 @@ use super::super::{download, numbers, settings::flat};
 use super::cells::TextTable;
 use super::table::{failures, metric_words, settings, tables};
 use super::text::{how, trained};
-use super::{csv, curves, graph};
-
-/// Most members whose grouping is drawn pair by pair.
-const PAIRS: usize = 30;
+use super::{csv, curves, graph, together};
 
 /// The page. `command` runs the same again; `date` is that of the run, for people, or empty.
 pub fn page(comparison: &Comparison, command: &str, date: &str) -> String {
@@ -54,9 +51,12 @@ fn section(comparison: &Comparison, variant: &VariantTable) -> Markup {
             @for table in tables(comparison, variant) { (markup(&table)) }
             (download::data(&comparison.experiment, &csv::csv(comparison)))
             h3 { "Course" }
-            p.note { "Means over seeds on test rows, which nothing was chosen by. Point at a line for its name." }
+            p.note {
+                "Means over seeds on test rows, which nothing was chosen by. Point at a line for its name. Seconds are "
+                "those of training on this machine, which did other things at the same time."
+            }
             (curves::charts(&name, &metric_words(comparison.metrics[0]), variant))
-            (groupings(variant))
+            (together::section(&name, variant))
             (graph::section(variant))
         }
     }
@@ -109,52 +109,6 @@ fn grid(table: &TextTable, columns: &[usize], decides: bool) -> Markup {
             }
         }
     }
-}
-
-/// The members that are grouped together, over seeds.
-fn groupings(variant: &VariantTable) -> Markup {
-    let with = |row: &&ComparisonRow| row.together.as_ref().is_some_and(|all| all.len() <= PAIRS);
-    let rows: Vec<&ComparisonRow> = variant
-        .strategies
-        .iter()
-        .filter(with)
-        .filter(|row| row.strategy != "local")
-        .collect();
-    html! {
-        @if !rows.is_empty() {
-            h3 { "Who is with whom" }
-            p.note {
-                "Share of the seeds, in percent, in which two members are in one coalition after the chosen round."
-            }
-            div.pair {
-                @for row in rows {
-                    figure {
-                        figcaption { (row.label) }
-                        @if one_group(row) {
-                            p { "All " (numbers::plural(variant.members.len(), "member")) " are one coalition in every seed." }
-                        } @else { div.scroll tabindex="0" role="region" aria-label={ "Groupings of " (row.label) } {
-                            table.shares {
-                                @for (name, shares) in variant.members.iter().zip(row.together.iter().flatten()) {
-                                    tr {
-                                        th scope="row" { (numbers::short(name, 16)) }
-                                        @for share in shares {
-                                            td style=(format!("--share:{share:.2}")) { (format!("{:.0}", 100.0 * share)) }
-                                        }
-                                    }
-                                }
-                            }
-                        } }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Whether all members are together in all seeds.
-fn one_group(row: &ComparisonRow) -> bool {
-    let mut shares = row.together.iter().flatten().flatten();
-    shares.all(|share| *share >= 1.0)
 }
 
 /// What was tried for every way of learning.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use methods::merging::MergeTree;
 use methods::params::{Encoding, Gate, LargestAbs, Sent};
 use methods::strategy::summary_layout;
 use methods::{Layout, ModelEntry, Params, Plan, Scores, Sheet, State};
@@ -41,16 +42,28 @@ pub struct RoundBase {
 impl RoundBase {
     /// The base of the round after an outcome.
     pub fn new(config: &SiloConfig, settled: &Settled) -> Self {
-        let round = settled.document.round;
+        Self {
+            void: void(config, settled),
+            ..Self::after(
+                config,
+                settled.document.round,
+                settled.hash,
+                settled.state.clone(),
+            )
+        }
+    }
+
+    /// The base of the round after one with this outcome, as a round without masks needs it.
+    pub fn after(config: &SiloConfig, round: u64, outcome: Hash, state: Arc<State>) -> Self {
         let learner = &config.learner;
         let (model, summary) = (learner.layout(), summary_layout(&**learner));
         let layout = config
             .strategy
-            .expects(&settled.state, &model, summary.as_ref(), round + 1);
+            .expects(&state, &model, summary.as_ref(), round + 1);
         Self {
             round,
-            outcome: settled.hash,
-            state: settled.state.clone(),
+            outcome,
+            state,
             encoding: config.encoding,
             gate_id: gate_id(&layout, config.max_model_norm, config.encoding),
             gate: Gate {
@@ -58,7 +71,7 @@ impl RoundBase {
                 norm: config.max_model_norm,
             },
             max_weight: config.max_weight,
-            void: void(config, settled),
+            void: Vec::new(),
             plan: OnceLock::new(),
         }
     }
@@ -175,6 +188,25 @@ impl RoundBase {
             .gate
             .admit_encoded(self.encoding, document, agreed, largest);
         admitted.map_err(|error| error.to_string())
+    }
+
+    /// The merges that lead to groups of a sheet's entries, where the strategy merges them in this round.
+    /// `document` returns contributed models by hash. For those who look at a run.
+    pub fn merge_tree(
+        &self,
+        config: &SiloConfig,
+        signed: &SignedSheet,
+        document: impl Fn(&Hash) -> Option<Bytes>,
+    ) -> Option<MergeTree> {
+        let sheet = || {
+            let sheet = self.sheet(signed, |_, entry| {
+                let document = document(&entry.fields.blob);
+                let document = document.ok_or_else(|| "a model is gone".to_owned())?;
+                self.admit(document, None)
+            });
+            sheet.ok()
+        };
+        config.strategy.merge_tree(&self.state, &sheet, self.next())
     }
 
     /// The sheet that the strategy gets: the signed sheet with its models, and with weights of at most

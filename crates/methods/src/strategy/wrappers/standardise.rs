@@ -336,7 +336,12 @@ impl Strategy for Standardised {
         Ok(Decision::fixed(vec![0; sheet.entries.len()]))
     }
 
-    fn merge_tree(&self, state: &State, sheet: &Sheet, round: u64) -> Option<MergeTree> {
+    fn merge_tree(
+        &self,
+        state: &State,
+        sheet: &dyn Fn() -> Option<Sheet>,
+        round: u64,
+    ) -> Option<MergeTree> {
         let round = round.checked_sub(self.rounds).filter(|&round| round > 0)?;
         self.inner.merge_tree(state, sheet, round)
     }

@@ -173,7 +173,12 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
         Ok(self.by.decide(sheet, decision))
     }
 
-    fn merge_tree(&self, state: &State, sheet: &Sheet, round: u64) -> Option<MergeTree> {
+    fn merge_tree(
+        &self,
+        state: &State,
+        sheet: &dyn Fn() -> Option<Sheet>,
+        round: u64,
+    ) -> Option<MergeTree> {
         self.inner.merge_tree(state, sheet, round)
     }
 

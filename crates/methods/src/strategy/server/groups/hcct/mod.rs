@@ -380,9 +380,16 @@ impl Strategy for Merging {
         }
     }
 
-    fn merge_tree(&self, state: &State, sheet: &Sheet, round: u64) -> Option<MergeTree> {
-        let utility = (!self.frozen(round)).then(|| self.utility(state, sheet));
-        Some(utility?.ok()?.tree())
+    fn merge_tree(
+        &self,
+        state: &State,
+        sheet: &dyn Fn() -> Option<Sheet>,
+        round: u64,
+    ) -> Option<MergeTree> {
+        if self.frozen(round) {
+            return None;
+        }
+        Some(self.utility(state, &sheet()?).ok()?.tree())
     }
 
     fn check(
