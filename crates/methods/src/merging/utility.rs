@@ -22,8 +22,8 @@ pub enum Alpha {
     Share(f64),
     /// This many rows for every client, at least 0.
     Common(f64),
-    /// One for every client, each at least 0. Not for a strategy's options.
-    #[schemars(skip)]
+    /// So many rows for every client by itself, each at least 0. A strategy takes them in the order of the
+    /// members and needs to know who contributed, so the agreement has to show names.
     Each(Vec<f64>),
 }
 

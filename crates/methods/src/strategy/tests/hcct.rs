@@ -75,6 +75,46 @@ fn one_group_equals_fedavg_and_no_merge_equals_local_training_bit_for_bit() {
 }
 
 #[test]
+fn every_member_may_have_its_own_alpha() {
+    let build = |alphas: &[f64]| strategy("hcct", json!({ "alpha": { "each": alphas } }));
+    let run = |alphas: &[f64]| QuadraticFederation::new(build(alphas), three()).rounds(2);
+    let alike = run(&[1e9; 3]);
+    let mean = federation("fedavg", json!({})).rounds(2);
+    assert_eq!(alike.state.models, mean.state.models);
+    assert_eq!(run(&[0.0; 3]).coalitions, [0, 1, 2]);
+    // An α goes with its member, wherever the entry of that member stands.
+    let state = federation("hcct", json!({})).state;
+    let entry = |member, moved| ModelEntry {
+        member: Some(member),
+        ..moved_from(&state, 0, moved)
+    };
+    let [a, b, opposite] = [[1.0, 0.1], [0.0, 1.0], [-1.0, 0.0]];
+    let groups = |alphas: &[f64], order: [(u16, [f32; 2]); 3]| {
+        let sheet = sheet(
+            order.map(|(member, moved)| entry(member, moved)).into(),
+            None,
+        );
+        build(alphas).decide(&state, &sheet, 1).unwrap().assignment
+    };
+    // Of ten rows each: twice as many make all join, and a member that asks for none stays alone.
+    assert_eq!(
+        groups(&[20.0; 3], [(0, a), (1, b), (2, opposite)]),
+        [0, 0, 0]
+    );
+    let last = [20.0, 20.0, 0.0];
+    assert_eq!(groups(&last, [(0, a), (1, b), (2, opposite)]), [0, 0, 1]);
+    assert_eq!(groups(&last, [(2, opposite), (1, b), (0, a)]), [0, 1, 1]);
+    let strategy = build(&last);
+    assert_eq!(strategy.names(), Names::Shown);
+    let nameless = sheet(vec![moved_from(&state, 0, a)], None);
+    let refused = strategy.decide(&state, &nameless, 1);
+    assert!(matches!(
+        refused,
+        Err(DecideError::Unusable { entry: 0, .. })
+    ));
+}
+
+#[test]
 fn members_of_a_new_group_bring_what_they_received() {
     let first = federation("hcct", json!({ "grouping": "paper" })).rounds(1);
     // All trained together, so both groups start from the mean of all.

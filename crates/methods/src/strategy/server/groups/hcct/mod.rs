@@ -15,12 +15,12 @@ use crate::learner::{LearnError, Task, Update};
 use crate::merging::{Alpha, LayerStatistic, MergeTree, Until, Utility, choose_layer};
 use crate::params::{Params, Role, layers};
 use crate::similarity::{Vectors, gram_f64};
-use crate::strategy::options::{MethodSetting, not_negative};
+use crate::strategy::options::{MethodSetting, not_negative, require};
 use crate::strategy::search::Search;
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::{
-    DecideError, Decision, Kept, ModelEntry, Newcomer, Objection, Outcome, Participant, Plan,
-    SettleError, Sheet, State, Strategy, StrategyError, Watch,
+    DecideError, Decision, Kept, ModelEntry, Names, Newcomer, Objection, Outcome, Participant,
+    Plan, SettleError, Sheet, State, Strategy, StrategyError, Watch,
 };
 
 /// Where HCCT-E remembers the layer that it compares: its number in the order of [`layers`].
@@ -131,12 +131,16 @@ impl Hcct {
             Alpha::Own => {}
             Alpha::Share(share) => not_negative("alpha.share", share)?,
             Alpha::Common(alpha) => not_negative("alpha.common", alpha)?,
-            Alpha::Each(_) => {
-                return Err(StrategyError::Option {
-                    option: "alpha",
-                    allowed: "\"own\" or one for all, `{ common = … }`",
-                    got: "one for each".into(),
-                });
+            Alpha::Each(ref alphas) => {
+                let all = alphas.len() == setting.members;
+                require(
+                    all,
+                    "alpha.each",
+                    "one number for every member",
+                    alphas.len(),
+                )?;
+                let valid = |&alpha| not_negative("alpha.each", alpha);
+                alphas.iter().try_for_each(valid)?;
             }
         }
         Ok(Box::new(Merging {
@@ -226,6 +230,24 @@ impl Merging {
         }
     }
 
+    /// The α of these entries.
+    fn alpha(&self, sheet: &Sheet) -> Result<Alpha, DecideError> {
+        let Alpha::Each(alphas) = &self.options.alpha else {
+            return Ok(self.options.alpha.clone());
+        };
+        let of = |(entry, one): (usize, &ModelEntry)| {
+            let own = one
+                .member
+                .and_then(|member| alphas.get(usize::from(member)));
+            own.copied().ok_or_else(|| DecideError::Unusable {
+                entry,
+                reason: "it names no member that has an α".into(),
+            })
+        };
+        let each: Result<_, _> = sheet.entries.iter().enumerate().map(of).collect();
+        Ok(Alpha::Each(each?))
+    }
+
     fn utility(&self, state: &State, sheet: &Sheet) -> Result<Utility, DecideError> {
         sheet.require_rows()?;
         let gradients = self.gradients(state, sheet)?;
@@ -235,7 +257,7 @@ impl Merging {
             &gradients,
             &compared,
             &rows.collect::<Vec<_>>(),
-            &self.options.alpha,
+            &self.alpha(sheet)?,
         )
     }
 
@@ -336,6 +358,13 @@ impl Strategy for Merging {
         self.name
     }
 
+    fn names(&self) -> Names {
+        match self.options.alpha {
+            Alpha::Each(_) => Names::Shown,
+            Alpha::Own | Alpha::Share(_) | Alpha::Common(_) => Names::Removed,
+        }
+    }
+
     fn keeps_numbers(&self, round: u64) -> bool {
         self.frozen(round)
     }
@@ -434,7 +463,8 @@ impl Strategy for Merging {
         if let Some(layer) = self.layer(&state, &self.gradients(&state, sheet)?)? {
             state.memory.insert(LAYER, Kept::Count(layer as u64));
         }
-        LastGroups::of(&state, sheet, assignment)?.keep(&mut state);
+        let alpha = self.alpha(sheet)?;
+        LastGroups::of(&state, sheet, assignment, alpha)?.keep(&mut state);
         match self.options.grouping {
             When::Trained => {
                 let groups = assignment.iter().max().map_or(0, |&last| last as usize + 1);

@@ -3,6 +3,7 @@
 
 use super::{Merging, gradient, next, utility};
 use crate::learner::{LearnError, Update};
+use crate::merging::Alpha;
 use crate::params::{Params, weighted_mean};
 use crate::strategy::server::means::kept;
 use crate::strategy::{Kept, Newcomer, SettleError, Sheet, State};
@@ -14,6 +15,8 @@ const TRAINED: &str = "hcct.trained";
 /// Training rows of the silos, and their groups.
 const ROWS: &str = "hcct.rows";
 const GROUPS: &str = "hcct.groups";
+/// Their α, where every silo has its own.
+const ALPHAS: &str = "hcct.alphas";
 
 /// The last round that formed groups, by entry: what a newcomer is compared with.
 pub(super) struct LastGroups {
@@ -21,6 +24,8 @@ pub(super) struct LastGroups {
     trained: Vec<Params>,
     rows: Vec<u64>,
     groups: Vec<u32>,
+    /// Empty where all have the same rule.
+    alphas: Vec<f64>,
 }
 
 impl LastGroups {
@@ -29,6 +34,7 @@ impl LastGroups {
         state: &State,
         sheet: &Sheet,
         assignment: &[u32],
+        alpha: Alpha,
     ) -> Result<Self, SettleError> {
         let starts = kept(state, sheet)?.into_iter();
         let all = next::starts(state);
@@ -39,6 +45,10 @@ impl LastGroups {
             trained: entries.clone().map(|entry| entry.model.clone()).collect(),
             rows: entries.map(|entry| entry.weight.unwrap_or(0)).collect(),
             groups: assignment.to_vec(),
+            alphas: match alpha {
+                Alpha::Each(alphas) => alphas,
+                Alpha::Own | Alpha::Share(_) | Alpha::Common(_) => Vec::new(),
+            },
         })
     }
 
@@ -50,9 +60,14 @@ impl LastGroups {
             return None;
         }
         let groups = state.memory.assignment(GROUPS, entries, entries)?;
+        let alphas = match state.memory.get(ALPHAS) {
+            Some(Kept::Numbers(alphas)) => alphas.clone(),
+            _ => Vec::new(),
+        };
         Some(Self {
             rows: state.memory.counts(ROWS, entries)?.to_vec(),
             groups: groups.to_vec(),
+            alphas,
             started: started.clone(),
             trained: trained.clone(),
         })
@@ -64,13 +79,17 @@ impl LastGroups {
         state.tables.insert(TRAINED.into(), self.trained);
         state.memory.insert(ROWS, Kept::Counts(self.rows));
         state.memory.insert(GROUPS, Kept::Assignment(self.groups));
+        if !self.alphas.is_empty() {
+            state.memory.insert(ALPHAS, Kept::Numbers(self.alphas));
+        }
     }
 }
 
 impl Merging {
     /// In `round` the newcomer trains once from the mean of what the others started from (the common model in
     /// the first round), by rows, and joins the group that gains most by it; one by which no group
-    /// gains stays with what it trained.
+    /// gains stays with what it trained. Where every member has an α of its own, that of the newcomer is
+    /// their mean.
     pub(super) fn admit_newcomer(
         &self,
         state: &State,
@@ -85,6 +104,7 @@ impl Merging {
             trained,
             mut rows,
             groups,
+            mut alphas,
         } = last;
         let unsupported = |error: &dyn std::fmt::Display| LearnError::Failed(error.to_string());
         let weights = rows.iter().map(|&rows| rows as f64);
@@ -100,9 +120,16 @@ impl Merging {
             .collect();
         gradients.push(gradient(&start, &shared));
         rows.push(samples);
+        let alpha = match &self.options.alpha {
+            Alpha::Each(_) => {
+                alphas.push(alphas.iter().sum::<f64>() / alphas.len().max(1) as f64);
+                Alpha::Each(alphas)
+            }
+            alpha => alpha.clone(),
+        };
         let utility = self
             .compared(state, &gradients)
-            .and_then(|compared| utility(&gradients, &compared, &rows, &self.options.alpha))
+            .and_then(|compared| utility(&gradients, &compared, &rows, &alpha))
             .map_err(|error| unsupported(&error))?;
         let group = utility.admit(&groups).group;
         let model = group.and_then(|group| next::model_of(state, group));
