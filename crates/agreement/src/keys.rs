@@ -284,6 +284,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.alpha", "the weight of the number of rows against the direction of updates"),
     key("strategy.alpha.share", "the weight of rows, as a share of a silo's own"),
     key("strategy.alpha.common", "the weight of rows, the same for all silos"),
+    key("strategy.alpha.each", "the weight of rows of every member"),
     key("strategy.grouping", "when groups are formed, and of which models"),
     key("strategy.regroup", "when new groups replace the present ones"),
     key("strategy.groups", "the number of groups at which merging stops"),

@@ -101,11 +101,17 @@ impl LastMerges {
                 Some(TakenGroups { round, groups })
             })
         };
-        let chosen = all
-            .iter()
-            .rev()
-            .find_map(|one| Some((one, Some(taken(one)?))));
-        let ((round, merges), taken) = chosen.or_else(|| Some((all.last()?, None)))?;
+        // Silos that are all together are at the end of any merges, so groups that merges lead to by their own
+        // rule come before those of a number that was asked for.
+        let by_rule = |one: &&(u64, AuthorMerges)| {
+            let groups = taken(one).map(|taken| taken.groups);
+            groups == Some(while_utility_rises(&one.1))
+        };
+        let last = |one: &&(u64, AuthorMerges)| taken(one).is_some();
+        let rounds = || all.iter().rev();
+        let chosen = rounds().find(by_rule).or_else(|| rounds().find(last));
+        let (round, merges) = chosen.or_else(|| all.last())?;
+        let taken = chosen.and_then(taken);
         Some(Self {
             round: *round,
             silos: merged(merges).into_iter().map(&name).collect(),
@@ -132,6 +138,12 @@ fn merged(of: &AuthorMerges) -> Vec<MemberIndex> {
     members.sort_unstable();
     members.dedup();
     members
+}
+
+/// How many groups are left where merging ends as soon as the total utility does not rise.
+fn while_utility_rises(of: &AuthorMerges) -> usize {
+    let rising = of.merges.iter().take_while(|(_, benefit)| *benefit > 0.0);
+    merged(of).len().saturating_sub(rising.count())
 }
 
 /// How many groups are left where merging leads to these groups; `None` where it does not.
@@ -215,5 +227,13 @@ mod tests {
         assert_eq!(chosen(4), (3, Some((4, 2))));
         assert_eq!(chosen(9), (3, None));
         assert_eq!(LastMerges::of(&[], |_| None, name), None);
+        // All together in every round but one: the groups of that one were taken, and then no more.
+        let coalitions = |round| {
+            let (two, one): (&[&[u16]], &[&[u16]]) = (&[&[0, 2], &[1, 3]], &[&[0, 1, 2, 3]]);
+            Some(groups(if round == 1 { two } else { one }))
+        };
+        let chosen = LastMerges::of(&all, coalitions, name).unwrap();
+        let taken = chosen.taken.map(|taken| (taken.round, taken.groups));
+        assert_eq!((chosen.round, taken), (1, Some((1, 2))));
     }
 }

@@ -227,7 +227,7 @@ const OUT_OF_RANGE: &[(&str, &str, &str, &str)] = &[
         "hcct-e",
         "/alpha",
         r#"{ "each": [1.0] }"#,
-        "alpha must be \"own\" or one for all",
+        "alpha.each must be one number for every member, not 1",
     ),
     ("tfl", "/period", "0", "period must be at least 1, not 0"),
     (

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::equipped::strategy;
+use super::equipped::{strategy, strategy_for};
 use super::quadratic::{QuadraticFederation, quadratic};
 use super::*;
 
@@ -76,7 +76,7 @@ fn one_group_equals_fedavg_and_no_merge_equals_local_training_bit_for_bit() {
 
 #[test]
 fn every_member_may_have_its_own_alpha() {
-    let build = |alphas: &[f64]| strategy("hcct", json!({ "alpha": { "each": alphas } }));
+    let build = |alphas: &[f64]| strategy_for(3, "hcct", json!({ "alpha": { "each": alphas } }));
     let run = |alphas: &[f64]| QuadraticFederation::new(build(alphas), three()).rounds(2);
     let alike = run(&[1e9; 3]);
     let mean = federation("fedavg", json!({})).rounds(2);
