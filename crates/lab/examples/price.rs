@@ -147,6 +147,8 @@ fn one(members: u64, parameters: u64, masked: bool) -> Result<Price, Box<dyn Err
     } else {
         ""
     };
+    // All are in one process: the bandwidth is that of memory. Over slow lines the models of a hundred members
+    // take longer than a view, and each list of a further view is masked anew.
     let text = format!(
         "name = \"price\"
         rounds = {rounds}
@@ -158,7 +160,9 @@ fn one(members: u64, parameters: u64, masked: bool) -> Result<Price, Box<dyn Err
         weight = \"equal\"
         training = {{ epochs = 1, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.1 }} }}
         [charter]
-        keep-rounds = 1"
+        keep-rounds = 1
+        [network]
+        bandwidth-mbit = 1_000_000"
     );
     let scenario = Scenario::parse("price.toml", &text)?;
     let study = scenario.study(None)?;
