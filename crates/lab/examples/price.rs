@@ -147,8 +147,8 @@ fn one(members: u64, parameters: u64, masked: bool) -> Result<Price, Box<dyn Err
     } else {
         ""
     };
-    // All are in one process: the bandwidth is that of memory. Over slow lines the models of a hundred members
-    // take longer than a view, and each list of a further view is masked anew.
+    // All are in one process, so the bandwidth is that of memory. Over slow lines a view ends before the models
+    // of a hundred members are there, and in the next view they all mask their models again.
     let text = format!(
         "name = \"price\"
         rounds = {rounds}

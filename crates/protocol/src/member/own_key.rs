@@ -183,8 +183,8 @@ impl OwnKey<'_> {
 
     /// Whether a member that only listens may take part now.
     ///
-    /// With an empty journal it may when f + 1 others, at least one of them honest, know of nothing
-    /// that it signed. With a lost journal it may when q others have proved how far views had come,
+    /// With a journal that holds nothing it signed it may when f + 1 others, at least one of them honest,
+    /// know of nothing that it signed. With a lost journal it may when q others have proved how far views had come,
     /// and a block two cycles later is final: no vote that it may have forgotten counts then. In masked
     /// rounds that has to be the block of a round.
     fn may_take_part(&mut self) -> bool {

@@ -53,7 +53,7 @@ fn section(comparison: &Comparison, variant: &VariantTable) -> Markup {
             h3 { "Course" }
             p.note {
                 "Means over seeds on test rows, which nothing was chosen by. Point at a line for its name. Seconds are "
-                "those of training on this machine, which did other things at the same time."
+                "those of training on this machine, which may have done other things at the same time."
             }
             (curves::charts(&name, &metric_words(comparison.metrics[0]), variant))
             (together::section(&name, variant))

@@ -25,10 +25,10 @@ pub(super) fn section(name: &str, variant: &VariantTable) -> Markup {
         @if !rows.is_empty() {
             h3 { "Who is with whom" }
             p.note {
-                "Share of the seeds in which two members are in one coalition after the chosen round, in percent, or the "
-                "darker the larger. Members that are often together stand side by side. The "
-                "adjusted Rand index tells how alike the groupings of two seeds are: 1 where they are the "
-                "same, about 0 where they are alike by chance only."
+                "Share of the seeds in which two members are in one coalition after the chosen round: in percent, or as "
+                "a colour, darker for a larger share. Members that are often together stand side by side. The adjusted "
+                "Rand index compares the groupings of two seeds: 1 if they are the same, about 0 if they agree no more "
+                "than random ones."
             }
             div.pair {
                 @for row in rows {
@@ -139,7 +139,7 @@ fn csv(members: &[String], shares: &[Vec<f64>], order: &[usize]) -> String {
 mod tests {
     use super::*;
 
-    /// Members in groups by turns, together in so many of the seeds.
+    /// Members are put into groups in turn; those of one group are together in this share of the seeds.
     fn shares(members: usize, groups: usize, often: f64) -> Vec<Vec<f64>> {
         let share = |a: usize, b: usize| match (a == b, a % groups == b % groups) {
             (true, _) => 1.0,

@@ -58,7 +58,10 @@ impl Simulator<'_> {
         }
         let mut at_once = 0;
         while let Some(((time, _), event)) = self.queue.pop_first() {
-            if self.too_many_faulty() || self.past_bound(time)? {
+            let many = self.ended.events > EVENTS_PER_RUN;
+            // Members that wait for a group send on as long as others flood them.
+            let waits = many && !self.some_group_whole();
+            if self.too_many_faulty() || waits || self.past_bound(time)? {
                 self.ended.stalled = Some(self.diagnosis());
                 break;
             }
@@ -66,12 +69,7 @@ impl Simulator<'_> {
             if at_once > EVENTS_AT_ONCE {
                 return Err(busy(at_once, "without time passing"));
             }
-            // Members that wait for a group send on as long as others flood them.
-            if self.ended.events > EVENTS_PER_RUN && !self.some_group_whole() {
-                self.ended.stalled = Some(self.diagnosis());
-                break;
-            }
-            if self.ended.events > EVENTS_PER_RUN {
+            if many {
                 return Err(busy(self.ended.events, "in one run"));
             }
             self.now = time;
