@@ -236,10 +236,16 @@ fn masked(text: &str) -> String {
     out
 }
 
-/// Free ports.
+/// Ports that are free for both transports, below those that a system gives to whoever asks for any:
+/// such a port could be somebody else's by the time at which a node listens.
 fn ports() -> [u16; 4] {
-    let sockets = [(); 4].map(|()| std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
-    sockets.map(|socket| socket.local_addr().unwrap().port())
+    let first = 20_000 + std::process::id() as u16 % 1000 * 10;
+    let free = |port: &u16| {
+        let at = ("127.0.0.1", *port);
+        std::net::UdpSocket::bind(at).is_ok() && std::net::TcpListener::bind(at).is_ok()
+    };
+    let mut ports = (first..first + 100).filter(free);
+    [(); 4].map(|()| ports.next().expect("four of a hundred ports are free"))
 }
 
 #[test]
