@@ -193,6 +193,7 @@ def test_the_other_mathematics_give_arrays():
     assert topology["adjacency"].tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
     same = rota.solve.topology(similarity=topology["similarity"])
     assert np.allclose(same["prior"], topology["prior"])
+    assert rota.solve.domains(rows, len(rows))["domains"] == list(range(len(rows)))
     groups = rota.solve.merge(rows, [10, 20, 30], groups=2)
     assert groups["groups"] == [[0, 1], [2]] and groups["utility"].shape == (3,)
     loss = rota.solve.robust_loss(rows, [1, 0, 1], [1.0, 2.0], loss="absolute", radius=0.5)

@@ -18,6 +18,8 @@ pub(crate) enum Solve {
     Coalitions(SolveCoalitions),
     /// Merge silos into groups as long as the utility rises (HCCT)
     Merge(SolveMerge),
+    /// Find a domain for every silo by k-means on the models that silos train alone (FedCG)
+    Domains(SolveDomains),
     /// Compute the graph of similar silos, their centralities and a prior (TFL)
     Topology(SolveTopology),
     /// Compute the worst-case loss of a linear model near the data (CS-RCFL)
@@ -158,6 +160,43 @@ JSON:
 Groups and utilities do not include the newcomers.
 
 Example: rota solve merge updates.csv --samples n.csv --admit new.csv";
+
+/// Options of `rota solve domains`.
+#[derive(Debug, Args)]
+#[command(after_help = DOMAINS)]
+pub(crate) struct SolveDomains {
+    /// Models, one row per silo; or a folder of `rota simulate --keep`
+    #[arg(value_name = "MODELS")]
+    pub(crate) models: PathBuf,
+    /// Number of domains
+    #[arg(short = 'd', long, value_name = "D", allow_negative_numbers = true)]
+    pub(crate) domains: usize,
+    /// Seed of the random starts
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const DOMAINS: &str = "\
+Silos whose models are near each other get one domain: k-means with ten starts on all weights. It
+is the way without a classifier that FedCG is compared with (Caldarola et al. 2021, Table 4), and
+gives one domain to all rows of a silo. Let every silo train alone first, and keep the models:
+
+  rota simulate SCENARIO --strategy local --keep kept
+  rota solve domains kept --domains 4
+
+Of a folder the models of its last round are read, in the order of its silos. The line `domains`
+that is printed goes into [task.table] of the scenario, and `given = true` into [strategy] of
+fedcg.
+
+JSON:
+  domains  domain of every silo, numbered in the order of the first silo of each
+  silos    with a folder: names of the silos
+  inertia  sum of the squared distances of all models from the mean of their domain
+
+Example: rota solve domains models.csv --domains 2";
 
 /// Options of `rota solve topology`.
 #[derive(Debug, Args)]

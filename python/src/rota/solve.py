@@ -84,6 +84,15 @@ def merge(
             return _answer(arguments)
 
 
+def domains(models: npt.ArrayLike, number: int, *, seed: int = 0) -> dict[str, Any]:
+    """Finds a domain for every silo by k-means on models that silos train alone (FedCG).
+
+    `models` has a row for each silo.
+    """
+    with _files(models=models) as paths:
+        return _answer(["domains", paths["models"], "--domains", str(number), "--seed", str(seed)])
+
+
 def topology(
     params: npt.ArrayLike | None = None,
     *,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod coalitions;
+mod domains;
 mod files;
 mod merge;
 mod robust_loss;

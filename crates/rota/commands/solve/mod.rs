@@ -1,6 +1,7 @@
 //! `rota solve`: runs the lead's algorithms on files of numbers.
 
 mod coalitions;
+mod domains;
 mod drawing;
 mod merge;
 mod robust_loss;
@@ -86,6 +87,14 @@ pub(crate) enum SolveError {
         /// Columns of the file of updates.
         expected: String,
     },
+    /// A folder that holds no models of a run.
+    #[error("{}: {reason}; write such a folder with rota simulate SCENARIO --keep DIR", file.display())]
+    Kept {
+        /// The file that is missing or wrong.
+        file: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// An invalid α.
     #[error("--alpha: {0}")]
     Alpha(#[from] UtilityError),
@@ -155,6 +164,7 @@ trait SolveAnswer: Serialize {
 pub(crate) fn run(solve: &Solve, bar: &ProgressBar) -> Result<(), CommandError> {
     match solve {
         Solve::Coalitions(asked) => print(asked.json, &coalitions::solve(asked, bar)?),
+        Solve::Domains(asked) => print(asked.json, &domains::solve(asked)?),
         Solve::Merge(asked) => print(asked.json, &merge::solve(asked)?),
         Solve::Topology(asked) => {
             let learned = topology::solve(asked)?;
