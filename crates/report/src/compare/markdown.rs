@@ -4,6 +4,7 @@ use lab::compare::Comparison;
 
 use super::super::numbers;
 use super::cells::TextTable;
+use super::course;
 use super::table::{failures, settings, tables};
 use super::text::{how, trained};
 
@@ -25,6 +26,9 @@ pub fn markdown(comparison: &Comparison) -> String {
             paragraph(&mut out, &format!("Note: {}.", text(note)));
         }
         for table in tables(comparison, variant) {
+            add(&mut out, &table);
+        }
+        if let Some(table) = course::table(comparison, variant) {
             add(&mut out, &table);
         }
         list(

@@ -4,6 +4,7 @@
 mod advice;
 mod cells;
 mod costs;
+mod course;
 mod csv;
 mod curves;
 mod graph;
