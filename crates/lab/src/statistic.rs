@@ -1,5 +1,7 @@
 //! A metric over rows as a function of how often each row counts, and intervals from draws of rows.
 
+use std::collections::HashMap;
+
 use methods::learner::RowResults;
 use serde::Serialize;
 use task::{metrics::BalancedAccuracy, metrics::CalibrationError, metrics::RocArea};
@@ -175,10 +177,12 @@ pub(crate) struct Statistics {
     count: usize,
     /// Statistics that are no means, each with its position among all.
     others: Vec<(usize, Statistic)>,
-    /// Positions of the means among all statistics.
-    means: Vec<usize>,
-    /// The values of all means, row by row: so their sums are added side by side, each in the order
-    /// that it has alone.
+    /// Of each mean its position among all statistics, and its column. Silos that hold the same model and
+    /// the same rows share a column.
+    means: Vec<(usize, usize)>,
+    /// Columns of different values.
+    columns: usize,
+    /// Their values, row by row: so their sums are added side by side, each in the order that it has alone.
     values: Vec<f64>,
 }
 
@@ -189,11 +193,16 @@ impl Statistics {
         debug_assert!(all.iter().all(|one| one.rows() == rows));
         let count = all.len();
         let (mut means, mut columns, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let mut known = HashMap::<Vec<u64>, usize>::new();
         for (nth, one) in all.into_iter().enumerate() {
             match one {
                 Statistic::Mean(values) => {
-                    means.push(nth);
-                    columns.push(values);
+                    let bits = values.iter().map(|value| value.to_bits()).collect();
+                    let column = *known.entry(bits).or_insert(columns.len());
+                    means.push((nth, column));
+                    if column == columns.len() {
+                        columns.push(values);
+                    }
                 }
                 other => others.push((nth, other)),
             }
@@ -203,6 +212,7 @@ impl Statistics {
             count,
             others,
             means,
+            columns: columns.len(),
             values: (0..rows).flat_map(row).collect(),
         }
     }
@@ -213,15 +223,15 @@ impl Statistics {
         for (nth, one) in &self.others {
             all[*nth] = one.value(times);
         }
-        let (mut sums, mut count) = (vec![0.0; self.means.len()], 0.0);
-        for (row, &times) in self.values.chunks_exact(sums.len().max(1)).zip(times) {
+        let (mut sums, mut count) = (vec![0.0; self.columns], 0.0);
+        for (row, &times) in self.values.chunks_exact(self.columns.max(1)).zip(times) {
             let times = f64::from(times);
             let each = sums.iter_mut().zip(row);
             each.for_each(|(sum, value)| *sum += value * times);
             count += times;
         }
-        for (&nth, sum) in self.means.iter().zip(sums) {
-            all[nth] = sum / count;
+        for &(nth, column) in &self.means {
+            all[nth] = sums[column] / count;
         }
         all
     }
@@ -346,10 +356,12 @@ mod tests {
             "roc-auc",
             "brier",
             "accuracy",
+            "log-loss",
             "calibration-error",
         ];
         let all = || metrics.map(|metric| Statistic::of(metric, &[&rows]).unwrap());
         let together = Statistics::new(all().into());
+        assert_eq!(together.columns, 3, "two are the same");
         for times in [[1, 1, 1, 1], [3, 0, 1, 0], [0, 2, 0, 2]] {
             let alone = all().map(|one| one.value(&times).to_bits());
             let values = together.values(&times);

@@ -27,7 +27,8 @@ pub(crate) use lab::{LabCommand, LabNetwork, LabRotation, WriteReport};
 pub(crate) use node::cli::{data_folder, quoted, typed};
 use rota::schema::SchemaDocument;
 pub(crate) use solve::{
-    LossKind, Number, Solve, SolveCoalitions, SolveMerge, SolveRobustLoss, SolveTopology,
+    LossKind, Number, Solve, SolveCoalitions, SolveDomains, SolveMerge, SolveRobustLoss,
+    SolveTopology,
 };
 
 /// A federation of institutions that train models together without a server.

@@ -78,4 +78,16 @@ pub const BUILT_IN: &[(&str, &str)] = &[
         "ablate-tfl",
         include_str!("../../../../simulations/experiments/ablate-tfl.toml"),
     ),
+    (
+        "hcct-alpha",
+        include_str!("../../../../simulations/experiments/hcct-alpha.toml"),
+    ),
+    (
+        "shifted",
+        include_str!("../../../../simulations/experiments/shifted.toml"),
+    ),
+    (
+        "tpt48-wide",
+        include_str!("../../../../simulations/experiments/tpt48-wide.toml"),
+    ),
 ];

@@ -77,6 +77,9 @@ pub struct MetricScope {
     pub rows: Option<Spread>,
     /// The worst silo.
     pub worst: Option<Spread>,
+    /// How far silos are from each other: the standard deviation over silos, within a seed. `None` where no
+    /// seed has two silos with a value.
+    pub apart: Option<Spread>,
     /// The mean over silos after the round that is best on test rows, which nobody knows beforehand.
     pub best: Option<Spread>,
     /// The metric by subgroup of the rows, over the union of silos; empty where rows have none.

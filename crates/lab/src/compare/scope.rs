@@ -96,12 +96,20 @@ fn scope(
             values.reduce(f64::max)
         }
     };
+    let apart = |one: &UnitResult| {
+        let values = known(one);
+        let several = values.len() > 1;
+        Spread::of(values)
+            .filter(|_| several)
+            .map(|spread| spread.sd)
+    };
     let union = |one: &UnitResult| over(metric, &all_rows(one, which, outside)?);
     let (subgroups, gap) = subgroups(metric, results, which, outside);
     let scope = MetricScope {
         silos: each(&|one| mean(known(one))),
         rows: each(&union),
         worst: each(&worst),
+        apart: each(&apart),
         best: each(&|one| mean(best(one))),
         subgroups,
         gap,

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// What results depend on, below the root of the repository.
-const FOLDERS: [&str; 8] = [
+const FOLDERS: [&str; 7] = [
     "crates/lab/src/compare",
     "crates/learn/src",
     "crates/methods/src",
@@ -13,11 +13,12 @@ const FOLDERS: [&str; 8] = [
     "crates/task/src",
     "simulations/src/direct",
     "simulations/src/scenario",
-    "Cargo.lock",
 ];
+/// The versions of the libraries.
+const LIBRARIES: &str = "Cargo.lock";
 
-/// Twelve hexadecimal digits of the sources and of the experiment's file. Tests do not count: what they say
-/// changes no result.
+/// Twelve hexadecimal digits of the sources, of the libraries, and of the experiment's file. Tests and comments
+/// do not count: what they say changes no result.
 pub(super) fn stamp(root: &Path, experiment: &str) -> io::Result<String> {
     let mut files = Vec::new();
     for folder in FOLDERS {
@@ -29,22 +30,33 @@ pub(super) fn stamp(root: &Path, experiment: &str) -> io::Result<String> {
         let name = file.strip_prefix(root).unwrap_or(&file);
         hasher.update(name.to_string_lossy().as_bytes());
         hasher.update(&[0]);
-        hasher.update(blake3::hash(code(&fs::read_to_string(&file)?).as_bytes()).as_bytes());
+        let text = fs::read_to_string(&file)?;
+        for line in code(&text) {
+            hasher.update(line.as_bytes());
+            hasher.update(b"\n");
+        }
     }
+    let lock = fs::read_to_string(root.join(LIBRARIES))?;
+    libraries(&lock).for_each(|one| _ = hasher.update(one.as_bytes()));
     hasher.update(experiment.as_bytes());
     Ok(hasher.finalize().to_hex()[..12].to_owned())
 }
 
-/// A file without the module of its tests.
-fn code(text: &str) -> &str {
+/// The lines of a file without comments and without the module of its tests.
+fn code(text: &str) -> impl Iterator<Item = &str> {
     const TESTS: &str = "\n#[cfg(test)]\n";
     let at = text.rfind(TESTS).unwrap_or(text.len());
     let mut after = text[at..].lines().skip(2).take(2);
-    if after.any(|line| line == "mod tests {") {
-        &text[..at]
-    } else {
-        text
-    }
+    let tests = after.any(|line| line == "mod tests {");
+    let code = if tests { &text[..at] } else { text };
+    code.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+}
+
+/// What the lock file says of packages that come from elsewhere, one after the other.
+fn libraries(lock: &str) -> impl Iterator<Item = &str> {
+    let packages = lock.split("[[package]]");
+    packages.filter(|package| package.contains("\nsource = "))
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
@@ -54,8 +66,11 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     }
     for entry in fs::read_dir(path)? {
         let path = entry?.path();
-        let test = path.file_stem().is_some_and(|name| name == "tests");
-        if !test {
+        // The list of experiments says nothing of one.
+        let left_out = path
+            .file_stem()
+            .is_some_and(|name| name == "tests" || name == "built_in");
+        if !left_out {
             collect(&path, files)?;
         }
     }

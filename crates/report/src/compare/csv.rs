@@ -8,7 +8,7 @@ use lab::compare::{
 
 use super::super::download;
 
-const COLUMNS: [&str; 34] = [
+const COLUMNS: [&str; 35] = [
     "variant",
     "strategy",
     "model",
@@ -23,6 +23,7 @@ const COLUMNS: [&str; 34] = [
     "rows_sd",
     "worst_mean",
     "worst_sd",
+    "apart_mean",
     "best_round_mean",
     "over",
     "better_by",
@@ -79,7 +80,7 @@ pub fn csv(comparison: &Comparison) -> String {
 
 /// The lines of one model. Differences are of the first metric.
 fn add(
-    lines: &mut Vec<[String; 34]>,
+    lines: &mut Vec<[String; 35]>,
     variant: &str,
     row: &ComparisonRow,
     model: &str,
@@ -141,7 +142,7 @@ fn values(
         );
         let mut cells = vec![one.name.clone(), rows, seeds, String::new(), String::new()];
         cells.extend([number(one.value, mean), number(one.value, sd)]);
-        cells.resize(10, String::new());
+        cells.resize(11, String::new());
         return cells;
     }
     vec![
@@ -154,6 +155,7 @@ fn values(
         number(scope.rows, sd),
         number(scope.worst, mean),
         number(scope.worst, sd),
+        number(scope.apart, mean),
         number(scope.best, mean),
     ]
 }

@@ -63,7 +63,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
     } else {
         variant.rows.0
     };
-    let mut columns: Vec<String> = ["", "silos", "rows", "worst", "best round"]
+    let mut columns: Vec<String> = ["", "silos", "rows", "worst", "apart", "best round"]
         .map(str::to_owned)
         .to_vec();
     let named = |name: &str| rows.iter().find(|row| row.strategy == name);
@@ -81,6 +81,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
             with_deviation(mean, decimals),
             cell(own.and_then(|own| own.rows)),
             cell(own.and_then(|own| own.worst)),
+            cell(own.and_then(|own| own.apart)),
             cell(own.and_then(|own| own.best)),
         ];
         if let Some(local) = local {
@@ -108,7 +109,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         note: results_note(tested),
         main: match local {
             // What was gained, at how many silos, the mean, and the worst silo.
-            Some(_) => vec![5, 6, 1, 3],
+            Some(_) => vec![6, 7, 1, 3],
             None => Vec::new(),
         },
         columns,
@@ -120,6 +121,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
 fn results_note(tested: usize) -> String {
     let chance = BY_CHANCE * tested as f64;
     let what = "silos: mean over silos, each counting once. rows: over all test rows. worst: the worst silo. \
+                apart: standard deviation over silos, so how unlike their results are. \
                 best round: silos, after the round that is best on test rows, of the silos outside where there are any.";
     match tested {
         0 => what.to_owned(),

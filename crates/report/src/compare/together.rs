@@ -14,13 +14,11 @@ const DRAWN: usize = 400;
 
 /// The groupings of all ways of learning that form groups; nothing where none does.
 pub(super) fn section(name: &str, variant: &VariantTable) -> Markup {
-    let with = |row: &&ComparisonRow| row.together.as_ref().is_some_and(|all| all.len() <= DRAWN);
-    let rows: Vec<&ComparisonRow> = variant
+    let grouped = variant
         .strategies
         .iter()
-        .filter(with)
-        .filter(|row| row.strategy != "local")
-        .collect();
+        .filter(|row| row.together.is_some() && row.strategy != "local");
+    let rows: Vec<&ComparisonRow> = grouped.collect();
     html! {
         @if !rows.is_empty() {
             h3 { "Who is with whom" }
@@ -51,6 +49,11 @@ fn shown(name: &str, variant: &VariantTable, row: &ComparisonRow, shares: &[Vec<
     let members = &variant.members;
     if shares.iter().flatten().all(|share| *share >= 1.0) {
         return html! { p { "All " (numbers::plural(members.len(), "member")) " are one coalition in every seed." } };
+    }
+    if members.len() > DRAWN {
+        return html! { p.muted {
+            "Drawn for up to " (DRAWN) " members. Who is with whom stands in the JSON of " code { "rota compare --json" } "."
+        } };
     }
     let order = order(shares);
     let label = format!("Groupings of {}", row.label);

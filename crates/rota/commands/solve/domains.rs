@@ -5,14 +5,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use formatting::numbers;
-use methods::clustering::kmeans::KMeans;
-use methods::similarity::Vectors;
 use report::terminal::wrapped;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
 use super::table::NumberTable;
-use super::{NUMBERED, SolveAnswer, SolveError, check_parts, members};
+use super::{NUMBERED, SolveAnswer, SolveError, check_parts, clusters_of, members};
 use crate::cli::SolveDomains;
 
 /// Largest value of a model: squares of distances stay finite.
@@ -82,10 +80,7 @@ fn found(
     silos: Option<Vec<String>>,
     round: u64,
 ) -> DomainsResult {
-    let rows: Vec<&[f64]> = models.iter().map(Vec::as_slice).collect();
-    let rows = Vectors::new(&rows).expect("rows of one length");
-    let clusters = KMeans::new(asked.domains, asked.seed).fit_rows_f64(&rows);
-    let clusters = clusters.expect("finite numbers, and a number of domains that was checked");
+    let clusters = clusters_of(models, asked.domains, asked.seed);
     DomainsResult {
         domains: clusters.labels,
         inertia: clusters.inertia,

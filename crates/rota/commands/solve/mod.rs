@@ -13,8 +13,11 @@ use std::path::PathBuf;
 
 use formatting::numbers;
 use indicatif::ProgressBar;
+use methods::Matrix;
+use methods::clustering::kmeans::{Clusters, KMeans};
 use methods::merging::UtilityError;
 use methods::robust::RobustError;
+use methods::similarity::{Vectors, squared_distances_f64};
 use methods::topology::GraphError;
 use report::letter;
 use report::terminal::wrapped;
@@ -210,6 +213,18 @@ fn check_parts(option: &'static str, asked: usize, silos: &NumberTable) -> Resul
             most,
         })
     }
+}
+
+/// k-means of rows of one length, as many clusters as rows at most.
+fn clusters_of(rows: &[Vec<f64>], clusters: usize, seed: u64) -> Clusters {
+    let all = Vectors::new(rows).expect("rows of one length");
+    let squares = squared_distances_f64(&all).expect("numbers are below the limit of a table");
+    // Inner products with the first row as the origin.
+    let gram = Matrix::from_fn(rows.len(), rows.len(), |i, j| {
+        (squares[(i, 0)] + squares[(j, 0)] - squares[(i, j)]) / 2.0
+    });
+    let found = KMeans::new(clusters, seed).fit(&gram);
+    found.expect("a number of clusters that was checked")
 }
 
 /// The members of every part of an assignment whose parts are numbered from 0 without gaps.

@@ -6,14 +6,13 @@ use std::path::Path;
 use clap::ValueEnum;
 use formatting::numbers;
 use methods::Matrix;
-use methods::clustering::kmeans::KMeans;
-use methods::similarity::{self, Vectors, min_max, squared_distances_f64};
+use methods::similarity::{self, Vectors, min_max};
 use methods::topology::{self, Scale, TopologyOptions, adjacency, client_prior};
 use report::terminal::wrapped;
 use serde::Serialize;
 
 use super::table::NumberTable;
-use super::{NUMBERED, SolveAnswer, SolveError, check_parts, listed, members};
+use super::{NUMBERED, SolveAnswer, SolveError, check_parts, clusters_of, listed, members};
 use crate::cli::SolveTopology;
 
 /// Allowed relative asymmetry of similarities from a file.
@@ -153,15 +152,7 @@ fn measured(
 /// The cluster of every silo.
 fn cluster(params: &NumberTable, clusters: usize, seed: u64) -> Result<Vec<u32>, SolveError> {
     check_parts("--clusters", clusters, params)?;
-    let silos = params.rows().len();
-    let rows = Vectors::new(params.rows()).expect("rows of one length");
-    let squares = squared_distances_f64(&rows).expect("numbers are below the limit of a table");
-    // Inner products with the first silo as the origin.
-    let gram = Matrix::from_fn(silos, silos, |i, j| {
-        (squares[(i, 0)] + squares[(j, 0)] - squares[(i, j)]) / 2.0
-    });
-    let found = KMeans::new(clusters, seed).fit(&gram);
-    Ok(found.expect("a number of clusters that was checked").labels)
+    Ok(clusters_of(params.rows(), clusters, seed).labels)
 }
 
 fn mean(params: &NumberTable, members: &[usize]) -> Vec<f64> {

@@ -1,7 +1,7 @@
 //! Plain logistic fits by Newton's method.
 //!
 //! Their loss is smooth, so a step costs one system with as many equations as the model has weights. The conic
-//! program of the same fit has several variables and two cones for every row, and takes a hundred times as long.
+//! program of the same fit has several variables and two cones for every row, and takes some eighty times as long.
 
 use crate::matrix::Matrix;
 use crate::robust::cholesky::solve;
