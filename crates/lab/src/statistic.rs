@@ -217,6 +217,11 @@ impl Statistics {
         }
     }
 
+    /// Whether all are the same mean.
+    pub(crate) fn are_one(&self) -> bool {
+        self.others.is_empty() && self.columns <= 1
+    }
+
     /// The [value](Statistic::value) of each.
     pub(crate) fn values(&self, times: &[u32]) -> Vec<f64> {
         let mut all = vec![0.0; self.count];
@@ -362,6 +367,7 @@ mod tests {
         let all = || metrics.map(|metric| Statistic::of(metric, &[&rows]).unwrap());
         let together = Statistics::new(all().into());
         assert_eq!(together.columns, 3, "two are the same");
+        assert!(!together.are_one());
         for times in [[1, 1, 1, 1], [3, 0, 1, 0], [0, 2, 0, 2]] {
             let alone = all().map(|one| one.value(&times).to_bits());
             let values = together.values(&times);

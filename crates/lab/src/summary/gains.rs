@@ -189,7 +189,12 @@ fn drawn(
         })
         .collect();
     let statistics = Statistics::new(statistics);
-    for _ in 0..draws {
+    // Models that are the same differ by nothing, whatever is drawn.
+    let different = if statistics.are_one() { 0 } else { draws };
+    all.iter_mut()
+        .filter(|_| different == 0)
+        .for_each(|one| one.draws.resize(draws, one.measured));
+    for _ in 0..different {
         let mut times = vec![0u32; count];
         for _ in 0..units.len() {
             let unit = &units[random.below(units.len())];
@@ -320,6 +325,26 @@ mod tests {
 
     fn run(silos: &[ModelResults]) -> Gains {
         gains(compared("mae", silos.len()), silos, &Threads::new(2)).unwrap()
+    }
+
+    #[test]
+    fn models_that_are_the_same_differ_by_nothing() {
+        let (own, other) = (noise(40, 1), noise(40, 2));
+        let same = models(&[(Local, own.clone()), (Coalition, own.clone())], 0);
+        let none = Interval {
+            by: 0.0,
+            low: 0.0,
+            high: 0.0,
+        };
+        let gains = run(&[same.clone(), same.clone()]);
+        assert_eq!(gains.silos[1][0].interval, none);
+        assert_eq!(gains.means[0].per_silo, none);
+        // Beside silos whose models differ, too.
+        let differ = models(&[(Local, own), (Coalition, other)], 100);
+        let gains = run(&[same, differ]);
+        assert_eq!(gains.silos[0][0].interval, none);
+        assert_ne!(gains.silos[1][0].interval, none);
+        assert!(gains.means[0].per_silo.low < gains.means[0].per_silo.high);
     }
 
     #[test]

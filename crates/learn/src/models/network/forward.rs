@@ -1,11 +1,11 @@
 //! The forward pass of a network: its operations on tensors.
 
-use burn_core::tensor::module::{batch_norm, conv_transpose2d, max_pool2d};
-use burn_core::tensor::ops::{ConvTransposeOptions, MaxPoolOptions};
+use burn_core::tensor::module::{batch_norm, conv_transpose2d};
+use burn_core::tensor::ops::ConvTransposeOptions;
 use burn_core::tensor::{Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
 
-use super::kernels::{convolve, normalise, rectify};
+use super::kernels::{PoolWindows, convolve, normalise, pool, rectify};
 use super::op::Op;
 use crate::random::uniform;
 
@@ -91,11 +91,13 @@ impl Pass<'_> {
                 padding,
                 ceil,
             } => {
-                let options = MaxPoolOptions::new([*size; 2])
-                    .with_stride([*stride; 2])
-                    .with_padding([*padding; 2])
-                    .with_ceil_mode(*ceil);
-                max_pool2d(x, options)
+                let windows = PoolWindows {
+                    size: *size,
+                    stride: *stride,
+                    padding: *padding,
+                    ceil: *ceil,
+                };
+                pool(x, windows)
             }
             Op::AveragePool => {
                 let [rows, channels, height, width] = x.dims();

@@ -9,6 +9,7 @@
 
 mod convolution;
 mod norm;
+mod pooling;
 #[cfg(feature = "tch")]
 mod recorded;
 #[cfg(feature = "tch")]
@@ -18,6 +19,7 @@ mod rectifier;
 pub(super) use burn_core::tensor::activation::relu as rectify;
 pub(super) use convolution::convolve;
 pub(super) use norm::normalise;
+pub(super) use pooling::{PoolWindows, pool};
 #[cfg(feature = "tch")]
 pub(super) use rectifier::rectify;
 

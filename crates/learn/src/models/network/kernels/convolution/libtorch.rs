@@ -5,9 +5,9 @@ use burn_core::backend::libtorch::TchTensor;
 use tch::Tensor;
 
 use super::super::recorded::Recorded;
-use super::{Convolution, Kernel, Shifts, Wanted};
+use super::{ConvolutionBackend, ConvolutionKernel, Shifts, WantedGradients};
 
-impl Convolution for LibTorch {
+impl ConvolutionBackend for LibTorch {
     fn by_kernel(
         x: TchTensor,
         weight: TchTensor,
@@ -20,7 +20,7 @@ impl Convolution for LibTorch {
     }
 }
 
-impl Kernel for LibTorch {
+impl ConvolutionKernel for LibTorch {
     type Kept = Recorded;
 
     fn forward(
@@ -32,7 +32,7 @@ impl Kernel for LibTorch {
         Recorded::of([x, weight, bias], |inputs| forward(inputs, shifts))
     }
 
-    fn back(kept: Recorded, slope: TchTensor, wanted: Wanted) -> [Option<TchTensor>; 3] {
+    fn back(kept: Recorded, slope: TchTensor, wanted: WantedGradients) -> [Option<TchTensor>; 3] {
         kept.back(slope, wanted)
     }
 }

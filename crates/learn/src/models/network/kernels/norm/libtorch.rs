@@ -5,9 +5,9 @@ use burn_core::backend::libtorch::TchTensor;
 use tch::Tensor;
 
 use super::super::recorded::Recorded;
-use super::{Kernel, Norm};
+use super::{NormBackend, NormKernel};
 
-impl Norm for LibTorch {
+impl NormBackend for LibTorch {
     fn by_batch(
         x: TchTensor,
         weight: TchTensor,
@@ -20,7 +20,7 @@ impl Norm for LibTorch {
     }
 }
 
-impl Kernel for LibTorch {
+impl NormKernel for LibTorch {
     type Kept = Recorded;
 
     fn forward(
