@@ -1,7 +1,7 @@
 //! What a policy says of an agreement before its first round.
 
 use agreement::Agreement;
-use ledger::{Contents, LedgerError, SourceUnit};
+use ledger::{LedgerContents, LedgerError, SourceUnit};
 use protocol::MemberIndex;
 use task::TaskConfig;
 use task::schema::LocalNames;
@@ -202,7 +202,7 @@ fn ledger(source: &SourceLimits, of: &ProposedRounds<'_>) -> Vec<PolicyRefusal> 
 }
 
 /// That the ledger is beyond a limit already.
-fn spent(source: &SourceLimits, contents: &Contents) -> Option<String> {
+fn spent(source: &SourceLimits, contents: &LedgerContents) -> Option<String> {
     let bound = contents.bound(source.limits.delta);
     let limit = source.limits.exceeded(&bound)?;
     Some(format!(
@@ -214,7 +214,7 @@ fn spent(source: &SourceLimits, contents: &Contents) -> Option<String> {
 /// That the agreement protects another unit than the ledger counts.
 fn other_unit(
     source: &SourceLimits,
-    contents: &Contents,
+    contents: &LedgerContents,
     of: &ProposedRounds<'_>,
 ) -> Option<String> {
     let noise = of.agreement.epoch.charter.privacy.masked()?.noise()?;
@@ -246,7 +246,7 @@ fn without_noise(source: &SourceLimits, of: &ProposedRounds<'_>) -> Option<Polic
 /// That all rounds to come together would exceed a limit.
 fn too_many(
     source: &SourceLimits,
-    contents: &Contents,
+    contents: &LedgerContents,
     of: &ProposedRounds<'_>,
 ) -> Option<PolicyRefusal> {
     let rounds = RoundsToCome::of(source, contents, of.agreement)?;

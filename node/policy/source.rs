@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use ledger::{Contents, LedgerError, LedgerFile, Limit, Limits};
+use ledger::{LedgerContents, LedgerError, LedgerFile, Limit, Limits};
 use privacy::accountant::Delta;
 
 use super::table::PolicyTable;
@@ -81,7 +81,7 @@ impl SourceLimits {
     ///
     /// # Errors
     /// [`LedgerError`].
-    pub(crate) fn read(&self) -> Result<Contents, LedgerError> {
+    pub(crate) fn read(&self) -> Result<LedgerContents, LedgerError> {
         self.file().read()
     }
 

@@ -15,7 +15,7 @@ use crate::contribution::{Contribution, Cost, Place};
 use crate::error::LedgerError;
 use crate::header::{self, LedgerHeader, Source};
 use crate::limits::Limits;
-use crate::read::Contents;
+use crate::read::LedgerContents;
 
 /// How long another process may have the file.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -88,7 +88,7 @@ impl LedgerFile {
     ///
     /// # Errors
     /// [`LedgerError`]: missing, in use, damaged, or older than what this process saw.
-    pub fn read(&self) -> Result<Contents, LedgerError> {
+    pub fn read(&self) -> Result<LedgerContents, LedgerError> {
         self.load(&mut self.locked(false)?)
     }
 
@@ -147,7 +147,7 @@ impl LedgerFile {
     }
 
     /// Reads the locked file, and compares it with what this process saw last.
-    fn load(&self, file: &mut File) -> Result<Contents, LedgerError> {
+    fn load(&self, file: &mut File) -> Result<LedgerContents, LedgerError> {
         let mut bytes = Vec::new();
         let read = Read::by_ref(file).take(MOST + 1).read_to_end(&mut bytes);
         read.map_err(|why| at(&self.file, why))?;
@@ -155,7 +155,7 @@ impl LedgerFile {
             let why = format!("it has more than {MOST} bytes");
             return Err(at(&self.file, io::Error::other(why)));
         }
-        let contents = Contents::read(&self.file, &bytes)?;
+        let contents = LedgerContents::read(&self.file, &bytes)?;
         if let Some((lines, hash)) = *self.seen()
             && contents.hashes.get(lines) != Some(&hash)
         {
@@ -184,7 +184,7 @@ impl LedgerFile {
 
     /// Removes what a killed process left of a line, appends another one, and makes it durable; and only
     /// then counts it.
-    fn append(file: &mut File, contents: &Contents, text: &str) -> io::Result<()> {
+    fn append(file: &mut File, contents: &LedgerContents, text: &str) -> io::Result<()> {
         file.set_len(contents.whole as u64)?;
         file.seek(SeekFrom::Start(contents.whole as u64))?;
         file.write_all(text.as_bytes())?;

@@ -43,7 +43,7 @@ pub use file::LedgerFile;
 pub use header::Source;
 pub use limits::{Limit, Limits};
 pub use line::{Line, NoiseOfLine};
-pub use read::Contents;
+pub use read::LedgerContents;
 pub use unit::{SourceUnit, UnitError};
 
 use privacy::accountant::Bound;

@@ -12,7 +12,7 @@ use crate::line::Line;
 
 /// What a ledger holds.
 #[derive(Debug, Clone)]
-pub struct Contents {
+pub struct LedgerContents {
     /// What it is about.
     pub source: Source,
     /// Its lines, oldest first.
@@ -27,7 +27,7 @@ pub struct Contents {
     pub(crate) counted: u64,
 }
 
-impl Contents {
+impl LedgerContents {
     /// Reads the bytes of a file. A line that is not whole, or does not fit, ends it if no call has
     /// returned for it.
     ///

@@ -43,6 +43,13 @@ pub(super) fn decimals(values: impl Iterator<Item = f64>) -> usize {
     }
 }
 
+/// Decimals that show about three digits of the value nearest to 0: where one way of learning fails, its large
+/// loss is not to take the digits away by which the others differ.
+pub(super) fn fine_decimals(values: impl Iterator<Item = f64>) -> usize {
+    let sizes = values.map(f64::abs).filter(|value| value.is_finite());
+    decimals(sizes.reduce(f64::min).into_iter())
+}
+
 /// A mean.
 pub(super) fn value(spread: Option<Spread>, decimals: usize) -> String {
     spread.map_or_else(String::new, |spread| numbers::value(spread.mean, decimals))

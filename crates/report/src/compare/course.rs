@@ -3,7 +3,7 @@
 use lab::compare::{Comparison, ComparisonRow, CurvePoint, VariantTable};
 
 use super::super::numbers;
-use super::cells::{TextTable, decimals};
+use super::cells::{TextTable, fine_decimals};
 use super::table::metric_words;
 
 /// Rounds that are shown, and the last one.
@@ -33,7 +33,7 @@ pub(super) fn table(comparison: &Comparison, variant: &VariantTable) -> Option<T
     let values = rows
         .iter()
         .flat_map(|row| shown.iter().filter_map(|round| at(row, *round)));
-    let decimals = decimals(values);
+    let decimals = fine_decimals(values);
     let cells = |row: &&ComparisonRow| {
         let each = shown.iter().map(|round| {
             at(row, *round).map_or_else(String::new, |value| numbers::value(value, decimals))

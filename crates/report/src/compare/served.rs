@@ -6,7 +6,7 @@ use lab::compare::{
 use task::metrics::MetricName;
 
 use super::super::numbers;
-use super::cells::{TextTable, counts, decimals, interval_words, value, with_deviation};
+use super::cells::{TextTable, counts, fine_decimals, interval_words, value, with_deviation};
 
 fn scope(metrics: &[MetricResult], outside: bool) -> Option<&MetricScope> {
     metrics.first()?.scope(outside)
@@ -35,10 +35,10 @@ pub(super) fn table(
     let own = scope(&first.own, outside);
     let served = || rows.iter().filter_map(|row| row.served.as_ref());
     let all = served().filter_map(|served| scope(&served.metrics, outside));
-    let values = all
+    let each = all
         .chain(own)
-        .flat_map(|scope| [scope.silos, scope.rows, scope.worst]);
-    let decimals = decimals(values.flatten().map(|spread| spread.mean));
+        .filter_map(|scope| Some(scope.silos.or(scope.rows)?.mean));
+    let decimals = fine_decimals(each);
     let mut lines = Vec::new();
     if let Some(own) = own {
         let mut cells = means("own model".into(), Some(own), decimals);

@@ -5,7 +5,9 @@ use serde_json::Value;
 use task::metrics::MetricName;
 
 use super::super::numbers;
-use super::cells::{TextTable, counts, decimals, interval_words, scope, value, with_deviation};
+use super::cells::{
+    TextTable, counts, fine_decimals, interval_words, scope, value, with_deviation,
+};
 use super::{costs, noise, papers, served, subgroups};
 
 /// All tables of a variant.
@@ -51,8 +53,7 @@ pub(super) fn metric_words(metric: MetricName) -> String {
 fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTable {
     let rows = &variant.strategies;
     let all = rows.iter().filter_map(|row| scope(row, 0, outside));
-    let values = all.flat_map(|scope| [scope.silos, scope.rows, scope.worst].into_iter().flatten());
-    let decimals = decimals(values.map(|spread| spread.mean));
+    let decimals = fine_decimals(all.filter_map(|scope| Some(scope.silos.or(scope.rows)?.mean)));
     let who = if outside {
         numbers::plural(variant.outside.len(), "silo") + " outside"
     } else {
@@ -67,7 +68,11 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         .map(str::to_owned)
         .to_vec();
     let named = |name: &str| rows.iter().find(|row| row.strategy == name);
-    let local = named("own-fit").or_else(|| named("local"));
+    // Where nothing trains alone, with the first that others are compared with.
+    let against = rows.iter().flat_map(|row| &row.against);
+    let first = against.map(|one| &one.over).next();
+    let first = || rows.iter().find(|row| Some(&row.label) == first);
+    let local = named("own-fit").or_else(|| named("local")).or_else(first);
     if let Some(local) = local {
         columns.push(format!("vs {} (95 %)", local.label));
         columns.push("+/=/−".to_owned());
@@ -145,7 +150,7 @@ fn others(metrics: &[MetricName], variant: &VariantTable, outside: bool) -> Text
         }
     };
     let decimals: Vec<usize> = (0..metrics.len())
-        .map(|at| decimals(rows.iter().filter_map(|row| Some(spread(row, at)?.mean))))
+        .map(|at| fine_decimals(rows.iter().filter_map(|row| Some(spread(row, at)?.mean))))
         .collect();
     let name = |metric: &MetricName| {
         if is_union(*metric) {

@@ -36,18 +36,18 @@ struct KeptModels {
 
 /// What is read of `index.json`.
 #[derive(Deserialize)]
-struct Index {
-    rounds: Vec<Round>,
+struct IndexFile {
+    rounds: Vec<IndexRound>,
 }
 
 #[derive(Deserialize)]
-struct Round {
+struct IndexRound {
     round: u64,
-    contributions: Vec<OfSilo>,
+    contributions: Vec<IndexSilo>,
 }
 
 #[derive(Deserialize)]
-struct OfSilo {
+struct IndexSilo {
     silo: String,
     file: String,
 }
@@ -98,7 +98,8 @@ impl KeptModels {
             reason,
         };
         let text = fs::read_to_string(&file).map_err(|error| wrong(error.to_string()))?;
-        let index: Index = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let index: IndexFile =
+            serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         let mut rounds = index.rounds.into_iter().rev();
         let last = rounds.find(|round| !round.contributions.is_empty());
         let last = last.ok_or_else(|| wrong("no round has contributions".into()))?;
