@@ -260,7 +260,7 @@ def asked(tmp_path, learner):
     import io
     from contextlib import redirect_stderr
 
-    from rota._learner import _Session
+    from rota._talk import _Session
 
     write_tensors(tmp_path / "start", {"w": np.zeros(1)})
     how = {"epochs": 1, "batch": 0, "optimiser": {"name": "sgd", "rate": 0.1}}

@@ -195,8 +195,8 @@ def test_forks_and_children_of_a_learner_do_not_touch_the_protocol(tmp_path):
 def test_a_training_without_progress_ends_with_its_silo(tmp_path, monkeypatch):
     program = started(
         tmp_path,
-        "import rota._learner\n"
-        "rota._learner.ENDING = 0.5\n"
+        "import rota._talk\n"
+        "rota._talk.ENDING = 0.5\n"
         "def train(model, training):\n"
         "    try:\n"
         "        training.progress(1, 2)\n"

@@ -14,6 +14,15 @@ def test_what_is_written_is_read_back(tmp_path):
         assert found["ü.weight"].shape == () and found["a"].shape == (0,)
 
 
+def test_a_file_may_be_written_from_a_map_of_itself(tmp_path):
+    path = tmp_path / "m.safetensors"
+    write_tensors(path, {"a": np.arange(5000.0), "b": np.zeros(3)})
+    for writable in (False, True):
+        found = read_tensors(path, mapped=True, writable=writable)
+        write_tensors(path, {"a": found["a"][::-1], "b": found["b"]})
+    assert read_tensors(path)["a"].tolist() == list(range(5000))
+
+
 def test_files_are_those_of_the_safetensors_library(tmp_path):
     library = pytest.importorskip("safetensors.numpy")
     arrays = {"b": np.ones((2, 3), np.float32), "a": np.zeros(4, np.float32)}

@@ -26,10 +26,10 @@ from ._learner import (
     Training,
     Update,
     digest,
-    serve,
 )
 from ._functions import FunctionLearner
 from ._run import Comparison, Summary, compare, simulate
+from ._talk import serve
 from ._tensors import read_tensors, write_tensors
 from . import solve
 

@@ -1,35 +1,21 @@
-"""The base class of learners, and the loop that serves the learner protocol."""
+"""The base class of learners, and what they are given and give."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-import os
-import queue
-import signal
 import sys
-import threading
-import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ._stdio import taken
-from ._tensors import Array, Arrays, read_tensors, write_tensors
-from ._turn import Stream, seeded, turn
-
-PROTOCOL = 1
-LARGEST = 16 << 20
-#: Letters of a reason; some exceptions quote whole arrays.
-LONGEST = 10_000
-#: Seconds that a program has to end after the silo is gone.
-ENDING = 10.0
+from ._shelf import Shelf
+from ._tensors import Array, Arrays, read_tensors
+from ._turn import seeded, turn
 
 Split = Literal["train", "validation", "test"]
 OutputsLoss = Literal["softmax", "logistic", "squared", "absolute"]
@@ -264,6 +250,10 @@ class Learner(ABC):
         """Outputs row by row, where `outputs_loss` says what they mean."""
         raise NotImplementedError("this learner gives no outputs row by row")
 
+    def _rest(self, shelf: Shelf, silos: int) -> None:
+        """Called after each request in a simulation of this many silos in this process: what the learner holds until
+        the next one may lie on the shelf meanwhile."""
+
 
 def _first(learner: Learner) -> dict[str, Array] | None:
     """A model to measure before the first round; `None` where only a program has its values."""
@@ -352,68 +342,6 @@ def digest(tensors: Iterable[tuple[str, npt.ArrayLike]]) -> str | None:
 Factory = Callable[[Silo], Learner]
 
 
-class _Connection:
-    """Frames to and from the silo. A thread reads, so that `stop` is heard during a training; it
-    calls `gone` when the silo is."""
-
-    def __init__(self, read: BinaryIO, write: BinaryIO, gone: Callable[[], None] | None) -> None:
-        self._read, self._write, self._gone = read, write, gone
-        self._requests: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        self.stop = threading.Event()
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        try:
-            while True:
-                size = self._exactly(4)
-                body = self._exactly(int.from_bytes(size, "little")) if size else b""
-                if not body:
-                    break
-                request = json.loads(body)
-                if request["type"] == "stop":
-                    self.stop.set()
-                else:
-                    self._requests.put(request)
-        except (OSError, ValueError):
-            pass
-        # The silo is gone: nobody needs a training.
-        self.stop.set()
-        self._requests.put(None)
-        if self._gone is not None:
-            self._gone()
-
-    def _exactly(self, size: int) -> bytes:
-        parts = []
-        while size > 0:
-            part = self._read.read(size)
-            if not part:
-                return b""
-            parts.append(part)
-            size -= len(part)
-        return b"".join(parts)
-
-    def hear(self) -> dict[str, Any] | None:
-        return self._requests.get()
-
-    def say(self, frame: bytes) -> None:
-        self._write.write(frame)
-        self._write.flush()
-
-
-def _frame(answer: Mapping[str, Any]) -> bytes:
-    body = json.dumps(answer, allow_nan=False, default=_plain).encode()
-    if len(body) > LARGEST:
-        raise ValueError(f"a message of {len(body)} bytes is larger than a frame may be")
-    return len(body).to_bytes(4, "little") + body
-
-
-def _plain(value: Any) -> Any:
-    """NumPy's numbers as Python's."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{value!r} is no number, text or list")
-
-
 def number(name: object, value: Any) -> float:
     """The value of a metric: one number, also in an array or a tensor. Raises `ValueError` for what is none."""
     if not isinstance(name, str):
@@ -438,264 +366,3 @@ def numbers(metrics: Any) -> dict[str, float]:
     if not isinstance(metrics, Mapping):
         raise ValueError(f"metrics are {type(metrics).__name__}, they must be a dictionary of numbers by name, {{\"mae\": 0.5}}")
     return {name: number(name, value) for name, value in metrics.items()}
-
-
-def _numbers(metrics: Mapping[str, float]) -> dict[str, float | None]:
-    """JSON has no NaN: what is not finite is null."""
-    return {name: value if math.isfinite(value) else None for name, value in numbers(metrics).items()}
-
-
-class _Session:
-    """One silo and its learner."""
-
-    def __init__(self, silo: Silo, learner: Learner, stream: Stream | None = None) -> None:
-        self.silo, self.learner, self.stream = silo, learner, stream
-        self._said = False
-
-    def opened(self) -> dict[str, Any]:
-        if self.silo.given is None:
-            self.learner.check()
-        rows, frozen = self.learner.rows(), self.learner.frozen()
-        said: dict[str, Any] = {} if frozen is None else {"frozen": frozen, "held": dict(self.learner.held())}
-        if columns := list(self.learner.columns()):
-            said["columns"] = columns
-        if classes := list(self.learner.classes()):
-            said["classes"] = classes
-        capabilities = {
-            "gradients": self.learner.gradients,
-            "initial": type(self.learner).initial is not Learner.initial,
-            # Also of a learner that makes up no batch: the silo then says that it was not compared.
-            "try": self.silo.given is None,
-        }
-        return said | {
-            "type": "opened",
-            "layout": [tensor.document() for tensor in self.learner.tensors()],
-            "personal": [tensor.document() for tensor in self.learner.personal()],
-            "rows": {"train": rows.train, "validation": rows.validation, "test": rows.test},
-            "capabilities": [name for name, able in capabilities.items() if able],
-            "outputs": self.learner.outputs_loss,
-        }
-
-    def initial(self, request: dict[str, Any]) -> dict[str, Any]:
-        if request["into"]:
-            write_tensors(request["into"], self.learner.initial(request["seed"]))
-        if request["personal_into"]:
-            write_tensors(request["personal_into"], self.learner.initial_personal(request["seed"]))
-        return {"type": "done"}
-
-    def tried(self, request: dict[str, Any]) -> dict[str, Any]:
-        inputs: Any = ()
-        outputs: Any = ()
-        if type(self.learner).tried is not Learner.tried:
-            inputs, outputs = self.learner.tried(read_tensors(request["model"]))
-        arrays = {"inputs": np.asarray(inputs, np.float32), "outputs": np.asarray(outputs, np.float32).reshape(-1)}
-        write_tensors(request["into"], arrays)
-        return {"type": "done"}
-
-    def _rows(self, split: Split, request: dict[str, Any]) -> int:
-        """Number of rows of a part, whoever has them."""
-        return len(self.silo.rows(split)[0]) if request["rows"] else getattr(self.learner.rows(), split)
-
-    def _personal(self, request: dict[str, Any]) -> Arrays:
-        return read_tensors(request["personal"]) if request["personal"] else {}
-
-    def train(self, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
-        def say(step: int, steps: int, loss: float | None) -> None:
-            known = loss is not None and math.isfinite(loss)
-            said = {"type": "progress", "step": step, "steps": steps, "loss": loss if known else None}
-            connection.say(_frame(said))
-            if connection.stop.is_set():
-                raise Stopped
-
-        modifier = request["modifier"]
-        how = request["training"]["optimiser"]
-        training = Training(
-            epochs=request["training"]["epochs"],
-            batch=request["training"]["batch"],
-            optimiser=how["name"],
-            rate=how["rate"],
-            momentum=how.get("momentum", 0.0),
-            weight_decay=how.get("weight-decay", 0.0),
-            seed=request["seed"],
-            personal=self._personal(request),
-            modifier=modifier
-            and Modifier(
-                mu=modifier["mu"],
-                anchor=read_tensors(modifier["anchor"]),
-                shift=read_tensors(modifier["shift"]) if modifier["shift"] else {},
-                frozen=frozenset(modifier["frozen"]),
-            ),
-            _say=say,
-        )
-        try:
-            update = self.learner.train(read_tensors(request["start"]), training)
-        except Stopped:
-            return {"type": "stopped"}
-        write_tensors(request["into"], update.model)
-        if request["personal_into"]:
-            write_tensors(request["personal_into"], update.personal or training.personal)
-        declared = self._rows("train", request)
-        samples = declared if update.samples is None else int(update.samples)
-        self._question(samples, declared)
-        return {"type": "trained", "samples": samples, "metrics": _numbers(update.metrics)}
-
-    def _question(self, samples: int, declared: int) -> None:
-        """Compares the number of rows of a training with that of the learner: it is the weight of the
-        model in a mean such as FedAvg's, and a wrong weight shows nowhere."""
-        if samples == declared or declared == 0:
-            return
-        who = f"silo {self.silo.name!r}"
-        if samples > declared:
-            raise ValueError(
-                f"`samples` is {samples}, and {who} has {declared} training rows: count each row once, in one "
-                "epoch, or correct `rows()`"
-            )
-        if 2 * samples < declared and not self.learner.some_rows:
-            raise ValueError(
-                f"`samples` is {samples}, and {who} has {declared} training rows; `samples` is the weight of this "
-                "model in the federation's: count rows (not batches, keys or steps), or set "
-                "`some_rows = True` in the learner if it trains on so few of them on purpose"
-            )
-        if not self._said:
-            self._said = True
-            print(
-                f"note: {who} trained on {samples} of its {declared} training rows, so its weight in the "
-                f"federation is {samples}",
-                file=sys.stderr,
-            )
-
-    def evaluate(self, request: dict[str, Any]) -> dict[str, Any]:
-        split: Split = request["split"]
-        model, personal = read_tensors(request["model"]), self._personal(request)
-        metrics = self.learner.evaluate(model, split, personal)
-        samples = self._rows(split, request)
-        return {"type": "measured", "samples": int(samples), "metrics": _numbers(metrics)}
-
-    def outputs(self, request: dict[str, Any]) -> dict[str, Any]:
-        model, personal = read_tensors(request["model"]), self._personal(request)
-        found = self.learner.outputs(model, request["split"], personal)
-        outputs, targets = np.asarray(found.outputs), np.asarray(found.targets)
-        write_tensors(
-            request["into"],
-            {
-                "outputs": outputs.reshape(len(outputs), -1),
-                "targets": targets.reshape(len(targets), -1),
-            },
-        )
-        return {"type": "done"}
-
-
-def talk(
-    factory: Factory,
-    read: BinaryIO,
-    write: BinaryIO,
-    *,
-    turn: Callable[[], AbstractContextManager[Any]] = nullcontext,
-    gone: Callable[[], None] | None = None,
-    streams: Callable[[int], Stream] | None = None,
-    failed: Callable[[BaseException], None] | None = None,
-) -> None:
-    """Serves silos over two streams until the first one ends. Each request waits for its `turn`;
-    `gone` is called by another thread when the silo is, and `failed` gets what a learner raises.
-    `streams` makes the draws of a silo of its seed; without it, silos draw from the process."""
-    connection = _Connection(read, write, gone)
-    sessions: dict[int, _Session] = {}
-    process = os.getpid()
-    while (request := connection.hear()) is not None:
-        # A `stop` that came after the end of its training stops no other.
-        connection.stop.clear()
-        try:
-            with turn():
-                frame = _frame(_answer(factory, sessions, request, connection, streams))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # The silo is told, and goes on without this training.
-            if os.getpid() != process:
-                raise  # In a fork, which has nobody to tell.
-            traceback.print_exc(file=sys.stderr)
-            if failed is not None:
-                failed(error)
-            why = f"{type(error).__name__}: {error}"
-            frame = _frame({"type": "failed", "why": why[:LONGEST]})
-        try:
-            connection.say(frame)
-        except (OSError, ValueError):  # The silo is gone, or the stream is closed.
-            return
-
-
-def _answer(
-    factory: Factory,
-    sessions: dict[int, _Session],
-    request: dict[str, Any],
-    connection: _Connection,
-    streams: Callable[[int], Stream] | None,
-) -> dict[str, Any]:
-    kind = request["type"]
-    if kind == "hello":
-        if request["protocol"] != PROTOCOL:
-            raise ValueError(
-                f"{request['program']} speaks version {request['protocol']} of the learner protocol, "
-                f"this package version {PROTOCOL}"
-            )
-        return {"type": "hello", "protocol": PROTOCOL, "name": "rota for Python"}
-    if kind == "open":
-        given = request["rows"]
-        silo = Silo(
-            name=request["name"],
-            place=request["silo"],
-            silos=request["silos"],
-            seed=request["seed"],
-            layout=[
-                Tensor(one["name"], tuple(one["shape"]), one["role"], one.get("initial", 0.0))
-                for one in request["layout"]
-            ],
-            given=given and Given(given["features"], given["loss"]),
-            columns=list(request.get("columns", ())),
-            classes=list(request.get("classes", ())),
-        )
-        stream = streams(silo.seed) if streams else None
-        with stream.drawn() if stream else nullcontext():
-            session = _Session(silo, factory(silo), stream)
-            sessions[silo.place] = session
-            return session.opened()
-    session = sessions[request["silo"]]
-    session.silo._rows = request.get("rows")
-    with session.stream.drawn() if session.stream else nullcontext():
-        return _asked(session, kind, request, connection)
-
-
-def _asked(session: _Session, kind: str, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
-    if kind == "initial":
-        return session.initial(request)
-    if kind == "try":
-        return session.tried(request)
-    if kind == "train":
-        return session.train(request, connection)
-    if kind == "evaluate":
-        return session.evaluate(request)
-    if kind == "outputs":
-        return session.outputs(request)
-    raise ValueError(f"there is no request {kind!r} in version {PROTOCOL} of the protocol")
-
-
-def serve(factory: Factory | Learner) -> None:
-    """Runs as the program of a silo: serves learners on standard input and output until the silo
-    closes them.
-
-    `factory` makes the learner of a silo; a learner serves every silo. What is printed goes to
-    standard error, because standard output belongs to the protocol: from `import rota` on where a
-    silo has started the program, from here on elsewhere.
-    """
-    # An interruption from the terminal is for the silo, which ends this program in order.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    read, write = taken()
-    make = (lambda _: factory) if isinstance(factory, Learner) else factory
-    # Without a buffer, which a fork could copy in the middle of a message.
-    talk(make, os.fdopen(read, "rb", buffering=0), os.fdopen(write, "wb"), gone=_end_soon)
-
-
-def _end_soon() -> None:
-    """Ends this program, also where a training goes on that reports no progress."""
-    timer = threading.Timer(ENDING, os._exit, [1])
-    timer.daemon = True
-    timer.start()

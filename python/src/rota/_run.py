@@ -16,7 +16,9 @@ import numpy as np
 
 from . import _toml, _turn
 from ._binary import RotaError, document
-from ._learner import ENDING, Factory, Learner, talk
+from ._learner import Factory, Learner
+from ._shelf import Shelf
+from ._talk import ENDING, talk
 
 Scenario = str | os.PathLike[str] | Mapping[str, Any]
 Program = str | Sequence[str] | Factory | Learner
@@ -118,6 +120,7 @@ def _served(learner: Factory | Learner, errors: list[BaseException]) -> Iterator
         listener.listen()
         served: list[tuple[socket.socket, threading.Thread]] = []
         over = threading.Event()
+        shelf = Shelf(folder)
 
         def accept() -> None:
             while True:
@@ -132,7 +135,7 @@ def _served(learner: Factory | Learner, errors: list[BaseException]) -> Iterator
         def speak(connection: socket.socket) -> None:
             _turn.use(lock)
             with connection, connection.makefile("rb") as read, connection.makefile("wb") as write:
-                talk(make, read, write, turn=_turn.turn, streams=_turn.Stream, failed=errors.append)
+                talk(make, read, write, turn=_turn.turn, streams=_turn.Stream, failed=errors.append, shelf=shelf)
 
         accepts = threading.Thread(target=accept, daemon=True)
         accepts.start()

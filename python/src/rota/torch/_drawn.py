@@ -22,17 +22,19 @@ def described(model: nn.Module, name: str, value: torch.Tensor) -> float | str |
     drawn, as PyTorch draws dense layers and convolutions by default, or with the same deviation; and
     `"program"` where only the program has them: trained weights, tables, masks."""
     value = value.detach().float().cpu()
-    if value.numel() == 0 or bool((value == value.flatten()[0]).all()):
-        return float(value.flatten()[0]) if value.numel() else 0.0
-    if name not in parameters_of(model):
-        return "program"
-    if not bool(torch.isfinite(value).all()):
+    if value.numel() == 0:
+        return 0.0
+    # Neither is a number where one of the values is none.
+    least, most = (float(one) for one in value.aminmax())
+    if least == most:
+        return least
+    if name not in parameters_of(model) or not math.isfinite(least) or not math.isfinite(most):
         return "program"
     layer = modules_of(model).get(name.rpartition(".")[0])
     weight = getattr(layer, "weight", None)
     if isinstance(weight, torch.Tensor) and weight.ndim >= 2:
         bound = 1 / math.sqrt(weight[0].numel())
-        if float(value.abs().max()) <= bound * (1 + 1e-6) and _looks_drawn(value, bound):
+        if max(-least, most) <= bound * (1 + 1e-6) and _looks_drawn(value, bound):
             return {"uniform": bound}
     deviation = float(value.std(unbiased=False))
     return {"uniform": math.sqrt(3) * deviation} if _looks_drawn(value, None) else "program"
@@ -63,11 +65,17 @@ def _has_a_constant_part(value: torch.Tensor) -> bool:
     if value.ndim < 2:
         return False
     for dimension in (0, 1):
-        lines = value.transpose(0, dimension).flatten(1)
-        if lines.shape[1] > 1 and bool((lines == lines[:, :1]).all(1).any()):
+        lines = value.transpose(0, dimension)
+        if lines[0].numel() < 2:
+            continue
+        # Only where the first and the last value are the same, all of them can be.
+        within = range(1, lines.ndim)
+        first, last = (lines[(slice(None), *(place for _ in within))] for place in (0, -1))
+        lines = lines[first == last].flatten(1)
+        if len(lines) and bool((lines == lines[:, :1]).all(1).any()):
             return True
     # Zeros that were set one by one.
-    return float((value == 0).float().mean()) > 0.01
+    return value.numel() - int(value.count_nonzero()) > 0.01 * value.numel()
 
 
 def _chance(values: torch.Tensor, distribution: Any) -> float:

@@ -15,6 +15,7 @@ from torch import nn
 from .. import _learner
 from .._columns import ordered
 from .._learner import Given, Outputs, Rows, Silo, Split, Tensor, Training, Update
+from .._shelf import Kept, Shelf
 from .._tensors import Arrays
 from .._turn import seeded, turn
 from ._batches import last_joined, leaves, moved, picked, rows_of_batch
@@ -27,10 +28,11 @@ from ._made_up import MEANS, computed, dimensions, made_up, sizes
 from ._measure import Measuring, batch_loss, counts, row_by_row
 from ._names import names_of
 from ._optimiser import made, modify, restore, state_of_optimiser, terms_of
+from ._rest import give_back, is_large, laid_down, taken_up
 from ._rows import count_of, data_of, first_of, in_order, is_batch, targets_in
 from ._state import NORMS, exact, role, shared_of, state_of
 from ._trial import ONE_ROW, Trial, unchanged
-from ._types import Batch, Data, Forward, Loss, Metrics, Refused, Shared, array
+from ._types import Batch, Data, Forward, Loss, Metrics, Refused, Shared, array, tensor
 from ._wrappers import buffers_of, modules_of, parameters_of
 
 _BATCH_NORMS = (nn.modules.batchnorm._BatchNorm,)
@@ -166,7 +168,12 @@ class Learner(_learner.Learner):
         owned = [modules[name] for name in sorted(owners)]
         self._still_norms: list[nn.Module] = [module for module in owned if isinstance(module, NORMS)]
         # What the module is before the first training, which changes it in place.
-        self._first = {name: array(value) for name, value in self._values().items()}
+        self._first: Arrays | Kept = {name: array(value) for name, value in self._values().items()}
+        #: Whether the module has no memory between the turns of a simulation; where its values are while it has
+        #: none; and the model that it was last given.
+        self._rests = False
+        self._kept: Kept | None = None
+        self._last: Arrays | None = None
         self._drawn = {name: described(self.model, mine, state[mine]) for name, mine in self._names.items()}
         if self._given is None:
             with turn(), seeded(0):
@@ -304,7 +311,7 @@ class Learner(_learner.Learner):
             yield Tensor("step", (1,), "buffer")
 
     def initial(self, seed: int) -> Mapping[str, Any]:
-        return self._first
+        return self._first.read() if isinstance(self._first, Kept) else self._first
 
     def rows(self) -> Rows:
         if self._counted is None:
@@ -376,7 +383,13 @@ class Learner(_learner.Learner):
     def _set(self, model: Arrays) -> None:
         with torch.no_grad():
             for name, value in self._values().items():
-                value.copy_(torch.from_numpy(np.array(model[name])))
+                given = tensor(model[name])
+                if self._kept is None:
+                    value.copy_(given)
+                else:
+                    taken_up(value, given)
+            self._kept = None
+            self._last = model if self._rests else None
             for value, kept in self._still:
                 value.copy_(kept)
 
@@ -436,11 +449,26 @@ class Learner(_learner.Learner):
                     f"this training changed the buffer {name!r}, which two steps on one batch did not change: it "
                     f"does not travel so, and would be put back; give the learner `buffers=[{name!r}]`"
                 )
+        # Until the next training nobody needs the gradients.
+        optimiser.zero_grad(set_to_none=True)
         model = {name: array(value) for name, value in self._values().items()}
         personal = state_of_optimiser(optimiser, trained, self._keep)
         # A loader that draws rows more than once has no more of them.
         samples = min(count, self.rows().train) if self._given is None else count
         return Update(model=model, metrics={"loss": mean}, personal=personal, samples=samples)
+
+    def _rest(self, shelf: Shelf, silos: int) -> None:
+        values = self._values()
+        if self._kept is not None or not is_large(values.values(), silos):
+            return
+        if not isinstance(self._first, Kept):
+            self._first = shelf.put(self._first) or self._first
+        # What was learned has gone out: until its next turn the module has what its learner was given.
+        given = self._last or {name: array(value) for name, value in values.items()}
+        self._kept, self._last = laid_down(values, given, shelf), None
+        self._rests = self._kept is not None
+        if self._rests:
+            give_back()
 
     def _passed(self, batch: Batch) -> Passed:
         passed = self._pass(moved(batch, self.device))

@@ -11,7 +11,7 @@ from torch import nn
 
 from .._learner import Modifier, Training
 from .._tensors import Arrays
-from ._types import array
+from ._types import array, tensor
 
 Trained = Mapping[str, nn.Parameter]
 
@@ -41,7 +41,7 @@ def restore(optimiser: torch.optim.Optimizer, trained: Trained, personal: Arrays
         return
     for name, value in trained.items():
         kept = {
-            part: torch.from_numpy(np.array(personal[f"{name}.{part}"])).to(value.device, value.dtype)
+            part: tensor(personal[f"{name}.{part}"]).to(value.device, value.dtype, copy=True)
             for part in ("momentum", "first", "second")
             if f"{name}.{part}" in personal
         }
@@ -76,7 +76,7 @@ def terms_of(trained: Trained, modifier: Modifier | None, device: torch.device) 
 
     def on_device(arrays: Arrays, name: str) -> Any:
         found = arrays.get(name)
-        return None if found is None else torch.from_numpy(np.array(found)).to(device)
+        return None if found is None else tensor(found).to(device)
 
     return {name: (on_device(modifier.anchor, name), on_device(modifier.shift, name)) for name in trained}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
+import numpy as np
 import torch
 
 #: Inputs and targets: a pair, a longer tuple, a dictionary, or what `forward` takes.
@@ -26,3 +27,8 @@ class Refused(ValueError):
 def array(value: torch.Tensor) -> Any:
     """A copy, as 32-bit floats: the module's own values go on changing."""
     return value.detach().cpu().float().numpy().copy()
+
+
+def tensor(values: Any) -> torch.Tensor:
+    """Values of an array as a tensor, without a copy where PyTorch can use them as they are."""
+    return torch.from_numpy(np.require(values, requirements=["C_CONTIGUOUS", "WRITEABLE"]))
