@@ -2,7 +2,7 @@
 
 use agreement::Agreement;
 use data_encoding::HEXLOWER;
-use ledger::{Contents, Cost, Limits};
+use ledger::{Cost, LedgerContents, Limits};
 use privacy::accountant::{Accountant, Bound};
 use protocol::Epoch;
 
@@ -30,7 +30,7 @@ impl<'a> RoundsToCome<'a> {
     /// Those of an agreement; `None` where its rounds have no noise.
     pub(super) fn of(
         source: &'a SourceLimits,
-        contents: &Contents,
+        contents: &LedgerContents,
         agreement: &Agreement,
     ) -> Option<Self> {
         let epoch = &agreement.epoch;
@@ -82,7 +82,7 @@ impl<'a> RoundsToCome<'a> {
 
 /// The last round of a federation that counts already. After a recovery rounds are done again, and cost
 /// again: then it is the round that the epoch goes on from.
-fn done(contents: &Contents, epoch: &Epoch) -> u64 {
+fn done(contents: &LedgerContents, epoch: &Epoch) -> u64 {
     let federation = HEXLOWER.encode(&epoch.federation.0);
     let mut lines = contents.lines.iter().rev();
     match lines.find(|line| line.federation == federation) {

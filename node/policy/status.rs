@@ -1,6 +1,6 @@
 //! How a ledger stands, for `rota status`, `rota check` and `rota ledger show`.
 
-use ledger::Contents;
+use ledger::LedgerContents;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub struct LedgerStatus {
 
 impl LedgerStatus {
     /// Of these contents.
-    pub(crate) fn of(source: &SourceLimits, contents: &Contents) -> Self {
+    pub(crate) fn of(source: &SourceLimits, contents: &LedgerContents) -> Self {
         let limits = &source.limits;
         let bound = contents.bound(limits.delta);
         Self {

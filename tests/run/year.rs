@@ -147,13 +147,17 @@ impl Year {
             let blocks = chain["blocks"].as_array().unwrap();
             // A newcomer has no rounds before its admission, and a restored member none before the present
             // agreement; both have the model of the last one.
+            let late = ["archive", "east"].contains(&name);
             let mut learned = blocks.iter().rev();
             let learned = learned.find(|block| block["round"].is_number());
             if let Some(learned) = learned.filter(|block| block["round"] == self.rounds) {
                 assert_eq!(learned["outcome"], last["outcome"], "{place}");
-                assert_eq!(learned["included"], last["authors"], "{place}: {status:#}");
+                // A member that comes late may take an outcome over before it has the block that names authors.
+                if !(late && last["authors"].is_null()) {
+                    assert_eq!(learned["included"], last["authors"], "{place}: {status:#}");
+                }
             } else {
-                assert!(["archive", "east"].contains(&name), "{place}: {chain:#}");
+                assert!(late, "{place}: {chain:#}");
             }
             outcomes.insert(last["outcome"].as_str().unwrap().to_owned());
             let changes = blocks.iter().filter(|block| block["change"].is_array());
