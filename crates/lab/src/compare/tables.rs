@@ -42,18 +42,18 @@ impl VariantTable {
             chosen.map(|silo| silo.name.clone()).collect()
         };
         let rows = |outside: bool| {
-            let results = all.iter().map(|(_, results)| results);
-            let measured = results
-                .max_by_key(|results| results.len())
-                .into_iter()
-                .flatten();
-            let each = measured.map(|result| {
+            let count = |result: &UnitResult| {
                 let silos = result.silos.iter().filter(|silo| silo.outside == outside);
                 silos
                     .filter_map(|silo| Some(silo.rows.as_ref()?.len() as f64))
                     .sum::<f64>()
-            });
-            Spread::of(each).map_or(0.0, |spread| spread.mean)
+            };
+            // What draws its outputs has no results row by row.
+            let by_row = |results: &[&UnitResult]| results.iter().any(|one| count(one) > 0.0);
+            let results = all.iter().map(|(_, results)| results);
+            let measured = results.max_by_key(|results| (by_row(results), results.len()));
+            let each = measured.into_iter().flatten();
+            Spread::of(each.map(|result| count(result))).map_or(0.0, |spread| spread.mean)
         };
         let references: ReferenceResults<'_> = all
             .iter()
@@ -225,4 +225,32 @@ fn curve(results: &[&UnitResult]) -> Vec<CurvePoint> {
         }
     };
     rounds.into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::path::Path;
+
+    use super::super::tests::SMALL;
+    use super::super::{Choices, CompareOptions, Experiment, compare};
+
+    #[test]
+    fn test_rows_are_counted_where_the_last_way_has_no_results_row_by_row() {
+        let text = SMALL.replace("linear = { loss = \"absolute\" }", "mlp = { hidden = [4] }");
+        let text = text.replace(
+            "label = \"groups\"\nname = \"cs-rcfl\"\ncoalitions = 2",
+            "name = \"fedsr\"",
+        );
+        let choices = Choices {
+            quick: true,
+            ..Choices::default()
+        };
+        let experiment = Experiment::parse("drawn.toml", &text, Path::new(""), &choices).unwrap();
+        let table = &compare(&experiment, CompareOptions::default())
+            .unwrap()
+            .variants[0];
+        assert_eq!(table.strategies.last().unwrap().strategy, "fedsr");
+        assert!(table.rows.0 > 10.0, "{:?}", table.rows);
+    }
 }

@@ -9,7 +9,7 @@ use crate::participation::participation;
 use simulations::lies;
 use simulations::lying;
 
-const SMALL: &str = r#"
+pub(super) const SMALL: &str = r#"
 name = "small"
 seeds = 2
 metrics = ["mae", "mse"]

@@ -140,8 +140,7 @@ fn weights(bytes: &[u8]) -> Result<Vec<f64>, String> {
         }
         for value in tensor.data().as_chunks::<4>().0 {
             let value = f32::from_le_bytes(*value);
-            // Also not a number.
-            if !(value.abs() <= LARGEST) {
+            if value.is_nan() || value.abs() > LARGEST {
                 return Err(format!("{name} has a value of {value}"));
             }
             all.push(f64::from(value));
