@@ -57,6 +57,8 @@ fn domains_of_models_that_were_trained_alone_go_into_a_scenario() {
         text.starts_with("3 domains of 9 silos, by their models of round 4.\n"),
         "{text}"
     );
+    let error = refused(&["domains", &kept, "--domains", "10"]);
+    assert!(error.contains("has 9 silos: ask for 1 to 9"), "{error}");
     let line = text.lines().last().unwrap();
     let known = files.put("known.toml", &SCENARIO.replace("DOMAINS", line));
     let said = good(&[&["simulate", &known], &quiet[..], &["--json"]].concat());

@@ -10,7 +10,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
 use super::table::NumberTable;
-use super::{NUMBERED, SolveAnswer, SolveError, check_parts, clusters_of, members};
+use super::{NUMBERED, SolveAnswer, SolveError, check_number, check_parts, clusters_of, members};
 use crate::cli::SolveDomains;
 
 /// Largest value of a model: squares of distances stay finite.
@@ -61,15 +61,11 @@ pub(super) fn solve(asked: &SolveDomains) -> Result<DomainsResult, SolveError> {
     }
     let kept = KeptModels::read(&asked.models)?;
     let most = kept.rows.len();
-    if !(1..=most).contains(&asked.domains) {
-        return Err(SolveError::Parts {
-            option: "--domains",
-            asked: asked.domains,
-            file: asked.models.display().to_string(),
-            rows: numbers::plural(most, "silo"),
-            most,
-        });
-    }
+    let (folder, silos) = (
+        asked.models.display().to_string(),
+        numbers::plural(most, "silo"),
+    );
+    check_number("--domains", asked.domains, &folder, silos, most)?;
     Ok(found(asked, &kept.rows, Some(kept.silos), kept.round))
 }
 

@@ -202,14 +202,25 @@ fn print(json: bool, answer: &impl SolveAnswer) -> Result<(), CommandError> {
 /// Refuses to group the silos of a file into 0 parts or more parts than silos.
 fn check_parts(option: &'static str, asked: usize, silos: &NumberTable) -> Result<(), SolveError> {
     let most = silos.rows().len();
+    check_number(option, asked, silos.file(), silos.height(), most)
+}
+
+/// Refuses 0 parts or more parts than the `most` silos of a file that has `rows`.
+fn check_number(
+    option: &'static str,
+    asked: usize,
+    file: &str,
+    rows: String,
+    most: usize,
+) -> Result<(), SolveError> {
     if (1..=most).contains(&asked) {
         Ok(())
     } else {
         Err(SolveError::Parts {
             option,
             asked,
-            file: silos.file().to_owned(),
-            rows: silos.height(),
+            file: file.to_owned(),
+            rows,
             most,
         })
     }
