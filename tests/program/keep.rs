@@ -175,3 +175,52 @@ fn merges_of(mesh: &str) -> Value {
     );
     merges.clone()
 }
+
+/// The last round that was kept of a run of this strategy.
+fn last_round_of(strategy: &str) -> Value {
+    let folder = folder(&format!("keep-{strategy}"));
+    let into = folder.to_str().unwrap();
+    let args = ["diabetes", "--strategy", strategy, "--rounds", "6"];
+    json(&[&args[..], &["--mesh", "direct", "--keep", into]].concat());
+    let index = index(&folder);
+    index["rounds"].as_array().unwrap().last().unwrap().clone()
+}
+
+#[test]
+fn what_the_papers_authors_look_at_is_kept_for_their_methods() {
+    let numbers = |round: &Value, key: &str| -> Vec<f64> {
+        let list = round["kept"][key].as_array();
+        let list = list.unwrap_or_else(|| panic!("no list {key}: {}", round["kept"]));
+        list.iter().map(|one| one.as_f64().unwrap()).collect()
+    };
+    // TFL: the weights, those under a uniform prior, the prior from the graph, and how far apart they are.
+    let round = last_round_of("tfl");
+    let (weights, uniform) = (
+        numbers(&round, "tfl.lambda"),
+        numbers(&round, "tfl.lambda-uniform"),
+    );
+    let prior = numbers(&round, "tfl.prior");
+    assert_eq!((weights.len(), prior.len()), (8, 8));
+    let apart = weights.iter().zip(&uniform).map(|(a, b)| (a - b).abs());
+    let variation = round["kept"]["tfl.tv"].as_f64().unwrap();
+    assert!((apart.sum::<f64>() / 2.0 - variation).abs() < 1e-6);
+    // FedCG: λ of the layer with branches, and A between the domains, whose rows sum to 1.
+    let round = last_round_of("fedcg");
+    assert!(round["kept"]["fedcg.lambda"].as_f64().is_some(), "{round}");
+    let graph = numbers(&round, "fedcg.adjacency");
+    let domains = graph.len().isqrt();
+    assert_eq!(domains * domains, graph.len());
+    for row in graph.chunks(domains) {
+        assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-5, "{graph:?}");
+    }
+    // Clusters that members choose are the models with the silos that have them, each silo once.
+    for strategy in ["ifca", "fesem", "cfl"] {
+        let round = last_round_of(strategy);
+        let models = round["models"].as_array().unwrap().iter();
+        let silos = models.flat_map(|model| model["silos"].as_array().unwrap());
+        let mut silos: Vec<_> = silos.map(|silo| silo.as_str().unwrap()).collect();
+        silos.sort_unstable();
+        silos.dedup();
+        assert_eq!(silos.len(), 8, "{strategy}");
+    }
+}

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use methods::strategy::{SAMPLING_SEED, State};
+use methods::strategy::{SAMPLING_SEED, State, findings};
 use serde::Serialize;
 use serde_json::Value;
 use simulations::{Contributions, Federation, RunError, RunRecord};
@@ -166,7 +166,10 @@ impl Keep<'_> {
         }
         // What all have adopted is the same.
         let kept = adopted.first().into_iter();
-        let kept = kept.flat_map(|one| strategy_memory(&one.state));
+        let kept = kept.flat_map(|one| {
+            let found = findings(&one.state).into_iter();
+            strategy_memory(&one.state).chain(found.map(|(name, value)| (name, value.json())))
+        });
         let losses = contributed.and_then(|one| one.losses.as_ref());
         let losses = losses.map(|rows| -> Result<String, KeepError> {
             let file = format!("round-{round:04}/losses.csv");

@@ -1,6 +1,5 @@
 //! The model of links: latency, bandwidth, loss and cuts.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use agreement::Span;
@@ -81,7 +80,9 @@ pub fn latencies(config: &LinkConfig, n: usize, seed: u64) -> Vec<Vec<Duration>>
 /// The links between all silos.
 pub(super) struct Links {
     config: LinkConfig,
-    latency: BTreeMap<(usize, usize), Duration>,
+    silos: usize,
+    /// By sender and receiver.
+    latency: Vec<Duration>,
     /// Links that are cut.
     pub(super) cuts: CutLinks,
     random: Random,
@@ -91,14 +92,15 @@ impl Links {
     pub(super) fn new(config: LinkConfig, n: usize, seed: u64) -> Self {
         let mut random = Random::new(seed, "links");
         let [least, most] = config.latency;
-        let mut latency = BTreeMap::new();
+        let mut latency = vec![Duration::ZERO; n * n];
         for (a, b) in (0..n).flat_map(|a| (0..a).map(move |b| (a, b))) {
             let takes = random.span(least.0, most.0);
-            latency.insert((a, b), takes);
-            latency.insert((b, a), takes);
+            latency[a * n + b] = takes;
+            latency[b * n + a] = takes;
         }
         Self {
             config,
+            silos: n,
             latency,
             cuts: CutLinks::default(),
             random,
@@ -107,7 +109,7 @@ impl Links {
 
     /// The latency of a link without jitter.
     pub(super) fn latency(&self, from: usize, to: usize) -> Duration {
-        self.latency.get(&(from, to)).copied().unwrap_or_default()
+        self.latency[from * self.silos + to]
     }
 
     /// How long this number of bytes occupy a sender's line.

@@ -18,6 +18,7 @@ use super::error::ExperimentError;
 use super::experiment::{Choices, Experiment, ExperimentEntry};
 use super::file::RunSettings;
 use super::result::{SiloModel, UnitResult};
+use super::row_draws::SharedDraws;
 use super::run::{CompareOptions, run_units};
 use crate::statistic::{BY_CHANCE, Interval};
 
@@ -157,6 +158,7 @@ impl Advice {
             own.sort_by_key(|one| one.unit.seed);
             own
         };
+        let draws = SharedDraws::default();
         let difference = |label: &str, odd: bool| -> Option<MeanDifference> {
             let (ours, theirs) = (half(label, odd), half(ALONE, odd));
             let pair = ComparedPair {
@@ -165,6 +167,7 @@ impl Advice {
                 outside: false,
                 ours: (&ours, SiloModel::Strategy),
                 theirs: (&theirs, SiloModel::Strategy),
+                draws: &draws,
             };
             pair.difference()
         };

@@ -8,11 +8,12 @@
 //! Where every seed splits the same rows in another way, intervals tell what other splits of these rows
 //! would give, not what other institutions would.
 
-use std::collections::BTreeMap;
+use std::borrow::Borrow;
 
 use serde::Serialize;
 
 use super::result::{SiloModel, StoredSilo, UnitResult};
+use super::row_draws::{DrawnRows, SharedDraws};
 use super::rows::StoredRows;
 use crate::statistic::{Interval, Statistic, TELLING};
 use simulations::random::Random;
@@ -51,6 +52,8 @@ pub(super) struct ComparedPair<'a> {
     /// Results of one way of learning, and which model of a silo.
     pub(super) ours: (&'a [&'a UnitResult], SiloModel),
     pub(super) theirs: (&'a [&'a UnitResult], SiloModel),
+    /// Draws of rows that other pairs may have made.
+    pub(super) draws: &'a SharedDraws,
 }
 
 /// A silo's rows with both models in one seed.
@@ -72,20 +75,19 @@ impl ComparedPair<'_> {
         let sign = if self.higher_is_better { 1.0 } else { -1.0 };
         let drawn = self.drawn_seeds(seeds.len(), draws);
         let by_silo = self.by_silo(&seeds, sign, draws);
-        let per_silo = (!by_silo.is_empty()).then(|| {
-            let weights = |_: &Both<'_>| 1.0;
-            mean(&seeds, &by_silo, &drawn, weights)
-        });
-        let per_row = if by_silo.is_empty() {
-            self.union(&seeds, sign, &drawn)
+        let mean = |weight: fn(&Both<'_>) -> f64| {
+            let each = seeds.iter().zip(&by_silo);
+            let each = each.map(|(silos, drawn)| Some(weighted_mean(silos, drawn, weight)));
+            over_seeds(&each.collect::<Vec<_>>(), &drawn)
+        };
+        let (per_silo, per_row) = if by_silo.is_empty() {
+            (None, self.union(&seeds, sign, &drawn).flatten())
         } else {
-            Some(mean(&seeds, &by_silo, &drawn, |both| {
-                both.ours.len() as f64
-            }))
+            (mean(|_| 1.0), mean(|both| both.ours.len() as f64))
         };
         let mut difference = MeanDifference {
-            per_silo: per_silo.flatten(),
-            per_row: per_row.flatten(),
+            per_silo,
+            per_row,
             wins: 0,
             ties: 0,
             losses: 0,
@@ -158,7 +160,6 @@ impl ComparedPair<'_> {
         sign: f64,
         draws: usize,
     ) -> Vec<Vec<DrawnDifference>> {
-        let mut same = BTreeMap::<&str, Vec<Vec<u32>>>::new();
         let mut all = Vec::new();
         for silos in seeds {
             let mut each = Vec::new();
@@ -174,11 +175,9 @@ impl ComparedPair<'_> {
                     .zip(&theirs)
                     .map(|(ours, theirs)| sign * (ours - theirs))
                     .collect();
-                let times = same
-                    .entry(&both.ours.targets)
-                    .or_insert_with(|| times(&both.ours.targets, &both.ours.together(), draws));
-                let units = both.ours.together().len();
-                each.push(DrawnDifference::of(&differences, times, units));
+                let units = both.ours.together();
+                let drawn = self.draws.of(&both.ours.targets, &units, draws);
+                each.push(DrawnDifference::of(&differences, &drawn, units.len()));
             }
             all.push(each);
         }
@@ -211,12 +210,12 @@ impl ComparedPair<'_> {
                 units.extend(own.map(|rows| rows.iter().map(|row| first + row).collect()));
                 first += both.ours.len();
             }
-            let draws = times(&names, &units, drawn.len());
+            let rows = self.draws.of(&names, &units, drawn.len());
             each.push(DrawnDifference {
                 measured: sign * (ours.measured() - theirs.measured()),
-                draws: draws
-                    .iter()
-                    .map(|times| sign * (ours.value(times) - theirs.value(times)))
+                draws: (0..drawn.len())
+                    .map(|draw| rows.draw(draw))
+                    .map(|times| sign * (ours.value(&times) - theirs.value(&times)))
                     .collect(),
             });
         }
@@ -249,64 +248,40 @@ struct DrawnDifference {
 
 impl DrawnDifference {
     /// `units` is the number of groups, or rows, that are drawn.
-    fn of(differences: &[f64], times: &[Vec<u32>], units: usize) -> Self {
-        let rows = differences.len() as f64;
-        let measured = differences.iter().sum::<f64>() / rows;
+    fn of(differences: &[f64], drawn: &DrawnRows, units: usize) -> Self {
+        let measured = differences.iter().sum::<f64>() / differences.len() as f64;
         let units = units as f64;
         let wider = (units / (units - 1.0).max(1.0)).sqrt();
-        let draw = |times: &Vec<u32>| {
-            let each = differences.iter().zip(times);
-            let count = times.iter().map(|&times| f64::from(times)).sum::<f64>();
-            let mean = each
-                .map(|(value, &times)| value * f64::from(times))
-                .sum::<f64>()
-                / count;
-            measured + wider * (mean - measured)
-        };
+        let means = drawn.means(differences).into_iter();
         Self {
             measured,
-            draws: times.iter().map(draw).collect(),
+            draws: means
+                .map(|mean| measured + wider * (mean - measured))
+                .collect(),
         }
     }
 }
 
-/// How often every row counts in every draw of these units, each with all its rows; the same for the same
-/// rows.
-fn times(targets: &str, units: &[Vec<usize>], draws: usize) -> Vec<Vec<u32>> {
-    let mut random = Random::new(0, &format!("test rows {targets}"));
-    let rows = units.iter().map(Vec::len).sum();
-    (0..draws)
-        .map(|_| {
-            let mut times = vec![0; rows];
-            for _ in 0..units.len() {
-                let unit = &units[random.below(units.len())];
-                unit.iter().for_each(|&row| times[row] += 1);
-            }
-            times
-        })
-        .collect()
-}
-
-/// The mean over seeds of the weighted mean over silos.
-fn mean(
-    seeds: &[Vec<Both<'_>>],
-    by_silo: &[Vec<DrawnDifference>],
-    drawn: &[Vec<u32>],
+/// The weighted mean over the silos of a seed.
+fn weighted_mean(
+    silos: &[Both<'_>],
+    drawn: &[DrawnDifference],
     weight: impl Fn(&Both<'_>) -> f64,
-) -> Option<Interval> {
-    let of_seed = |seed: usize, of: &dyn Fn(&DrawnDifference) -> f64| {
-        let each = seeds[seed].iter().zip(&by_silo[seed]);
-        let (sum, weights) = each.fold((0.0, 0.0), |(sum, weights), (both, drawn)| {
-            (sum + weight(both) * of(drawn), weights + weight(both))
-        });
-        sum / weights
-    };
-    over_seeds(seeds.len(), drawn, |seed, draw| {
-        Some(match draw {
-            None => of_seed(seed, &|drawn| drawn.measured),
-            Some(draw) => of_seed(seed, &|drawn| drawn.draws[draw]),
-        })
-    })
+) -> DrawnDifference {
+    let (mut measured, mut weights) = (0.0, 0.0);
+    let mut draws = vec![0.0; drawn.first().map_or(0, |one| one.draws.len())];
+    for (both, one) in silos.iter().zip(drawn) {
+        let weight = weight(both);
+        measured += weight * one.measured;
+        weights += weight;
+        let each = draws.iter_mut().zip(&one.draws);
+        each.for_each(|(sum, value)| *sum += weight * value);
+    }
+    draws.iter_mut().for_each(|sum| *sum /= weights);
+    DrawnDifference {
+        measured: measured / weights,
+        draws,
+    }
 }
 
 /// The interval of one silo over the seeds in which it is; `None` where it has too few rows, or groups.
@@ -316,46 +291,42 @@ fn of_silo(
     by_silo: &[Vec<DrawnDifference>],
     drawn: &[Vec<u32>],
 ) -> Option<Interval> {
-    by_silo.first()?;
-    let place = |seed: usize| seeds[seed].iter().position(|both| both.name == name);
-    let rows =
-        (0..seeds.len()).filter_map(|seed| Some(seeds[seed][place(seed)?].ours.together().len()));
-    if rows.sum::<usize>() < TELLING {
-        return None;
-    }
-    over_seeds(seeds.len(), drawn, |seed, draw| {
-        let own = &by_silo[seed][place(seed)?];
-        Some(draw.map_or(own.measured, |draw| own.draws[draw]))
-    })
+    let mut units = 0;
+    let each = seeds.iter().zip(by_silo).map(|(silos, drawn)| {
+        let place = silos.iter().position(|both| both.name == name)?;
+        units += silos[place].ours.together().len();
+        Some(&drawn[place])
+    });
+    let each: Vec<_> = each.collect();
+    (units >= TELLING).then(|| over_seeds(&each, drawn))?
 }
 
-/// The mean over seeds of a value, with its interval over draws of seeds and rows. The seeds' share
-/// of the spread is widened as that of the rows is.
+/// The mean over seeds of a difference that a seed may lack, with its interval over draws of seeds and
+/// rows. The seeds' share of the spread is widened as that of the rows is.
 fn over_seeds(
-    seeds: usize,
+    each: &[Option<impl Borrow<DrawnDifference>>],
     drawn: &[Vec<u32>],
-    value: impl Fn(usize, Option<usize>) -> Option<f64>,
 ) -> Option<Interval> {
-    let weighted = |times: Option<&Vec<u32>>, draw: Option<usize>| {
+    let each = each.iter().enumerate();
+    let each = each.filter_map(|(seed, one)| Some((seed, one.as_ref()?.borrow())));
+    let each: Vec<(usize, &DrawnDifference)> = each.collect();
+    let weighted = |times: Option<&[u32]>, value: &dyn Fn(&DrawnDifference) -> f64| {
         let (mut sum, mut count) = (0.0, 0.0);
-        for seed in 0..seeds {
-            let times = times.map_or(1.0, |times| f64::from(times[seed]));
-            if let Some(value) = value(seed, draw) {
-                sum += times * value;
-                count += times;
-            }
+        for (seed, one) in &each {
+            let times = times.map_or(1.0, |times| f64::from(times[*seed]));
+            sum += times * value(one);
+            count += times;
         }
         sum / count
     };
-    let measured = weighted(None, None);
-    let there = (0..seeds)
-        .filter(|&seed| value(seed, None).is_some())
-        .count() as f64;
+    let measured = weighted(None, &|one| one.measured);
+    let there = each.len() as f64;
     let wider = (there / (there - 1.0).max(1.0)).sqrt();
     let draws = drawn.iter().enumerate().map(|(draw, times)| {
+        let value = |one: &DrawnDifference| one.draws[draw];
         // The same draw of rows with every seed once: what is beyond it comes from the seeds.
-        let rows = weighted(None, Some(draw));
-        rows + wider * (weighted(Some(times), Some(draw)) - rows)
+        let rows = weighted(None, &value);
+        rows + wider * (weighted(Some(times), &value) - rows)
     });
     Interval::of(measured, draws)
 }
@@ -365,29 +336,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_one_group_are_drawn_together_and_their_mean_is_of_the_rows_drawn() {
+    fn draws_of_few_units_are_widened() {
         let units = vec![vec![0, 2, 3], vec![1], vec![4, 5]];
-        let draws = times("rows", &units, 50);
         let differences = [1.0, 7.0, 1.0, 1.0, 4.0, 4.0];
-        let drawn = DrawnDifference::of(&differences, &draws, units.len());
+        let rows = SharedDraws::default().of("rows", &units, 50);
+        let drawn = DrawnDifference::of(&differences, &rows, units.len());
         assert!((drawn.measured - 3.0).abs() < 1e-12);
         let wider = 1.5f64.sqrt();
-        for (times, draw) in draws.iter().zip(&drawn.draws) {
-            assert_eq!(
-                (times[0], times[0], times[4]),
-                (times[2], times[3], times[5])
-            );
-            assert_eq!(times[0] + times[1] + times[4], 3);
-            let count = f64::from(3 * times[0] + times[1] + 2 * times[4]);
-            let mean = f64::from(3 * times[0] + 7 * times[1] + 8 * times[4]) / count;
+        for (mean, draw) in rows.means(&differences).into_iter().zip(&drawn.draws) {
             assert!((draw - (3.0 + wider * (mean - 3.0))).abs() < 1e-12);
         }
-        // Without groups, the draws are those of rows.
-        let rows: Vec<Vec<usize>> = (0..6).map(|row| vec![row]).collect();
-        assert!(
-            times("rows", &rows, 9)
-                .iter()
-                .all(|times| times.iter().sum::<u32>() == 6)
-        );
     }
 }

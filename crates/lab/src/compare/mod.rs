@@ -32,6 +32,7 @@ mod noised;
 mod paper_table;
 mod papers;
 mod result;
+mod row_draws;
 mod rows;
 mod run;
 mod scope;

@@ -7,12 +7,19 @@ use task::metrics::MetricName;
 use super::comparison::{Against, LEAST_ROWS, MetricResult, MetricScope, SubgroupResult};
 use super::differences::{ComparedPair, MeanDifference};
 use super::result::{SiloModel, StoredSilo, UnitResult};
+use super::row_draws::SharedDraws;
 use super::rows::StoredRows;
 use super::spread::Spread;
 use crate::statistic::Statistic;
 
-/// Labels and results of the references.
-pub(super) type ReferenceResults<'a> = Vec<(&'a str, Vec<&'a UnitResult>)>;
+/// What ways of learning are compared with.
+#[derive(Clone)]
+pub(super) struct ReferenceResults<'a> {
+    /// Labels and results of the references.
+    pub(super) all: Vec<(&'a str, Vec<&'a UnitResult>)>,
+    /// Draws of rows that all comparisons share.
+    pub(super) draws: &'a SharedDraws,
+}
 
 /// The results in `metrics` of one model of every silo.
 pub(super) fn metric_results(
@@ -37,13 +44,25 @@ impl Against {
         which: SiloModel,
         references: &ReferenceResults<'_>,
     ) -> Vec<Self> {
-        let references = references.iter();
+        let draws = references.draws;
         let against = |(label, theirs): &(&str, Vec<&UnitResult>)| Self {
             over: (*label).to_owned(),
-            inside: difference(metric, (ours, which), (theirs, SiloModel::Strategy), false),
-            outside: difference(metric, (ours, which), (theirs, SiloModel::Strategy), true),
+            inside: difference(
+                metric,
+                (ours, which),
+                (theirs, SiloModel::Strategy),
+                false,
+                draws,
+            ),
+            outside: difference(
+                metric,
+                (ours, which),
+                (theirs, SiloModel::Strategy),
+                true,
+                draws,
+            ),
         };
-        references.map(against).collect()
+        references.all.iter().map(against).collect()
     }
 }
 
@@ -53,6 +72,7 @@ pub(super) fn difference(
     ours: (&[&UnitResult], SiloModel),
     theirs: (&[&UnitResult], SiloModel),
     outside: bool,
+    draws: &SharedDraws,
 ) -> Option<MeanDifference> {
     let pair = ComparedPair {
         metric: metric.key(),
@@ -60,6 +80,7 @@ pub(super) fn difference(
         outside,
         ours,
         theirs,
+        draws,
     };
     pair.difference()
 }

@@ -7,6 +7,7 @@ use task::metrics::MetricName;
 
 use super::comparison::{Against, ServedGain, ServedSummary};
 use super::result::{SiloModel, StoredSilo, UnitResult};
+use super::row_draws::SharedDraws;
 use super::scope::{ReferenceResults, difference, metric_results};
 use super::spread::Spread;
 use crate::statistic::{BY_CHANCE, TELLING};
@@ -30,7 +31,7 @@ impl ServedSummary {
             *candidates.entry(key).or_default() += 1.0 / results.len() as f64;
         }
         let seconds = Spread::of(results.iter().map(|one| one.seconds.2));
-        let gain = |outside| ServedGain::of(metrics[0], results, outside);
+        let gain = |outside| ServedGain::of(metrics[0], results, outside, references.draws);
         Some(Self {
             metrics: metric_results(metrics, results, SiloModel::Served),
             own: metric_results(metrics, results, SiloModel::Own),
@@ -44,9 +45,14 @@ impl ServedSummary {
 }
 
 impl ServedGain {
-    fn of(metric: MetricName, results: &[&UnitResult], outside: bool) -> Option<Self> {
+    fn of(
+        metric: MetricName,
+        results: &[&UnitResult],
+        outside: bool,
+        draws: &SharedDraws,
+    ) -> Option<Self> {
         let (served, own) = ((results, SiloModel::Served), (results, SiloModel::Own));
-        let difference = difference(metric, served, own, outside)?;
+        let difference = difference(metric, served, own, outside, draws)?;
         let other = |silo: &&StoredSilo| {
             let served = silo.served.as_ref();
             served.is_some_and(|served| served.candidate != Candidate::Local)

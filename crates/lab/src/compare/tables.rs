@@ -12,6 +12,7 @@ use super::comparison::{
 use super::experiment::{ExperimentEntry, OWN, POOLED};
 use super::grouping::{agreement, stability, together};
 use super::result::{SiloModel, TriedPoint, UnitResult};
+use super::row_draws::SharedDraws;
 use super::scope::{ReferenceResults, metric_results};
 use super::spread::Spread;
 
@@ -55,11 +56,14 @@ impl VariantTable {
             let each = measured.into_iter().flatten();
             Spread::of(each.map(|result| count(result))).map_or(0.0, |spread| spread.mean)
         };
-        let references: ReferenceResults<'_> = all
-            .iter()
-            .filter(|(entry, _)| is_reference(entry))
-            .map(|(entry, results)| (entry.label.as_str(), usable(results)))
-            .collect();
+        let references = ReferenceResults {
+            all: all
+                .iter()
+                .filter(|(entry, _)| is_reference(entry))
+                .map(|(entry, results)| (entry.label.as_str(), usable(results)))
+                .collect(),
+            draws: &SharedDraws::default(),
+        };
         let strategies = all
             .iter()
             .map(|(entry, results)| ComparisonRow::of(entry, metrics, results, &references));
@@ -97,8 +101,8 @@ impl ComparisonRow {
         };
         // Where the first seed chooses for all, the others tried nothing.
         let tried_any = |one: &UnitResult| one.trainings.0 > 0;
-        let own = |(label, _): &&(&str, Vec<&UnitResult>)| *label != entry.label;
-        let others: ReferenceResults<'_> = references.iter().filter(own).cloned().collect();
+        let mut others = references.clone();
+        others.all.retain(|(label, _)| *label != entry.label);
         let names: BTreeSet<&String> = good.iter().flat_map(|one| one.memory.keys()).collect();
         let memory = names.into_iter().filter_map(|name| {
             let values = good.iter().filter_map(|one| one.memory.get(name).copied());

@@ -3,7 +3,9 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use tempfile::TempDir;
 
@@ -68,17 +70,45 @@ impl ExchangeFolder {
     pub(super) fn file(&self, what: &str) -> Exchanged {
         let number = self.files.fetch_add(1, Ordering::Relaxed);
         let name = format!("{what}-{number}.safetensors");
-        Exchanged(self.path().join(name))
+        Exchanged {
+            path: self.path().join(name),
+            written: OnceLock::new(),
+        }
     }
 }
 
 /// A file of the folder, which goes away when it is not needed any more.
-pub(super) struct Exchanged(pub(super) PathBuf);
+pub(super) struct Exchanged {
+    pub(super) path: PathBuf,
+    /// Length and time of the file when this process had written it.
+    written: OnceLock<(u64, SystemTime)>,
+}
+
+impl Exchanged {
+    /// Writes the file, once.
+    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        fs::write(&self.path, bytes)?;
+        self.written
+            .get_or_init(|| self.state().unwrap_or((0, SystemTime::UNIX_EPOCH)));
+        Ok(())
+    }
+
+    /// Whether nobody has changed, moved or removed the file since.
+    pub(super) fn is_as_written(&self) -> bool {
+        let now = self.state();
+        now.is_ok_and(|now| self.written.get() == Some(&now))
+    }
+
+    fn state(&self) -> io::Result<(u64, SystemTime)> {
+        let found = fs::metadata(&self.path)?;
+        Ok((found.len(), found.modified()?))
+    }
+}
 
 impl Drop for Exchanged {
     fn drop(&mut self) {
         // A program that failed may not have written it.
-        drop(fs::remove_file(&self.0));
+        drop(fs::remove_file(&self.path));
     }
 }
 
@@ -112,9 +142,9 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let left = ExchangeFolder::inside(parent.path()).unwrap();
         let (left_path, file) = (left.path().to_owned(), left.file("model"));
-        fs::write(&file.0, "weights").unwrap();
+        fs::write(&file.path, "weights").unwrap();
         let used = ExchangeFolder::inside(parent.path()).unwrap();
-        assert!(file.0.exists(), "in use");
+        assert!(file.path.exists(), "in use");
         // As after SIGKILL: the lock is gone, the folder is not.
         let ExchangeFolder { folder, _lock, .. } = left;
         let _ = folder.keep();
@@ -155,9 +185,9 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = ExchangeFolder::inside(parent.path()).unwrap();
         let (one, two) = (folder.file("model"), folder.file("model"));
-        assert_ne!(one.0, two.0);
-        fs::write(&one.0, "weights").unwrap();
-        let path = one.0.clone();
+        assert_ne!(one.path, two.path);
+        fs::write(&one.path, "weights").unwrap();
+        let path = one.path.clone();
         drop(one);
         assert!(!path.exists());
     }

@@ -139,7 +139,7 @@ impl ExternalLearner {
         if !agreed.columns.is_empty() && session.columns().is_empty() {
             doubts.push(Doubt::Columns);
         }
-        let described = task.initial(&layout, start);
+        let described = session.described(task, &layout, start);
         let found = session.try_out(&made_up(&layout, &described));
         let found = found.map_err(|error| wrong(&error.to_string()))?;
         if let Some(agreed) = &agreed.trial {
@@ -237,7 +237,9 @@ impl Learner for ExternalLearner {
 
     fn initial(&self, seed: u64) -> Params {
         let given = match &self.start {
-            InitialSource::Tensors => return self.task.initial(&self.layout, seed),
+            InitialSource::Tensors => {
+                return self.session.described(&self.task, &self.layout, seed);
+            }
             InitialSource::Given(model) => return model.clone(),
             InitialSource::Own(given) => given,
         };

@@ -11,6 +11,7 @@ use methods::params::Gate;
 use methods::{Layout, LearnError, Params};
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
+use task::external::ExternalTask;
 
 use super::child::{Child, Ender, silent};
 use super::config::LearnerConfig;
@@ -26,6 +27,17 @@ pub struct Programs {
     folder: ExchangeFolder,
     places: Vec<Mutex<ProgramSlot>>,
     running: Mutex<RunningPrograms>,
+    /// What silos of this process have in common; `None` where there is one silo only.
+    shared: Option<Mutex<SharedModels>>,
+}
+
+/// Models that the silos of a process share.
+#[derive(Default)]
+struct SharedModels {
+    /// The initial model of a seed, as the agreement describes it.
+    initial: Option<(u64, Params)>,
+    /// The model that was written last, and its file.
+    written: Option<(Params, Arc<Exchanged>)>,
 }
 
 /// What [ends](Programs::end) the programs.
@@ -115,6 +127,7 @@ impl Programs {
                 enders: vec![None; places],
                 over: false,
             }),
+            shared: (silos > 1).then(Mutex::default),
             config: config.clone(),
         }))
     }
@@ -216,11 +229,45 @@ impl Programs {
     /// Writes a model to a new file.
     pub(super) fn write(&self, what: &str, model: &Params) -> Result<Exchanged, Trouble> {
         let file = self.file(what);
-        std::fs::write(&file.0, model.document()).map_err(|error| {
+        file.write(&model.document()).map_err(|error| {
             // Nothing is wrong with the program.
-            Trouble::Refused(format!("cannot write {}: {error}", file.0.display()))
+            Trouble::Refused(format!("cannot write {}: {error}", file.path.display()))
         })?;
         Ok(file)
+    }
+
+    /// Writes a model that several silos are given one after the other, as in every round: once, unless
+    /// a program has changed the file.
+    pub(super) fn write_shared(&self, model: &Params) -> Result<Arc<Exchanged>, Trouble> {
+        let Some(shared) = &self.shared else {
+            return self.write("model", model).map(Arc::new);
+        };
+        let last = locked(shared).written.clone();
+        if let Some((known, file)) = last
+            && same_memory(&known, model)
+            && file.is_as_written()
+        {
+            return Ok(file);
+        }
+        let file = Arc::new(self.write("model", model)?);
+        locked(shared).written = Some((model.clone(), file.clone()));
+        Ok(file)
+    }
+
+    /// The initial model of a seed as the agreement describes it: drawn once for all silos.
+    pub(super) fn initial(&self, task: &ExternalTask, layout: &Arc<Layout>, seed: u64) -> Params {
+        let Some(shared) = &self.shared else {
+            return task.initial(layout, seed);
+        };
+        let mut shared = locked(shared);
+        match &shared.initial {
+            Some((of, model)) if *of == seed && model.layout() == layout => model.clone(),
+            _ => {
+                let model = task.initial(layout, seed);
+                shared.initial = Some((seed, model.clone()));
+                model
+            }
+        }
     }
 }
 
@@ -231,6 +278,12 @@ impl ProgramSlot {
             child.kill();
         }
     }
+}
+
+/// Whether two models share their memory, and so are the same.
+fn same_memory(one: &Params, other: &Params) -> bool {
+    let (one, other) = (one.document(), other.document());
+    one.as_ptr() == other.as_ptr() && one.len() == other.len()
 }
 
 /// Reads what a program wrote, as a model of this layout: in any order of its tensors, then
@@ -303,4 +356,71 @@ pub(super) fn read_bytes(path: &Path, expected: usize) -> Result<Vec<u8>, Troubl
             ),
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn programs(silos: usize) -> Arc<Programs> {
+        let config: LearnerConfig = serde_json::from_str(r#"["a-program"]"#).unwrap();
+        Programs::new(&config, silos).unwrap()
+    }
+
+    fn task() -> ExternalTask {
+        let text = "tensors = [{ name = \"w\", shape = [3], role = \"weight\", initial = { uniform = 0.5 } }]";
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_model_for_several_silos_is_written_once_unless_its_file_was_touched() {
+        let (task, programs) = (task(), programs(2));
+        let layout = task.layout().unwrap();
+        let model = task.initial(&layout, 1);
+        let first = programs.write_shared(&model).unwrap();
+        let again = programs.write_shared(&model.clone()).unwrap();
+        assert!(Arc::ptr_eq(&first, &again));
+        // Equal values elsewhere in memory are another model, as far as is known.
+        let equal = programs.write_shared(&task.initial(&layout, 1)).unwrap();
+        assert_ne!(equal.path, first.path);
+
+        let at = |file: &Exchanged| std::fs::read(&file.path).unwrap();
+        let model = task.initial(&layout, 2);
+        let before = programs.write_shared(&model).unwrap();
+        std::fs::write(&before.path, b"what a program left").unwrap();
+        let after = programs.write_shared(&model).unwrap();
+        assert_eq!(at(&after), model.document());
+        std::fs::remove_file(&after.path).unwrap();
+        let last = programs.write_shared(&model).unwrap();
+        assert_eq!(at(&last), model.document());
+
+        // Files go away with the last that needs them.
+        let path = last.path.clone();
+        drop((last, programs));
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_silo_alone_keeps_no_model_for_others() {
+        let (task, programs) = (task(), programs(1));
+        let layout = task.layout().unwrap();
+        let model = programs.initial(&task, &layout, 1);
+        assert_eq!(model.document(), task.initial(&layout, 1).document());
+        let (first, again) = (programs.write_shared(&model), programs.write_shared(&model));
+        assert_ne!(first.unwrap().path, again.unwrap().path);
+        assert!(programs.shared.is_none());
+    }
+
+    #[test]
+    fn the_initial_model_of_a_seed_is_drawn_once_for_silos_with_the_same_layout() {
+        let (task, programs) = (task(), programs(2));
+        let layout = task.layout().unwrap();
+        let first = programs.initial(&task, &layout, 1);
+        let again = programs.initial(&task, &task.layout().unwrap(), 1);
+        assert!(same_memory(&first, &again));
+        assert_eq!(first.document(), task.initial(&layout, 1).document());
+        let other = programs.initial(&task, &layout, 2);
+        assert_eq!(other.document(), task.initial(&layout, 2).document());
+    }
 }

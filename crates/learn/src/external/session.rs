@@ -17,8 +17,7 @@ use super::wire::{
     Modifier, OpenSilo, OpenedSilo, OutputsOf, PartsOf, ProgramRequest, Reply, RowsOf,
 };
 use crate::data::DataError;
-use task::external::Trial;
-use task::external::{TensorConfig, layout_of};
+use task::external::{ExternalTask, TensorConfig, Trial, layout_of};
 
 /// How often a training that gives no sign looks whether it is still needed. Until then its silo does not
 /// adopt the round that went on without it, and the others wait where it leads next.
@@ -232,10 +231,10 @@ impl Session {
                 silo: self.silo.place,
                 seed,
                 into: None,
-                personal_into: Some(&into.0),
+                personal_into: Some(&into.path),
             };
             done(&talk.ask(&request, "while it made its personal state")?)?;
-            read(&into.0, &self.personal)
+            read(&into.path, &self.personal)
         })
     }
 
@@ -246,11 +245,11 @@ impl Session {
             let request = ProgramRequest::Initial {
                 silo: self.silo.place,
                 seed,
-                into: Some(&into.0),
+                into: Some(&into.path),
                 personal_into: None,
             };
             done(&talk.ask(&request, "while it made its initial model")?)?;
-            read(&into.0, &self.layout)
+            read(&into.path, &self.layout)
         })
     }
 
@@ -261,15 +260,15 @@ impl Session {
             return Ok(None);
         }
         self.twice(|talk| {
-            let model = self.programs.write("model", model)?;
+            let model = self.programs.write_shared(model)?;
             let into = self.programs.file("tried");
             let request = ProgramRequest::Try {
                 silo: self.silo.place,
-                model: &model.0,
-                into: &into.0,
+                model: &model.path,
+                into: &into.path,
             };
             done(&talk.ask(&request, "while it computed a made-up batch")?)?;
-            trial_in(&into.0).map(Some)
+            trial_in(&into.path).map(Some)
         })
     }
 
@@ -288,7 +287,7 @@ impl Session {
             if progress(BEGINNING).is_break() {
                 return Err(Trouble::Stopped);
             }
-            let start = self.programs.write("start", start)?;
+            let start = self.programs.write_shared(start)?;
             let own = self.personal_file(personal)?;
             let into = self.programs.file("trained");
             let own_into = own.as_ref().map(|_| self.programs.file("personal"));
@@ -302,8 +301,8 @@ impl Session {
                 let frozen = modifier.frozen.into_iter();
                 Modifier {
                     mu: modifier.mu,
-                    anchor: &anchor.0,
-                    shift: shift.as_ref().map(|shift| &shift.0),
+                    anchor: &anchor.path,
+                    shift: shift.as_ref().map(|shift| &shift.path),
                     frozen: frozen
                         .flat_map(|layout| layout.tensors())
                         .map(|tensor| tensor.name.clone())
@@ -313,10 +312,10 @@ impl Session {
             talk.send(&ProgramRequest::Train {
                 silo: self.silo.place,
                 rows,
-                start: &start.0,
-                personal: own.as_ref().map(|own| &own.0),
-                into: &into.0,
-                personal_into: own_into.as_ref().map(|own| &own.0),
+                start: &start.path,
+                personal: own.as_ref().map(|own| &own.path),
+                into: &into.path,
+                personal_into: own_into.as_ref().map(|own| &own.path),
                 training,
                 seed,
                 modifier,
@@ -326,9 +325,9 @@ impl Session {
                 let what = "it says that it trained on no rows, with which a model has no weight";
                 return Err(Trouble::Refused(what.into()));
             }
-            let shared = read(&into.0, &self.layout)?;
+            let shared = read(&into.path, &self.layout)?;
             let personal = match &own_into {
-                Some(own) => read(&own.0, &self.personal)?,
+                Some(own) => read(&own.path, &self.personal)?,
                 None => personal.clone(),
             };
             let metrics = measured(samples, values);
@@ -343,6 +342,11 @@ impl Session {
             .map_err(|trouble| self.programs.error(trouble))
     }
 
+    /// The initial model of a seed as the agreement describes it.
+    pub(super) fn described(&self, task: &ExternalTask, layout: &Arc<Layout>, seed: u64) -> Params {
+        self.programs.initial(task, layout, seed)
+    }
+
     /// Measures a model.
     pub(super) fn evaluate(
         &self,
@@ -352,13 +356,13 @@ impl Session {
         split: Split,
     ) -> Result<Metrics, LearnError> {
         self.twice(|talk| {
-            let model = self.programs.write("model", model)?;
+            let model = self.programs.write_shared(model)?;
             let own = self.personal_file(personal)?;
             let request = ProgramRequest::Evaluate {
                 silo: self.silo.place,
                 rows,
-                model: &model.0,
-                personal: own.as_ref().map(|own| &own.0),
+                model: &model.path,
+                personal: own.as_ref().map(|own| &own.path),
                 split,
             };
             match talk.ask(&request, "while it measured a model")? {
@@ -377,18 +381,18 @@ impl Session {
         rows: usize,
     ) -> Result<(Vec<f32>, Vec<f32>), LearnError> {
         self.twice(|talk| {
-            let model = self.programs.write("model", model)?;
+            let model = self.programs.write_shared(model)?;
             let own = self.personal_file(personal)?;
             let into = self.programs.file("outputs");
             let request = ProgramRequest::Outputs {
                 silo: self.silo.place,
-                model: &model.0,
-                personal: own.as_ref().map(|own| &own.0),
+                model: &model.path,
+                personal: own.as_ref().map(|own| &own.path),
                 split,
-                into: &into.0,
+                into: &into.path,
             };
             done(&talk.ask(&request, "while it gave the outputs of a model")?)?;
-            outputs_in(&into.0, rows)
+            outputs_in(&into.path, rows)
         })
     }
 }

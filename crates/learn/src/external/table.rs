@@ -87,7 +87,7 @@ impl TableByProgram {
         let (file, seen) = (self.rows(&model)?, self.seen(&model));
         let found = self
             .session
-            .evaluate(Some(&file.0), &seen, &personal, split)?;
+            .evaluate(Some(&file.path), &seen, &personal, split)?;
         let found = found.get("loss")?;
         if (own - found).abs() <= APART * own.abs().max(1.0) {
             Ok(())
@@ -196,7 +196,7 @@ impl TableByProgram {
         let seen = self.seen(start);
         let update = self
             .session
-            .train(Some(&file.0), &seen, personal, how, seed, progress)?;
+            .train(Some(&file.path), &seen, personal, how, seed, progress)?;
         let shared = Params::gather(start.layout(), &[&update.shared, start]);
         Ok(Update {
             shared: shared.expect("what the program does not see is as at the start"),

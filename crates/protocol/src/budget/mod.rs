@@ -149,33 +149,57 @@ impl Admitted {
     }
 }
 
-/// What is left of a neighbour's budgets.
-struct Neighbour {
-    checks: Bucket,
-    evidence: Bucket,
-    blobs: Bucket,
+/// What a bucket pays for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purse {
+    /// Signature checks.
+    Checks,
+    /// Evidence and passages.
+    Evidence,
+    /// Requests for blobs.
+    Blobs,
     /// Frames of other epochs.
-    elsewhere: Bucket,
-    /// Answers to those, which lead it to this epoch.
-    led: Bucket,
+    Elsewhere,
+    /// Answers to those, which lead a neighbour to this epoch.
+    Led,
+    /// Messages of a kind that it signed.
+    Signed(Kind),
+}
+
+/// What is left of the budgets of one other, as neighbour and as signer.
+#[derive(Default)]
+struct PeerBudget {
+    /// Those from which something was taken. All others are full, and take no memory: two
+    /// members of a large federation send each other few kinds of messages.
+    buckets: Vec<(Purse, Bucket)>,
+    /// Those of a neighbour that was too much, or no honest one.
+    mutes: Option<Box<Mutes>>,
+    /// The furthest view from which it asked for more.
+    asked: u64,
     /// Questions that it has not answered.
     answers: u8,
+}
+
+/// The misdeeds of a neighbour.
+struct Mutes {
     offences: Offences,
     excess: Offences,
 }
 
-impl Neighbour {
-    fn is_muted(&self, now: Time) -> bool {
-        self.offences.is_muted(now) || self.excess.is_muted(now)
+impl Mutes {
+    fn none(now: Time) -> Box<Self> {
+        Box::new(Self {
+            offences: Offences::tolerating(OFFENCES, 1, OFFENCE, now),
+            excess: Offences::tolerating(EXCESS.0, EXCESS.1, Duration::from_secs(1), now),
+        })
     }
 }
 
-/// What is left of a signer's budgets.
-struct Signer {
-    /// By kind, in the order of their numbers.
-    kinds: [Bucket; Kind::ALL.len()],
-    /// The furthest view from which it asked for more.
-    asked: u64,
+impl PeerBudget {
+    fn is_muted(&self, now: Time) -> bool {
+        let mutes = self.mutes.as_ref();
+        mutes.is_some_and(|mutes| mutes.offences.is_muted(now) || mutes.excess.is_muted(now))
+    }
 }
 
 /// The budgets that one member keeps for all others.
@@ -184,6 +208,8 @@ pub struct Budget {
     faulty: u64,
     quorum: usize,
     beat: Duration,
+    /// When all budgets were full.
+    started: Time,
     /// Whether rounds are masked. Certificates of their outcomes may be of earlier views.
     masked: bool,
     view: u64,
@@ -192,8 +218,7 @@ pub struct Budget {
     /// Number of views entered.
     views: u64,
     /// Of members, and behind them of former members that came.
-    neighbours: Vec<Neighbour>,
-    signers: Vec<Signer>,
+    peers: Vec<PeerBudget>,
     /// Answers to former members.
     guests: Bucket,
     /// Members against whom evidence was opened.
@@ -213,19 +238,13 @@ impl Budget {
             view: 0,
             last_final: 0,
             views: 0,
-            neighbours: Vec::new(),
-            signers: Vec::new(),
+            started: now,
+            peers: Vec::new(),
             guests: Bucket::full(&Rate::per_second(0, 0), now),
             accused: BTreeSet::new(),
         };
         budget.fill_guests(now);
-        let neighbour = || budget.new_neighbour(now);
-        let signer = || Signer {
-            kinds: Kind::ALL.map(|kind| Bucket::full(&budget.kind_rate(kind), now)),
-            asked: 0,
-        };
-        let (neighbours, signers) = (0..members).map(|_| (neighbour(), signer())).unzip();
-        (budget.neighbours, budget.signers) = (neighbours, signers);
+        budget.peers.resize_with(members, PeerBudget::default);
         budget
     }
 
@@ -238,8 +257,8 @@ impl Budget {
 
     /// This member sent a SyncRequest to another, which may answer it now.
     pub fn asked(&mut self, member: MemberIndex) {
-        if let Some(neighbour) = self.neighbours.get_mut(member.at()) {
-            neighbour.answers = (neighbour.answers + 1).min(ANSWERS);
+        if let Some(peer) = self.peers.get_mut(member.at()) {
+            peer.answers = (peer.answers + 1).min(ANSWERS);
         }
     }
 
@@ -257,7 +276,7 @@ impl Budget {
     ) -> Result<Admitted, Denied> {
         let frame = frame.into();
         let kind = frame.kind();
-        if self.neighbour(now, from).is_muted(now) {
+        if self.peer(from).is_muted(now) {
             return Err(Denied::Muted);
         }
         if from.at() >= self.members {
@@ -267,14 +286,12 @@ impl Budget {
             self.check_path(from, path, kind, header)?;
             self.charge_kind(now, from, path, kind, header)?;
         }
-        let rate = self.check_rate();
         let cost = price(kind, frame.cost(self.members, self.quorum) as u64);
-        let neighbour = &mut self.neighbours[from.at()];
-        neighbour.checks.refill(&rate, now, self.views);
-        if !neighbour.checks.is_open() {
+        let (checks, rate) = self.refilled(now, from, Purse::Checks);
+        if !checks.is_open() {
             return Err(Denied::Checks);
         }
-        let charged = neighbour.checks.take(&rate, cost);
+        let charged = checks.take(&rate, cost);
         Ok(Admitted {
             from,
             path,
@@ -314,33 +331,30 @@ impl Budget {
         kind: Kind,
         header: &Header,
     ) -> Result<(), Denied> {
-        let signer = self.signer(header);
-        let (evidence, said, views) = (self.evidence_rate(), self.kind_rate(kind), self.views);
-        let neighbour = &mut self.neighbours[from.at()];
         match kind {
             Kind::Evidence | Kind::Passage => {
-                neighbour.evidence.refill(&evidence, now, views);
-                if !neighbour.evidence.is_open() {
+                let (evidence, rate) = self.refilled(now, from, Purse::Evidence);
+                if !evidence.is_open() {
                     return Err(Denied::TooMany(kind));
                 }
-                neighbour.evidence.take(&evidence, 1);
+                evidence.take(&rate, 1);
             }
             Kind::SyncResponse => {
-                let left = neighbour.answers.checked_sub(1);
-                neighbour.answers = left.ok_or(Denied::Unasked)?;
+                let peer = self.peer(from);
+                let left = peer.answers.checked_sub(1);
+                peer.answers = left.ok_or(Denied::Unasked)?;
             }
             Kind::Certificate => {}
             _ => {
-                let Some(signer) = signer else {
+                let Some(signer) = self.signer(header) else {
                     return Ok(());
                 };
-                let bucket = &mut self.signers[signer.at()].kinds[kind as usize - 1];
-                bucket.refill(&said, now, views);
-                if !bucket.is_open() {
+                let (signed, rate) = self.refilled(now, signer, Purse::Signed(kind));
+                if !signed.is_open() {
                     return Err(Denied::TooMany(kind));
                 }
                 if path == Path::Direct {
-                    bucket.take(&said, 1);
+                    signed.take(&rate, 1);
                 }
             }
         }
@@ -373,24 +387,24 @@ impl Budget {
             return Ok(());
         };
         let kind = message.body.kind();
-        let (said, views) = (self.kind_rate(kind), self.views);
-        let signer = &mut self.signers[message.sender.at()];
-        let bucket = &mut signer.kinds[kind as usize - 1];
+        let (sender, purse) = (message.sender, Purse::Signed(kind));
         if admitted.path == Path::Gossip {
-            bucket.refill(&said, now, views);
-            if !bucket.is_open() {
+            let (signed, rate) = self.refilled(now, sender, purse);
+            if !signed.is_open() {
                 return Err(Denied::TooMany(kind));
             }
-            bucket.take(&said, 1);
+            signed.take(&rate, 1);
         }
         if let Body::SyncRequest { after, from, .. } = message.body {
             // A member that catches up may ask for the next page at once: once for every page, and
             // only as far as the chain goes.
             let place = after.max(from).min(self.view);
-            if place >= signer.asked + PROGRESS {
-                bucket.give_back(&said, 1);
+            if place >= self.peer(sender).asked + PROGRESS {
+                let (signed, rate) = self.bucket(sender, purse);
+                signed.give_back(&rate, 1);
             }
-            signer.asked = signer.asked.max(place);
+            let peer = self.peer(sender);
+            peer.asked = peer.asked.max(place);
         }
         Ok(())
     }
@@ -415,15 +429,17 @@ impl Budget {
         );
         let times = if inside { FAILED_INSIDE } else { FAILED };
         self.correct_charge(admitted, checked.max(1) * times);
-        let offences = &mut self.neighbours[admitted.from.at()].offences;
-        if inside { None } else { offences.another(now) }
+        if inside {
+            return None;
+        }
+        let mutes = self.mutes(admitted.from);
+        mutes.offences.another(now)
     }
 
     /// Replaces the charged price by the real one.
     fn correct_charge(&mut self, admitted: &Admitted, checked: u64) {
-        let rate = self.check_rate();
         let cost = price(admitted.kind, checked);
-        let checks = &mut self.neighbours[admitted.from.at()].checks;
+        let (checks, rate) = self.bucket(admitted.from, Purse::Checks);
         match cost.checked_sub(admitted.charged) {
             Some(more) => drop(checks.take(&rate, more)),
             None => checks.give_back(&rate, admitted.charged - cost),
@@ -433,11 +449,10 @@ impl Budget {
     /// A message of a neighbour was dropped. Gives how long the neighbour is to be muted, if a mute
     /// begins now.
     pub fn denied(&mut self, now: Time, from: MemberIndex, why: Denied) -> Option<Duration> {
-        let neighbour = self.neighbours.get_mut(from.at())?;
         if why.is_offence() {
-            neighbour.offences.another(now)
+            self.mutes(from).offences.another(now)
         } else if why.is_excess() {
-            neighbour.excess.another(now)
+            self.mutes(from).excess.another(now)
         } else {
             None
         }
@@ -445,18 +460,71 @@ impl Budget {
 
     /// Whether a member may request this many blobs. Charges for them.
     pub fn admit_blob_request(&mut self, now: Time, by: MemberIndex, blobs: usize) -> bool {
-        let (rate, views) = (self.blob_rate(), self.views);
-        let member = self.neighbours.get_mut(by.at());
-        let Some(neighbour) = member.filter(|_| by.at() < self.members) else {
+        if by.at() >= self.members {
             return false;
-        };
-        neighbour.blobs.refill(&rate, now, views);
-        let open = neighbour.blobs.is_open();
+        }
+        let (left, rate) = self.refilled(now, by, Purse::Blobs);
+        let open = left.is_open();
         if open {
             // A request costs something even if it names no blob.
-            neighbour.blobs.take(&rate, 1 + blobs as u64);
+            left.take(&rate, 1 + blobs as u64);
         }
         open
+    }
+
+    /// What is left of the budgets of another. Former members get theirs when they come.
+    fn peer(&mut self, of: MemberIndex) -> &mut PeerBudget {
+        if self.peers.len() <= of.at() {
+            self.peers.resize_with(of.at() + 1, PeerBudget::default);
+        }
+        &mut self.peers[of.at()]
+    }
+
+    fn mutes(&mut self, of: MemberIndex) -> &mut Mutes {
+        let started = self.started;
+        let mutes = &mut self.peer(of).mutes;
+        mutes.get_or_insert_with(|| Mutes::none(started))
+    }
+
+    /// A bucket of another as it was left, and its rate now.
+    fn bucket(&mut self, of: MemberIndex, purse: Purse) -> (&mut Bucket, Rate) {
+        let rate = self.rate(purse, self.failed_views());
+        let full = Bucket::full(&self.rate(purse, 0), self.started);
+        let buckets = &mut self.peer(of).buckets;
+        let known = buckets.iter().position(|(own, _)| *own == purse);
+        let at = known.unwrap_or_else(|| {
+            // Few will follow, and each member keeps these of all others.
+            buckets.reserve_exact(1);
+            buckets.push((purse, full));
+            buckets.len() - 1
+        });
+        (&mut buckets[at].1, rate)
+    }
+
+    /// A bucket of another, refilled until now, and its rate.
+    fn refilled(&mut self, now: Time, of: MemberIndex, purse: Purse) -> (&mut Bucket, Rate) {
+        let views = self.views;
+        let (bucket, rate) = self.bucket(of, purse);
+        bucket.refill(&rate, now, views);
+        (bucket, rate)
+    }
+
+    /// Views since the last final block that ended without one.
+    fn failed_views(&self) -> u64 {
+        let failed = self.view.saturating_sub(self.last_final + 1);
+        failed.min(FAILED_VIEWS)
+    }
+
+    /// How fast a bucket is refilled after this many failed views, and what it holds.
+    fn rate(&self, purse: Purse, failed: u64) -> Rate {
+        match purse {
+            Purse::Checks => self.check_rate(),
+            Purse::Evidence => self.evidence_rate(),
+            Purse::Blobs => self.blob_rate(),
+            Purse::Elsewhere => self.elsewhere_rate(),
+            Purse::Led => self.answer_rate(1),
+            Purse::Signed(kind) => self.kind_rate(kind, failed),
+        }
     }
 
     /// Signature checks by neighbour. In a view all members together send about 11 n messages, and
@@ -493,9 +561,7 @@ impl Budget {
 
     /// Messages of a kind by signer. Per view: those that it sends once, and again after each of the
     /// f + 1 reissues of a sheet. Per beat: those that it repeats, with room for beats out of step.
-    fn kind_rate(&self, kind: Kind) -> Rate {
-        let failed = self.view.saturating_sub(self.last_final + 1);
-        let failed = failed.min(FAILED_VIEWS);
+    fn kind_rate(&self, kind: Kind, failed: u64) -> Rate {
         let reissues = self.faulty + 1;
         let (per_view, per_beat, burst) = match kind.allowance() {
             Allowance::EachView => (3, 3, 32),

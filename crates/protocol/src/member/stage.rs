@@ -1,6 +1,6 @@
 //! What a member keeps while it leads a view: how far it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -121,10 +121,10 @@ impl Lead {
 
     /// The members whose entries these are.
     pub(super) fn authors(&self, entries: &[Entry]) -> Vec<MemberIndex> {
-        let listed = |id: &Hash| entries.iter().any(|other| other.id == *id);
+        let listed: BTreeSet<&Hash> = entries.iter().map(|entry| &entry.id).collect();
         self.receipts
             .iter()
-            .filter(|(_, id)| listed(id))
+            .filter(|(_, id)| listed.contains(id))
             .map(|(&member, _)| member)
             .collect()
     }

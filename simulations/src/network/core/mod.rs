@@ -2,7 +2,7 @@
 
 mod blobs;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,7 +77,8 @@ pub(super) struct Core {
     threads: Arc<Threads>,
     queue: BTreeMap<(Instant, u64), Due>,
     sequence: u64,
-    linked: BTreeSet<(usize, usize)>,
+    /// Whether two silos know of each other that they run: the lower one's place times n and the other's.
+    linked: Vec<bool>,
     gossip: Gossip,
     judging: UnjudgedFrames,
     recorder: Recorder,
@@ -100,7 +101,7 @@ impl Core {
             threads,
             queue: BTreeMap::new(),
             sequence: 0,
-            linked: BTreeSet::new(),
+            linked: vec![false; n * n],
             gossip: Gossip::new(n),
             judging: UnjudgedFrames::default(),
             recorder,
@@ -436,10 +437,12 @@ impl Core {
         for other in (0..self.ports.len()).filter(|&other| other != silo) {
             let alive = self.ports[silo].alive() && self.ports[other].alive();
             let open = self.links.cuts.open(silo, other) || self.links.cuts.open(other, silo);
-            let (is, link) = (alive && open, (silo.min(other), silo.max(other)));
-            if is == self.linked.contains(&link) {
+            let is = alive && open;
+            let link = silo.min(other) * self.ports.len() + silo.max(other);
+            if is == self.linked[link] {
                 continue;
             }
+            self.linked[link] = is;
             for (a, b) in [(silo, other), (other, silo)] {
                 let peer = MemberIndex(b as u16);
                 let latency = self.links.latency(a, b);
@@ -450,11 +453,6 @@ impl Core {
                     Event::Down { peer }
                 };
                 self.deliver(a, latency, event);
-            }
-            if is {
-                self.linked.insert(link);
-            } else {
-                self.linked.remove(&link);
             }
         }
     }

@@ -262,10 +262,16 @@ impl Timing<'_> {
         owes: impl Fn(&MemberIndex) -> bool,
         since: Time,
     ) -> Time {
-        let authors = self.lead.map(|lead| lead.authors(entries));
-        let mut owing = authors.into_iter().flatten().filter(owes);
+        let listed = |id: &Hash| entries.iter().any(|entry| entry.id == *id);
+        // Asked after every event: what takes longest comes last.
+        let waits = |(member, id): (&MemberIndex, &Hash)| {
+            owes(member) && !self.waiting().excused(*member) && listed(id)
+        };
+        let waits = self
+            .lead
+            .is_some_and(|lead| lead.receipts.iter().any(waits));
         let phase = self.phase();
-        if owing.all(|member| self.waiting().excused(member)) {
+        if !waits {
             since + phase
         } else {
             since + phase.max(self.config.epoch.patience())
