@@ -51,8 +51,8 @@ pub(super) fn table(comparison: &Comparison, variant: &VariantTable) -> Option<T
     let who = if outside { "silos outside" } else { "members" };
     Some(TextTable {
         title: format!("course of {}, {who}", metric_words(comparison.metrics[0])),
-        note: "Mean over silos after so many rounds, on test rows. seconds: of one training until its last round, on \
-               the clock."
+        note: "Each column: the mean over silos after that round, on test rows. seconds: how long one training took, \
+               all rounds."
             .into(),
         columns: std::iter::once(String::new())
             .chain(rounds)
