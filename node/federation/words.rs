@@ -251,6 +251,10 @@ fn task(
             }
         ),
     });
+    if let Some((rounds, config)) = rounds {
+        let remarks = config.remarks(rounds as u64).into_iter();
+        lines.extend(remarks.map(|remark| format!("  note: {remark}")));
+    }
     lines
 }
 

@@ -133,6 +133,85 @@ fn parts_of_an_experiment_are_merged_into_what_one_run_gives() {
     assert_eq!(progress, "");
 }
 
+/// The text of a link to a CSV of this name on a page, as it would be saved.
+fn saved(page: &str, name: &str) -> String {
+    let end = format!("\" download=\"{name}.csv\"");
+    let (before, _) = page.split_once(&end).unwrap();
+    let link = before
+        .rsplit("data:text/csv;charset=utf-8,")
+        .next()
+        .unwrap();
+    let mut bytes = Vec::new();
+    let mut rest = link.bytes();
+    while let Some(byte) = rest.next() {
+        let hexadecimal = |byte: Option<u8>| char::from(byte.unwrap()).to_digit(16).unwrap() as u8;
+        bytes.push(match byte {
+            b'%' => 16 * hexadecimal(rest.next()) + hexadecimal(rest.next()),
+            plain => plain,
+        });
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn the_page_has_every_course_against_rounds_bytes_and_seconds() {
+    let here = folder("compare-courses");
+    let file = example();
+    good(
+        &here,
+        &["compare", &file, "--quick", "--quiet", "--out", "all"],
+    );
+    let page = fs::read_to_string(here.join("all/comparison.html")).unwrap();
+    let text = fs::read_to_string(here.join("all/comparison.json")).unwrap();
+    let whole: Value = serde_json::from_str(&text).unwrap();
+    let variant = &whole["variants"][0];
+    assert_eq!(variant["name"], "eight hospitals");
+    for (axis, key, unit) in [
+        ("round", "round", 1.0),
+        ("megabytes", "bytes", 1e6),
+        ("seconds", "seconds", 1.0),
+    ] {
+        // What is drawn is what was measured: of all that have a course, and nobody else.
+        let mut expected = Vec::new();
+        for row in variant["strategies"].as_array().unwrap() {
+            let course = row["curve"].as_array().unwrap();
+            if course.len() < 2 {
+                continue;
+            }
+            for point in course {
+                let at = point[key].as_f64().unwrap() / unit;
+                let value = point["inside"].as_f64().unwrap();
+                let label = row["label"].as_str().unwrap();
+                expected.push(format!("{label},{at},{value}"));
+            }
+        }
+        let of = ["local", "one model", "coalitions"];
+        assert!(
+            of.iter()
+                .all(|label| expected.iter().any(|line| line.starts_with(label)))
+        );
+        let csv = saved(&page, &format!("patients-eight hospitals-by-{axis}"));
+        let mut lines = csv.lines();
+        assert_eq!(lines.next().unwrap(), format!("strategy,{axis},value"));
+        assert_eq!(lines.collect::<Vec<_>>(), expected, "{axis}");
+        // Further along the axis from point to point.
+        for pair in expected.windows(2) {
+            let of = |line: &str| -> (String, f64) {
+                let mut cells = line.split(',');
+                (
+                    cells.next().unwrap().to_owned(),
+                    cells.next().unwrap().parse().unwrap(),
+                )
+            };
+            let (before, after) = (of(&pair[0]), of(&pair[1]));
+            assert!(
+                before.0 != after.0 || before.1 < after.1,
+                "{axis}: {pair:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn advice_ends_in_a_paragraph() {
     let here = folder("compare-advice");

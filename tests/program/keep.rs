@@ -204,6 +204,16 @@ fn what_the_papers_authors_look_at_is_kept_for_their_methods() {
     let apart = weights.iter().zip(&uniform).map(|(a, b)| (a - b).abs());
     let variation = round["kept"]["tfl.tv"].as_f64().unwrap();
     assert!((apart.sum::<f64>() / 2.0 - variation).abs() < 1e-6);
+    // The graph that the prior comes from: pairs of two of the eight silos, each pair once.
+    let graph = &round["kept"]["tfl.graph"];
+    assert_eq!(graph["nodes"], 8);
+    let edges = graph["edges"].as_array().unwrap().iter();
+    let edges: Vec<[u64; 2]> = edges
+        .map(|edge| serde_json::from_value(edge.clone()).unwrap())
+        .collect();
+    let different: BTreeSet<_> = edges.iter().collect();
+    assert!(!edges.is_empty() && different.len() == edges.len());
+    assert!(edges.iter().all(|[a, b]| a < b && *b < 8), "{edges:?}");
     // FedCG: λ of the layer with branches, and A between the domains, whose rows sum to 1.
     let round = last_round_of("fedcg");
     assert!(round["kept"]["fedcg.lambda"].as_f64().is_some(), "{round}");

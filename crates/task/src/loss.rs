@@ -91,16 +91,10 @@ impl Loss {
                 (-margin).max(0.0) + tail.ln_1p()
             }
             Self::Softmax => {
-                let top = output.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                let mut sum = 0.0;
-                for (slope, value) in slope.iter_mut().zip(output) {
-                    *slope = (value - top).exp();
-                    sum += *slope;
-                }
-                slope.iter_mut().for_each(|value| *value /= sum);
+                let log = softmax(output, slope);
                 let class = target[0] as usize;
                 slope[class] -= 1.0;
-                top + sum.ln() - output[class]
+                log - output[class]
             }
             Self::Dice { .. } => {
                 let (mut common, mut all) = (SMOOTH, SMOOTH);
@@ -118,4 +112,17 @@ impl Loss {
             }
         }
     }
+}
+
+/// Writes the probability of every class of a row into `probabilities`, and gives the logarithm of the sum of
+/// all exponentials: the loss of the row is that less the output of its class.
+pub(crate) fn softmax(output: &[f64], probabilities: &mut [f64]) -> f64 {
+    let top = output.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut sum = 0.0;
+    for (raised, value) in probabilities.iter_mut().zip(output) {
+        *raised = (value - top).exp();
+        sum += *raised;
+    }
+    probabilities.iter_mut().for_each(|value| *value /= sum);
+    top + sum.ln()
 }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod branches;
 mod going_on;
 mod hospitals;
 mod nightly;

@@ -305,6 +305,7 @@ impl Comparison {
                 .map(|entry| (entry, of(&entry.label)))
                 .collect();
             let mut table = VariantTable::of(&variant.name, &metrics, &all);
+            table.notes.extend(experiment.remarks(variant));
             if !experiment.quick {
                 table.add_papers(&experiment.name, metrics[0]);
             }

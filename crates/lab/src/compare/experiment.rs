@@ -420,6 +420,27 @@ impl Experiment {
         grid::points(&grid, self.tune.points, &entry.label)
     }
 
+    /// What settings of a variant come to where one might not expect it, in sentences with the labels that
+    /// they are true of.
+    pub(super) fn remarks(&self, variant: &Variant) -> Vec<String> {
+        let mut remarks: Vec<(String, Vec<&str>)> = Vec::new();
+        for entry in self.entries.iter().filter(|entry| !entry.is_reference()) {
+            let points = self.points(entry);
+            let Ok(scenario) = self.scenario(variant, entry, &points[0], 0) else {
+                continue;
+            };
+            for remark in scenario.strategy.remarks(scenario.rounds) {
+                match remarks.iter_mut().find(|(said, _)| *said == remark) {
+                    Some((_, labels)) => labels.push(&entry.label),
+                    None => remarks.push((remark, vec![&entry.label])),
+                }
+            }
+        }
+        let sentence =
+            |(remark, labels): (String, Vec<&str>)| format!("{}: {remark}", labels.join("; "));
+        remarks.into_iter().map(sentence).collect()
+    }
+
     /// The scenario of one run, with nothing held out for a choice beyond what the scenario says.
     ///
     /// # Errors

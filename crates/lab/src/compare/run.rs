@@ -117,6 +117,8 @@ struct SharedByRuns {
     studies: RecentValues<Study>,
     /// The models that silos make alone, which are also the same for runs that differ in the strategy only.
     alone: RecentValues<AllAlone>,
+    /// Runs of the first seed that choose settings for the other seeds, which may wait for them.
+    firsts: RecentValues<UnitResult>,
     store: Option<ResultStore>,
 }
 
@@ -145,8 +147,18 @@ impl SharedByRuns {
         self.alone.get(&key, || AllAlone::new(scenario, &study))
     }
 
-    /// A run: taken from the folder, or run and put there.
+    /// A run. One that others wait for is done once, whoever comes first.
     fn result(&self, unit: &ExperimentUnit) -> Result<UnitResult, ExperimentError> {
+        if unit.seed > 0 || self.experiment.tune.every_seed {
+            return self.done(unit);
+        }
+        let key = format!("{}\n{}", unit.variant, unit.strategy);
+        let first = self.firsts.get(&key, || self.done(unit))?;
+        Ok((*first).clone())
+    }
+
+    /// A run: taken from the folder, or run and put there.
+    fn done(&self, unit: &ExperimentUnit) -> Result<UnitResult, ExperimentError> {
         if let Some(done) = self.store.as_ref().and_then(|store| store.get(unit)) {
             return Ok(done);
         }
@@ -154,10 +166,11 @@ impl SharedByRuns {
         let study = |scenario: &Scenario| self.study(scenario);
         let alone = |scenario: &Scenario| self.alone(scenario);
         // The first seed may be another thread's work, or another machine's. Both get the same.
-        let first = |unit: &ExperimentUnit| match self.result(unit) {
-            Ok(result) => Ok(Some(result)),
-            Err(ExperimentError::Run(error)) => Err(error),
-            Err(_) => Ok(None),
+        let first = |unit: &ExperimentUnit| {
+            self.result(unit).map_err(|error| match error {
+                ExperimentError::Run(error) => error,
+                error => RunError::Setup(error.to_string()),
+            })
         };
         let runs = Runs {
             experiment: &self.experiment,
@@ -292,6 +305,8 @@ pub(super) fn run_units(
         rows: options.rows.clone(),
         studies: RecentValues::new(2 * threads),
         alone: RecentValues::new(2 * threads),
+        // The next seed of a way of learning comes after all other ways.
+        firsts: RecentValues::new(experiment.entries.len() + threads),
         store,
     });
     let units = match options.shard {
@@ -383,4 +398,41 @@ pub fn merge(
     let seconds = began.elapsed().as_secs_f64();
     let comparison = Comparison::of(&experiment, results, seconds);
     Ok((experiment, comparison))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::path::Path;
+
+    use super::super::Choices;
+    use super::super::tests::SMALL;
+    use super::*;
+
+    /// One way of learning whose first seed chooses for all four, so that threads wait for it at once.
+    fn chosen_by_the_first() -> Experiment {
+        let (text, _) = SMALL.split_once("[[strategy]]").unwrap();
+        let text = text.replace("seeds = 2", "seeds = 4");
+        let text = text.replace("points = 2", "points = 2\nevery-seed = false");
+        let text = text + "[[strategy]]\nname = \"local\"\n";
+        Experiment::parse("one.toml", &text, Path::new(""), &Choices::default()).unwrap()
+    }
+
+    #[test]
+    fn threads_that_need_the_choice_of_the_first_seed_at_once_do_not_disturb_each_other() {
+        let experiment = chosen_by_the_first();
+        for _ in 0..12 {
+            let folder = tempfile::tempdir().unwrap();
+            let options = CompareOptions {
+                threads: 4,
+                folder: Some(folder.path().to_owned()),
+                resume: true,
+                ..CompareOptions::default()
+            };
+            let comparison = compare(&experiment, options).unwrap();
+            assert!(comparison.missing.is_empty() && comparison.failures() == 0);
+            let files = std::fs::read_dir(folder.path().join("runs")).unwrap();
+            assert_eq!(files.count(), 4);
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //! continued, spread over machines and merged.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::ExperimentError;
@@ -95,11 +95,20 @@ impl ResultStore {
     }
 }
 
-/// Writes a file so that it is there as a whole or not at all.
+/// Writes a file so that it is there as a whole or not at all, whoever else writes it.
 fn replace(file: &Path, text: &[u8]) -> Result<(), ExperimentError> {
-    let beside = file.with_extension("new");
-    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, file));
-    written.map_err(|reason| failed("write", file, reason))
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let written = || -> io::Result<()> {
+        let mut builder = tempfile::Builder::new();
+        // Results are for whoever may read the folder.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut beside = builder.tempfile_in(folder)?;
+        beside.write_all(text)?;
+        beside.persist(file)?;
+        Ok(())
+    };
+    written().map_err(|reason| failed("write", file, reason))
 }
 
 fn failed(what: &'static str, path: &Path, reason: io::Error) -> ExperimentError {

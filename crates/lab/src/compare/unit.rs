@@ -30,7 +30,7 @@ pub(super) struct Runs<'a> {
     /// Gives what the silos of a scenario make alone.
     pub(super) alone: &'a dyn Fn(&Scenario) -> Result<Arc<AllAlone>, RunError>,
     /// Gives the choice of the first seed, where it chooses for all.
-    pub(super) first: &'a dyn Fn(&ExperimentUnit) -> Result<Option<UnitResult>, RunError>,
+    pub(super) first: &'a dyn Fn(&ExperimentUnit) -> Result<UnitResult, RunError>,
 }
 
 /// The scenario that is measured, the chosen round of it, and the training if it is done already.
@@ -207,9 +207,7 @@ impl Runs<'_> {
             seed: 0,
             ..unit.clone()
         };
-        let Some(first) = (self.first)(&first)? else {
-            return Ok(None);
-        };
+        let first = (self.first)(&first)?;
         let point = points.iter().find(|point| json(point) == first.point);
         let Some(point) = point.filter(|_| first.failed.is_none()) else {
             result.tried = first.tried;

@@ -141,6 +141,9 @@ fn notes(
     (rounds, adopted): (&[RoundInfo], usize),
 ) -> Vec<String> {
     let mut notes = study.notes.clone();
+    let strategy = &scenario.strategy;
+    let remarks = strategy.remarks(scenario.rounds).into_iter();
+    notes.extend(remarks.map(|remark| format!("{}: {remark}", strategy.name())));
     if let Some(stop) = scenario.strategy.stop
         && let Some(last) = rounds.last().filter(|last| last.round < scenario.rounds)
     {

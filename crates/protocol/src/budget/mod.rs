@@ -489,15 +489,17 @@ impl Budget {
     /// A bucket of another as it was left, and its rate now.
     fn bucket(&mut self, of: MemberIndex, purse: Purse) -> (&mut Bucket, Rate) {
         let rate = self.rate(purse, self.failed_views());
-        let full = Bucket::full(&self.rate(purse, 0), self.started);
-        let buckets = &mut self.peer(of).buckets;
-        let known = buckets.iter().position(|(own, _)| *own == purse);
+        let known = self.peer(of).buckets.iter();
+        let known = known.map(|(own, _)| own).position(|own| *own == purse);
         let at = known.unwrap_or_else(|| {
+            let full = Bucket::full(&self.rate(purse, 0), self.started);
+            let buckets = &mut self.peer(of).buckets;
             // Few will follow, and each member keeps these of all others.
             buckets.reserve_exact(1);
             buckets.push((purse, full));
             buckets.len() - 1
         });
+        let buckets = &mut self.peer(of).buckets;
         (&mut buckets[at].1, rate)
     }
 

@@ -13,6 +13,8 @@
 //! code are not used.
 
 mod stamp;
+#[cfg(test)]
+mod tests;
 
 use std::error::Error;
 use std::fs;
@@ -73,35 +75,41 @@ fn run() -> Result<(), Box<dyn Error>> {
         }
         let stamp = stamp::stamp(&root, text)?;
         let page = root.join("docs/results").join(format!("{name}.md"));
-        let there = fs::read_to_string(&page).unwrap_or_default();
-        let state = match (there.is_empty(), there.contains(&stamp)) {
-            (true, _) => "never measured",
-            (_, true) => "of this code",
-            (_, false) => "older than the code",
-        };
+        let state = state(&fs::read_to_string(&page).unwrap_or_default(), &stamp);
         if asked.older {
             println!("{name}: {state}");
-        } else if named || state != "of this code" {
-            measure(&root, name, &stamp, asked.shard, &page)?;
+        } else if named || state != OF_THIS_CODE {
+            let experiment = Experiment::load(name, &Choices::default())?;
+            measure(&root, &experiment, &stamp, asked.shard, &page)?;
         }
     }
     Ok(())
 }
 
+const OF_THIS_CODE: &str = "of this code";
+
+/// What a page, empty where there is none, is beside code of this stamp.
+fn state(page: &str, stamp: &str) -> &'static str {
+    match (page.is_empty(), page.contains(stamp)) {
+        (true, _) => "never measured",
+        (_, true) => OF_THIS_CODE,
+        (_, false) => "older than the code",
+    }
+}
+
 /// Measures an experiment, and writes its page if all of it was measured.
 fn measure(
     root: &Path,
-    name: &str,
+    experiment: &Experiment,
     stamp: &str,
     shard: Option<Shard>,
     page: &Path,
 ) -> Result<(), Box<dyn Error>> {
-    let experiment = Experiment::load(name, &Choices::default())?;
+    let name = experiment.name.clone();
     let folder = root.join("target/results").join(format!("{name}-{stamp}"));
     let data = std::env::var_os("ROTA_DATA").map_or_else(|| root.join("data"), PathBuf::from);
-    let name = name.to_owned();
     let mut result = compare(
-        &experiment,
+        experiment,
         CompareOptions {
             data: Some(data.clone()),
             folder: Some(folder.clone()),

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// What results depend on, below the root of the repository.
-const FOLDERS: [&str; 7] = [
+pub(super) const FOLDERS: [&str; 7] = [
     "crates/lab/src/compare",
     "crates/learn/src",
     "crates/methods/src",

@@ -9,7 +9,7 @@ use serde::de::value::{Error as ValueError, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 use crate::data::Rows;
-use crate::loss::Loss;
+use crate::loss::{Loss, softmax};
 
 pub use counted::{BalancedAccuracy, CalibrationError, RocArea};
 
@@ -150,8 +150,12 @@ pub struct Metric {
 /// `balanced-accuracy`, `brier`, `calibration-error`, and with two classes that both occur `roc-auc`.
 pub fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Metrics {
     let targets = rows.targets();
-    let mean = loss.mean(outputs, targets, &mut vec![0.0; outputs.len()]);
     let count = targets.len() as f64;
+    let classes = RowsOfClasses::of(loss, outputs, targets);
+    let mean = match &classes {
+        Some(classes) => classes.losses.iter().sum::<f64>() / count,
+        None => loss.mean(outputs, targets, &mut vec![0.0; outputs.len()]),
+    };
     let mut metrics = Metrics {
         samples: rows.len() as u64,
         ..Metrics::default()
@@ -195,11 +199,10 @@ pub fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Metrics {
                 ),
                 _ => None,
             };
-            let probabilities = outputs.chunks_exact(width).map(probabilities);
             let (mut squares, mut given) = (0.0, ClassMetrics::default());
-            for (row, &class) in probabilities.zip(targets) {
-                squares += brier(&row, class as usize);
-                given.push(&row, class as usize);
+            for (row, class) in classes.iter().flat_map(|all| all.each(targets)) {
+                squares += brier(row, class);
+                given.push(row, class);
             }
             put("brier", squares / count);
             let once = vec![1; targets.len()];
@@ -224,12 +227,6 @@ pub fn row_results(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> RowRe
             .chunks_exact(width.max(1))
             .zip(targets.chunks_exact(given.max(1)))
     };
-    // Numbers count one by one, as in the loss; the other losses take a whole row.
-    let losses = each().map(|(output, target)| match loss {
-        Loss::Regression(_) => loss.mean(output, target, &mut vec![0.0; output.len()]),
-        _ => loss.row(output, target, &mut vec![0.0; output.len()]),
-    });
-    let losses: Vec<f64> = losses.collect();
     let mut results = RowResults {
         targets: targets.to_vec(),
         subgroups: rows.subgroups().to_vec(),
@@ -237,6 +234,26 @@ pub fn row_results(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> RowRe
         ..RowResults::default()
     };
     let mut put = |name: &str, values: Vec<f64>| results.scores.insert(name.into(), values);
+    if let Some(classes) = RowsOfClasses::of(loss, outputs, targets) {
+        let right =
+            |(output, y): (&[f64], &[f32])| f64::from(u8::from(predicted(output) == y[0] as usize));
+        put("accuracy", each().map(right).collect());
+        put("log-loss", classes.losses.clone());
+        let squares = classes.each(targets);
+        put(
+            "brier",
+            squares.map(|(row, class)| brier(row, class)).collect(),
+        );
+        put("loss", classes.losses);
+        results.probabilities = classes.probabilities;
+        return results;
+    }
+    // Numbers count one by one, as in the loss; a mask is a whole row.
+    let losses = each().map(|(output, target)| match loss {
+        Loss::Regression(_) => loss.mean(output, target, &mut vec![0.0; output.len()]),
+        _ => loss.row(output, target, &mut vec![0.0; output.len()]),
+    });
+    put("loss", losses.collect());
     match loss {
         Loss::Regression(_) => {
             let errors = |of: fn(f64) -> f64| {
@@ -254,36 +271,52 @@ pub fn row_results(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> RowRe
             let dice = each().map(|(output, mask)| dice(output, mask));
             put("dice", dice.collect());
         }
-        Loss::Logistic | Loss::Softmax => {
-            let right = |(output, y): (&[f64], &[f32])| {
-                f64::from(u8::from(predicted(output) == y[0] as usize))
-            };
-            put("accuracy", each().map(right).collect());
-            put("log-loss", losses.clone());
-            let brier =
-                |(output, y): (&[f64], &[f32])| brier(&probabilities(output), y[0] as usize);
-            put("brier", each().map(brier).collect());
-        }
-    }
-    put("loss", losses);
-    if matches!(loss, Loss::Logistic | Loss::Softmax) {
-        results.probabilities = each()
-            .flat_map(|(output, _)| probabilities(output))
-            .collect();
+        Loss::Logistic | Loss::Softmax => {}
     }
     results
 }
 
-/// The probability of every class: by the softmax, or by the logistic function of a single output.
-fn probabilities(output: &[f64]) -> Vec<f64> {
-    if let [logit] = output {
-        let one = 1.0 / (1.0 + (-logit).exp());
-        return vec![1.0 - one, one];
+/// Losses and probabilities of rows that have a class, of the same exponentials.
+struct RowsOfClasses {
+    classes: usize,
+    losses: Vec<f64>,
+    /// Rows × classes.
+    probabilities: Vec<f64>,
+}
+
+impl RowsOfClasses {
+    /// `None` where targets are no classes. A single output is of two classes.
+    fn of(loss: Loss, outputs: &[f64], targets: &[f32]) -> Option<Self> {
+        let width = (outputs.len() / targets.len().max(1)).max(1);
+        let classes = width.max(2);
+        let mut probabilities = vec![0.0; targets.len() * classes];
+        let rows = probabilities.chunks_exact_mut(classes);
+        let rows = rows.zip(outputs.chunks_exact(width).zip(targets));
+        let losses = match loss {
+            Loss::Softmax => rows
+                .map(|(row, (output, &class))| softmax(output, row) - output[class as usize])
+                .collect(),
+            Loss::Logistic => rows
+                .map(|(row, (output, class))| {
+                    let one = 1.0 / (1.0 + (-output[0]).exp());
+                    row.copy_from_slice(&[1.0 - one, one]);
+                    loss.row(output, &[*class], &mut [0.0])
+                })
+                .collect(),
+            Loss::Regression(_) | Loss::Dice { .. } => return None,
+        };
+        Some(Self {
+            classes,
+            losses,
+            probabilities,
+        })
     }
-    let top = output.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let raised: Vec<f64> = output.iter().map(|value| (value - top).exp()).collect();
-    let sum: f64 = raised.iter().sum();
-    raised.into_iter().map(|value| value / sum).collect()
+
+    /// The probabilities of every row, and its class.
+    fn each<'a>(&'a self, targets: &'a [f32]) -> impl Iterator<Item = (&'a [f64], usize)> {
+        let rows = self.probabilities.chunks_exact(self.classes);
+        rows.zip(targets).map(|(row, &class)| (row, class as usize))
+    }
 }
 
 /// The squared error of a row's probabilities.

@@ -74,9 +74,12 @@ fn constant_outputs_give_the_mean_target() {
     let rows = Rows::new(1, vec![0.0; 4], vec![1.0, 0.0, 1.0, 1.0]);
     assert_eq!(mean_target(Loss::Logistic, &rows, 1), [0.75]);
     assert_eq!(mean_target(Loss::Softmax, &rows, 2), [0.25, 0.75]);
-    let close = |outputs: Vec<f64>| (probabilities(&outputs)[1] - 0.75).abs() < 1e-12;
-    assert!(close(constant(Loss::Logistic, &[0.75])));
-    assert!(close(constant(Loss::Softmax, &[0.25, 0.75])));
+    let close = |loss: Loss, means: &[f64]| {
+        let row = RowsOfClasses::of(loss, &constant(loss, means), &[1.0]);
+        row.is_some_and(|row| (row.probabilities[1] - 0.75).abs() < 1e-12)
+    };
+    assert!(close(Loss::Logistic, &[0.75]));
+    assert!(close(Loss::Softmax, &[0.25, 0.75]));
     let absolute = Loss::Regression(RegressionLoss::Absolute);
     assert_eq!(constant(absolute, &mean_target(absolute, &rows, 1)), [0.75]);
 }
@@ -206,4 +209,33 @@ fn silos_of_one_class_have_an_area_together() {
         MetricName::Accuracy.over(&[&nothing, &ill]),
         Some(2.0 / 3.0)
     );
+}
+
+/// Losses are those of every row by itself, to the bit, and probabilities those of the definition.
+#[test]
+fn losses_and_probabilities_of_classes_come_from_the_same_exponentials() {
+    let outputs: Vec<f64> = (0..60)
+        .map(|at| (f64::from(at * at) * 0.7).sin() * 9.0)
+        .collect();
+    let of = |loss: Loss, width: usize| {
+        let targets: Vec<f32> = (0..60 / width)
+            .map(|row| (row % width.max(2)) as f32)
+            .collect();
+        let all = RowsOfClasses::of(loss, &outputs, &targets);
+        let all = all.into_iter().next().expect("both have classes");
+        let rows = outputs.chunks_exact(width).zip(&targets);
+        for ((output, class), own) in rows.zip(&all.losses) {
+            let alone = loss.row(output, &[*class], &mut vec![0.0; width]);
+            assert_eq!(alone.to_bits(), own.to_bits());
+        }
+        for ((row, class), own) in all.each(&targets).zip(&all.losses) {
+            assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            assert!((-row[class].ln() - own).abs() < 1e-9 * own.max(1.0));
+        }
+    };
+    of(Loss::Logistic, 1);
+    of(Loss::Softmax, 2);
+    of(Loss::Softmax, 10);
+    let none = RowsOfClasses::of(Loss::Softmax, &[], &[]);
+    assert!(none.is_some_and(|none| none.losses.is_empty() && none.probabilities.is_empty()));
 }

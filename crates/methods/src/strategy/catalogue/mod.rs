@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod methods;
+mod remarks;
 
 use serde_json::Value;
 

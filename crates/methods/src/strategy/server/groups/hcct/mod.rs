@@ -31,7 +31,7 @@ const LAYER: &str = "hcct.layer";
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Hcct {
     /// Weight α of the number of rows against gradient direction in a silo's utility. A smaller α
-    /// leaves more silos alone. Default: a share of 0.35 of a silo's own rows.
+    /// leaves more silos alone. Default: a share of 0.5 of a silo's own rows.
     pub alpha: Alpha,
     /// Number of groups at which merging stops, even if the total utility falls until then; 0, the
     /// default, merges for as long as the total utility rises.
@@ -54,7 +54,7 @@ pub struct Hcct {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HcctE {
     /// Weight α of the number of rows against gradient direction in a silo's utility. A smaller α
-    /// leaves more silos alone. Default: a share of 0.35 of a silo's own rows.
+    /// leaves more silos alone. Default: a share of 0.5 of a silo's own rows.
     pub alpha: Alpha,
     /// Number of groups at which merging stops, even if the total utility falls until then; 0, the
     /// default, merges for as long as the total utility rises.
@@ -77,7 +77,7 @@ pub struct HcctE {
 impl Default for Hcct {
     fn default() -> Self {
         Self {
-            alpha: Alpha::Share(0.35),
+            alpha: Alpha::Share(0.5),
             groups: 0,
             freeze: 3,
             grouping: When::default(),
