@@ -192,9 +192,12 @@ fn tables_with_a_common_scale_newcomers_and_an_early_end_have_the_same_outcomes(
         "name = \"fedavg\"\nencoding = \"int8\"",
         "name = \"hcct\"",
     ] {
-        // With seed 3 a member of hcct sees a round final before it has fetched all models, and fetches a
-        // model of the outcome besides: about one run in thirty does, of any strategy.
-        let text = patients(strategy, "", "").replace("seed = 3", "seed = 4");
+        let mut text = patients(strategy, "", "");
+        if strategy.contains("hcct") {
+            // With seed 3 one of its members sees a round final before it has fetched all models, and fetches
+            // the outcome besides: about one run in thirty does, of any strategy.
+            text = text.replace("seed = 3", "seed = 4");
+        }
         let direct = both(strategy, &text, None, None);
         assert_eq!(direct.newcomers.len(), 1, "{strategy}");
     }

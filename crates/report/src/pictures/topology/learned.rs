@@ -26,6 +26,18 @@ pub(super) struct LearnedGraph {
     pub(super) prior: Vec<f64>,
 }
 
+impl LearnedGraph {
+    /// How many edges it has that the other has not.
+    pub(super) fn more_than(&self, other: &Self) -> usize {
+        self.edges.difference(&other.edges).count()
+    }
+
+    /// The number of its edges, in words.
+    pub(super) fn joined(&self) -> String {
+        numbers::plural(self.edges.len(), "edge")
+    }
+}
+
 /// The graphs that differ from the one before, in order, and have as many nodes as the last.
 pub(super) fn learned(story: &Story) -> Vec<LearnedGraph> {
     let members = story.silos.len();
@@ -103,8 +115,7 @@ pub(super) fn said(first: &LearnedGraph, last: &LearnedGraph, graphs: usize) -> 
             of(last)
         );
     }
-    let came = last.edges.difference(&first.edges).count();
-    let went = first.edges.difference(&last.edges).count();
+    let (came, went) = (last.more_than(first), first.more_than(last));
     format!(
         "First learned after round {}, when {} were joined; the last change was after round {}, and since then {} \
          are. Between the two {} came and {went} went.",

@@ -175,13 +175,11 @@ impl TopologyPicture<'_> {
         drawn: &DrawnTopology,
         changed: bool,
     ) -> Markup {
-        let joined = numbers::plural(graph.edges.len(), "edge");
-        let only = graph.edges.difference(&other.edges).count();
         html! {
             figure {
                 figcaption {
-                    "After round " (graph.round) ": " (joined)
-                    @if changed { span.muted { " (" (only) " dashed)" } }
+                    "After round " (graph.round) ": " (graph.joined())
+                    @if changed { span.muted { " (" (graph.more_than(other)) " dashed)" } }
                 }
                 (self.drawing(graph, other, drawn))
                 (download::plot(
@@ -198,8 +196,7 @@ impl TopologyPicture<'_> {
         let shown = between(graphs);
         let changes = |at: usize| {
             let (before, graph) = (&graphs[at - 1], &graphs[at]);
-            let came = graph.edges.difference(&before.edges).count();
-            let went = before.edges.difference(&graph.edges).count();
+            let (came, went) = (graph.more_than(before), before.more_than(graph));
             format!("{came} came, {went} went")
         };
         html! {
@@ -217,7 +214,7 @@ impl TopologyPicture<'_> {
                             figure {
                                 figcaption {
                                     "After round " (graphs[at].round) ": "
-                                    (numbers::plural(graphs[at].edges.len(), "edge"))
+                                    (graphs[at].joined())
                                     span.muted { " (" (changes(at)) ")" }
                                 }
                                 (self.drawing(&graphs[at], &graphs[at - 1], drawn))
@@ -231,7 +228,6 @@ impl TopologyPicture<'_> {
 
     /// A graph; the edges that the other has not are dashed.
     fn drawing(&self, graph: &LearnedGraph, other: &LearnedGraph, drawn: &DrawnTopology) -> Markup {
-        let joined = numbers::plural(graph.edges.len(), "edge");
         let title = format!("Client topology after round {}", graph.round);
         let outside = self.outside(drawn.width, drawn.height);
         let height = drawn.height + outside.as_ref().map_or(0.0, |(_, height)| *height);
@@ -242,7 +238,12 @@ impl TopologyPicture<'_> {
         // Many lines are drawn thin and pale, so that the dots stay visible.
         let opacity =
             px((12.0 / (graph.edges.len().max(1) as f64).sqrt()).clamp(0.15, 0.7) * 10.0) / 10.0;
-        let said = format!("{joined} between {} {}.", graph.nodes, self.what(graph));
+        let said = format!(
+            "{} between {} {}.",
+            graph.joined(),
+            graph.nodes,
+            self.what(graph)
+        );
         described(
             &title,
             &said,
