@@ -61,7 +61,7 @@ struct Actor {
 /// A run that has ended.
 pub(crate) struct Directed<'a> {
     pub(crate) environment: Box<dyn Environment + 'a>,
-    /// Whether every honest silo was complete, except those killed without a restart.
+    /// Whether every silo that follows the protocol was complete, except those killed without a restart.
     pub(crate) complete: bool,
     pub(crate) stops: Vec<SiloStop>,
     pub(crate) marks: Vec<Mark>,
@@ -171,8 +171,8 @@ impl<'a> Director<'a> {
         self.actions.insert((at, self.sequence), action);
     }
 
-    /// Runs until every honest silo is complete, except those that were killed without a restart, or
-    /// until `limit`.
+    /// Runs until every silo that follows the protocol is complete, except those that were killed without a
+    /// restart, or until `limit`.
     pub(crate) async fn run(
         mut self,
         bound: Duration,
@@ -443,7 +443,7 @@ impl<'a> Director<'a> {
         self.actors.iter().zip(members).all(|(actor, member)| {
             actor.complete && actor.handle.is_some()
                 || actor.stopped_for_good
-                || self.federation.faulty.contains(&member)
+                || self.federation.breaking.contains(&member)
         })
     }
 

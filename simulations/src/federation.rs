@@ -30,6 +30,9 @@ pub struct Federation {
     pub members: Vec<SiloConfig>,
     /// The Byzantine members.
     pub faulty: BTreeSet<MemberIndex>,
+    /// Those of them that break the protocol, so that they may never finish. The others lie about what
+    /// they learned and follow it.
+    pub breaking: BTreeSet<MemberIndex>,
     /// Seed that everything random follows from.
     pub seed: u64,
 }
@@ -116,6 +119,7 @@ impl Federation {
             epoch,
             members,
             faulty: BTreeSet::new(),
+            breaking: BTreeSet::new(),
             seed: scenario.seed,
         };
         federation.corrupt(faults, &built)?;
@@ -128,6 +132,9 @@ impl Federation {
             if let Fault::Byzantine { member, behaviour } = fault {
                 let member = self.member(member)?;
                 self.faulty.insert(member);
+                if fault.needs_network() {
+                    self.breaking.insert(member);
+                }
                 if *behaviour == Behaviour::WorseCoalition {
                     let strategy = worse_coalitions(honest.clone());
                     self.members[member.at()].strategy = strategy;

@@ -58,11 +58,21 @@ fn same(what: &str, mesh: &Summary, direct: &Summary) {
     assert_eq!(direct.curves, mesh.curves, "{what}");
     assert_eq!(direct.training_failed, mesh.training_failed, "{what}");
     // A member that has no entry, or contributes what all know, is not waited for, and may then fetch the
-    // outcome in place of the models that it follows from.
+    // outcome besides the models that it follows from. About one run in thirty has a member that sees a
+    // round final before it has fetched all models, and does so, too.
     let members = mesh.silos.iter().filter(|silo| !silo.outside).count();
     let all = |round: &RoundInfo| round.authors.len() == members;
-    if mesh.rounds.iter().all(all) && mesh.strategy != "robust-local" {
-        assert_eq!(direct.bytes_blobs, mesh.bytes_blobs, "{what}");
+    let [counted, sent] = [direct, mesh].map(|summary| summary.bytes_blobs.unwrap());
+    if !mesh.rounds.iter().all(all) || mesh.strategy == "robust-local" {
+        assert!(
+            counted <= sent && sent <= 2 * counted,
+            "{what}: {counted}, {sent}"
+        );
+    } else if mesh.scenario == "patients" {
+        let besides = sent.checked_sub(counted).unwrap();
+        assert!(besides < counted / 10, "{what}: {counted}, {sent}");
+    } else {
+        assert_eq!(counted, sent, "{what}");
     }
     assert_eq!((direct.mesh.name, mesh.mesh.name), ("direct", "virtual"));
 }
@@ -192,13 +202,7 @@ fn tables_with_a_common_scale_newcomers_and_an_early_end_have_the_same_outcomes(
         "name = \"fedavg\"\nencoding = \"int8\"",
         "name = \"hcct\"",
     ] {
-        let mut text = patients(strategy, "", "");
-        if strategy.contains("hcct") {
-            // With seed 3 one of its members sees a round final before it has fetched all models, and fetches
-            // the outcome besides: about one run in thirty does, of any strategy.
-            text = text.replace("seed = 3", "seed = 4");
-        }
-        let direct = both(strategy, &text, None, None);
+        let direct = both(strategy, &patients(strategy, "", ""), None, None);
         assert_eq!(direct.newcomers.len(), 1, "{strategy}");
     }
     let stopping = "name = \"fedavg\"\nstop = { patience = 1 }";
@@ -230,8 +234,15 @@ fn members_that_lie_about_what_they_learn_have_the_same_outcomes() {
         let lie =
             |member| format!("[[fault]]\nmember = \"{member}\"\nbehaviour = \"{behaviour}\"\n");
         let lies = lie(1) + &lie(2);
-        let strategy = "name = \"cs-rcfl\"\ncoalitions = 2";
-        both(behaviour, &patients(strategy, "", &lies), None, None);
+        for strategy in [
+            "name = \"cs-rcfl\"\ncoalitions = 2",
+            "name = \"fedavg\"",
+            "name = \"fedavg\"\nweight = \"equal\"\naggregation = { name = \"krum\", byzantine = 1 }",
+            "name = \"hcct\"",
+        ] {
+            let what = format!("{behaviour}, {strategy}");
+            both(&what, &patients(strategy, "", &lies), None, None);
+        }
     }
 }
 
