@@ -67,20 +67,31 @@ enum SoughtSecret {
 /// All that is looked for in messages.
 struct SecretsToFind {
     secrets: BTreeMap<[u8; LENGTH], SoughtSecret>,
-    /// The first two bytes of the secrets, so that most places need no search.
-    first: Vec<bool>,
+    /// The first two bytes of the secrets, and the two after them, so that hardly a place needs a search.
+    begins: [Vec<bool>; 2],
+}
+
+/// Two bytes, as a place in a table of all of them.
+fn pair(bytes: &[u8; LENGTH], from: usize) -> usize {
+    usize::from(u16::from_le_bytes([bytes[from], bytes[from + 1]]))
 }
 
 impl SecretsToFind {
     fn new() -> Self {
         Self {
             secrets: BTreeMap::new(),
-            first: vec![false; 1 << 16],
+            begins: [vec![false; 1 << 16], vec![false; 1 << 16]],
         }
     }
 
+    fn mark(&mut self, bytes: &[u8; LENGTH]) {
+        let [first, second] = &mut self.begins;
+        first[pair(bytes, 0)] = true;
+        second[pair(bytes, 2)] = true;
+    }
+
     fn add(&mut self, bytes: [u8; LENGTH], author: MemberIndex, round: u64) {
-        self.first[usize::from(u16::from_le_bytes([bytes[0], bytes[1]]))] = true;
+        self.mark(&bytes);
         let new = || SoughtSecret::Entries(BTreeSet::new());
         if let SoughtSecret::Entries(of) = self.secrets.entry(bytes).or_insert_with(new) {
             of.insert((author, round));
@@ -88,7 +99,7 @@ impl SecretsToFind {
     }
 
     fn add_key(&mut self, key: [u8; LENGTH], member: MemberIndex) {
-        self.first[usize::from(u16::from_le_bytes([key[0], key[1]]))] = true;
+        self.mark(&key);
         self.secrets.insert(key, SoughtSecret::Key(member));
     }
 
@@ -98,8 +109,9 @@ impl SecretsToFind {
         bytes: &[u8],
     ) -> (BTreeMap<MemberIndex, BTreeSet<u64>>, BTreeSet<MemberIndex>) {
         let (mut entries, mut keys) = (BTreeMap::<_, BTreeSet<u64>>::new(), BTreeSet::new());
+        let [first, second] = &self.begins;
         for place in bytes.array_windows::<LENGTH>() {
-            if !self.first[usize::from(u16::from_le_bytes([place[0], place[1]]))] {
+            if !first[pair(place, 0)] || !second[pair(place, 2)] {
                 continue;
             }
             match self.secrets.get(place) {
