@@ -126,6 +126,10 @@ impl TomlText<'_> {
     }
 }
 
+/// Said of a word in the place of a table: `model = "linear"`.
+const WITH_SETTINGS: &str = "a word alone, but this one takes settings: write { word = {} } in its place, with \
+                             the settings between the inner braces";
+
 /// A message of the parser in the words of the file: keys and values instead of fields and
 /// variants, "a whole number" for `u64` and so on, with the most similar key or value for one that
 /// is unknown.
@@ -136,6 +140,13 @@ fn plain(message: &str) -> String {
     let words = [
         ("missing field", "missing key"),
         ("duplicate field", "the key is there twice:"),
+        ("unit variant, expected struct variant", WITH_SETTINGS),
+        ("unit variant, expected newtype variant", WITH_SETTINGS),
+        ("unit variant, expected tuple variant", WITH_SETTINGS),
+        (
+            "expected unit variant",
+            "expected the word alone, in quotes",
+        ),
         ("expected struct", "expected a table for"),
         ("expected tuple struct", "expected a list for"),
         ("invalid type: ", "is "),
@@ -233,6 +244,15 @@ mod tests {
             (
                 "invalid type: integer `7`, expected a string",
                 "is the number `7`, expected a text",
+            ),
+            (
+                "invalid type: unit variant, expected struct variant",
+                "is a word alone, but this one takes settings: write { word = {} } in its place, with the \
+                 settings between the inner braces",
+            ),
+            (
+                "invalid type: map, expected unit variant",
+                "is a table, expected the word alone, in quotes",
             ),
             (
                 "invalid type: sequence, expected a boolean",
