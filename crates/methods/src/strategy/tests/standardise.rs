@@ -167,8 +167,10 @@ proptest! {
             let got = f64::from(scaled.tensor(MEAN).unwrap()[column]);
             prop_assert!((got - mean).abs() <= 1e-6 * mean.abs().max(1.0));
             let got = f64::from(scaled.tensor(DEVIATION).unwrap()[column]);
-            let expected = if spread == 0.0 { 1.0 } else { spread.sqrt() };
-            prop_assert!((got - expected).abs() <= 1e-3 * expected.max(0.1), "{got} {expected}");
+            let expected = spread.sqrt();
+            // Sums of single precision cannot tell such a column from one that never varies.
+            let same = expected <= 1.01 * f64::from(f32::EPSILON) * mean.abs() && got == 1.0;
+            prop_assert!(same || (got - expected).abs() <= 1e-3 * expected.max(0.1), "{got} {expected}");
         }
     }
 }
