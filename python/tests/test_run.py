@@ -28,6 +28,18 @@ def test_a_built_in_scenario_gives_plain_data():
     assert len(summary.silos()) == 8
 
 
+def test_a_simulation_has_no_messages_but_where_it_is_asked_for_them():
+    given = scenario({"constant": {"parameters": 3}}, rounds=2)
+    direct = rota.simulate(given, references=False)
+    assert direct["mesh"] == "direct" and "trace" not in direct
+    slow = given | {"network": {"latency": ["50ms", "90ms"]}}
+    for mesh in (rota.simulate(slow, references=False), rota.simulate(given, references=False, mesh="virtual")):
+        assert mesh["mesh"] == "virtual" and mesh["trace"]
+        assert [one["outcome"] for one in mesh["rounds"]] == [one["outcome"] for one in direct["rounds"]]
+    with pytest.raises(rota.RotaError, match="mesh"):
+        rota.simulate(given, references=False, mesh="none")
+
+
 def test_the_same_without_pandas(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     silos = rota.simulate("diabetes", rounds=2, references=False).silos()

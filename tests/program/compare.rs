@@ -232,6 +232,52 @@ fn advice_ends_in_a_paragraph() {
         "{advice}"
     );
     assert!(advice.contains("This rests on "), "{advice}");
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("were trained without messages (mesh direct)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_comparison_trains_without_messages_but_where_it_needs_them_and_says_so() {
+    let here = folder("compare-meshes");
+    let scenario = "[scenario]\nrounds = 2\nsilos = 4\n\
+                    [scenario.task.table]\nmodel = { linear = {} }\n\
+                    data = { synthetic = { groups = 1, features = 2, rows = [30, 30] } }\n";
+    let ways = "[training]\nepochs = 1\nbatch = 0\noptimiser = { name = 'sgd', rate = 0.1 }\n\
+                [[strategy]]\nname = 'fedavg'\n[[strategy]]\nname = 'local'\n";
+    let kill =
+        "[[scenario.fault]]\nkill = 'lead'\nphase = 'voting'\nround = 2\nrestart-after = '8s'\n";
+    let slow = "[[variant]]\nname = 'calm'\n[[variant]]\nname = 'slow'\n\
+                set = { network = { latency = ['50ms', '90ms'] } }\n";
+    for (name, more, said) in [
+        (
+            "calm",
+            "",
+            "were trained without messages (mesh direct): the same models, to the bit",
+        ),
+        (
+            "killed",
+            kill,
+            "were trained over the simulated network (mesh virtual).",
+        ),
+        (
+            "slow",
+            slow,
+            "over the simulated network where faults, links or times of work are asked for, and else \
+             without messages (mesh direct)",
+        ),
+    ] {
+        let text = format!("name = '{name}'\nseeds = 1\n{scenario}{more}{ways}");
+        fs::write(here.join("few.toml"), text).unwrap();
+        let arguments = ["compare", "few.toml", "--quiet", "--out", name];
+        let (text, _) = good(&here, &arguments);
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(said), "{name}: {text}");
+        let page = fs::read_to_string(here.join(name).join("comparison.html")).unwrap();
+        assert!(page.contains(said), "{name}");
+    }
 }
 
 #[test]

@@ -48,6 +48,19 @@ fn a_direct_federation_has_the_outcomes_of_a_network_and_nothing_of_its_messages
     );
     assert_eq!(json(&[&faulty, "--mesh", "auto"])["mesh"], "virtual");
     assert_eq!(json(&[&file, "--mesh", "auto"])["mesh"], "direct");
+    for (what, table) in [
+        ("links", "[network]\nlatency = ['1ms', '2ms']\n"),
+        ("times", "[costs]\nevaluate-model-ms = 50.0\n"),
+    ] {
+        let own = scenario(&format!("direct-{what}"), &format!("{NULL}{table}"));
+        assert_eq!(json(&[&own, "--mesh", "auto"])["mesh"], "virtual", "{what}");
+        // What has no network ignores them.
+        assert_eq!(
+            json(&[&own, "--mesh", "direct"])["mesh"],
+            "direct",
+            "{what}"
+        );
+    }
     let (code, error) = refused(&[&file, "--mesh", "direct", "--check", "every-member"]);
     assert!(code == 2 && error.contains("every-member"), "{error}");
 }

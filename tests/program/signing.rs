@@ -28,6 +28,9 @@ fn the_same_seed_gives_the_same_trace_whoever_checks() {
         "simulated",
     ]);
     assert!(code == 2 && error.contains("leave it out"), "{error}");
+    // Nor where messages go over sockets.
+    let (code, error) = refused(&[&file, "--mesh", "loopback", "--signatures", "simulated"]);
+    assert!(code == 2 && error.contains("leave it out"), "{error}");
     assert_eq!(every["checks"]["memo"], false);
     assert_eq!(run(&["--memo"])["checks"]["memo"], true);
     assert_ne!(first["trace"], run(&["--seed", "2"])["trace"]);

@@ -133,6 +133,14 @@ fn small(faults: &str) -> Scenario {
 }
 
 #[test]
+fn drawn_members_alone_train_over_sockets() {
+    let scenario = small("participation = 3\n");
+    same_models(&scenario);
+    let drawn = federate(&scenario, None).unwrap().rounds;
+    assert!(drawn.iter().all(|round| round.authors.len() == 3));
+}
+
+#[test]
 fn kills_and_byzantine_members_work_over_sockets() {
     let calm = federate(&small(""), None).unwrap();
     let kill = |moment| {
