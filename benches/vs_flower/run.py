@@ -1,15 +1,17 @@
-"""Simulations of Rota beside those of Flower: the same rows, models, steps and rounds, in turn.
+"""Simulations of Rota beside those of Flower and a plain loop: the same rows, models, steps and rounds, in turn.
 
     python3 -m venv /tmp/flower && /tmp/flower/bin/pip install "flwr[simulation]" numpy
     cargo build --release
     /tmp/flower/bin/python benches/vs_flower/run.py digits20 --data DIR
-    /tmp/flower/bin/python benches/vs_flower/run.py many-clients --data DIR --rounds 3 --turns 1
+    /tmp/flower/bin/python benches/vs_flower/run.py many-clients --data DIR --turns 1
+    /tmp/flower/bin/python benches/vs_flower/run.py many-clients --data DIR --turns 1 --clients 10000 --rounds 20
 
 `digits20` is Rota's built-in scenario: 20 silos, 30 rounds of FedAvg, a perceptron 64-128-10. In Flower every client
 trains in NumPy, by the arithmetic and on the batches of `benches/vs_numpy/run.py`, and Flower's `FedAvg` averages;
 the script checks that the same model comes out. `many-clients` is `examples/many-clients.toml`: a perceptron
 784-200-200-10 on Fashion-MNIST, dealt to 1,000 clients, of which 100 are drawn for each round. Its clients train
-in NumPy as well, on their own deal and draws. Nobody measures anything in Flower; Rota measures what came out.
+in NumPy as well, on their own deal and draws. The plain loop has the same clients, one after the other in one process,
+and averages. Nobody measures anything there or in Flower; Rota measures what came out.
 
 Flower runs by `flwr.simulation.run_simulation` with one processor for each client, so that as many train at once as
 there are cores. Two times are taken of each side: of the whole process, from its start to its end, by the clock
@@ -38,6 +40,7 @@ SHAPES = {
     "many-clients": [(200, 784), (200,), (200, 200), (200,), (10, 200), (10,)],
 }
 ROUNDS = {"digits20": 30, "many-clients": 50}
+#: Clients, where `--clients` does not say how many.
 CLIENTS = {"digits20": 20, "many-clients": 1000}
 RATE = {"digits20": 0.05, "many-clients": 0.1}
 BATCH = {"digits20": 32, "many-clients": 10}
@@ -71,13 +74,14 @@ class Digits:
 class Fashion:
     """Fashion-MNIST, dealt at random."""
 
-    def __init__(self, data):
+    def __init__(self, data, clients):
         folder = Path(data) / "fashion_mnist"
         x, y = (self.idx(next(folder.glob(f"train-{name}*"))) for name in ("images", "labels"))
         draw = numpy.random.default_rng(1)
         deal = draw.permutation(len(y))
         # Pixels stay bytes until they are trained on, as in Rota.
         self.x, self.y = x.reshape(len(y), -1)[deal], y[deal]
+        self.share = len(y) // clients
         self.start = []
         for shape in SHAPES["many-clients"]:
             bound = 1 / numpy.sqrt(shape[-1] if len(shape) > 1 else 784)
@@ -90,8 +94,7 @@ class Fashion:
         return numpy.frombuffer(data, numpy.uint8, offset=4 + 4 * len(dimensions)).reshape(dimensions)
 
     def rows(self, client, nth):
-        share = len(self.y) // CLIENTS["many-clients"]
-        order = numpy.random.default_rng((client, nth)).permutation(share) + client * share
+        order = numpy.random.default_rng((client, nth)).permutation(self.share) + client * self.share
         return self.x[order].astype(numpy.float32) / 255, self.y[order]
 
 
@@ -118,7 +121,33 @@ def trained(model, x, y, rate, size):
     return model
 
 
-def by_flower(what, data, rounds):
+def rows_of(what, data, clients, rounds):
+    return Digits(data, rounds) if what == "digits20" else Fashion(data, clients)
+
+
+def ended(seconds, model):
+    total = sum(float(numpy.abs(one).sum(dtype=numpy.float64)) for one in model)
+    print(json.dumps({"seconds": seconds, "sum": total}))
+
+
+def by_hand(what, data, clients, rounds):
+    """The plain loop, in a process of its own."""
+    rows = rows_of(what, data, clients, rounds)
+    draw = numpy.random.default_rng(1)
+    began = time.perf_counter()
+    model = rows.start
+    for nth in range(rounds):
+        sums, weight = [numpy.zeros_like(one) for one in model], 0
+        for client in sorted(draw.choice(clients, DRAWN[what], replace=False)):
+            x, y = rows.rows(int(client), nth)
+            for one, own in zip(sums, trained(model, x, y, RATE[what], BATCH[what])):
+                one += numpy.float32(len(y)) * own
+            weight += len(y)
+        model = [one / numpy.float32(weight) for one in sums]
+    ended(time.perf_counter() - began, model)
+
+
+def by_flower(what, data, clients, rounds):
     """The simulation, in a process of its own."""
     from flwr.app import Context
     from flwr.client import ClientApp, NumPyClient
@@ -133,7 +162,7 @@ def by_flower(what, data, rounds):
     def of():
         # Once for each worker, not once for each client and round.
         if what not in rows:
-            rows[what] = Digits(data, rounds) if what == "digits20" else Fashion(data)
+            rows[what] = rows_of(what, data, clients, rounds)
         return rows[what]
 
     class Client(NumPyClient):
@@ -159,9 +188,9 @@ def by_flower(what, data, rounds):
 
     def server(context: Context):
         strategy = Mean(
-            fraction_fit=DRAWN[what] / CLIENTS[what],
+            fraction_fit=DRAWN[what] / clients,
             min_fit_clients=DRAWN[what],
-            min_available_clients=CLIENTS[what],
+            min_available_clients=clients,
             fraction_evaluate=0.0,
             initial_parameters=ndarrays_to_parameters(of().start),
             on_fit_config_fn=lambda server_round: {"nth": server_round - 1},
@@ -172,12 +201,10 @@ def by_flower(what, data, rounds):
     run_simulation(
         ServerApp(server_fn=server),
         ClientApp(client_fn=client),
-        num_supernodes=CLIENTS[what],
+        num_supernodes=clients,
         backend_config={"client_resources": {"num_cpus": 1, "num_gpus": 0.0}, "init_args": {"log_to_driver": False}},
     )
-    seconds = time.perf_counter() - last["began"]
-    total = sum(float(numpy.abs(one).sum(dtype=numpy.float64)) for one in parameters_to_ndarrays(last["model"]))
-    print(json.dumps({"seconds": seconds, "sum": total}))
+    ended(time.perf_counter() - last["began"], parameters_to_ndarrays(last["model"]))
 
 
 def family(process):
@@ -254,15 +281,21 @@ def processor_of(run):
 
 def main():
     if sys.argv[1:2] == ["--side"]:
-        return by_flower(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        side, what, data, clients, rounds = sys.argv[2:7]
+        return {"Flower": by_flower, "by hand": by_hand}[side](what, data, int(clients), int(rounds))
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ask.add_argument("what", choices=ROUNDS)
     ask.add_argument("--data", default=os.environ.get("ROTA_DATA"), help="the folder with the data [default: $ROTA_DATA]")
     ask.add_argument("--program", default="target/release/rota")
     ask.add_argument("--rounds", type=int, help="by default those of the scenario")
+    ask.add_argument("--clients", type=int, help="of many-clients [default: 1000]")
     ask.add_argument("--turns", type=int, default=3)
+    ask.add_argument("--sides", nargs="+", choices=("Flower", "by hand", "Rota"), default=["Flower", "by hand", "Rota"])
     given = ask.parse_args()
     rounds = given.rounds or ROUNDS[given.what]
+    if given.clients and given.what == "digits20":
+        ask.error("digits20 has 20 clients")
+    clients = given.clients or CLIENTS[given.what]
     # Neither tells anybody that it runs.
     quiet = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     # One thread for each client: two of NumPy's would wait for each other.
@@ -270,15 +303,19 @@ def main():
     scenario = "digits20" if given.what == "digits20" else str(Path(__file__).parents[2] / "examples/many-clients.toml")
     ours = [given.program, "simulate", scenario, "--mesh", "direct", "--no-references", "--quiet", "--json"]
     ours += ["--data", given.data, "--rounds", str(rounds)]
-    theirs = [sys.executable, __file__, "--side", given.what, given.data, str(rounds)]
-    turns = {"Flower": [], "Rota": []}
+    if given.clients:
+        ours += ["--silos", str(clients)]
+    turns = {name: [] for name in given.sides}
     for _ in range(given.turns):
-        for name, command in (("Flower", theirs), ("Rota", ours)):
+        for name in given.sides:
+            side = [sys.executable, __file__, "--side", name, given.what, given.data, str(clients), str(rounds)]
+            command = ours if name == "Rota" else side
             found, times = processor_of(lambda: timed(command, environment))
             turns[name].append(times | {"rounds": found["seconds"]})
-            if name == "Flower" and given.what == "digits20" and rounds == 30 and abs(found["sum"] - SUM) > 0.01:
-                sys.exit(f"another model came out: the sum of |weights| is {found['sum']}")
-    print(f"{given.what}, {rounds} rounds, medians of {given.turns} turns")
+            known = name != "Rota" and given.what == "digits20" and rounds == 30
+            if known and abs(found["sum"] - SUM) > 0.01:
+                sys.exit(f"{name}: another model came out, whose sum of |weights| is {found['sum']}")
+    print(f"{given.what}, {clients} clients, {rounds} rounds, medians of {given.turns} turns")
     print(f"{'':8}{'rounds, s':>12}{'process, s':>12}{'processor, s':>14}{'memory, MB':>12}")
     for name, all_turns in turns.items():
         each = {kind: statistics.median(turn[kind] for turn in all_turns) for kind in all_turns[0]}

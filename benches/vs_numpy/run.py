@@ -4,6 +4,7 @@
     cargo build --release -p silo --example checks_alone
     ROTA_DATA=DIR python3 benches/vs_numpy/run.py
 
+Where PyTorch is installed, the same loop with its layers, gradients and optimiser takes its turns, too.
 Rota runs without messages (`--mesh direct`), and over the simulated network with equal checks done once,
 or by every member. `digits20` and `digits100` need the folder `digits8_bench` in ROTA_DATA. By hand there is one process that
 trains and averages, and nothing else: no messages, no signatures, no hashes, no verification, no
@@ -15,6 +16,7 @@ all cores.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import statistics
@@ -28,18 +30,25 @@ import numpy
 RATE, BATCH = 0.05, 32
 
 
-def digits(silos, rounds):
-    """FedAvg with a perceptron 64-128-10. Returns the seconds and the sum of all |weights|."""
+SHAPES = [(128, 64), (128,), (10, 128), (10,)]
+CUTS = numpy.cumsum([int(numpy.prod(shape)) for shape in SHAPES])[:-1]
+
+
+def digits_of(silos, rounds):
+    """Rows of every silo, rows, classes, their orders in all rounds, and the first model."""
     folder = Path(os.environ["ROTA_DATA"]) / "digits8_bench"
     sizes = json.loads((folder / f"digits_{silos}.json").read_text())["sizes"]
     x = numpy.fromfile(folder / f"digits_{silos}_X.f32", numpy.float32).reshape(-1, 64)
     y = numpy.fromfile(folder / f"digits_{silos}_y.u8", numpy.uint8)
     order = numpy.fromfile(folder / f"order_{silos}x{rounds}.u16", numpy.uint16).astype(numpy.int64)
-    start = numpy.fromfile(folder / "w0.f32", numpy.float32)
+    return sizes, x, y, order, numpy.fromfile(folder / "w0.f32", numpy.float32)
+
+
+def digits(silos, rounds):
+    """FedAvg with a perceptron 64-128-10. Returns the seconds and the sum of all |weights|."""
+    sizes, x, y, order, start = digits_of(silos, rounds)
     ends = numpy.cumsum(sizes)
     share = (numpy.array(sizes, numpy.float64) / ends[-1]).astype(numpy.float32)
-    shapes = [(128, 64), (128,), (10, 128), (10,)]
-    cuts = numpy.cumsum([int(numpy.prod(shape)) for shape in shapes])[:-1]
 
     began = time.perf_counter()
     model, at = start, 0
@@ -49,7 +58,7 @@ def digits(silos, rounds):
             rows = order[at : at + size] + (ends[silo] - size)
             at += size
             own = model.copy()
-            w1, b1, w2, b2 = (part.reshape(shape) for part, shape in zip(numpy.split(own, cuts), shapes))
+            w1, b1, w2, b2 = (part.reshape(shape) for part, shape in zip(numpy.split(own, CUTS), SHAPES))
             for first in range(0, size, BATCH):
                 batch = rows[first : first + BATCH]
                 inputs, count = x[batch], len(batch)
@@ -82,7 +91,53 @@ def null(silos=20, rounds=10, parameters=1_000_000):
     return time.perf_counter() - began, float(model[0])
 
 
+def torch_digits(silos, rounds):
+    """`digits` with a module of PyTorch, its gradients and its descent, on one thread."""
+    import torch
+
+    sizes, x, y, order, start = digits_of(silos, rounds)
+    torch.set_num_threads(1)
+    x, y, order, start = (torch.from_numpy(one) for one in (x, y.astype(numpy.int64), order, start))
+    ends = numpy.cumsum(sizes)
+    network = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
+    weights = list(network.parameters())
+    descent = torch.optim.SGD(weights, lr=RATE)
+
+    began = time.perf_counter()
+    model, at = start, 0
+    for _ in range(rounds):
+        mean = torch.zeros_like(model)
+        for silo, size in enumerate(sizes):
+            rows = order[at : at + size] + (ends[silo] - size)
+            at += size
+            # A copy: the weights lie in what they are given.
+            torch.nn.utils.vector_to_parameters(model.clone(), weights)
+            for batch in rows.split(BATCH):
+                descent.zero_grad()
+                torch.nn.functional.cross_entropy(network(x[batch]), y[batch]).backward()
+                descent.step()
+            with torch.no_grad():
+                mean += float(numpy.float32(size / ends[-1])) * torch.nn.utils.parameters_to_vector(weights)
+        model = mean
+    return time.perf_counter() - began, float(model.abs().sum(dtype=torch.float64))
+
+
+def torch_null(silos=20, rounds=10, parameters=1_000_000):
+    import torch
+
+    torch.set_num_threads(1)
+    model = torch.zeros(parameters)
+    began = time.perf_counter()
+    for _ in range(rounds):
+        mean = torch.zeros_like(model)
+        for silo in range(silos):
+            mean += (model + silo) / silos
+        model = mean
+    return time.perf_counter() - began, float(model[0])
+
+
 WORK = {"digits20": lambda: digits(20, 30), "digits100": lambda: digits(100, 10), "null": null}
+TORCH = {"digits20": lambda: torch_digits(20, 30), "digits100": lambda: torch_digits(100, 10), "null": torch_null}
 
 
 def timed(command, work):
@@ -91,6 +146,11 @@ def timed(command, work):
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     whole = time.perf_counter() - began
     return work(done.stdout), whole
+
+
+def first(printed):
+    """The first number that a command prints."""
+    return float(printed.split()[0])
 
 
 def rota(program, scenario, *how):
@@ -103,29 +163,34 @@ def main():
     ask.add_argument("--program", default="target/release/rota")
     ask.add_argument("--alone", default="target/release/examples/checks_alone")
     ask.add_argument("--turns", type=int, default=9)
-    ask.add_argument("--by-hand", choices=WORK, help="only this work, here: prints its seconds")
+    ask.add_argument("--by-hand", choices=WORK, help="only this work, here: prints its seconds and what came out")
+    ask.add_argument("--torch", action="store_true", help="with --by-hand: in PyTorch")
     given = ask.parse_args()
     if given.by_hand:
-        print(WORK[given.by_hand]()[0])
+        print(*(TORCH if given.torch else WORK)[given.by_hand]())
         return
-    print("seconds, medians     by hand          direct           once            every member")
-    print("                  work  process    work  process    work  process    work  process")
+    torch = importlib.util.find_spec("torch") is not None
+    sides = ["by hand", *(["PyTorch"] if torch else []), "direct", "once", "every member"]
+    print("seconds, medians" + "".join(f"{side:>17}" for side in sides))
+    print(" " * 16 + "     work process" * len(sides))
     for name in WORK:
         by_hand = [sys.executable, __file__, "--by-hand", name]
         turns = []
         for _ in range(given.turns):
-            turn = [*timed(by_hand, float)]
+            turn = [*timed(by_hand, first)]
+            if torch:
+                turn += timed([*by_hand, "--torch"], first)
             turn += rota(given.program, name, "--mesh", "direct")
             turn += rota(given.program, name, "--check", "once")
             turn += rota(given.program, name, "--check", "every-member")
             if name == "null":
-                turn += timed([given.alone], float)
+                turn += timed([given.alone], first)
             turns.append(turn)
         each = [statistics.median(column) for column in zip(*turns)]
-        print(f"{name:12}" + "".join(f"{seconds:9.3f}" for seconds in each[:8]))
+        print(f"{name:16}" + "".join(f"{seconds:9.3f}{whole:8.3f}" for seconds, whole in zip(each[0 : 2 * len(sides) : 2], each[1::2])))
         if name == "null":
-            alone = each[8]
-            print(f"{'':12} hashing and averaging alone {alone:.3f}, ratio {each[6] / alone:.2f}")
+            # The last two are those of `checks_alone`, the two before them those of the federation.
+            print(f"{'':16} hashing and averaging alone {each[-2]:.3f}, ratio {each[-4] / each[-2]:.2f}")
 
 
 if __name__ == "__main__":
