@@ -295,7 +295,9 @@ def main():
     rounds = given.rounds or ROUNDS[given.what]
     if given.clients and given.what == "digits20":
         ask.error("digits20 has 20 clients")
-    clients = given.clients or CLIENTS[given.what]
+    clients = CLIENTS[given.what] if given.clients is None else given.clients
+    if clients < DRAWN[given.what]:
+        ask.error(f"{DRAWN[given.what]} clients train in a round, so there have to be as many")
     # Neither tells anybody that it runs.
     quiet = {"FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
     # One thread for each client: two of NumPy's would wait for each other.

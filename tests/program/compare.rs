@@ -240,7 +240,7 @@ fn advice_ends_in_a_paragraph() {
 }
 
 #[test]
-fn a_comparison_trains_without_messages_but_where_it_needs_them_and_says_so() {
+fn a_comparison_says_whether_it_trained_without_messages_or_over_a_network() {
     let here = folder("compare-meshes");
     let scenario = "[scenario]\nrounds = 2\nsilos = 4\n\
                     [scenario.task.table]\nmodel = { linear = {} }\n\

@@ -127,8 +127,8 @@ impl TomlText<'_> {
 }
 
 /// Said of a word in the place of a table: `model = "linear"`.
-const WITH_SETTINGS: &str = "a word alone, but this one takes settings: write { word = {} } in its place, with \
-                             the settings between the inner braces";
+const WITH_SETTINGS: &str =
+    "a word alone, but this one takes a value or settings: write { word = … } in its place";
 
 /// A message of the parser in the words of the file: keys and values instead of fields and
 /// variants, "a whole number" for `u64` and so on, with the most similar key or value for one that
@@ -247,8 +247,7 @@ mod tests {
             ),
             (
                 "invalid type: unit variant, expected struct variant",
-                "is a word alone, but this one takes settings: write { word = {} } in its place, with the \
-                 settings between the inner braces",
+                "is a word alone, but this one takes a value or settings: write { word = … } in its place",
             ),
             (
                 "invalid type: map, expected unit variant",

@@ -282,7 +282,7 @@ fn rounds_finish_with_one_byzantine_silo_of_any_behaviour() {
     };
     // Silos of this study have no labels that could be shuffled.
     for name in names.iter().filter(|name| *name != "shuffled-labels") {
-        // CS-RCFL asks nobody how many rows it has.
+        // CS-RCFL asks no member for its number of rows.
         let strategy = (name == "false-rows").then_some("fedavg");
         let mut acted = false;
         for seed in 3..=10 {

@@ -167,6 +167,7 @@ proptest! {
             let got = f64::from(scaled.tensor(MEAN).unwrap()[column]);
             prop_assert!((got - mean).abs() <= 1e-6 * mean.abs().max(1.0));
             let got = f64::from(scaled.tensor(DEVIATION).unwrap()[column]);
+            prop_assert!(got > 0.0 && (spread > 0.0 || got == 1.0), "{got}");
             let expected = spread.sqrt();
             // Sums of single precision cannot tell such a column from one that never varies.
             let same = expected <= 1.01 * f64::from(f32::EPSILON) * mean.abs() && got == 1.0;
