@@ -35,31 +35,34 @@ CUTS = numpy.cumsum([int(numpy.prod(shape)) for shape in SHAPES])[:-1]
 
 
 def digits_of(silos, rounds):
-    """Rows of every silo, rows, classes, their orders in all rounds, and the first model."""
+    """The weight of every silo, rows, classes, the rows of every silo in every round, and the first model."""
     folder = Path(os.environ["ROTA_DATA"]) / "digits8_bench"
     sizes = json.loads((folder / f"digits_{silos}.json").read_text())["sizes"]
     x = numpy.fromfile(folder / f"digits_{silos}_X.f32", numpy.float32).reshape(-1, 64)
     y = numpy.fromfile(folder / f"digits_{silos}_y.u8", numpy.uint8)
     order = numpy.fromfile(folder / f"order_{silos}x{rounds}.u16", numpy.uint16).astype(numpy.int64)
-    return sizes, x, y, order, numpy.fromfile(folder / "w0.f32", numpy.float32)
+    ends = numpy.cumsum(sizes)
+    share = (numpy.array(sizes, numpy.float64) / ends[-1]).astype(numpy.float32)
+    turns, at = [], 0
+    for _ in range(rounds):
+        turns.append([])
+        for end, size in zip(ends, sizes):
+            turns[-1].append(order[at : at + size] + (end - size))
+            at += size
+    return share, x, y, turns, numpy.fromfile(folder / "w0.f32", numpy.float32)
 
 
 def digits(silos, rounds):
     """FedAvg with a perceptron 64-128-10. Returns the seconds and the sum of all |weights|."""
-    sizes, x, y, order, start = digits_of(silos, rounds)
-    ends = numpy.cumsum(sizes)
-    share = (numpy.array(sizes, numpy.float64) / ends[-1]).astype(numpy.float32)
+    share, x, y, turns, model = digits_of(silos, rounds)
 
     began = time.perf_counter()
-    model, at = start, 0
-    for _ in range(rounds):
+    for turn in turns:
         mean = numpy.zeros_like(model)
-        for silo, size in enumerate(sizes):
-            rows = order[at : at + size] + (ends[silo] - size)
-            at += size
+        for weight, rows in zip(share, turn):
             own = model.copy()
             w1, b1, w2, b2 = (part.reshape(shape) for part, shape in zip(numpy.split(own, CUTS), SHAPES))
-            for first in range(0, size, BATCH):
+            for first in range(0, len(rows), BATCH):
                 batch = rows[first : first + BATCH]
                 inputs, count = x[batch], len(batch)
                 hidden = numpy.maximum(inputs @ w1.T + b1, 0)
@@ -74,7 +77,7 @@ def digits(silos, rounds):
                 b2 -= slope.sum(axis=0)
                 w1 -= back.T @ inputs
                 b1 -= back.sum(axis=0)
-            mean += share[silo] * own
+            mean += weight * own
         model = mean
     return time.perf_counter() - began, float(numpy.abs(model).sum(dtype=numpy.float64))
 
@@ -95,21 +98,18 @@ def torch_digits(silos, rounds):
     """`digits` with a module of PyTorch, its gradients and its descent, on one thread."""
     import torch
 
-    sizes, x, y, order, start = digits_of(silos, rounds)
+    share, x, y, turns, start = digits_of(silos, rounds)
     torch.set_num_threads(1)
-    x, y, order, start = (torch.from_numpy(one) for one in (x, y.astype(numpy.int64), order, start))
-    ends = numpy.cumsum(sizes)
+    x, y, model = (torch.from_numpy(one) for one in (x, y.astype(numpy.int64), start))
+    turns = [[torch.from_numpy(rows) for rows in turn] for turn in turns]
     network = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
     weights = list(network.parameters())
     descent = torch.optim.SGD(weights, lr=RATE)
 
     began = time.perf_counter()
-    model, at = start, 0
-    for _ in range(rounds):
+    for turn in turns:
         mean = torch.zeros_like(model)
-        for silo, size in enumerate(sizes):
-            rows = order[at : at + size] + (ends[silo] - size)
-            at += size
+        for weight, rows in zip(share, turn):
             # A copy: the weights lie in what they are given.
             torch.nn.utils.vector_to_parameters(model.clone(), weights)
             for batch in rows.split(BATCH):
@@ -117,7 +117,7 @@ def torch_digits(silos, rounds):
                 torch.nn.functional.cross_entropy(network(x[batch]), y[batch]).backward()
                 descent.step()
             with torch.no_grad():
-                mean += float(numpy.float32(size / ends[-1])) * torch.nn.utils.parameters_to_vector(weights)
+                mean += float(weight) * torch.nn.utils.parameters_to_vector(weights)
         model = mean
     return time.perf_counter() - began, float(model.abs().sum(dtype=torch.float64))
 

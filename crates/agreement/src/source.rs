@@ -126,7 +126,7 @@ impl TomlText<'_> {
     }
 }
 
-/// Said of a word in the place of a table: `model = "linear"`.
+/// What is said where a word stands in the place of a table, as in `model = "linear"`.
 const WITH_SETTINGS: &str =
     "a word alone, but this one takes a value or settings: write { word = … } in its place";
 
