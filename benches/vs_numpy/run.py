@@ -43,13 +43,14 @@ def digits_of(silos, rounds):
     order = numpy.fromfile(folder / f"order_{silos}x{rounds}.u16", numpy.uint16).astype(numpy.int64)
     ends = numpy.cumsum(sizes)
     share = (numpy.array(sizes, numpy.float64) / ends[-1]).astype(numpy.float32)
-    turns, at = [], 0
-    for _ in range(rounds):
-        turns.append([])
+
+    def turn(nth):
+        # Cut as they are needed, so that this counts as work.
+        at = nth * ends[-1]
         for end, size in zip(ends, sizes):
-            turns[-1].append(order[at : at + size] + (end - size))
-            at += size
-    return share, x, y, turns, numpy.fromfile(folder / "w0.f32", numpy.float32)
+            yield order[at + end - size : at + end] + (end - size)
+
+    return share, x, y, map(turn, range(rounds)), numpy.fromfile(folder / "w0.f32", numpy.float32)
 
 
 def digits(silos, rounds):
@@ -101,7 +102,6 @@ def torch_digits(silos, rounds):
     share, x, y, turns, start = digits_of(silos, rounds)
     torch.set_num_threads(1)
     x, y, model = (torch.from_numpy(one) for one in (x, y.astype(numpy.int64), start))
-    turns = [[torch.from_numpy(rows) for rows in turn] for turn in turns]
     network = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
     weights = list(network.parameters())
     descent = torch.optim.SGD(weights, lr=RATE)
@@ -112,7 +112,7 @@ def torch_digits(silos, rounds):
         for weight, rows in zip(share, turn):
             # A copy: the weights lie in what they are given.
             torch.nn.utils.vector_to_parameters(model.clone(), weights)
-            for batch in rows.split(BATCH):
+            for batch in torch.from_numpy(rows).split(BATCH):
                 descent.zero_grad()
                 torch.nn.functional.cross_entropy(network(x[batch]), y[batch]).backward()
                 descent.step()
