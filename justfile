@@ -58,6 +58,7 @@ deny:
 # Writes console examples and pinned bytes anew; look at the difference before you commit it.
 golden:
     ROTA_GOLDEN=write cargo test --workspace --test book --test golden
+    ROTA_GOLDEN=write cargo test --workspace --lib -- traces_of_every_sort
 
 # Seconds of a scenario with every check by every member, then with checks remembered: `just bench digits20`.
 bench SCENARIO="digits20":
@@ -92,6 +93,11 @@ replay-masked SEED:
 # One of the federations of `just sweep`, told in sentences: `just replay 4 591`.
 replay MEMBERS SEED:
     cargo run --release -p simulations --example sweep -- replay {{MEMBERS}} {{SEED}}
+
+# A digest of all events of many federations of every sort: equal before and after a change that changes
+# no behaviour.
+digest SEEDS="500":
+    cargo run --release -p simulations --example sweep -- digest {{SEEDS}}
 
 # Breaks every rule of the protocol in turn and prints which tests notice; `just mutants R1` for one
 # clause of docs/protocol.md, `just mutants AnyParent` for one mutation.

@@ -7,6 +7,7 @@
 //! cargo run --release -p simulations --example sweep -- replay MEMBERS SEED     one run, told in sentences
 //! cargo run --release -p simulations --example sweep -- masked SEEDS [FIRST]      masked rounds
 //! cargo run --release -p simulations --example sweep -- replay-masked SEED      one run of these
+//! cargo run --release -p simulations --example sweep -- digest SEEDS            a digest of every sort
 //! ```
 
 use std::env;
@@ -20,7 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use simulations::bare::{BareOptions, Byzantine, Ended, Faults, JournalLoss, run};
+use protocol::Hash;
+use simulations::bare::{BareOptions, Ended, RunFailure, Sort, combine, run};
 
 /// Sizes of federations, and the share of the seeds that each gets, in thousandths: a federation of
 /// fifty costs some two hundred times what one of four costs.
@@ -33,27 +35,6 @@ const SIZES: [(usize, u64); 7] = [
     (10, 13),
     (50, 2),
 ];
-
-/// What a run of this size goes through. Fewer than four members tolerate no Byzantine one, and
-/// cannot get back a member that lost its journal. In every fifth run the Byzantine members are twins.
-fn options(members: usize, seed: u64) -> BareOptions {
-    let faults = match members {
-        0..4 => Faults {
-            journal_loss: JournalLoss::Never,
-            byzantine: Byzantine::None,
-            ..Faults::all()
-        },
-        _ if seed % 5 == 4 => Faults {
-            byzantine: Byzantine::Twins,
-            ..Faults::all()
-        },
-        _ => Faults::all(),
-    };
-    BareOptions {
-        changes: 2,
-        ..BareOptions::new(members, faults)
-    }
-}
 
 /// Sums over runs.
 #[derive(Default)]
@@ -85,7 +66,7 @@ fn sweep(seeds: u64, first: u64, only: Option<usize>) -> Result<(), Box<dyn Erro
             Some(only) if only == members => seeds,
             Some(_) => continue,
         };
-        let world = |seed| options(members, seed);
+        let world = |seed| BareOptions::open_world(members, seed);
         let replay = |seed| format!("just replay {members} {seed}");
         failed |= sweep_worlds(&members.to_string(), first..first + count, &world, &replay);
     }
@@ -200,13 +181,44 @@ fn replay(mut options: BareOptions, seed: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Prints a digest of the traces of every sort of federations, and one of all: to compare before and after
+/// a change that should change nothing.
+fn digest(seeds: u64) -> Result<(), Box<dyn Error>> {
+    let mut all = Vec::new();
+    for sort in &Sort::ALL {
+        let (began, next) = (Instant::now(), AtomicU64::new(0));
+        let count = seeds.div_ceil(sort.every);
+        let traces = Mutex::new(Vec::new());
+        let some = || {
+            loop {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed >= count {
+                    break;
+                }
+                let trace = sort.trace(seed);
+                locked(&traces).push((seed, trace));
+            }
+        };
+        thread::scope(|scope| (0..cores()).for_each(|_| drop(scope.spawn(some))));
+        let mut traces = traces.into_inner().unwrap_or_else(PoisonError::into_inner);
+        traces.sort_by_key(|(seed, _)| *seed);
+        let traces = traces.into_iter().map(|(_, trace)| trace);
+        let digest: Hash = combine(&traces.collect::<Result<Vec<_>, Box<RunFailure>>>()?);
+        println!("{:>9} {count:>5} seeds  {digest}", sort.name);
+        eprintln!("{:>9} {:.0} s", sort.name, began.elapsed().as_secs_f64());
+        all.push(digest);
+    }
+    println!("{:>9}              {}", "all", combine(&all));
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["replay", members, seed] => {
             let seed = seed.parse()?;
-            replay(options(members.parse()?, seed), seed)
+            replay(BareOptions::open_world(members.parse()?, seed), seed)
         }
         ["replay-masked", seed] => {
             let seed = seed.parse()?;
@@ -214,6 +226,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         ["masked", seeds] => sweep_masked(seeds.parse()?, 0),
         ["masked", seeds, first] => sweep_masked(seeds.parse()?, first.parse()?),
+        ["digest", seeds] => digest(seeds.parse()?),
         [seeds] => sweep(seeds.parse()?, 0, None),
         [seeds, first] => sweep(seeds.parse()?, first.parse()?, None),
         [seeds, first, members] => sweep(seeds.parse()?, first.parse()?, Some(members.parse()?)),

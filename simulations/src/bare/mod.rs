@@ -16,6 +16,7 @@ mod faults;
 mod links;
 mod masks;
 mod simulator;
+mod sorts;
 mod symbolic;
 mod voids;
 mod work;
@@ -35,6 +36,7 @@ pub use deaths::Deaths;
 pub use ending::{DiagnosedMember, Diagnosis};
 pub use faults::{Byzantine, Faults, JournalLoss};
 pub use masks::BrokenMasks;
+pub use sorts::{Sort, combine};
 pub use work::Plans;
 
 use crate::invariants::Violation;

@@ -113,6 +113,23 @@ fn a_seed_gives_the_same_run_and_trace() {
     );
 }
 
+/// What members send and when is pinned for a few federations of every sort; `just digest` compares many.
+#[test]
+fn traces_of_every_sort_are_as_pinned() {
+    let lines = Sort::ALL.iter().map(|sort| {
+        let seeds = 0..12_u64.div_ceil(sort.every);
+        let traces = seeds.map(|seed| sort.trace(seed).unwrap());
+        format!("{} {}\n", sort.name, combine(&traces.collect::<Vec<_>>()))
+    });
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/traces.txt");
+    let (traces, golden) = (lines.collect::<String>(), std::fs::read_to_string(path));
+    if std::env::var_os("ROTA_GOLDEN").is_some() {
+        std::fs::write(path, &traces).unwrap();
+    } else {
+        assert_eq!(traces, golden.unwrap(), "`just golden` writes them anew");
+    }
+}
+
 #[test]
 fn four_members_finish_under_all_faults() {
     let ended = sweep(4, seeds(150), Faults::all());
