@@ -58,7 +58,7 @@ deny:
 # Writes console examples and pinned bytes anew; look at the difference before you commit it.
 golden:
     ROTA_GOLDEN=write cargo test --workspace --test book --test golden
-    ROTA_GOLDEN=write cargo test --workspace --lib -- traces_of_every_sort
+    ROTA_GOLDEN=write cargo test -p bare --lib -- traces_of_every_sort
 
 # Seconds of a scenario with every check by every member, then with checks remembered: `just bench digits20`.
 bench SCENARIO="digits20":
@@ -80,30 +80,30 @@ onnx:
 # Many federations of state machines under every fault, with changes of the agreement: `just sweep 1000`,
 # or of one size only: `just sweep 1000 0 4`.
 sweep SEEDS="1000" FIRST="0" MEMBERS="":
-    cargo run --release -p simulations --example sweep -- {{SEEDS}} {{FIRST}} {{MEMBERS}}
+    cargo run --release -p bare --example sweep -- {{SEEDS}} {{FIRST}} {{MEMBERS}}
 
 # The same of federations with masked rounds, of 4 to 10 members: `just sweep-masked 1000`.
 sweep-masked SEEDS="1000" FIRST="0":
-    cargo run --release -p simulations --example sweep -- masked {{SEEDS}} {{FIRST}}
+    cargo run --release -p bare --example sweep -- masked {{SEEDS}} {{FIRST}}
 
 # One of these federations, told in sentences: `just replay-masked 591`.
 replay-masked SEED:
-    cargo run --release -p simulations --example sweep -- replay-masked {{SEED}}
+    cargo run --release -p bare --example sweep -- replay-masked {{SEED}}
 
 # One of the federations of `just sweep`, told in sentences: `just replay 4 591`.
 replay MEMBERS SEED:
-    cargo run --release -p simulations --example sweep -- replay {{MEMBERS}} {{SEED}}
+    cargo run --release -p bare --example sweep -- replay {{MEMBERS}} {{SEED}}
 
 # A digest of all events of many federations of every sort: equal before and after a change that changes
 # no behaviour.
 digest SEEDS="500":
-    cargo run --release -p simulations --example sweep -- digest {{SEEDS}}
+    cargo run --release -p bare --example sweep -- digest {{SEEDS}}
 
-# Breaks every rule of the protocol in turn and prints which tests notice; `just mutants R1` for one
-# clause of docs/protocol.md, `just mutants AnyParent` for one mutation.
+# Breaks every rule of the protocol in turn, in a copy of the sources, and prints which tests notice:
+# `just mutants R1` for one clause of the protocol, `just mutants AnyParent` for one mutant,
+# `just mutants list` for all, `just mutants federations` for those that need a whole federation.
 mutants *ONLY:
-    cargo build --workspace --example mutants
-    target/debug/examples/mutants "$(cargo test -p protocol --features mutations --lib --no-run --message-format=json | grep -o '"executable":"[^"]*/protocol-[^"]*"' | cut -d '"' -f 4)" {{ONLY}}
+    cargo run -p bare --example mutants -- {{ONLY}}
 
 # Real processes killed by SIGKILL, one federation after another: `just soak 1000`.
 soak KILLS="100":

@@ -14,15 +14,15 @@ use silo::{Notice, SiloHandle, Stopped, spawn};
 use tokio::time::sleep_until;
 
 use crate::contributions::AuthorMerges;
-use crate::cuts::split;
 use crate::environment::Environment;
 use crate::error::RunError;
 use crate::federation::{Federation, life};
-use crate::moments::Moment;
 use crate::options::RoundDone;
 use crate::record::{Led, Mark, SiloStop};
 use crate::recorder::{Recorder, Signal};
 use crate::scenario::{Fault, FaultTime, KillTarget};
+use bare::Moment;
+use bare::cuts::split;
 
 /// An action that is scheduled for a time.
 enum Action {

@@ -13,8 +13,8 @@ use protocol::hash::Uniform;
 use protocol::{Hash, MemberIndex};
 use silo::{Adoptions, Blobs, Journal, JournalRecord, StoreError};
 
-use crate::moments::StepCut;
 use crate::recorder::Recorder;
+use bare::StepCut;
 
 /// Journal and blobs of one silo. Clones share the disk.
 #[derive(Clone)]

@@ -9,15 +9,15 @@ use protocol::MemberIndex;
 use serde::Serialize;
 use silo::{Checks, Feed, Surroundings};
 
-use crate::byzantine::Behaviour;
 use crate::disk::{Disk, SharedBlobs};
 use crate::federation::Federation;
-use crate::moments::StepCut;
 use crate::network::{EVENTS, LinkConfig, SimulatedNetwork, Traffic};
 use crate::pool::{Costs, Threads, VirtualPool};
 use crate::recorder::Recorder;
 use crate::scenario::Fault;
 use crate::tamper::Tamper;
+use bare::Behaviour;
+use bare::StepCut;
 
 /// The kind of network that carries a federation's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use task::data::DataError;
 
-use crate::invariants::Violation;
+use bare::invariants::Violation;
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]

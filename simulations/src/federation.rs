@@ -16,10 +16,11 @@ use protocol::roster::{Silo, quorum};
 use protocol::{Hash, MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
 
-use crate::byzantine::{Behaviour, lying, worse_coalitions};
+use crate::byzantine::{lying, worse_coalitions};
 use crate::error::RunError;
-use crate::random::Random;
 use crate::scenario::{Fault, Scenario};
+use bare::Behaviour;
+use bare::random::Random;
 
 /// Roster, charter, keys and learners of a federation that is ready to run.
 #[derive(Clone)]

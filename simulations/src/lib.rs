@@ -33,10 +33,8 @@
 //! | [`bare`] | the protocol alone |
 
 mod audit;
-pub mod bare;
 mod byzantine;
 mod contributions;
-mod cuts;
 mod direct;
 mod director;
 mod disk;
@@ -44,22 +42,18 @@ mod environment;
 mod error;
 mod federate;
 mod federation;
-mod genesis;
-pub mod invariants;
 mod linkage;
-mod moments;
 pub mod network;
 mod options;
 pub mod pool;
-pub mod random;
 mod record;
 mod recorder;
 pub mod scenario;
-mod signatures;
 mod tamper;
 pub mod toy;
 
-pub use byzantine::{Behaviour, lying};
+pub use bare::{Behaviour, Moment, StepCut, invariants, random};
+pub use byzantine::lying;
 pub use contributions::{AuthorMerges, Contributions, CrossLosses, GroupingBasis};
 pub use disk::Disk;
 pub use environment::{Environment, EnvironmentConfig, Mesh};
@@ -67,7 +61,6 @@ pub use error::RunError;
 pub use federate::federate;
 pub use federation::{Federation, lies, position};
 pub use linkage::{Clue, ClueKind, LinkageResult};
-pub use moments::{Moment, StepCut};
 pub use options::{MakeEnvironment, Options, RoundDone, Signatures, Surrounding};
 pub use record::{Led, Mark, ProtocolRecord, RoundRecord, RunRecord, SiloStop};
 pub use recorder::Recorder;

@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn a_product_has_the_bits_of_its_definition() {
-        let mut random = crate::random::Random::new(1, "products");
+        let mut random = bare::random::Random::new(1, "products");
         for length in 0..200 {
             let mut draw = |length| (0..length).map(|_| random.uniform() as f32 - 0.5).collect();
             let (a, b): (Vec<f32>, Vec<f32>) = (draw(length), draw(length + length % 20));

@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::contributions::{AuthorMerges, Contributions, CrossLosses, GroupingBasis};
-use crate::invariants::{Monitor, Violation, kind};
 use crate::linkage::LinkageCounter;
+use bare::invariants::{Monitor, Violation, kind};
 
 /// What the director of a run waits for.
 #[derive(Debug, Clone)]

@@ -8,9 +8,10 @@ use protocol::net::Command;
 use protocol::{Hash, MemberIndex};
 use silo::{Blobs, SiloConfig};
 
-use crate::byzantine::{Behaviour, ByzantineMember, certificate};
-use crate::invariants::{DecodedFrame, read_frame};
 use crate::recorder::Recorder;
+use bare::Behaviour;
+use bare::byzantine::{ByzantineMember, certificate};
+use bare::invariants::{DecodedFrame, read_frame};
 
 /// Changes what one silo sends and serves, and keeps messages from it.
 pub struct Tamper {
@@ -37,7 +38,7 @@ impl Tamper {
         let member = ByzantineMember::new(epoch, silo.me, key, behaviours, seed);
         Self {
             me: silo.me,
-            member: member.with_blobs(blobs),
+            member: member.with_blobs(Arc::new(move |hash| blobs.get(hash))),
             recorder,
             view: (1, first),
         }

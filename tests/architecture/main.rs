@@ -17,8 +17,9 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates of this workspace, and those that each of them may use.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("protocol", &[]),
+    ("bare", &["protocol"]),
     ("methods", &[]),
     ("privacy", &[]),
     ("ledger", &["privacy", "protocol"]),
@@ -30,7 +31,15 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("silo", &["ledger", "privacy", "protocol", "methods"]),
     (
         "simulations",
-        &["agreement", "silo", "learn", "task", "protocol", "methods"],
+        &[
+            "agreement",
+            "bare",
+            "silo",
+            "learn",
+            "task",
+            "protocol",
+            "methods",
+        ],
     ),
     ("formatting", &["protocol"]),
     (
@@ -53,6 +62,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
         "lab",
         &[
             "agreement",
+            "bare",
             "formatting",
             "mesh",
             "node",

@@ -150,16 +150,16 @@ fn lists(defined_in: &str, enums: &[&str], folders: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_new_kind_of_work_touches_four_places() {
-    let folders = ["crates/protocol/src", "crates/silo/src", "simulations/src"];
+    let folders = ["crates/bare/src", "crates/protocol/src", "crates/silo/src"];
     let listed = lists(
         "crates/protocol/src/work/mod.rs",
         &["Request", "Answer"],
         &folders,
     );
     let expected = [
+        "crates/bare/src/work.rs",
         "crates/protocol/src/member/answers.rs",
         "crates/silo/src/actors/worker/mod.rs",
-        "simulations/src/bare/work.rs",
     ];
     assert_eq!(
         listed, expected,

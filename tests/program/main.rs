@@ -14,3 +14,4 @@ mod signing;
 #[path = "../skipped/mod.rs"]
 mod skipped;
 mod solve;
+mod switches;

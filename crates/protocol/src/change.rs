@@ -12,7 +12,6 @@ use crate::charter::{CharterError, Checkpoint, Epoch};
 use crate::format::Formats;
 use crate::identity::{PublicKey, Verifier};
 use crate::message::{Amendment, Block, Change, Content, Passage, Recovery};
-use crate::mutation::{Mutation, broken};
 use crate::recovery::{RecoveryError, remaining};
 use crate::roster::{MemberIndex, Roster, RosterError, faulty};
 use crate::verify::{approvals_hold, standings_hold};
@@ -149,7 +148,7 @@ impl Amendment {
             return Err(ChangeError::Text { got });
         }
         let (got, now) = (self.format, epoch.format);
-        if got < now && !broken(Mutation::FormatLowered) {
+        if got < now {
             return Err(ChangeError::Lowered { got, now });
         }
         let unusable = |error: RosterError| ChangeError::Charter(error.into());
@@ -158,14 +157,14 @@ impl Amendment {
         // raised first.
         self.charter
             .validate(self.format.min(epoch.format), &roster)?;
-        if self.charter.start != epoch.charter.start && !broken(Mutation::StartChanged) {
+        if self.charter.start != epoch.charter.start {
             return Err(ChangeError::Start);
         }
         let ascending = self.stolen.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let replaced = |key: &PublicKey| {
             epoch.roster.position(key).is_some() && roster.position(key).is_none()
         };
-        if ascending && self.stolen.iter().all(replaced) || broken(Mutation::AnyoneStolen) {
+        if ascending && self.stolen.iter().all(replaced) {
             Ok(roster)
         } else {
             Err(ChangeError::Stolen)
@@ -185,7 +184,6 @@ impl Amendment {
     pub fn needed(&self, epoch: &Epoch) -> usize {
         match self.leaver(epoch) {
             Some(_) => 1,
-            None if broken(Mutation::ApprovalsMinusOne) => epoch.roster.quorum() - 1,
             None => epoch.roster.quorum().max(self.concerned(epoch).len()),
         }
     }
@@ -202,10 +200,10 @@ impl Amendment {
         let rest = before.iter().chain(after);
         let same = now.len() == self.silos.len() + 1 && rest.eq(&self.silos);
         (self.text.is_empty()
-            && (self.format == epoch.format || broken(Mutation::FormatRaisedLeaving))
+            && self.format == epoch.format
             && same
             && self.stolen.is_empty()
-            && (faulty(now.len()) == faulty(self.silos.len()) || broken(Mutation::ProtectionLeft))
+            && faulty(now.len()) == faulty(self.silos.len())
             && self.charter == epoch.charter.for_members(now.len(), self.silos.len()))
         .then_some(MemberIndex(gone as u16))
     }
@@ -237,12 +235,12 @@ impl Change {
 
     /// What [`check`](Self::check) asks beside that the amendment itself may follow the epoch.
     pub(crate) fn follows(&self, epoch: &Epoch, after: &Checkpoint) -> Result<(), ChangeError> {
-        if self.after != *after && !broken(Mutation::AnyCheckpoint) {
+        if self.after != *after {
             let (got, now) = (self.after.round, after.round);
             return Err(ChangeError::After { got, now });
         }
         let (last, now) = (self.amendment.charter.rounds, after.round);
-        if last < now && !broken(Mutation::FinalRoundsCut) {
+        if last < now {
             return Err(ChangeError::Rounds { last, now });
         }
         self.check_approvals(epoch)
@@ -253,12 +251,9 @@ impl Change {
         let ascending = self
             .approvals
             .windows(2)
-            .all(|pair| pair[0].by < pair[1].by)
-            || broken(Mutation::ApprovalsRepeated);
+            .all(|pair| pair[0].by < pair[1].by);
         let leaver = self.amendment.leaver(epoch);
-        let counts = |by: &MemberIndex| {
-            leaver.is_none_or(|leaver| leaver == *by) || broken(Mutation::LeaverChosen)
-        };
+        let counts = |by: &MemberIndex| leaver.is_none_or(|leaver| leaver == *by);
         let got = self.approvals.iter();
         let got = got.filter(|approval| counts(&approval.by)).count();
         let missing = self.unheard(epoch).len();
@@ -298,7 +293,7 @@ impl Epoch {
     /// # Errors
     /// [`ChangeError`]: the block holds no change, or one that breaks a rule.
     pub fn next(&self, block: &Block) -> Result<Self, ChangeError> {
-        let here = |block: &&Block| block.epoch == self.id || broken(Mutation::BlockOfAnotherEpoch);
+        let here = |block: &&Block| block.epoch == self.id;
         let own = Some(block).filter(here);
         if let Some(recovery) = own.and_then(Block::recovery) {
             let (silos, charter) = recovery.check(self, block)?;
@@ -347,16 +342,14 @@ impl Passage {
         }
         let linked = |pair: &[Block]| {
             pair[1].parent == pair[0].hash()
-                && (pair[1].epoch == epoch.id || broken(Mutation::PassageOfAnotherEpoch))
-                && (pair[1].content == Content::Empty || broken(Mutation::PassageNotEmpty))
+                && pair[1].epoch == epoch.id
+                && pair[1].content == Content::Empty
         };
         let whole = self.blocks.windows(2).all(linked);
         if !whole || self.proof.verdict != Verdict::Final(last.hash()) {
             return Err(PassageError::Blocks);
         }
-        if !broken(Mutation::PassageUnproven) {
-            self.proof.verify(epoch, verifier)?;
-        }
+        self.proof.verify(epoch, verifier)?;
         let change = self.change().ok_or(ChangeError::NoChange)?;
         if !approvals_hold(epoch, verifier, change) {
             return Err(PassageError::Approvals);

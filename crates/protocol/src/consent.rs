@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use crate::charter::Epoch;
 use crate::charter::privacy::{Circle, Group, Masked};
 use crate::message::{Amendment, Change};
-use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
 
 impl Circle {
@@ -87,7 +86,7 @@ impl Amendment {
         let (Some(now), Some(next)) = (now, next) else {
             return Vec::new();
         };
-        if next.shows.is_empty() || broken(Mutation::ShownWithoutConsent) {
+        if next.shows.is_empty() {
             return Vec::new();
         }
         let pairs: Vec<_> = now.regrouped(next).collect();
@@ -133,6 +132,6 @@ impl Change {
         let shown = circle
             .shows(&now)
             .is_subset(&masked.shows.iter().cloned().collect());
-        now != *circle && shown && (all || broken(Mutation::ShownWithoutConsent))
+        now != *circle && shown && all
     }
 }

@@ -51,7 +51,6 @@ pub mod hash;
 pub mod identity;
 pub mod member;
 pub mod message;
-mod mutation;
 pub mod name;
 pub mod net;
 pub mod recovery;

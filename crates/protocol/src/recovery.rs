@@ -15,7 +15,6 @@ use crate::charter::{Charter, Checkpoint, Epoch};
 use crate::codec;
 use crate::hash::Hash;
 use crate::message::{Block, Body, Confirmation, Confirmed, Content, Passage, Recovery, Standing};
-use crate::mutation::{Mutation, broken};
 use crate::roster::{MemberIndex, Silo};
 
 /// Why a recovery is refused.
@@ -118,9 +117,7 @@ pub fn resume_point<'a>(
             continue;
         };
         let same_view = own.view == point.view && own.block != point.block;
-        let same_round = own.after.round == point.after.round
-            && own.after != point.after
-            && !broken(Mutation::StandingsContradict);
+        let same_round = own.after.round == point.after.round && own.after != point.after;
         if same_view || same_round {
             return Err(RecoveryError::Standings);
         }
@@ -203,7 +200,7 @@ impl Recovery {
         let signers = signers.filter(|signed| signed.standing.lost == self.lost);
         let signers: Vec<_> = signers.map(|signed| signed.by).collect();
         let all = signers == remaining && self.standings.len() == remaining.len();
-        if !all && !broken(Mutation::StandingsMissing) {
+        if !all {
             return Err(RecoveryError::Signers {
                 got: signers.len(),
                 needed: remaining.len(),
@@ -214,9 +211,7 @@ impl Recovery {
         if (self.after, block.parent, block.view) != (point.after, point.block, point.view + 1) {
             return Err(RecoveryError::Standings);
         }
-        if !broken(Mutation::AnyHead) {
-            self.check_head(epoch, &point)?;
-        }
+        self.check_head(epoch, &point)?;
         let silos = epoch.roster.silos();
         let silos = remaining.iter().map(|member| silos[member.at()].clone());
         let charter = epoch
@@ -244,8 +239,7 @@ impl Recovery {
         }
         for block in blocks {
             let plain = block.round().is_some() || block.content == Content::Empty;
-            let foreign = block.epoch != epoch.id && !broken(Mutation::HeadOfAnotherEpoch);
-            let plain = plain || broken(Mutation::HeadWithChanges);
+            let foreign = block.epoch != epoch.id;
             if block.parent != parent || foreign || !plain {
                 return Err(RecoveryError::Head);
             }

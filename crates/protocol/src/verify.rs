@@ -9,7 +9,6 @@ use crate::charter::Epoch;
 use crate::evidence::{Evidence, EvidenceError, Signed};
 use crate::identity::{Signature, SignatureClaim, Verifier};
 use crate::message::{Body, Change, Confirmation, KeyList, Message, Recovery, RoundBlock};
-use crate::mutation::{Mutation, broken};
 use crate::recovery::set;
 use crate::roster::MemberIndex;
 use crate::statement::statement;
@@ -38,7 +37,7 @@ impl Known {
     pub(crate) fn verified(&self, certificate: &Certificate) -> bool {
         let key = (certificate.view, certificate.verdict);
         let votes = self.certificates.get(&key);
-        votes.is_some_and(|votes| *votes == certificate.votes || broken(Mutation::KnownByVerdict))
+        votes.is_some_and(|votes| *votes == certificate.votes)
     }
 }
 
@@ -54,8 +53,7 @@ impl Certificate {
             .votes
             .windows(2)
             .all(|pair| pair[0].member < pair[1].member);
-        let ascending = ascending || broken(Mutation::VotersRepeated);
-        let enough = self.votes.len() == quorum || broken(Mutation::AnyNumberOfVotes);
+        let enough = self.votes.len() == quorum;
         if !enough || !ascending {
             let got = if ascending { self.votes.len() } else { 0 };
             return Err(CertificateError::Votes {
@@ -86,7 +84,7 @@ impl Certificate {
                 })
             })
             .collect::<Result<Vec<_>, CertificateError>>()?;
-        if verifier.verify_all(&claims) || broken(Mutation::VotesUnverified) {
+        if verifier.verify_all(&claims) {
             Ok(())
         } else {
             Err(CertificateError::Signature(self.view))
@@ -100,7 +98,7 @@ impl Evidence {
     /// # Errors
     /// [`EvidenceError`]: an honest member may sign both, or a signature is not the accused's.
     pub fn verify(&self, epoch: &Epoch, verifier: &dyn Verifier) -> Result<(), EvidenceError> {
-        if !self.shows_conflict() && !broken(Mutation::ConflictUnchecked) {
+        if !self.shows_conflict() {
             return Err(EvidenceError::NoConflict(self.member));
         }
         let holds = |signed: &Signed| {
@@ -114,7 +112,7 @@ impl Evidence {
                 })
             })
         };
-        if holds(&self.first) && holds(&self.second) || broken(Mutation::EvidenceUnverified) {
+        if holds(&self.first) && holds(&self.second) {
             Ok(())
         } else {
             Err(EvidenceError::Signature(self.member))
@@ -130,8 +128,7 @@ pub fn inclusions_hold(epoch: &Epoch, verifier: &dyn Verifier, block: RoundBlock
     let body = Body::Inclusion { sheet: block.sheet };
     // The signatures are checked in any case: the check is what a message like this costs.
     let hold = signatures_hold(epoch, verifier, block.round, &body, inclusions);
-    (distinct || broken(Mutation::InclusionsRepeated))
-        && (hold || broken(Mutation::InclusionsUnverified))
+    distinct && hold
 }
 
 /// Whether the keys in a list are signed by distinct members in ascending order.
@@ -148,7 +145,7 @@ pub(crate) fn keys_hold(
     let signed = list.ready.iter();
     let signed = signed.map(|ready| (ready.member, Body::Keys(ready.keys), ready.signature));
     let hold = bodies_hold(epoch, verifier, round, signed);
-    distinct && (hold || broken(Mutation::KeysUnverified))
+    distinct && hold
 }
 
 /// Whether the approvals of a change are their members' signatures. Whether they are enough and in
@@ -163,7 +160,7 @@ pub(crate) fn approvals_hold(epoch: &Epoch, verifier: &dyn Verifier, change: &Ch
         };
         (approval.by, body, approval.signature)
     });
-    bodies_hold(epoch, verifier, 0, approvals) || broken(Mutation::ApprovalsUnverified)
+    bodies_hold(epoch, verifier, 0, approvals)
 }
 
 /// Whether the standings and confirmations of a recovery are their members' signatures.
@@ -178,9 +175,7 @@ pub(crate) fn standings_hold(epoch: &Epoch, verifier: &dyn Verifier, recovery: &
         let body = Confirmation { number, set }.body();
         (signed.by, body, signed.confirmation)
     });
-    (bodies_hold(epoch, verifier, 0, standings) || broken(Mutation::StandingsUnverified))
-        && (bodies_hold(epoch, verifier, 0, confirmations)
-            || broken(Mutation::ConfirmationsUnverified))
+    bodies_hold(epoch, verifier, 0, standings) && bodies_hold(epoch, verifier, 0, confirmations)
 }
 
 /// Whether members signed the same body, each for itself, in messages without a view.
@@ -239,5 +234,5 @@ pub(crate) fn message_holds(epoch: &Epoch, verifier: &dyn Verifier, message: &Me
         })
     };
     let signed = epoch.roster.key(sender).is_some_and(holds);
-    body.kind().scope().allows(round, view) && (signed || broken(Mutation::ReminderUnverified))
+    body.kind().scope().allows(round, view) && signed
 }

@@ -23,11 +23,11 @@ use silo::Checks;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until};
 
-use crate::genesis::epoch;
 use crate::pool::Threads;
-use crate::random::Random;
 use crate::recorder::Recorder;
 use crate::tamper::Tamper;
+use bare::genesis::epoch;
+use bare::random::Random;
 
 use self::core::Core;
 pub use model::{LinkConfig, latencies};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use agreement::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::cuts::CutLinks;
-use crate::random::Random;
+use bare::cuts::CutLinks;
+use bare::random::Random;
 
 /// Latency, bandwidth and faults of a federation's links.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

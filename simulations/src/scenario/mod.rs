@@ -20,9 +20,9 @@ use task::{TaskConfig, data::DataError};
 use crate::network::LinkConfig;
 use crate::pool::Costs;
 
+pub use bare::script::{Fault, FaultTime, KillTarget};
 pub use charter::CharterConfig;
 pub use error::ScenarioError;
-pub use fault::{Fault, FaultTime, KillTarget};
 use file::{FORMAT, FaultsFile, ScenarioFile};
 pub use methods::serving::ServeConfig;
 
@@ -355,5 +355,7 @@ fn check_silos(silos: Option<usize>) -> Result<(), String> {
     }
 }
 
+#[cfg(test)]
+mod played;
 #[cfg(test)]
 mod tests;

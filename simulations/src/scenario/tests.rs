@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::moments::Moment;
+use bare::Moment;
 
 const GOOD: &str = r#"
 name = "test"

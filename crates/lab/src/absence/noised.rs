@@ -197,7 +197,9 @@ mod tests {
         assert!((chance(2) - std::f64::consts::FRAC_2_PI).abs() < 1e-12);
         let mut random = simulations::random::Random::new(1, "directions");
         let drawn = (0..20_000).map(|_| {
-            let direction: Vec<_> = (0..14).map(|_| random.normal()).collect();
+            let direction: Vec<_> = (0..14)
+                .map(|_| methods::random::normal(random.words()))
+                .collect();
             let mut first = vec![0.0; 14];
             first[0] = 1.0;
             cosine(&direction, &first).abs()

@@ -104,7 +104,12 @@ mod tests {
     fn the_interval_holds_the_truth() {
         let mut random = Random::new(4, "scores");
         let each: Vec<_> = (0..600)
-            .map(|row| (random.normal() + f64::from(row % 2), row % 2 == 1))
+            .map(|row| {
+                (
+                    methods::random::normal(random.words()) + f64::from(row % 2),
+                    row % 2 == 1,
+                )
+            })
             .collect();
         let found = scores(&each).estimate(1).unwrap();
         assert!(found.low < 0.76 && 0.76 < found.high, "{found:?}");

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
+use bare::Faults;
 use lab::run_study;
-use simulations::bare::{self, Faults};
 use simulations::scenario::faults;
 use simulations::toy::toy_study;
 use simulations::{Behaviour, Options, Scenario};

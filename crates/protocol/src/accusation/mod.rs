@@ -17,7 +17,6 @@ use crate::frame::Frame;
 use crate::hash::Hash;
 use crate::identity::{SignatureClaim, Verifier};
 use crate::message::Message;
-use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
 use crate::verify::Known;
 
@@ -214,7 +213,7 @@ fn signed<'a>(
             return Err(Unproven::Unsigned(nth));
         };
         let ours = |epoch: &Epoch| header.federation == epoch.federation;
-        if !epochs.iter().all(ours) && !broken(Mutation::EvidenceOfAnyFederation) {
+        if !epochs.iter().all(ours) {
             return Err(Unproven::Federation(nth));
         }
         claims.push((claimed, header));
@@ -222,7 +221,7 @@ fn signed<'a>(
     let first = claims.first().map(|(_, header)| header.epoch);
     let first = first.ok_or(Unproven::Unsigned(1))?;
     let other = claims.iter().any(|(_, header)| header.epoch != first);
-    if other && !broken(Mutation::EvidenceOfTwoEpochs) {
+    if other {
         return Err(Unproven::Epochs);
     }
     let epoch = epochs.iter().find(|epoch| epoch.id == first);

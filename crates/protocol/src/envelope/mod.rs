@@ -20,7 +20,6 @@ use crate::frame::{Frame, FrameParts, assemble, unsigned};
 use crate::hash::Hash;
 use crate::identity::{SecretKey, Signature, SignatureClaim, Verifier};
 use crate::message::{Body, Content, Kind, Message, Passage};
-use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
 use crate::verify::{approvals_hold, inclusions_hold, keys_hold, message_holds};
 
@@ -259,23 +258,23 @@ pub fn open(
     let (got, limit) = (frame.bytes().len(), limit(epoch));
     let parts = frame
         .parts()
-        .filter(|_| got <= limit || broken(Mutation::AnySize))
+        .filter(|_| got <= limit)
         .ok_or(OpenError::Size { got, limit })?;
     let header = parts.header;
-    if header.federation != epoch.federation && !broken(Mutation::AnyFederation) {
+    if header.federation != epoch.federation {
         return Err(OpenError::Federation);
     }
-    if header.epoch != epoch.id && !broken(Mutation::AnyEpoch) {
+    if header.epoch != epoch.id {
         return Err(OpenError::Epoch);
     }
     let (found, agreed) = (header.format, epoch.format);
-    if found != agreed && !broken(Mutation::AnyFormat) {
+    if found != agreed {
         return Err(OpenError::Format { found, agreed });
     }
     let kind = header.kind.filter(|kind| kind.since() <= epoch.format);
     let kind = kind.ok_or(OpenError::Kind(header.number))?;
     let (round, view) = (header.round, header.view);
-    if !kind.scope().allows(round, view) && !broken(Mutation::AnyHeader) {
+    if !kind.scope().allows(round, view) {
         return Err(OpenError::Header { kind, round, view });
     }
     if !kind.has_sender() {
@@ -292,11 +291,11 @@ pub fn open(
         message: &parts.statement(),
         signature,
     });
-    if !valid && !broken(Mutation::SignatureUnchecked) {
+    if !valid {
         return Err(OpenError::Signature(sender));
     }
     let body: Body = codec::decode(parts.body, limit)?;
-    if body.kind() != kind && !broken(Mutation::KindMislabelled) {
+    if body.kind() != kind {
         return Err(OpenError::Mislabelled);
     }
     verify_inside(epoch, verifier, known, round, &body)?;
@@ -319,7 +318,7 @@ fn open_unsigned(
 ) -> Result<Opened, OpenError> {
     let (header, body, limit) = (parts.header, parts.body, limit(epoch));
     let unsigned = header.sender.is_none() && *parts.signature == [0; 64];
-    if !unsigned && !broken(Mutation::SenderUnused) {
+    if !unsigned {
         return Err(OpenError::Mislabelled);
     }
     if kind == Kind::Evidence {
@@ -336,7 +335,7 @@ fn open_unsigned(
         return Ok(Opened::Passage(Box::new(passage)));
     }
     let certificate: Certificate = codec::decode(body, limit)?;
-    if certificate.view != header.view && !broken(Mutation::CertificateMislabelled) {
+    if certificate.view != header.view {
         return Err(OpenError::Mislabelled);
     }
     if known.covers(&certificate) {

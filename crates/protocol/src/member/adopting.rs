@@ -8,7 +8,7 @@ use super::completion::Completion;
 use super::outbox::Outbox;
 use super::round::Round;
 use super::stage::Lead;
-use super::{Config, Member, Mutation};
+use super::{Config, Member};
 use crate::effects::{Effect, FinalRound};
 use crate::refusal::Refusal;
 use crate::work::{Request, WorkError};
@@ -78,14 +78,12 @@ impl Adopting<'_> {
 
     /// Outcomes were adopted, or could not be.
     pub(super) fn applied(&mut self, round: u64, ends: bool, result: Result<(), WorkError>) {
-        let again = self.config.broken(Mutation::AdoptedAgain) && self.adoption.applied < round;
         let adoption = &mut *self.adoption;
         match result {
             Ok(()) => {
                 adoption.state = AdoptionState::Idle;
                 adoption.applied = adoption.applied.max(round);
-                let stays =
-                    |waiting: &FinalRound| waiting.round > round || again && waiting.round == round;
+                let stays = |waiting: &FinalRound| waiting.round > round;
                 adoption.waiting.retain(stays);
                 self.config.ended = self.config.ended.or(ends.then_some(round));
             }

@@ -15,7 +15,6 @@ use crate::effects::{Effect, Report};
 use crate::hash::Hash;
 use crate::identity::{PublicKey, Signature};
 use crate::message::{Amendment, Block, Body, Change, Content};
-use crate::mutation::Mutation;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
@@ -73,9 +72,6 @@ impl Amendments {
     /// Whether enough of the approvals in a change stand, as far as this member knows, and those of all that
     /// it concerns: what was withdrawn does not count.
     fn approvals_stand(&self, config: &Config, change: &Change) -> Result<(), ChangeError> {
-        if config.broken(Mutation::WithdrawalIgnored) {
-            return Ok(());
-        }
         let hash = change.amendment.hash();
         let withdrawn = change.approvals.iter().filter(|approval| {
             let last = self.approvals.last(approval.by, &hash);
@@ -101,7 +97,7 @@ impl Amendments {
     /// [`ChangeError`]: its program or its institution's node cannot follow it, or too few of its
     /// approvals stand.
     pub(super) fn accepts(&self, config: &Config, change: &Change) -> Result<(), ChangeError> {
-        config.follows(&change.amendment, Mutation::FormatUnspoken)?;
+        config.follows(&change.amendment)?;
         self.approvals_stand(config, change)
     }
 
@@ -136,18 +132,11 @@ impl Amendments {
 }
 
 impl Config {
-    /// Whether this member can and may follow an amendment; `broken` is a rule that tests break.
-    pub(super) fn follows(
-        &self,
-        amendment: &Amendment,
-        broken: Mutation,
-    ) -> Result<(), ChangeError> {
-        let spoken = amendment.is_spoken(self.formats);
-        spoken.or_else(|why| self.unless(broken, why))?;
+    /// Whether this member can and may follow an amendment.
+    pub(super) fn follows(&self, amendment: &Amendment) -> Result<(), ChangeError> {
+        amendment.is_spoken(self.formats)?;
         let objection = self.examine.ask(amendment);
-        objection
-            .map_err(ChangeError::Objection)
-            .or_else(|why| self.unless(Mutation::ObjectionIgnored, why))
+        objection.map_err(ChangeError::Objection)
     }
 }
 
@@ -198,8 +187,7 @@ impl Amending<'_> {
     /// The new keys of an amendment whose nodes have not answered yet.
     fn awaits(&self, amendment: &Amendment) -> Vec<PublicKey> {
         let mut keys = amendment.new_keys(&self.config.epoch);
-        let heard = self.config.broken(Mutation::NewKeyUnheard);
-        keys.retain(|key| !heard && !self.amendments.arrived.contains(key));
+        keys.retain(|key| !self.amendments.arrived.contains(key));
         keys
     }
 
@@ -213,16 +201,14 @@ impl Amending<'_> {
         }
         let checked = amendment.check(&self.config.epoch);
         let known = self.amendments.known.contains_key(&hash);
-        let room = last.is_some_and(|word| word.stands)
-            || self.amendments.approvals.has_room(me)
-            || self.config.broken(Mutation::ApprovalsNeverFull);
+        let room = last.is_some_and(|word| word.stands) || self.amendments.approvals.has_room(me);
         let room = if room {
             Ok(())
         } else {
             Err(ChangeError::Full { kept: KEPT })
         };
         let checked = checked
-            .and_then(|()| self.config.follows(&amendment, Mutation::UnspokenApproved))
+            .and_then(|()| self.config.follows(&amendment))
             .and(room);
         let kept = checked.and_then(|()| {
             if known {
@@ -329,9 +315,6 @@ impl Amending<'_> {
             }
             return None;
         }
-        if self.config.broken(Mutation::AlikeApproved) {
-            self.approve_alike(hash);
-        }
         Some(hash)
     }
 
@@ -343,23 +326,6 @@ impl Amending<'_> {
         };
         if let Err(why) = amendment.is_spoken(self.config.formats) {
             self.out.refuse(from, 0, why.into());
-        }
-    }
-
-    /// Breaks a rule, for tests: approves an amendment because its text is that of an approved one.
-    fn approve_alike(&mut self, hash: Hash) {
-        let known = &self.amendments.known;
-        let text = known.get(&hash).map(|(amendment, _)| &amendment.text);
-        let alike = |(other, word): &(Hash, ApprovalWord)| {
-            let other = known.get(other).map(|(amendment, _)| &amendment.text);
-            word.stands && other == text
-        };
-        let number = {
-            let mut own = self.amendments.approvals.words_of(self.config.me);
-            own.find(alike).map(|(_, word)| word.number)
-        };
-        if let Some(number) = number {
-            self.say(hash, number, true);
         }
     }
 
@@ -415,9 +381,7 @@ impl Amending<'_> {
         };
         // Only amendments that may follow this epoch are known.
         let epoch = &self.config.epoch;
-        let objection = self
-            .config
-            .follows(&change.amendment, Mutation::FormatUnspoken);
+        let objection = self.config.follows(&change.amendment);
         let enough = change.follows(epoch, &change.after).is_ok() && objection.is_ok();
         let needed = change.amendment.needed(epoch);
         let chosen = self.amendments.pending;
@@ -460,9 +424,6 @@ impl Amending<'_> {
             let Err(why) = change.follows(&epoch, &change.after) else {
                 return;
             };
-            if self.config.broken(Mutation::ChosenForEver) {
-                return;
-            }
             // A round that became final in the meantime is beyond its last one, or an approval was
             // withdrawn.
             self.out.refuse(self.config.me, 0, why.into());
@@ -472,10 +433,7 @@ impl Amending<'_> {
             let change = amendments.change(hash, after);
             change.is_some_and(|change| {
                 change.follows(&epoch, &change.after).is_ok()
-                    && self
-                        .config
-                        .follows(&change.amendment, Mutation::FormatUnspoken)
-                        .is_ok()
+                    && self.config.follows(&change.amendment).is_ok()
             })
         };
         self.amendments.pending = amendments.known.keys().find(follows).copied();

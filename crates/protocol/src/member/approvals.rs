@@ -6,7 +6,6 @@ use super::ByMember;
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::message::Approval;
-use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
 
 /// Most amendments of one member that are kept in an epoch, and most approvals.
@@ -76,7 +75,7 @@ impl Approvals {
             Some(last) => last.number >= word.number,
             None => words.dropped.is_some_and(|dropped| dropped >= word.number),
         };
-        if old && !broken(Mutation::OldApprovalCounts) {
+        if old {
             return false;
         }
         words.last.insert(amendment, word);
@@ -88,7 +87,6 @@ impl Approvals {
         let alike = words.last.iter().filter(|(_, word)| word.stands == alike);
         let alike: Vec<_> = alike.map(|(hash, word)| (word.number, *hash)).collect();
         if alike.len() > limit
-            && !broken(Mutation::ApprovalsNeverFull)
             && let Some((number, least)) = alike.into_iter().min()
         {
             words.last.remove(&least);

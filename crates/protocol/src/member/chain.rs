@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Mutation;
 use crate::certificate::{Certificate, Checked, Verdict};
 use crate::charter::{Checkpoint, Epoch, Verification};
 use crate::effects::FinalRound;
 use crate::envelope::{Known, KnownVotes};
 use crate::hash::Hash;
 use crate::message::{Block, Content, MaskedRound, Proposal};
-use crate::mutation::broken;
 use crate::roster::MemberIndex;
 use crate::rotation::Turns;
 use crate::time::Time;
@@ -112,23 +110,6 @@ impl Chain {
         Some((self.learned.block, masked))
     }
 
-    /// The newest notarised block, if it is a masked round.
-    pub(super) fn notarised_masked(&self) -> Option<(Hash, &MaskedRound)> {
-        let block = self.newest_notarised()?.verdict.block()?;
-        Some((block, self.blocks.get(&block)?.masked()?))
-    }
-
-    /// The newest masked round that was proposed and is not final.
-    pub(super) fn shown_masked(&self) -> Option<(Hash, &MaskedRound)> {
-        let shown = self
-            .blocks
-            .iter()
-            .filter(|(_, block)| block.view > self.tip.view);
-        let masked = shown.filter_map(|(hash, block)| Some((block.view, *hash, block.masked()?)));
-        let newest = masked.max_by_key(|(view, hash, _)| (*view, *hash));
-        newest.map(|(_, hash, masked)| (hash, masked))
-    }
-
     /// The state that a round starts from, if it is the next one and the outcome before it is known.
     pub(super) fn state_before(&self, round: u64) -> Option<Hash> {
         let next = self.learned.round + 1 == round;
@@ -157,11 +138,6 @@ impl Chain {
 
     /// The members that check the round of a view, ascending.
     pub(super) fn auditors(&self, epoch: &Epoch, view: u64) -> Vec<MemberIndex> {
-        let view = if broken(Mutation::AuditorsFixed) {
-            0
-        } else {
-            view
-        };
         epoch.auditors(&self.learned.block, view)
     }
 
@@ -198,9 +174,7 @@ impl Chain {
     ) -> bool {
         let known = |parent: &Certificate| parent.view <= self.tip.view;
         let parent_final = proposal.parent.as_ref().is_some_and(known);
-        let content = &proposal.block.content;
-        let change = matches!(content, Content::Change(_));
-        let allowed = *content == Content::Empty || change && broken(Mutation::FormerLeadProposes);
+        let allowed = proposal.block.content == Content::Empty;
         self.turns.lead(epoch, view) == by
             || allowed && parent_final && self.before.lead(epoch, view) == by
     }
@@ -277,13 +251,6 @@ impl Chain {
         (first..to)
             .filter_map(|view| self.nullification(view).cloned())
             .collect()
-    }
-
-    pub(super) fn notarisation(&self, block: &Hash) -> Option<&Certificate> {
-        self.certificates
-            .values()
-            .map(|(certificate, _)| certificate)
-            .find(|certificate| certificate.verdict == Verdict::Notarised(*block))
     }
 
     /// The notarisation of the highest view after the tip.

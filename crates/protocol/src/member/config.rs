@@ -12,9 +12,6 @@ use crate::format::Formats;
 use crate::hash::Hash;
 use crate::identity::SecretKey;
 use crate::message::{Amendment, Body, Message};
-#[cfg(feature = "mutations")]
-use crate::mutation;
-use crate::mutation::Mutation;
 use crate::roster::MemberIndex;
 use crate::rotation::Setting as _;
 
@@ -90,8 +87,6 @@ pub struct Config {
     pub ended: Option<u64>,
     /// The formats that this member's program speaks.
     pub formats: Formats,
-    #[cfg(feature = "mutations")]
-    pub(super) mutation: Option<Mutation>,
 }
 
 impl Config {
@@ -108,8 +103,6 @@ impl Config {
             paused: false,
             ended: None,
             formats: Formats::SPOKEN,
-            #[cfg(feature = "mutations")]
-            mutation: None,
         }
     }
 
@@ -124,35 +117,6 @@ impl Config {
         let Hash(drawn) = Hash::labelled(label, &[&self.seed, &nth.to_le_bytes()]);
         let (first, _) = drawn.split_first_chunk().expect("32 bytes hold 8");
         u64::from_le_bytes(*first)
-    }
-
-    /// This configuration, with a member that breaks one rule.
-    #[cfg(feature = "mutations")]
-    pub fn breaking(self, rule: Mutation) -> Self {
-        Self {
-            mutation: Some(rule),
-            ..self
-        }
-    }
-
-    /// Whether a rule is broken on purpose, at this member or everywhere.
-    #[cfg(feature = "mutations")]
-    pub(super) fn broken(&self, rule: Mutation) -> bool {
-        self.mutation == Some(rule) || mutation::broken(rule)
-    }
-
-    #[cfg(not(feature = "mutations"))]
-    pub(super) fn broken(&self, _: Mutation) -> bool {
-        false
-    }
-
-    /// An error, unless the rule that it comes from is broken on purpose.
-    pub(super) fn unless<E>(&self, rule: Mutation, error: E) -> Result<(), E> {
-        if self.broken(rule) {
-            Ok(())
-        } else {
-            Err(error)
-        }
     }
 
     /// The agreement on masked rounds, if rounds are masked.
@@ -170,18 +134,13 @@ impl Config {
     /// The sums that are opened if these members, ascending, are ready for a masked round in which these
     /// groups are suspended.
     pub(super) fn sums(&self, suspended: &[usize], ready: &[MemberIndex]) -> Vec<Sum> {
-        let strict = !self.broken(Mutation::AbsentDropped);
-        let ignored = self.broken(Mutation::SuspendedSummed);
-        let suspended = if ignored { &[] } else { suspended };
-        let sums = |masked: &Masked| masked.sums_if(strict, suspended, &self.epoch.roster, ready);
+        let sums = |masked: &Masked| masked.sums(suspended, &self.epoch.roster, ready);
         self.masked().map(sums).unwrap_or_default()
     }
 
     /// How many of so many ready members can open the sums of a masked round.
     pub(super) fn threshold(&self, ready: usize) -> usize {
-        let exact = privacy::threshold(&self.epoch.roster, ready);
-        let more = usize::from(self.broken(Mutation::OneShareMore));
-        exact + more - usize::from(self.broken(Mutation::OneShareFewer))
+        privacy::threshold(&self.epoch.roster, ready)
     }
 
     /// The other members, ascending.

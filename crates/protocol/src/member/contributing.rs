@@ -8,7 +8,7 @@ use super::chain::Chain;
 use super::outbox::Outbox;
 use super::participation::ParticipationState;
 use super::round::Round;
-use super::{Config, Member, Mutation, View};
+use super::{Config, Member, View};
 use crate::effects::{Effect, Record, Report};
 use crate::envelope;
 use crate::hash::Hash;
@@ -151,10 +151,8 @@ impl Contributing<'_> {
             _ => return,
         };
         let (message, frame) = self.config.seal(round, 0, body);
-        if !self.config.broken(Mutation::ContributionNotDurable) {
-            self.out
-                .push(Effect::Persist(Record::Contributed(message.clone())));
-        }
+        self.out
+            .push(Effect::Persist(Record::Contributed(message.clone())));
         self.out
             .push(Effect::Report(Report::Contributed { round, blob }));
         self.contributed(message, frame);
@@ -188,9 +186,6 @@ impl Contributing<'_> {
         let silent = self.participation.listening() || self.complete || !self.chain.settled();
         if self.view.receipt.is_none() && !silent {
             let (message, frame) = (own.message.clone(), own.frame.clone());
-            if self.config.broken(Mutation::ContributionPublished) {
-                return self.out.publish(message, frame);
-            }
             self.out.send(self.view.lead, &message, &frame);
         }
     }
@@ -217,7 +212,7 @@ impl Contributing<'_> {
             TrainingState::Failed { told: false, .. }
         );
         let known = Kind::Nothing.since() <= self.config.epoch.format;
-        if untold && known && !silent && !self.config.broken(Mutation::NothingUnsaid) {
+        if untold && known && !silent {
             self.round.own.training = told;
             self.has_nothing(self.config.me, self.round.number);
             self.send_nothing(&self.config.others());

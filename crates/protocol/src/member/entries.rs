@@ -1,8 +1,8 @@
 //! The entries that a round may have: how many, of which form, and when they are enough (R1).
 
+use super::Config;
 use super::presence::Presence;
 use super::round::Round;
-use super::{Config, Mutation};
 use crate::message::Entry;
 use crate::refusal::Refusal;
 use crate::roster::{MemberIndex, Roster};
@@ -38,10 +38,7 @@ impl Round {
         if !entries.iter().all(weighed) {
             return Err(Refusal::EntryFields);
         }
-        match check_rows(&config.epoch.roster, entries, self.participants()) {
-            Err(why) if !config.broken(Mutation::BundleOfAnyRows) => Err(why),
-            _ => Ok(()),
-        }
+        check_rows(&config.epoch.roster, entries, self.participants())
     }
 
     /// The fewest entries that the round may have.
@@ -99,7 +96,7 @@ impl EntriesAwaited<'_> {
 
     /// Whether nobody waits for a member: it said that it contributes nothing to this round.
     pub(super) fn sits_out(&self, member: MemberIndex) -> bool {
-        self.round.inbox.has_nothing_of(member) && !self.config.broken(Mutation::NothingIgnored)
+        self.round.inbox.has_nothing_of(member)
     }
 
     /// Whether a lead waits for a member at most for D: it sits this round out; or the last round that

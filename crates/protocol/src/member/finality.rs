@@ -7,11 +7,10 @@ use super::entries::EntriesAwaited;
 use super::outbox::Outbox;
 use super::presence::Presence;
 use super::round::Round;
-use super::{Config, Member, Mutation};
+use super::{Config, Member};
 use crate::certificate::{Certificate, Verdict};
 use crate::effects::{Effect, FinalRound, Record, Report};
 use crate::envelope;
-use crate::hash::Hash;
 use crate::message::{Block, Passage};
 use crate::time::Time;
 
@@ -51,13 +50,9 @@ impl Member {
         self.extending().publish(&certificate);
         let view = certificate.view;
         match certificate.verdict {
-            Verdict::Nullified if self.config.broken(Mutation::NullifiedViewGoesOn) => {}
             Verdict::Nullified => self.leave(view, certificate),
             Verdict::Notarised(block) => {
-                self.extending().adopt_notarised(block);
-                if !self.config.broken(Mutation::FinalizeWithheld) {
-                    self.voting().finalize(view, block);
-                }
+                self.voting().finalize(view, block);
                 self.leave(view, certificate);
             }
             Verdict::Final(_) => self.make_final(certificate),
@@ -117,8 +112,7 @@ impl Extending<'_> {
             return self.settle(certificate);
         }
         let audited = self.chain.is_audited(&self.config.epoch, certificate);
-        (audited || self.config.broken(Mutation::AuditorsIgnored))
-            && self.chain.insert(certificate.clone(), self.now)
+        (audited) && self.chain.insert(certificate.clone(), self.now)
     }
 
     /// The outcome of the last final round is certified: it waits to be adopted. False if it is not the one
@@ -144,26 +138,9 @@ impl Extending<'_> {
     /// Publishes and reports a certificate.
     fn publish(&mut self, certificate: &Certificate) {
         let frame = envelope::seal_certificate(&self.config.epoch, certificate);
-        if !self.config.broken(Mutation::CertificateUnpublished) {
-            self.out.push(Effect::Publish { frame });
-        }
+        self.out.push(Effect::Publish { frame });
         let report = Report::Certified(certificate.clone());
         self.out.push(Effect::Report(report));
-    }
-
-    /// Under the mutation of that name alone: adopts what is only notarised.
-    fn adopt_notarised(&mut self, block: Hash) {
-        if !self.config.broken(Mutation::NotarisedAdopted) {
-            return;
-        }
-        if let Some(learning) = self.chain.block(&block).and_then(Block::learning) {
-            self.adoption.waiting.push(FinalRound {
-                round: learning.round,
-                block,
-                outcome: learning.outcome,
-                position: None,
-            });
-        }
     }
 
     /// Records that blocks are final, and reports their rounds, which wait to be adopted.

@@ -6,7 +6,7 @@ use super::entries::{EntriesAwaited, check_rows};
 use super::outbox::Outbox;
 use super::presence::Presence;
 use super::round::Round;
-use super::{Config, Inclusions, Member, Mutation, View};
+use super::{Config, Inclusions, Member, View};
 use crate::certificate::{Checked, Verdict};
 use crate::change::ChangeError;
 use crate::charter::Verification;
@@ -176,11 +176,7 @@ impl Judging<'_> {
             Opinion::Refuse(reason) => {
                 self.set_state(JudgingState::Voted);
                 self.out.refuse(proposer, self.round.number, reason.clone());
-                if self.config.broken(Mutation::RefusalWithoutVote) {
-                    Ruling::Wait
-                } else {
-                    Ruling::Nullify(reason)
-                }
+                Ruling::Nullify(reason)
             }
             Opinion::Structure => {
                 self.set_state(JudgingState::Voted);
@@ -199,9 +195,6 @@ impl Judging<'_> {
                 }
                 let id = case.id();
                 self.set_state(JudgingState::Working { case: id });
-                if self.config.broken(Mutation::DecisionUnchecked) {
-                    self.round.cases.accepted.insert(id);
-                }
                 if !self.round.cases.accepted.contains(&id) {
                     let holders = self.config.holders(self.view.lead);
                     self.out
@@ -225,15 +218,9 @@ impl Judging<'_> {
     /// Votes for a block whose outcome others check, once it is kept here: an outcome that q members
     /// voted for is there after its lead and auditors have died.
     fn vote_for_kept(&mut self, block: Hash, outcome: Hash) -> Ruling {
-        if self.round.cases.kept.contains(&outcome) || self.config.broken(Mutation::OutcomeNotKept)
-        {
+        if self.round.cases.kept.contains(&outcome) {
             self.set_state(JudgingState::Voted);
-            let checked = if self.config.broken(Mutation::BelieverClaimsAll) {
-                Verification::Full
-            } else {
-                Verification::Inclusion
-            };
-            return Ruling::Notarize(block, Checked::Outcome(checked));
+            return Ruling::Notarize(block, Checked::Outcome(Verification::Inclusion));
         }
         self.set_state(JudgingState::Keeping { outcome });
         let (round, holders) = (self.round.number, self.config.holders(self.view.lead));
@@ -295,9 +282,7 @@ impl Judging<'_> {
         let reason = match (result, claimed) {
             // A receipt may have arrived while the outcome was computed.
             (Ok(_), _) if self.left_out(proposal) => Refusal::LeftOut,
-            (Ok(outcome), Some(claimed))
-                if outcome == claimed || self.config.broken(Mutation::OutcomeUnchecked) =>
-            {
+            (Ok(outcome), Some(claimed)) if outcome == claimed => {
                 self.set_state(JudgingState::Voted);
                 return Ruling::Notarize(block, Checked::Outcome(Verification::Full));
             }
@@ -374,13 +359,11 @@ impl Judging<'_> {
                 let Some(notarised) = &proposal.parent else {
                     return Opinion::Refuse(Refusal::NothingNotarised);
                 };
-                if notarised.verdict != Verdict::Notarised(block.parent)
-                    && !self.config.broken(Mutation::EmptyUnproven)
-                {
+                if notarised.verdict != Verdict::Notarised(block.parent) {
                     return Opinion::Refuse(Refusal::ParentUnproven);
                 }
                 let audited = self.chain.is_audited(&self.config.epoch, notarised);
-                if !audited && !self.config.broken(Mutation::AuditorsIgnored) {
+                if !audited {
                     // Its auditors were drawn by a final block that this member may not know yet.
                     return Opinion::Wait;
                 }
@@ -396,7 +379,7 @@ impl Judging<'_> {
                 if let Err(opinion) = self.check_skipped(block, tip.view) {
                     return opinion;
                 }
-                if !self.chain.settled() && !self.config.broken(Mutation::ChangeBeforeOutcome) {
+                if !self.chain.settled() {
                     return Opinion::Wait;
                 }
                 let accepted = self.amendments.accepts(self.config, change);
@@ -422,15 +405,10 @@ impl Judging<'_> {
                 Opinion::Refuse(Refusal::OtherMode)
             }
             Content::Learning(learning) => {
-                let mut parent = tip.view;
-                if block.parent != tip.hash && !self.config.broken(Mutation::AnyParent) {
-                    let notarised = self.chain.notarisation(&block.parent);
-                    match notarised.filter(|_| self.config.broken(Mutation::RoundFromNotarised)) {
-                        Some(notarised) => parent = notarised.view,
-                        None => return self.other_parent(proposal),
-                    }
+                if block.parent != tip.hash {
+                    return self.other_parent(proposal);
                 }
-                if let Err(opinion) = self.check_skipped(block, parent) {
+                if let Err(opinion) = self.check_skipped(block, tip.view) {
                     return opinion;
                 }
                 match self.judge_learning(learning) {
@@ -465,10 +443,8 @@ impl Judging<'_> {
             return Err(Opinion::Refuse(Refusal::SkipUnproven));
         }
         match self.chain.gap(parent, block.view) {
-            Some(view) if !self.config.broken(Mutation::SkippedWithoutProof) => {
-                Err(Opinion::UnknownView(view))
-            }
-            _ => Ok(()),
+            Some(view) => Err(Opinion::UnknownView(view)),
+            None => Ok(()),
         }
     }
 
@@ -490,29 +466,26 @@ impl Judging<'_> {
             return Opinion::Wait;
         };
         let (got, now) = (learning.round, self.round.number);
-        if got != now && !self.config.broken(Mutation::AnyRound) {
+        if got != now {
             return Opinion::Refuse(Refusal::WrongRound { got, now });
         }
         let (got, ours) = (learning.plan, plan.plan);
-        if got != ours && !self.config.broken(Mutation::AnyPlan) {
+        if got != ours {
             return Opinion::Refuse(Refusal::WrongPlan { got, ours });
         }
         let Some(sheet) = self.round.sheets.get(&learning.sheet) else {
             return Opinion::Wait;
         };
         let (k, signers) = (sheet.entries.len(), learning.inclusions.len());
-        let short = usize::from(self.config.broken(Mutation::InclusionMissing));
-        if signers + short < k || signers > k {
+        if signers != k {
             let entries = k;
             return Opinion::Refuse(Refusal::Signers { signers, entries });
         }
         let signers: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
-        if let Some(&member) = signers.iter().find(|by| !self.round.participates(**by))
-            && !self.config.broken(Mutation::UninvitedSigner)
-        {
+        if let Some(&member) = signers.iter().find(|by| !self.round.participates(**by)) {
             return Opinion::Refuse(Refusal::NotAParticipant(member));
         }
-        if self.config.epoch.charter.shows_names() && !self.config.broken(Mutation::AnyNames) {
+        if self.config.epoch.charter.shows_names() {
             // A name counts only with the signature of the member that it names.
             let mut shown: Vec<_> = sheet.entries.iter().map(|e| e.fields.member).collect();
             shown.sort_unstable();
@@ -521,15 +494,15 @@ impl Judging<'_> {
             }
         }
         let rows = check_rows(&self.config.epoch.roster, &sheet.entries, &signers);
-        if let Err(why) = rows.or_else(|why| self.config.unless(Mutation::SheetOfAnyRows, why)) {
+        if let Err(why) = rows {
             return Opinion::Refuse(why);
         }
         let needed = self.round.fewest(self.config);
-        if k < needed && !self.config.broken(Mutation::FewestIgnored) {
+        if k < needed {
             let entries = k;
             return Opinion::Refuse(Refusal::TooFewEntries { entries, needed });
         }
-        if !self.waiting().enough(&signers) && !self.config.broken(Mutation::EnoughIgnored) {
+        if !self.waiting().enough(&signers) {
             return Opinion::Wait;
         }
         let (round, decision) = (learning.round, learning.decision.clone().into());
@@ -544,7 +517,6 @@ impl Judging<'_> {
             .and_then(|learning| self.round.sheets.get(&learning.sheet));
         self.view.receipt.is_some()
             && !sheet.is_some_and(|sheet| self.round.own.listed(&sheet.entries))
-            && !self.config.broken(Mutation::ReceiptIgnored)
     }
 
     /// A beat has passed: asks and fetches again.

@@ -1,6 +1,5 @@
 //! Judging the block of a masked round (R1, M4).
 
-use super::Mutation;
 use super::judge::{Judging, JudgingState, Opinion, Ruling};
 use super::masks::SheetCheck;
 use crate::certificate::Checked;
@@ -31,7 +30,7 @@ impl Judging<'_> {
             return Opinion::Refuse(Refusal::WrongPlan { got, ours });
         }
         let (got, ours) = (masked.state, state);
-        if got != ours && !self.config.broken(Mutation::AnyState) {
+        if got != ours {
             return Opinion::Refuse(Refusal::WrongState { got, ours });
         }
         let masks = &self.round.masks;
@@ -41,7 +40,7 @@ impl Judging<'_> {
             return Opinion::Wait;
         };
         let ready = masked.ready == list.keys.members();
-        if !ready && !self.config.broken(Mutation::AnyReady) {
+        if !ready {
             return Opinion::Refuse(Refusal::OtherReady);
         }
         if sheet.list != list.root {
@@ -53,14 +52,14 @@ impl Judging<'_> {
             return Opinion::Refuse(Refusal::Signers { signers, entries });
         }
         let listed = masked.ready.binary_search(&self.config.me).is_ok();
-        if self.view.receipt.is_some() && !listed && !self.config.broken(Mutation::ReceiptIgnored) {
+        if self.view.receipt.is_some() && !listed {
             return Opinion::Refuse(Refusal::LeftOut);
         }
         let (entries, needed) = (masked.ready.len(), self.round.fewest(self.config));
-        if entries < needed && !self.config.broken(Mutation::FewestIgnored) {
+        if entries < needed {
             return Opinion::Refuse(Refusal::TooFewEntries { entries, needed });
         }
-        if !self.waiting().enough(&masked.ready) && !self.config.broken(Mutation::EnoughIgnored) {
+        if !self.waiting().enough(&masked.ready) {
             return Opinion::Wait;
         }
         Opinion::Masked(masked.sheet)
@@ -72,10 +71,6 @@ impl Judging<'_> {
         let vote = Ruling::Notarize(block, Checked::Outcome(Verification::Full));
         match self.round.masks.checks.get(&sheet).cloned() {
             Some(SheetCheck::Held) => {
-                self.set_state(JudgingState::Voted);
-                vote
-            }
-            _ if self.config.broken(Mutation::VectorsUnchecked) => {
                 self.set_state(JudgingState::Voted);
                 vote
             }

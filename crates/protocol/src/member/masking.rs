@@ -8,7 +8,7 @@ use super::masks::SheetCheck;
 use super::outbox::Outbox;
 use super::participation::ParticipationState;
 use super::round::Round;
-use super::{Config, Member, Mutation, View};
+use super::{Config, Member, View};
 use crate::charter::privacy::{Circle, Sum};
 use crate::effects::{Effect, Record, Report};
 use crate::hash::Hash;
@@ -87,10 +87,10 @@ impl Masking<'_> {
             .iter()
             .find(|ready| ready.member == self.config.me);
         let foreign = own.is_some_and(|own| !self.round.own.signed_keys(own));
-        if foreign && !self.config.broken(Mutation::ForeignKeysAccepted) {
+        if foreign {
             return Err(Refusal::ForeignKeys);
         }
-        if !self.round.masks.may_follow(&ready) && !self.config.broken(Mutation::AnyList) {
+        if !self.round.masks.may_follow(&ready) {
             return Err(Refusal::ListFollows);
         }
         let threshold = self.config.threshold(ready.len());
@@ -135,7 +135,7 @@ impl Masking<'_> {
     fn in_circle(&mut self, sum: &Sum) -> bool {
         let circle = sum.circle(&self.config.epoch.roster);
         match &self.circle {
-            Some(other) if *other != circle && !self.config.broken(Mutation::AnyCircle) => {
+            Some(other) if *other != circle => {
                 let before = other.clone();
                 let report = Report::OtherCircle {
                     before,
@@ -146,10 +146,8 @@ impl Masking<'_> {
             }
             Some(_) => {}
             None => {
-                if !self.config.broken(Mutation::CircleNotDurable) {
-                    self.out
-                        .push(Effect::Persist(Record::Circle(circle.clone())));
-                }
+                self.out
+                    .push(Effect::Persist(Record::Circle(circle.clone())));
                 *self.circle = Some(circle);
             }
         }
@@ -216,7 +214,7 @@ impl Masking<'_> {
         let Some(list) = masks.list(&sheet.list).cloned() else {
             return Ok(());
         };
-        if !sheet.authors().eq(authors(&list)) && !self.config.broken(Mutation::AnyAuthors) {
+        if !sheet.authors().eq(authors(&list)) {
             return Err(Refusal::OtherAuthors);
         }
         let own = sheet.entries.iter().find(|entry| entry.member == me);
@@ -240,7 +238,6 @@ impl Masking<'_> {
         }
         match masks.checks.get(&root) {
             Some(SheetCheck::Held) => {}
-            _ if self.config.broken(Mutation::InclusionWithoutVectors) => {}
             None => {
                 let holders = self.config.holders(self.view.lead);
                 let sheet = masks.sheet(&root).cloned();

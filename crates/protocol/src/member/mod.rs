@@ -107,8 +107,6 @@ use crate::time::Time;
 pub use approvals::KEPT;
 pub use config::{Config, Examine, Start};
 
-pub use crate::mutation::Mutation;
-
 use adoption::Adoption;
 use amendments::Amendments;
 use ballots::Ballots;
@@ -179,10 +177,7 @@ impl Member {
                 (JournalState::Empty, records)
             }
             // It may have begun without its journal, and have stopped before it knew what its key signed.
-            Start::Kept(records)
-                if !records.iter().any(Record::took_part)
-                    && !config.broken(Mutation::AskingForgotten) =>
-            {
+            Start::Kept(records) if !records.iter().any(Record::took_part) => {
                 (JournalState::Unsigned, records)
             }
             Start::Kept(records) => (JournalState::Kept, records),

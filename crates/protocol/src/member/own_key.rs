@@ -11,7 +11,6 @@ use crate::effects::{Effect, Record, Report};
 use crate::evidence::Evidence;
 use crate::forgotten::Forgotten;
 use crate::message::{Block, Body, Kind, Message, Scope};
-use crate::mutation::{Mutation, broken};
 
 use super::participation::ParticipationState;
 /// Comparing what this member's key has signed with its journal, and what follows for taking part.
@@ -147,12 +146,6 @@ impl OwnKey<'_> {
             ParticipationState::JournalLost { .. }
             | ParticipationState::Outdated
             | ParticipationState::Doubled => return,
-            ParticipationState::Full if self.config.broken(Mutation::OutdatedJournalTrusted) => {
-                return;
-            }
-            ParticipationState::KeyCheck { .. } if self.config.broken(Mutation::KeyUseIgnored) => {
-                return;
-            }
             ParticipationState::KeyCheck { empty: true, .. } => {
                 *self.participation = ParticipationState::journal_lost();
                 self.out.push(Effect::Report(Report::KeyUsedBefore));
@@ -199,22 +192,14 @@ impl OwnKey<'_> {
                 answers.len() >= needed
             }
             ParticipationState::JournalLost { answers, reported } => {
-                let needed = if broken(Mutation::BackWithOneAnswer) {
-                    1
-                } else {
-                    roster.quorum()
-                };
+                let needed = roster.quorum();
                 let highest = answers.values().max().copied().unwrap_or(0);
-                let until = if broken(Mutation::BackTooEarly) {
-                    highest
-                } else {
-                    (highest / n + 2) * n
-                };
+                let until = (highest / n + 2) * n;
                 let enough = answers.len() >= needed;
                 // Other keys than before would be a second contribution to a masked round, so the one that
                 // was under way has to be over there.
                 let masked = self.config.masked().is_some();
-                let last = if masked && !self.config.broken(Mutation::BackInTheSameRound) {
+                let last = if masked {
                     self.chain.learned.view
                 } else {
                     self.chain.tip.view

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::ByMember;
-use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
 
 /// Whether a member takes part, or only listens.
@@ -51,9 +50,7 @@ impl ParticipationState {
     pub(super) fn new(journal: JournalState) -> Self {
         match journal {
             JournalState::Kept => Self::Full,
-            JournalState::Lost if broken(Mutation::LossIgnored) => Self::Full,
             JournalState::Lost => Self::journal_lost(),
-            _ if broken(Mutation::KeyUnchecked) => Self::Full,
             JournalState::Empty | JournalState::Unsigned => Self::KeyCheck {
                 answers: BTreeSet::new(),
                 empty: journal == JournalState::Empty,

@@ -1,7 +1,7 @@
 //! Receiving proposals: the first one of a view is kept to be judged.
 
+use super::Member;
 use super::judge::Judged;
-use super::{Member, Mutation};
 use crate::evidence::Evidence;
 use crate::hash::Hash;
 use crate::message::{Block, Body, Message};
@@ -18,20 +18,15 @@ impl Member {
             if judged.block == block {
                 return;
             }
-            if let Some(evidence) = Evidence::of(&judged.message, &message)
-                && !self.config.broken(Mutation::ContradictionTolerated)
-            {
+            if let Some(evidence) = Evidence::of(&judged.message, &message) {
                 let reason = Refusal::Contradiction(evidence.charge());
                 self.accuse(evidence);
                 self.out.refuse(message.sender, 0, reason.clone());
                 self.voting().nullify(reason);
             }
-            if !self.config.broken(Mutation::NotarizeTwice) {
-                return;
-            }
+            return;
         }
         let structure = structure(&proposal.block, message.view, self.config.epoch.id);
-        let structure = structure.or_else(|why| self.config.unless(Mutation::BlockMisplaced, why));
         if structure.is_ok() {
             self.chain.keep(block, proposal.block.clone());
         }
@@ -41,8 +36,7 @@ impl Member {
         if message.view != self.view.number {
             return;
         }
-        let voted = self.ballots.has_notarized(message.view)
-            && !self.config.broken(Mutation::NotarizeTwice);
+        let voted = self.ballots.has_notarized(message.view);
         let sender = message.sender;
         self.view.judged = Some(Judged::new(message, block, voted || structure.is_err()));
         if let Err(reason) = structure {

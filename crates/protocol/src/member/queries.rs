@@ -1,6 +1,6 @@
 //! What the surroundings of a member may ask it.
 
-use super::{Member, Mutation};
+use super::Member;
 use crate::envelope::Known;
 use crate::hash::Hash;
 use crate::roster::MemberIndex;
@@ -17,9 +17,7 @@ impl Member {
     /// Whether a member may have this blob of this member now. Until the bundle is here, only the lead of
     /// the view may have this member's own model.
     pub fn may_serve(&self, by: MemberIndex, blob: &Hash) -> bool {
-        self.round.own.may_serve(blob)
-            || by == self.view.lead
-            || self.config.broken(Mutation::ModelGivenEarly)
+        self.round.own.may_serve(blob) || by == self.view.lead
     }
 
     /// The current view.

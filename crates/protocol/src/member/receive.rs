@@ -1,7 +1,7 @@
 //! Receiving messages of members: which belong to the present view, and who takes them.
 
+use super::Member;
 use super::contributing::Again;
-use super::{Member, Mutation};
 use crate::message::{Body, Message};
 use crate::refusal::Refusal;
 
@@ -30,7 +30,7 @@ impl Member {
             }
             _ => message.sender == self.chain.lead(&self.config.epoch, message.view),
         };
-        if of_view && !by_lead() && !self.config.broken(Mutation::AnyoneLeads) {
+        if of_view && !by_lead() {
             if self.config.epoch.charter.rotation.follows_rounds() {
                 // Its sender may know a final round that this member does not know yet, or the
                 // other way round. An honest lead sends it again.
@@ -73,7 +73,7 @@ impl Member {
                 self.receive_vote(message)
             }
             Body::Progress { counter, .. } => {
-                self.view.progressed(&self.config, self.now, counter);
+                self.view.progressed(self.now, counter);
             }
             Body::SyncRequest {
                 after,

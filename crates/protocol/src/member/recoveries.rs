@@ -8,7 +8,6 @@ use crate::effects::{OwnConfirmation, Report};
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::message::{Body, Confirmation, Message, Standing};
-use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
@@ -54,7 +53,7 @@ pub(super) struct Wanted {
 impl Recoveries {
     /// Whether this member has signed, and so does nothing more in this epoch.
     pub(super) fn signed(&self) -> bool {
-        self.own.is_some() && !broken(Mutation::ActsAfterStanding)
+        self.own.is_some()
     }
 
     /// Whether timers have to run.

@@ -20,7 +20,6 @@ use crate::envelope::{self, Opened};
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::message::{Body, Confirmation, Confirmed, Message, Passage, Recovery, Standing};
-use crate::mutation::Mutation;
 use crate::recovery::{RecoveryError, remaining, resume_point, set};
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -189,11 +188,9 @@ impl Recovering<'_> {
         self.out
             .push(Effect::Persist(Record::Standing(message.clone())));
         *self.lead = None;
-        if !self.config.broken(Mutation::VotesAfterStanding) {
-            // Its own votes under way count no more.
-            self.out.drop_own();
-            self.view.early.clear();
-        }
+        // Its own votes under way count no more.
+        self.out.drop_own();
+        self.view.early.clear();
         let me = self.config.me;
         self.recoveries.add(me, standing, message.signature);
         self.recoveries.own = Some(message);
@@ -202,7 +199,7 @@ impl Recovering<'_> {
 
     /// Whether this member may sign for another set than it has confirmed.
     fn is_free(&self, lost: &[MemberIndex]) -> bool {
-        self.recoveries.is_free(lost) || self.config.broken(Mutation::ConfirmsAgain)
+        self.recoveries.is_free(lost)
     }
 
     /// Says that a correction waits, and for whom.
@@ -262,9 +259,6 @@ impl Recovering<'_> {
             Ok(remaining) if remaining.contains(&by) => {
                 let lost = standing.lost.clone();
                 let number = standing.number;
-                if self.config.broken(Mutation::OldStandingCounts) {
-                    self.recoveries.heard.remove(&by);
-                }
                 if self.recoveries.add(by, standing, signature) {
                     if !self.recoveries.signed() {
                         self.report_standings(&lost);
@@ -419,7 +413,7 @@ impl Recovering<'_> {
     fn complete(&mut self) -> Option<Passage> {
         let own = self.recoveries.confirmed.as_ref()?;
         let open = self.recoveries.unconfirmed(own);
-        if !open.is_empty() && !self.config.broken(Mutation::ConfirmationsMissing) {
+        if !open.is_empty() {
             return None;
         }
         let others: Vec<_> = own.standings.iter().map(|(by, ..)| *by).collect();
@@ -521,7 +515,7 @@ impl Recovering<'_> {
         let (Some(recovery), Some(block)) = (passage.recovery(), passage.blocks.first()) else {
             return true;
         };
-        if !recovery.lost.contains(&self.config.me) || self.config.broken(Mutation::LostFollows) {
+        if !recovery.lost.contains(&self.config.me) {
             return true;
         }
         let id = block.hash();

@@ -1,6 +1,6 @@
 //! Evidence against members and refusals of their messages, reported in bounded number.
 
-use super::{Member, Mutation};
+use super::Member;
 use crate::effects::{Effect, Report};
 use crate::envelope;
 use crate::evidence::Evidence;
@@ -10,9 +10,6 @@ impl Member {
     /// no member can fill logs with it.
     pub(super) fn accuse(&mut self, evidence: Evidence) {
         self.own_key().look_for_messages(&evidence);
-        if self.config.broken(Mutation::FaultUnreported) {
-            return;
-        }
         if self.accused.insert(evidence.member) {
             let frame = envelope::seal_evidence(&self.config.epoch, &evidence);
             self.out.push(Effect::Publish { frame });

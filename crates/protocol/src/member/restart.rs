@@ -1,10 +1,9 @@
 //! Restarting with the records of the journal.
 
+use super::Member;
 use super::round::Round;
-use super::{Member, Mutation};
 use crate::certificate::Verdict;
 use crate::effects::Record;
-use crate::message::{Body, Message};
 
 impl Member {
     /// Takes back the records of the journal. Gives the last round that was adopted.
@@ -13,11 +12,9 @@ impl Member {
         let mut own = None;
         for record in records {
             match record {
-                Record::Final { .. } if self.config.broken(Mutation::FinalForgotten) => {}
                 Record::Final { blocks, proof } => {
                     self.chain.advance(&self.config.epoch, blocks, proof);
                 }
-                Record::Certified(_) if self.config.broken(Mutation::CertificatesForgotten) => {}
                 Record::Certified(certificate)
                     if matches!(certificate.verdict, Verdict::Outcome { .. }) =>
                 {
@@ -31,26 +28,12 @@ impl Member {
                     self.chain.insert(certificate, self.now);
                 }
                 Record::Block(block) => self.chain.keep(block.hash(), block),
-                Record::Vote(Message {
-                    body: Body::Outcome { .. },
-                    ..
-                }) if self.config.broken(Mutation::OutcomeVoteForgotten) => {}
-                Record::Vote(message) => {
-                    if !self.config.broken(Mutation::VotesForgotten) {
-                        self.ballots.restore(&self.config.epoch, message);
-                    }
-                }
-                Record::Proposed(_) if self.config.broken(Mutation::ProposalForgotten) => {}
+                Record::Vote(message) => self.ballots.restore(&self.config.epoch, message),
                 Record::Proposed(message) => self.ballots.restore(&self.config.epoch, message),
-                Record::Contributed(_) if self.config.broken(Mutation::ContributionForgotten) => {}
                 Record::Contributed(message) => own = Some(message),
-                Record::Applied { .. } if self.config.broken(Mutation::AdoptionForgotten) => {}
                 Record::Applied { round } => applied = round,
-                Record::Standing(_) if self.config.broken(Mutation::StandingForgotten) => {}
                 Record::Standing(message) => self.recoveries.restore(message),
-                Record::Confirmed(_) if self.config.broken(Mutation::ConfirmationForgotten) => {}
                 Record::Confirmed(confirmed) => self.recoveries.restore_confirmed(*confirmed),
-                Record::Circle(_) if self.config.broken(Mutation::CircleForgotten) => {}
                 Record::Circle(circle) => self.circle = Some(circle).filter(|of| !of.0.is_empty()),
                 Record::Outdated(what) => self.own_key().stop_signing(what),
             }

@@ -10,7 +10,7 @@ use super::ballots::Ballots;
 use super::chain::Chain;
 use super::outbox::Outbox;
 use super::participation::ParticipationState;
-use super::{ByMember, Config, Member, Mutation};
+use super::{ByMember, Config, Member};
 use crate::certificate::{Certificate, Verdict};
 use crate::charter::Masked;
 use crate::effects::{Effect, FinalMasked, Record, Report};
@@ -125,12 +125,7 @@ impl<T> WorkState<T> {
 impl Settling<'_> {
     /// Begins with the sums of a masked round that became final.
     fn begin(&mut self) {
-        let broken = |rule| self.config.broken(rule);
-        let early = || self.chain.notarised_masked();
-        let early = || early().filter(|_| broken(Mutation::UnmaskedEarly));
-        let shown = || self.chain.shown_masked();
-        let shown = || shown().filter(|_| broken(Mutation::UnmaskedWhenShown));
-        let final_round = self.chain.unsettled().or_else(early).or_else(shown);
+        let final_round = self.chain.unsettled();
         let block = final_round.map(|(block, _)| block);
         if self.settlement.open.as_ref().map(|of| of.block) == block {
             return;
@@ -277,10 +272,8 @@ impl Settling<'_> {
         }
         let (block, view) = (of.block, self.chain.learned.view);
         let (message, frame) = self.config.seal(0, view, Body::Outcome { block, outcome });
-        if !self.config.broken(Mutation::OutcomeVoteNotDurable) {
-            self.out
-                .push(Effect::Persist(Record::Vote(message.clone())));
-        }
+        self.out
+            .push(Effect::Persist(Record::Vote(message.clone())));
         self.ballots.remember(message, frame);
         self.send_vote();
     }

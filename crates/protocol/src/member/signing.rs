@@ -8,7 +8,7 @@ use super::outbox::Outbox;
 use super::participation::ParticipationState;
 use super::round::Round;
 use super::sheets::per_view;
-use super::{Config, Member, Mutation, View};
+use super::{Config, Member, View};
 use crate::effects::Effect;
 use crate::hash::Hash;
 use crate::message::{Body, Bundle, Entry, Scores, Sheet};
@@ -115,9 +115,6 @@ impl Signing<'_> {
         let (message, frame) = self
             .config
             .seal(round, 0, Body::Scores(Scores { entry, losses }));
-        if self.config.broken(Mutation::ScoresPublished) {
-            return self.out.publish(message, frame);
-        }
         self.out.send(self.view.lead, &message, &frame);
     }
 
@@ -154,8 +151,7 @@ impl Signing<'_> {
     /// Keeps a sheet, and plans to sign for it if this member's entry and row are in it unchanged.
     pub(super) fn include(&mut self, sheet: Sheet) {
         let root = sheet.root();
-        let listed = self.round.own.listed(&sheet.entries)
-            || self.config.broken(Mutation::SignsWithoutEntry);
+        let listed = self.round.own.listed(&sheet.entries);
         let agreed = listed && self.agrees(&sheet);
         self.round.own.model_released |= agreed;
         self.round
@@ -205,10 +201,7 @@ impl Signing<'_> {
             return;
         };
         let missing = self.round.models.missing(&sheet.entries);
-        if !missing.is_empty()
-            && self.view.audits(self.config, self.chain)
-            && !self.config.broken(Mutation::SignsWithoutModels)
-        {
+        if !missing.is_empty() && self.view.audits(self.config, self.chain) {
             return self.hold(missing);
         }
         self.round.signing = None;
@@ -259,11 +252,10 @@ impl Signing<'_> {
             .entry()
             .and_then(|own| sheet.position(&own.id));
         let mine = self.round.own.scoring.row(&sheet.entries);
-        self.config.broken(Mutation::ForgedScore)
-            || own.zip(mine).is_some_and(|(at, mine)| {
-                mine.iter()
-                    .zip(&rows[at])
-                    .all(|(a, b)| a.to_bits() == b.to_bits())
-            })
+        own.zip(mine).is_some_and(|(at, mine)| {
+            mine.iter()
+                .zip(&rows[at])
+                .all(|(a, b)| a.to_bits() == b.to_bits())
+        })
     }
 }

@@ -9,14 +9,13 @@ use super::chain::Chain;
 use super::outbox::Outbox;
 use super::participation::{JournalState, ParticipationState};
 use super::round::Round;
-use super::{ByMember, Config, Member, Mutation, View};
+use super::{ByMember, Config, Member, View};
 use crate::certificate::{Certificate, Verdict};
 use crate::codec;
 use crate::effects::Effect;
 use crate::envelope;
 use crate::hash::Hash;
 use crate::message::{Block, Body, Message, Reminder, SyncResponse};
-use crate::mutation::broken;
 use crate::roster::MemberIndex;
 
 /// Most final blocks in one answer.
@@ -217,7 +216,7 @@ impl Syncing<'_> {
     /// Whether this answers a question of this member, which is not open any more then.
     fn takes(&mut self, sender: MemberIndex, response: &SyncResponse) -> bool {
         let answers = self.sync.asked.get(&sender) == Some(&response.nonce);
-        if !answers && !self.config.broken(Mutation::UnaskedAnswer) {
+        if !answers {
             return false;
         }
         self.sync.asked.remove(&sender);
@@ -381,6 +380,6 @@ fn proves(blocks: &[Block], tip: &Hash, proof: &Certificate) -> bool {
     };
     let linked = |pair: &[Block]| pair[1].parent == pair[0].hash();
     first.parent == *tip
-        && (blocks.windows(2).all(linked) || broken(Mutation::LinksUnchecked))
-        && (proof.verdict == Verdict::Final(last.hash()) || broken(Mutation::ProofOfAnother))
+        && blocks.windows(2).all(linked)
+        && proof.verdict == Verdict::Final(last.hash())
 }

@@ -7,7 +7,7 @@ use super::entries::EntriesAwaited;
 use super::presence::Presence;
 use super::round::Round;
 use super::stage::Lead;
-use super::{Config, Member, Mutation, View};
+use super::{Config, Member, View};
 use crate::refusal::Refusal;
 use crate::time::Time;
 
@@ -36,11 +36,7 @@ impl<'a> Timing<'a> {
 
     /// D, the time that one phase of the view may take.
     pub(super) fn phase(&self) -> Duration {
-        let failed = if self.config.broken(Mutation::PhasesStayShort) {
-            0
-        } else {
-            self.chain.failed_views(self.view.number)
-        };
+        let failed = self.chain.failed_views(self.view.number);
         self.presence.phase_time(failed)
     }
 
@@ -68,12 +64,12 @@ impl<'a> Timing<'a> {
         let lead = || self.config.epoch.roster.name(self.view.lead).to_owned();
         let (silence, timeout) = (self.silence(), self.view_timeout());
         let silent = self.now >= self.view.last_progress + silence;
-        if silent && !self.config.broken(Mutation::SilenceTolerated) {
+        if silent {
             let lead = lead();
             return Some(Refusal::Silent { lead, silence });
         }
         let slow = self.now >= self.view.entered + timeout;
-        let refused = slow && !self.config.broken(Mutation::SlownessTolerated);
+        let refused = slow;
         refused.then(|| Refusal::Slow {
             lead: lead(),
             timeout,
@@ -105,10 +101,8 @@ impl Member {
 impl View {
     /// A Progress message of the lead. One with an old counter shows no progress: anybody may have
     /// sent it again.
-    pub(super) fn progressed(&mut self, config: &Config, now: Time, counter: u64) {
-        if self.progress_counter.is_none_or(|last| counter > last)
-            || config.broken(Mutation::OldProgressCounts)
-        {
+    pub(super) fn progressed(&mut self, now: Time, counter: u64) {
+        if self.progress_counter.is_none_or(|last| counter > last) {
             self.progress_counter = Some(counter);
             self.last_progress = now;
         }

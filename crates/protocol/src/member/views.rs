@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::chain::Chain;
 use super::stage::Lead;
-use super::{Config, Member, Mutation, View};
+use super::{Config, Member, View};
 use crate::certificate::Certificate;
 use crate::charter::Verification;
 use crate::effects::{Effect, Record, Report};
@@ -50,14 +50,13 @@ impl View {
         self.lead == config.me
             || epoch.charter.verification == Verification::Full
             || chain.auditors(epoch, self.number).contains(&config.me)
-                && !config.broken(Mutation::AuditorBelieves)
     }
 }
 
 impl Member {
     /// A view has ended: enters the next one, unless this member is further.
     pub(super) fn leave(&mut self, view: u64, certificate: Certificate) {
-        if view >= self.view.number || self.config.broken(Mutation::EarlierViewEntered) {
+        if view >= self.view.number {
             self.out
                 .push(Effect::Persist(Record::Certified(certificate)));
             self.enter(view + 1);

@@ -10,7 +10,7 @@ use super::chain::Chain;
 use super::outbox::Outbox;
 use super::participation::ParticipationState;
 use super::stage::BlockDraft;
-use super::{Config, Member, Mutation, View};
+use super::{Config, Member, View};
 use crate::certificate::{Certificate, Checked, Verdict, Vote};
 use crate::charter::Verification;
 use crate::effects::{Effect, Record, Report};
@@ -86,7 +86,7 @@ impl Voting<'_> {
     /// Votes Notarize, at most once per view (R1).
     pub(super) fn notarize(&mut self, block: Hash, checked: Checked) {
         let view = self.view.number;
-        let once = self.ballots.has_notarized(view) && !self.config.broken(Mutation::NotarizeTwice);
+        let once = self.ballots.has_notarized(view);
         if self.participation.listening() || once {
             return;
         }
@@ -98,8 +98,7 @@ impl Voting<'_> {
 
     /// Votes Finalize, unless this member voted Nullify in that view (R2, R3).
     pub(super) fn finalize(&mut self, view: u64, block: Hash) {
-        let against =
-            self.ballots.has_nullified(view) && !self.config.broken(Mutation::FinalizeAfterNullify);
+        let against = self.ballots.has_nullified(view);
         let done = self
             .ballots
             .own
@@ -121,17 +120,15 @@ impl Voting<'_> {
         if self.participation.listening()
             || self.at_rest
             || self.ballots.has_nullified(view)
-            || finalized && !self.config.broken(Mutation::NullifyAfterFinalize)
+            || finalized
         {
             return;
         }
         self.out
             .push(Effect::Report(Report::Nullifying { view, reason }));
         let (message, frame) = self.config.seal(0, view, Body::Nullify);
-        if !self.config.broken(Mutation::NullifyNotDurable) {
-            self.out
-                .push(Effect::Persist(Record::Vote(message.clone())));
-        }
+        self.out
+            .push(Effect::Persist(Record::Vote(message.clone())));
         self.ballots.remember(message.clone(), frame.clone());
         self.out.publish(message, frame);
     }
@@ -139,10 +136,8 @@ impl Voting<'_> {
     /// Signs a vote and sends it to the collectors.
     fn cast(&mut self, view: u64, body: Body) {
         let (message, frame) = self.config.seal(0, view, body);
-        if !self.config.broken(Mutation::VoteNotDurable) {
-            self.out
-                .push(Effect::Persist(Record::Vote(message.clone())));
-        }
+        self.out
+            .push(Effect::Persist(Record::Vote(message.clone())));
         self.ballots.remember(message.clone(), frame.clone());
         for to in self.collectors(view) {
             self.out.send(to, &message, &frame);
@@ -164,8 +159,7 @@ impl Voting<'_> {
         } = draft;
         let view = self.view.number;
         let from = proof.as_ref().map_or(0, |proof| proof.view);
-        let unproven = self.config.broken(Mutation::SkippedWithoutProof);
-        if self.chain.gap(from, view).is_some() && !unproven {
+        if self.chain.gap(from, view).is_some() {
             self.nullify(Refusal::ViewsUnknown);
             return None;
         }
@@ -184,10 +178,8 @@ impl Voting<'_> {
         let (message, frame) = self
             .config
             .seal(0, view, Body::Proposal(Box::new(proposal)));
-        if !self.config.broken(Mutation::ProposalNotDurable) {
-            self.out
-                .push(Effect::Persist(Record::Proposed(message.clone())));
-        }
+        self.out
+            .push(Effect::Persist(Record::Proposed(message.clone())));
         self.ballots.remember(message.clone(), frame.clone());
         self.out.publish(message.clone(), frame.clone());
         Some((message, frame))
@@ -226,7 +218,7 @@ impl Voting<'_> {
         let gave_up = message.body == Body::Nullify
             && (view, sender) == (self.view.number, self.view.lead)
             && self.view.judged.is_none();
-        if gave_up && sender != self.config.me && !self.config.broken(Mutation::GivingUpIgnored) {
+        if gave_up && sender != self.config.me {
             let lead = self.config.epoch.roster.name(sender).to_owned();
             self.nullify(Refusal::GaveUp { lead });
         }
@@ -266,10 +258,7 @@ impl Voting<'_> {
             .map(|(certificate, since)| (certificate.clone(), since))
             .collect();
         let late = known.iter().any(|(_, since)| self.now - *since > pause);
-        if late
-            && message.sender != self.config.me
-            && !self.config.broken(Mutation::LateVoteUnanswered)
-        {
+        if late && message.sender != self.config.me {
             for (certificate, _) in &known {
                 let frame = envelope::seal_certificate(&self.config.epoch, certificate);
                 self.out.push(Effect::Send {
@@ -286,13 +275,7 @@ impl Voting<'_> {
 
     /// The certificate of a verdict that is not certified yet, once there is a quorum of votes.
     pub(super) fn certificate(&self, view: u64, verdict: Verdict) -> Option<Certificate> {
-        let mut quorum = self.config.epoch.roster.quorum();
-        if self.config.broken(Mutation::QuorumMinusOne) {
-            quorum -= 1;
-        }
-        if verdict.is_outcome() && self.config.broken(Mutation::OutcomeWithoutQuorum) {
-            quorum = 1;
-        }
+        let quorum = self.config.epoch.roster.quorum();
         if self.chain.has(view, verdict) {
             return None;
         }

@@ -11,8 +11,8 @@ use methods::learner::{
 use methods::robust::RadiusGrid;
 use methods::{Layout, LearnError, Learner, Metrics, Params, Role, Split, Training, Update, Watch};
 
-use super::Behaviour;
-use crate::random::Random;
+use bare::Behaviour;
+use bare::random::Random;
 
 /// How many times as long a poisoned update, or noise, is as the update that was trained.
 const LENGTH: f64 = 3.0;
@@ -125,7 +125,9 @@ impl Liar {
             for &at in &trained {
                 let value = match self.lie {
                     Lie::Reversed | Lie::Common(_) => f64::from(from[at]) - LENGTH * change(at),
-                    Lie::Noise => f64::from(to[at]) + noise * random.normal(),
+                    Lie::Noise => {
+                        f64::from(to[at]) + noise * methods::random::normal(random.words())
+                    }
                     Lie::Losses | Lie::Rows => continue,
                 };
                 into[at] = value as f32;

@@ -132,7 +132,11 @@ impl Imitation {
             left < 0.0
         });
         let class = class.unwrap_or(silo.shares.len() - 1);
-        let normal: Vec<f64> = self.spread.iter().map(|_| random.normal()).collect();
+        let normal: Vec<f64> = self
+            .spread
+            .iter()
+            .map(|_| methods::random::normal(random.words()))
+            .collect();
         let value = |(column, weights): (usize, &Vec<f64>)| {
             let drawn = weights.iter().zip(&normal).map(|(a, b)| a * b);
             let drawn: f64 = drawn.sum();
@@ -272,8 +276,14 @@ mod tests {
             for row in 0..rows {
                 // A quarter of the first silo is of class 1, and half of the second.
                 let class = f64::from(u8::from(row % (4 - 2 * at) == 0));
-                let a = centre + random.normal();
-                table.push(&[a, 2.0 * class + 0.5 * a + random.normal()], class);
+                let a = centre + methods::random::normal(random.words());
+                table.push(
+                    &[
+                        a,
+                        2.0 * class + 0.5 * a + methods::random::normal(random.words()),
+                    ],
+                    class,
+                );
             }
             (format!("s{at}"), table)
         });
@@ -330,8 +340,11 @@ mod tests {
         let mut random = Random::new(2, "rows");
         let mut table = Table::new(vec!["a".into()]);
         for _ in 0..1_000 {
-            let a = random.normal();
-            table.push(&[a], 3.0 * a + 10.0 + random.normal());
+            let a = methods::random::normal(random.words());
+            table.push(
+                &[a],
+                3.0 * a + 10.0 + methods::random::normal(random.words()),
+            );
         }
         let set = DataSet {
             target: Target::Number {

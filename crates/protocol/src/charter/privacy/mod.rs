@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::charter::{Charter, CharterError, Verification};
 use crate::format::Formats;
-use crate::mutation::{Mutation, broken};
 use crate::roster::{MemberIndex, Roster};
 
 pub use noise::{Noise, Real, Release, Unit};
@@ -204,9 +203,7 @@ impl Masked {
     pub fn fewest_authors(&self) -> usize {
         let fewest = usize::from(self.smallest_sum);
         match &self.sums {
-            Sums::Noised(_) if broken(Mutation::FewerAuthors) => 2,
             Sums::Noised(_) => fewest,
-            Sums::Groups(_) if broken(Mutation::GroupTooSmall) => usize::from(self.colluders) + 1,
             Sums::Groups(_) => fewest.max(usize::from(self.colluders) + 2),
         }
     }
@@ -216,8 +213,8 @@ impl Masked {
         for Group { authors } in groups {
             let total: u128 = authors.iter().map(|(_, weight)| u128::from(*weight)).sum();
             let weighed = |weight: u64| {
-                let half = 2 * u128::from(weight) <= total || broken(Mutation::HeavyAuthor);
-                (weight > 0 || broken(Mutation::WeightOfZero)) && half
+                let half = 2 * u128::from(weight) <= total;
+                weight > 0 && half
             };
             let ascending = authors.windows(2).all(|pair| pair[0].0 < pair[1].0);
             let fits = authors.len() >= fewest && ascending;
@@ -239,17 +236,6 @@ impl Masked {
     /// members are all among them; with noise one of all, if they are enough. `suspended` are the positions
     /// of sums that are not opened.
     pub fn sums(&self, suspended: &[usize], roster: &Roster, ready: &[MemberIndex]) -> Vec<Sum> {
-        self.sums_if(true, suspended, roster, ready)
-    }
-
-    /// The sums that are opened; under a mutation not `strict`, also those of groups that are not complete.
-    pub(crate) fn sums_if(
-        &self,
-        strict: bool,
-        suspended: &[usize],
-        roster: &Roster,
-        ready: &[MemberIndex],
-    ) -> Vec<Sum> {
         let groups = match &self.sums {
             Sums::Groups(groups) => groups,
             Sums::Noised(_) => return self.sum_of_all(suspended, ready),
@@ -258,11 +244,7 @@ impl Masked {
         let sum = |group: &Group| {
             let authors = group.authors.iter();
             let found = authors.map(|(name, weight)| Some((present(name)?, *weight)));
-            let mut authors: Vec<_> = if strict {
-                found.collect::<Option<_>>()?
-            } else {
-                found.flatten().collect()
-            };
+            let mut authors: Vec<_> = found.collect::<Option<_>>()?;
             authors.sort_unstable();
             (authors.len() > 1).then_some(Sum { authors })
         };

@@ -2,7 +2,6 @@
 
 use crate::effects::Effect;
 use crate::hash::Hash;
-use crate::member::Mutation;
 use crate::member::inbox::AdmissionState;
 use crate::message::{Body, Bundle, Contribution, Entry, EntryFields, Message, Sheet};
 use crate::refusal::Refusal;
@@ -106,9 +105,7 @@ impl Leading<'_> {
     /// What is wrong with a contribution, before its model is fetched, or its keys are checked.
     fn objection(&self, message: &Message) -> Option<Refusal> {
         let plan = self.round.plan()?;
-        if !self.round.participates(message.sender)
-            && !self.config.broken(Mutation::UninvitedContribution)
-        {
+        if !self.round.participates(message.sender) {
             return Some(Refusal::NotAParticipant(message.sender));
         }
         let (got, ours) = match &message.body {
@@ -116,7 +113,7 @@ impl Leading<'_> {
             Body::Contribution(contribution) => (contribution.plan, plan.plan),
             _ => return None,
         };
-        if got != ours && !self.config.broken(Mutation::ContributionOfAnyPlan) {
+        if got != ours {
             return Some(Refusal::WrongPlan { got, ours });
         }
         match &message.body {
@@ -137,7 +134,7 @@ impl Leading<'_> {
             return Some(Refusal::ModelTooLarge { got, limit });
         }
         let needed = plan.blob_size;
-        if got != needed && !self.config.broken(Mutation::ModelOfAnySize) {
+        if got != needed {
             return Some(Refusal::ModelSize { got, needed });
         }
         let shown = self.config.epoch.charter.shows_names();
@@ -151,7 +148,7 @@ impl Leading<'_> {
             fields.weight?,
             self.config.epoch.roster.rows(message.sender),
         );
-        let admitted = got <= most || self.config.broken(Mutation::ContributionOfAnyRows);
+        let admitted = got <= most;
         (!admitted).then_some(Refusal::TooManyRows { got, most })
     }
 
@@ -182,9 +179,6 @@ impl Leading<'_> {
             return;
         }
         let admission = match result {
-            Err(WorkError::Refused(_)) if self.config.broken(Mutation::BadModelAdmitted) => {
-                AdmissionState::Usable
-            }
             Ok(()) => AdmissionState::Usable,
             Err(WorkError::Unavailable) => AdmissionState::Retry,
             Err(WorkError::Refused(reason)) => {
@@ -246,9 +240,7 @@ impl Leading<'_> {
             .iter()
             .filter(|member| !lead.receipts.contains_key(member) && !refused(member))
             .filter(|member| !self.timing().waiting().sits_out(**member));
-        if lead.receipts.len() < self.round.fewest(self.config)
-            && !self.config.broken(Mutation::ClosesWithTooFew)
-        {
+        if lead.receipts.len() < self.round.fewest(self.config) {
             return false;
         }
         if lead.receipts.is_empty() {
@@ -257,9 +249,6 @@ impl Leading<'_> {
                 && self.timing().waiting().patience_over();
         }
         if missing.clone().next().is_none() {
-            return true;
-        }
-        if self.config.broken(Mutation::ClosesAtOnce) {
             return true;
         }
         if self.now < self.view.entered + self.timing().phase() {

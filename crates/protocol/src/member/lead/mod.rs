@@ -22,7 +22,7 @@ use super::presence::Presence;
 use super::round::Round;
 use super::stage::{BlockDraft, Lead, Stage};
 use super::timers::Timing;
-use super::{Config, Member, Mutation, View};
+use super::{Config, Member, View};
 use crate::effects::{Effect, Report};
 use crate::message::{Body, Bundle, Content, Message, Phase, Sheet};
 use crate::refusal::Refusal;
@@ -108,9 +108,7 @@ impl Leading<'_> {
     /// Starts to lead: the view begins, or the round within it, or a restarted member is back in a
     /// view that it leads. A proposal that is durable stays the only one of the view.
     pub(super) fn start(&mut self, durable: Option<(Message, Bytes)>) {
-        let waiting = self.chain.newest_notarised().is_some()
-            && !self.config.broken(Mutation::RoundFromNotarised)
-            || !self.chain.settled();
+        let waiting = self.chain.newest_notarised().is_some() || !self.chain.settled();
         // While a round may become final, the next beat is early enough to say who leads: with its
         // finality the lead may change.
         let sure = !(waiting && self.config.epoch.charter.rotation.follows_rounds());
@@ -192,9 +190,6 @@ impl Leading<'_> {
             }
             return None;
         };
-        if self.config.broken(Mutation::NoEmptyBlock) {
-            return None;
-        }
         if self.now < self.view.entered + self.timing().phase() {
             return None;
         }

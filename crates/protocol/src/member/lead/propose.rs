@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::effects::{Case, Effect, Request, WorkError};
 use crate::hash::Hash;
-use crate::member::{Inclusions, Mutation};
+use crate::member::Inclusions;
 use crate::message::{Content, Learning, Sheet};
 
 use super::{Leading, sheet_body};
@@ -24,11 +24,9 @@ impl Leading<'_> {
         let covered = lead
             .receipts
             .values()
-            .all(|id| sheet.position(id).is_some())
-            || self.config.broken(Mutation::TakeOverUncovered);
+            .all(|id| sheet.position(id).is_some());
         let authors: Vec<_> = inclusions.iter().map(|(by, _)| *by).collect();
-        let here = self.round.models.missing(&sheet.entries).is_empty()
-            || self.config.broken(Mutation::TakeOverWithoutModels);
+        let here = self.round.models.missing(&sheet.entries).is_empty();
         if !covered || !here || !self.timing().waiting().enough(&authors) {
             return false;
         }
@@ -157,16 +155,7 @@ impl Leading<'_> {
             decision: case.decision.to_vec(),
             outcome,
         };
-        let mut parent = (self.chain.tip.hash, self.chain.tip.proof.clone());
-        if self.config.broken(Mutation::RoundFromNotarised)
-            && let Some(notarised) = self.chain.newest_notarised().cloned()
-        {
-            parent = (
-                notarised.verdict.block().unwrap_or(parent.0),
-                Some(notarised),
-            );
-        }
-        let (parent, proof) = parent;
+        let (parent, proof) = (self.chain.tip.hash, self.chain.tip.proof.clone());
         let content = Content::Learning(learning);
         Ok(Some(BlockDraft {
             content,

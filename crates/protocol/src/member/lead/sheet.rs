@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::effects::{Effect, Report};
 use crate::hash::Hash;
 use crate::identity::Signature;
+use crate::member::ByMember;
 use crate::member::timers::Timing;
-use crate::member::{ByMember, Mutation};
 use crate::message::{Body, Entry, Message, Scores, Sheet};
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
@@ -87,15 +87,10 @@ impl Leading<'_> {
         if kept.len() < entries.len() {
             self.leave_out(&entries, &kept, Omission::Scores)?;
         }
-        let mut scores: Vec<Vec<f64>> = rows
+        let scores: Vec<Vec<f64>> = rows
             .iter()
             .filter_map(|(_, scores)| scores.row(&kept))
             .collect();
-        if self.config.broken(Mutation::ForgedScore)
-            && let Some(score) = scores.first_mut().and_then(|row| row.first_mut())
-        {
-            *score += 1.0;
-        }
         self.issue_sheet(Sheet {
             entries: kept,
             scores: Some(scores),
@@ -123,7 +118,6 @@ impl Leading<'_> {
     ) -> Result<(), Refusal> {
         let fewest = self.round.fewest(self.config);
         let most = self.config.epoch.roster.faulty() + 1;
-        let unlimited = self.config.broken(Mutation::LeavesOutEndlessly);
         let Some(lead) = &mut self.lead else {
             return Ok(());
         };
@@ -134,7 +128,7 @@ impl Leading<'_> {
             .filter(|member| !staying.contains(member))
             .collect();
         lead.reissues += 1;
-        let many = lead.reissues > most && !unlimited;
+        let many = lead.reissues > most;
         if kept.len() < fewest || many {
             lead.stage = Stage::Over;
             let missing = members.len();
@@ -191,13 +185,12 @@ impl Leading<'_> {
         else {
             return Ok(());
         };
-        let short = usize::from(self.config.broken(Mutation::InclusionMissing));
         let waiting = self.now < self.timing().inclusions_due(&sheet.entries, signed, *since);
-        if signed.len() + short < sheet.entries.len() && waiting {
+        if signed.len() < sheet.entries.len() && waiting {
             return Ok(());
         }
         let (sheet, root, signed) = (sheet.clone(), *root, signed.clone());
-        if signed.len() + short >= sheet.entries.len() {
+        if signed.len() >= sheet.entries.len() {
             let inclusions = signed.into_iter().collect();
             self.decide(sheet, root, inclusions);
             return Ok(());

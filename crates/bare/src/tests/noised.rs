@@ -1,0 +1,150 @@
+//! Masked rounds with noise under faults: one sum of all ready members.
+
+use protocol::message::{Kind, Phase};
+use protocol::roster::quorum;
+
+use crate::moments::Moment;
+
+use super::*;
+
+/// So many members, and sums of a quorum of them at least.
+pub(super) fn noised(members: usize, faults: Faults) -> BareOptions {
+    BareOptions {
+        fewest_authors: Some(quorum(members) as u16),
+        ..BareOptions::new(members, faults)
+    }
+}
+
+#[test]
+fn without_faults_every_noised_round_takes_one_view() {
+    for members in [4, 7] {
+        for ended in run_all(&noised(members, Faults::none()), 0..5) {
+            assert!(ended.views <= 5, "{members}: {ended:?}");
+        }
+    }
+}
+
+#[test]
+fn noised_rounds_finish_under_losses_splits_and_crashes() {
+    let faults = Faults {
+        deaths: Deaths::None,
+        ..without_byzantine()
+    };
+    for (members, usual) in [(4, 40), (7, 15), (10, 5)] {
+        run_all(&noised(members, faults), seeds(usual));
+    }
+}
+
+#[test]
+fn noised_rounds_are_safe_under_all_faults() {
+    for (members, usual) in [(4, 40), (7, 20), (10, 5)] {
+        run_all(&noised(members, Faults::all()), seeds(usual));
+    }
+}
+
+#[test]
+fn noised_rounds_are_safe_with_twins_and_journals_that_were_put_back_or_lost() {
+    for journal_loss in [JournalLoss::PutBack, JournalLoss::Hidden] {
+        let faults = Faults {
+            journal_loss,
+            ..Faults::all()
+        };
+        run_all(&noised(7, faults), seeds(15));
+    }
+}
+
+#[test]
+fn noised_rounds_are_safe_with_changes_and_recoveries() {
+    let mut options = noised(7, without_byzantine());
+    options.changes = 1;
+    run_all(&options, seeds(15));
+    options.changes = 0;
+    options.recoveries = true;
+    run_all(&options, seeds(15));
+}
+
+#[test]
+fn noised_rounds_are_safe_without_members_that_die_at_any_moment() {
+    let moments = [
+        Moment::Phase(Phase::Collecting),
+        Moment::Sends(Kind::KeyList),
+        Moment::Sends(Kind::MaskedVector),
+        Moment::Sends(Kind::Proposal),
+        Moment::Notarised,
+        Moment::Final,
+        Moment::Sends(Kind::Unmasking),
+    ];
+    for moment in moments {
+        let faults = Faults {
+            journal_loss: JournalLoss::Never,
+            byzantine: Byzantine::None,
+            deaths: Deaths::At(moment),
+            ..Faults::all()
+        };
+        run_all(&noised(7, faults), seeds(4));
+    }
+}
+
+/// The first property that one of 400 seeds violates.
+fn violated(broken: BrokenMasks, options: BareOptions) -> String {
+    let options = BareOptions {
+        broken_masks: Some(broken),
+        ..options
+    };
+    let failures = (0..400).filter_map(|seed| run(seed, &options).err());
+    let mut wrong = failures.filter(|failure| !matches!(failure.kind, FailureKind::NotLive { .. }));
+    let first = wrong.next().map(|failure| failure.kind.to_string());
+    first.unwrap_or_else(|| "nothing".into())
+}
+
+#[test]
+fn a_second_draw_of_noise_in_a_round_is_detected() {
+    let faults = Faults {
+        deaths: Deaths::None,
+        byzantine: Byzantine::None,
+        journal_loss: JournalLoss::Never,
+        ..Faults::all()
+    };
+    let kind = violated(BrokenMasks::DrawnAgain, noised(7, faults));
+    assert!(
+        kind.starts_with("P7 ") && kind.contains("second draw"),
+        "{kind}"
+    );
+}
+
+/// Three of seven machines compute other outcomes, so that rounds are given up and done again.
+fn given_up() -> BareOptions {
+    BareOptions {
+        strange_machines: 3,
+        gives_up: true,
+        ..noised(7, Faults::none())
+    }
+}
+
+#[test]
+fn a_noised_round_that_is_given_up_is_done_again_with_another_draw() {
+    for ended in run_all(&given_up(), seeds(5)) {
+        assert!(ended.epochs == 2 && ended.stalled.is_none(), "{ended:?}");
+    }
+}
+
+#[test]
+fn noise_that_is_kept_over_a_give_up_is_detected() {
+    let kind = violated(BrokenMasks::DrawKept, given_up());
+    assert!(
+        kind.starts_with("P7 ") && kind.contains("in another round before"),
+        "{kind}"
+    );
+}
+
+#[test]
+fn a_second_draw_of_a_twin_that_does_not_look_into_the_ledger_is_detected() {
+    let faults = Faults {
+        byzantine: Byzantine::Twins,
+        journal_loss: JournalLoss::Never,
+        deaths: Deaths::None,
+        ..Faults::all()
+    };
+    let kind = violated(BrokenMasks::LedgerIgnored, noised(7, faults));
+    assert!(kind.starts_with("P7 "), "{kind}");
+}
