@@ -1,12 +1,12 @@
 //! The answers to the work that this member asked for, and what follows from them.
 
-use super::Member;
-use super::own::TrainingState;
+use crate::member::Member;
+use crate::member::rounds::own::TrainingState;
 use crate::work::Answer;
 
 impl Member {
     /// Work was done, or failed.
-    pub(super) fn done(&mut self, answer: Answer) {
+    pub(in crate::member) fn done(&mut self, answer: Answer) {
         match answer {
             Answer::Planned(planned) => self.adopting().planned(planned),
             Answer::Trained { round, result } => {

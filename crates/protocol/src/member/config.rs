@@ -43,7 +43,7 @@ impl Examine {
     }
 
     /// Asks.
-    pub(super) fn ask(&self, amendment: &Amendment) -> Result<(), String> {
+    pub(in crate::member) fn ask(&self, amendment: &Amendment) -> Result<(), String> {
         (self.0)(amendment)
     }
 }
@@ -113,19 +113,19 @@ impl Config {
     }
 
     /// The nth number for one use.
-    pub(super) fn draw(&self, label: &str, nth: u64) -> u64 {
+    pub(in crate::member) fn draw(&self, label: &str, nth: u64) -> u64 {
         let Hash(drawn) = Hash::labelled(label, &[&self.seed, &nth.to_le_bytes()]);
         let (first, _) = drawn.split_first_chunk().expect("32 bytes hold 8");
         u64::from_le_bytes(*first)
     }
 
     /// The agreement on masked rounds, if rounds are masked.
-    pub(super) fn masked(&self) -> Option<&Masked> {
+    pub(in crate::member) fn masked(&self) -> Option<&Masked> {
         self.epoch.charter.privacy.masked()
     }
 
     /// Fewest members of a list of a masked round: a quorum, and with noise the fewest authors of a sum.
-    pub(super) fn fewest_ready(&self) -> usize {
+    pub(in crate::member) fn fewest_ready(&self) -> usize {
         let noised = self.masked().filter(|masked| masked.noise().is_some());
         let authors = noised.map_or(0, Masked::fewest_authors);
         self.epoch.roster.quorum().max(3).max(authors)
@@ -133,37 +133,37 @@ impl Config {
 
     /// The sums that are opened if these members, ascending, are ready for a masked round in which these
     /// groups are suspended.
-    pub(super) fn sums(&self, suspended: &[usize], ready: &[MemberIndex]) -> Vec<Sum> {
+    pub(in crate::member) fn sums(&self, suspended: &[usize], ready: &[MemberIndex]) -> Vec<Sum> {
         let sums = |masked: &Masked| masked.sums(suspended, &self.epoch.roster, ready);
         self.masked().map(sums).unwrap_or_default()
     }
 
     /// How many of so many ready members can open the sums of a masked round.
-    pub(super) fn threshold(&self, ready: usize) -> usize {
+    pub(in crate::member) fn threshold(&self, ready: usize) -> usize {
         privacy::threshold(&self.epoch.roster, ready)
     }
 
     /// The other members, ascending.
-    pub(super) fn others(&self) -> Vec<MemberIndex> {
+    pub(in crate::member) fn others(&self) -> Vec<MemberIndex> {
         let members = self.epoch.roster.members();
         members.filter(|&member| member != self.me).collect()
     }
 
     /// The members that may have models of a round: the lead first, then all others.
-    pub(super) fn holders(&self, lead: MemberIndex) -> Vec<MemberIndex> {
+    pub(in crate::member) fn holders(&self, lead: MemberIndex) -> Vec<MemberIndex> {
         let mut holders = self.others();
         holders.sort_by_key(|&member| member != lead);
         holders
     }
 
     /// Signs a message.
-    pub(super) fn seal(&self, round: u64, view: u64, body: Body) -> (Message, Bytes) {
+    pub(in crate::member) fn seal(&self, round: u64, view: u64, body: Body) -> (Message, Bytes) {
         envelope::seal(&self.epoch, &self.key, round, view, self.me, body)
     }
 
     /// The last round: that of the charter, or an earlier one with which the strategy ended the
     /// federation. Before such a round is adopted here, nothing is known of it.
-    pub(super) fn last_round(&self) -> u64 {
+    pub(in crate::member) fn last_round(&self) -> u64 {
         self.ended.unwrap_or(self.epoch.charter.rounds)
     }
 }

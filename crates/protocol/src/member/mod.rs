@@ -3,41 +3,12 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `config` | what a member is told when it starts |
 //! | `receive`, `answers`, `queries` | who takes a message or an answer; what the surroundings may ask |
-//! | `round` | the round under way: its plan, and what the next four files keep of it |
-//! | `own` | how far this member's own part is: training, contributing, when others may have its model |
-//! | `scoring` | this member's losses of the round's entries |
-//! | `inbox` | contributions and scores of others, kept in case this member leads |
-//! | `sheets` | the sheets of the round that are kept |
-//! | `contributing` | `Contributing`: training, contributing, what others contribute |
-//! | `signing` | `Signing`: scoring the entries of a bundle, signing for a sheet |
-//! | `entries` | the entries that a round may have; `Waiting`, whom it waits for |
-//! | `stage` | how far this member is with leading the view |
-//! | `lead` | `Leading`: collecting, bundle, sheet, and the draft of a proposal |
-//! | `proposals`, `judge`, `judge_masked` | `Judging`: whether to vote for a proposal (R1, R2) |
-//! | `ballots` | own votes and proposals, and the votes of others (R1–R3, R5) |
-//! | `voting` | `Voting`: votes of this member, and certificates of all votes |
-//! | `chain` | final blocks and later certificates |
-//! | `finality` | `Extending`: what follows from certificates and final blocks (R3, R4) |
-//! | `views` | entering and leaving views |
-//! | `masks`, `masking` | in masked rounds: lists and sheets; `Masking`, answering and signing for them |
-//! | `settling` | `Settling`: the outcome of a final masked round |
-//! | `adoption`, `completion` | how far outcomes are adopted (R4), and who has adopted the last round |
-//! | `adopting` | `Adopting`: plans and outcomes, and the end after the last round |
-//! | `amendments` | `Amending`: changes of the agreement |
-//! | `approvals` | what members say of amendments: the last word of each counts |
-//! | `ending` | the end of the epoch |
-//! | `recovery` | `Recovering`: going on without members that are gone for good |
-//! | `recoveries` | who has signed and confirmed that, and when a member may sign anew |
-//! | `presence` | which members can be reached, and how fast |
-//! | `absences` | members that are not waited for |
-//! | `sync` | `Syncing`: catching up with what became final elsewhere |
-//! | `participation` | only listening, while this member cannot know what it has signed (R5) |
-//! | `own_key` | `OwnKey`: what this member's key has signed, compared with the journal |
 //! | `restart` | restarting with the records of the journal |
-//! | `clock`, `timers` | the beat; `Timing`, how long phases and views may take |
-//! | `reporting` | evidence, in bounded number |
-//! | `outbox` | what leaves this member in a step |
+//! | [`consensus`] | agreement on blocks |
+//! | [`rounds`] | rounds of learning, in clear and masked |
+//! | [`governance`] | changes of the agreement |
 //!
 //! A rule sees only what it depends on: structs like `Judging` or `Voting` are built for one call and borrow
 //! those fields of [`Member`] that they may read or change. They give back what concerns other fields: a
@@ -47,51 +18,16 @@
 //! or due, as a function of the state alone, until nothing is left to do. So the order of messages
 //! does not matter, and a message that was lost has the same effect when it is sent again.
 
-mod absences;
-mod adopting;
-mod adoption;
-mod amendments;
 mod answers;
-mod approvals;
-mod ballots;
-mod chain;
-mod clock;
-mod completion;
 mod config;
-mod contributing;
-mod ending;
-mod entries;
-mod finality;
-mod inbox;
-mod judge;
-mod judge_masked;
-mod lead;
-mod masking;
-mod masks;
-mod outbox;
-mod own;
-mod own_key;
-mod participation;
-mod presence;
-mod proposals;
+mod consensus;
+mod governance;
 mod queries;
 mod receive;
-mod recoveries;
-mod recovery;
-mod reporting;
 mod restart;
-mod round;
-mod scoring;
-mod settling;
-mod sheets;
-mod signing;
-mod stage;
-mod sync;
+mod rounds;
 #[cfg(test)]
 mod tests;
-mod timers;
-mod views;
-mod voting;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -104,24 +40,24 @@ use crate::message::Message;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
-pub use approvals::KEPT;
 pub use config::{Config, Examine, Start};
+pub use governance::approvals::KEPT;
 
-use adoption::Adoption;
-use amendments::Amendments;
-use ballots::Ballots;
-use chain::Chain;
-use completion::Completion;
-use judge::Judged;
-use outbox::Outbox;
-use participation::{JournalState, ParticipationState};
-use presence::Presence;
-use recoveries::Recoveries;
-use recovery::still_handles;
-use round::Round;
-use settling::Settlement;
-use stage::Lead;
-use sync::Sync;
+use consensus::ballots::Ballots;
+use consensus::chain::Chain;
+use consensus::judge::Judged;
+use consensus::links::Presence;
+use consensus::outbox::Outbox;
+use consensus::participation::{JournalState, ParticipationState};
+use consensus::stage::Lead;
+use consensus::sync::Sync;
+use governance::amendments::Amendments;
+use governance::recoveries::Recoveries;
+use governance::recovery::still_handles;
+use rounds::adoption::Adoption;
+use rounds::completion::Completion;
+use rounds::masked::settling::Settlement;
+use rounds::round::Round;
 
 /// The state machine of one member: its whole behaviour towards the others.
 pub struct Member {

@@ -1,8 +1,8 @@
 //! What the surroundings of a member may ask it.
 
-use super::Member;
 use crate::envelope::Known;
 use crate::hash::Hash;
+use crate::member::Member;
 use crate::roster::MemberIndex;
 
 impl Member {

@@ -1,13 +1,13 @@
 //! Receiving messages of members: which belong to the present view, and who takes them.
 
-use super::Member;
-use super::contributing::Again;
+use crate::member::Member;
+use crate::member::rounds::contributing::Again;
 use crate::message::{Body, Message};
 use crate::refusal::Refusal;
 
 impl Member {
     /// Takes a verified message of any member, this one included.
-    pub(super) fn receive(&mut self, message: Message) {
+    pub(in crate::member) fn receive(&mut self, message: Message) {
         let kind = message.body.kind();
         let of_view = kind.is_of_lead();
         if let Body::Proposal(proposal) = &message.body {

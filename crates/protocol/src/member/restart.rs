@@ -1,13 +1,13 @@
 //! Restarting with the records of the journal.
 
-use super::Member;
-use super::round::Round;
 use crate::certificate::Verdict;
 use crate::effects::Record;
+use crate::member::Member;
+use crate::member::rounds::round::Round;
 
 impl Member {
     /// Takes back the records of the journal. Gives the last round that was adopted.
-    pub(super) fn restore(&mut self, records: Vec<Record>) -> u64 {
+    pub(in crate::member) fn restore(&mut self, records: Vec<Record>) -> u64 {
         let mut applied = 0;
         let mut own = None;
         for record in records {
@@ -50,7 +50,7 @@ impl Member {
     }
 
     /// Enters the first view, or the one in which this member stopped.
-    pub(super) fn begin(&mut self, applied: u64) {
+    pub(in crate::member) fn begin(&mut self, applied: u64) {
         if applied >= self.config.last_round() {
             self.adopting().all_rounds_applied();
         }

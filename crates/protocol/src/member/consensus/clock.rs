@@ -1,0 +1,58 @@
+//! The timers of a member. All spans are multiples of the beat or of measured round trips.
+
+use crate::member::Member;
+use crate::time::Time;
+
+impl Member {
+    /// When [`step`](Self::step) has to be called with [`Input::Time`](crate::Input::Time) at the
+    /// latest; none if no timer runs.
+    pub fn deadline(&self) -> Option<Time> {
+        if self.timers_off() {
+            return None;
+        }
+        if self.recoveries.signed() {
+            return Some(self.next_beat);
+        }
+        let mut due = vec![self.next_beat];
+        if !self.ballots.has_nullified(self.view.number) {
+            due.push(self.view.last_progress + self.timing().silence());
+            due.push(self.view.entered + self.timing().view_timeout());
+        }
+        due.extend(self.timing().lead_deadline());
+        due.extend(self.timing().judge_deadline());
+        due.into_iter().filter(|&time| time > self.now).min()
+    }
+
+    /// After the last round, views go on until the change is final.
+    pub(in crate::member) fn wake(&mut self) {
+        self.view.entered = self.now;
+        self.view.last_progress = self.now;
+        self.next_beat = self.now + self.config.epoch.beat();
+        self.begin_to_lead();
+    }
+
+    /// Once per beat: sends all messages again that have not been answered.
+    pub(in crate::member) fn each_beat(&mut self) {
+        if self.now < self.next_beat || self.timers_off() {
+            return;
+        }
+        self.next_beat = self.now + self.config.epoch.beat();
+        if self.recoveries.signed() {
+            return self.recovering().repeat();
+        }
+        self.amending().repeat();
+        if self.at_rest() && self.chain.unresolved.is_none() {
+            return self.adopting().send_complete_to_all();
+        }
+        self.adopting().retry();
+        self.judging().repeat();
+        let voters = self.voting().voters();
+        self.leading().repeat(&voters);
+        let phase = self.timing().phase();
+        self.contributing().repeat_contribution(phase);
+        self.contributing().repeat_nothing();
+        self.voting().repeat();
+        self.settling().repeat();
+        self.syncing().repeat();
+    }
+}

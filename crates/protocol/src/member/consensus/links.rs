@@ -1,0 +1,91 @@
+//! Members that can be reached, how fast they answer, and which of them are waited for.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::charter::Epoch;
+use crate::member::Member;
+use crate::member::rounds::absences::Absences;
+use crate::roster::MemberIndex;
+
+/// What this member knows of the presence of others.
+pub(in crate::member) struct Presence {
+    pub(in crate::member) absences: Absences,
+    /// Members that cannot be reached.
+    unreachable: BTreeSet<MemberIndex>,
+    round_trips: Vec<Option<Duration>>,
+    /// The same, ascending, with 0 for this member itself.
+    sorted: Vec<Duration>,
+    /// The shortest D, as it follows from the round trips.
+    shortest_phase: Duration,
+}
+
+impl Presence {
+    pub(in crate::member) fn new(epoch: &Epoch) -> Self {
+        Self {
+            absences: Absences::default(),
+            unreachable: BTreeSet::new(),
+            round_trips: vec![None; epoch.roster.len()],
+            sorted: vec![Duration::ZERO],
+            shortest_phase: epoch.beat() / 2,
+        }
+    }
+
+    /// A member cannot be reached. This alone does not excuse it, because it may be back within
+    /// patience.
+    pub(in crate::member) fn down(&mut self, peer: MemberIndex) {
+        self.unreachable.insert(peer);
+    }
+
+    /// A member can be reached, and answers after `round_trip`.
+    pub(in crate::member) fn up(&mut self, epoch: &Epoch, peer: MemberIndex, round_trip: Duration) {
+        self.unreachable.remove(&peer);
+        if let Some(known) = self.round_trips.get_mut(peer.at()) {
+            if let Some(before) = known.replace(round_trip) {
+                let at = self.sorted.partition_point(|one| *one < before);
+                self.sorted.remove(at);
+            }
+            let at = self.sorted.partition_point(|one| *one < round_trip);
+            self.sorted.insert(at, round_trip);
+        }
+        let beat = epoch.beat();
+        let last = self.sorted.len() - 1;
+        let trip = self.sorted[last.min(epoch.roster.quorum() - 1)];
+        self.shortest_phase = (beat / 2).max((4 * trip).min(16 * beat));
+    }
+
+    /// D, the time that one phase of a view may take: D0 · 2^k with k = min(4, views that failed
+    /// since the last final learning block). D0 is half a beat, or four times the q-th smallest
+    /// round trip (at most 16 beats) if that is longer.
+    pub(in crate::member) fn phase_time(&self, failed: u64) -> Duration {
+        self.shortest_phase * (1 << failed.min(4) as u32)
+    }
+
+    /// Whether `round` need not wait for a member beyond D: the last round that waited for it became
+    /// final without it, and either it cannot be reached or this round is not its next chance.
+    pub(in crate::member) fn excuses(&self, member: MemberIndex, round: u64) -> bool {
+        let reachable = !self.unreachable.contains(&member);
+        self.absences.excuse(member, reachable, round)
+    }
+}
+
+impl Member {
+    /// A member cannot be reached.
+    pub(in crate::member) fn peer_down(&mut self, peer: MemberIndex) {
+        self.presence.down(peer);
+        self.sync.unreachable(peer);
+    }
+
+    /// A member can be reached.
+    pub(in crate::member) fn peer_up(&mut self, peer: MemberIndex, round_trip: Duration) {
+        self.presence.up(&self.config.epoch, peer, round_trip);
+        self.syncing().ask_if_useful(peer);
+        self.recovering().send_standings(&[peer]);
+        if self.recoveries.signed() {
+            return;
+        }
+        self.adopting().send_complete_to(peer);
+        self.contributing().send_nothing(&[peer]);
+        self.amending().send(&[peer]);
+    }
+}

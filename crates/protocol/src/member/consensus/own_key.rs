@@ -1,0 +1,225 @@
+//! What this member's key has signed, compared with its journal (R5).
+
+use crate::certificate::Certificate;
+use crate::effects::{Effect, Record, Report};
+use crate::evidence::Evidence;
+use crate::forgotten::Forgotten;
+use crate::member::consensus::ballots::Ballots;
+use crate::member::consensus::chain::Chain;
+use crate::member::consensus::outbox::Outbox;
+use crate::member::consensus::stage::Lead;
+use crate::member::rounds::round::Round;
+use crate::member::{Config, Member};
+use crate::message::{Block, Body, Kind, Message, Scope};
+
+use crate::member::consensus::participation::ParticipationState;
+/// Comparing what this member's key has signed with its journal, and what follows for taking part.
+/// Borrows what that depends on.
+pub(in crate::member) struct OwnKey<'a> {
+    config: &'a Config,
+    out: &'a mut Outbox,
+    chain: &'a Chain,
+    ballots: &'a mut Ballots,
+    round: &'a Round,
+    participation: &'a mut ParticipationState,
+    lead: &'a mut Option<Lead>,
+}
+
+impl Member {
+    /// Lends what the use of this member's key depends on.
+    pub(in crate::member) fn own_key(&mut self) -> OwnKey<'_> {
+        OwnKey {
+            config: &self.config,
+            out: &mut self.out,
+            chain: &self.chain,
+            ballots: &mut self.ballots,
+            round: &self.round,
+            participation: &mut self.participation,
+            lead: &mut self.lead,
+        }
+    }
+
+    /// Whether this member may lead a view that is its own.
+    pub(in crate::member) fn may_lead(&self) -> bool {
+        !self.at_rest() && !self.recoveries.signed() && !self.participation.listening()
+    }
+
+    /// A message under this member's own key came from outside.
+    pub(in crate::member) fn own_message_from_outside(&mut self, message: &Message) {
+        if let Body::Standing(standing) = &message.body {
+            self.recovering().reminded(standing);
+        }
+        let before = self.participation.lost_journal();
+        self.own_key().look_at(message);
+        if !before && self.participation.lost_journal() {
+            self.try_to_take_part();
+        }
+    }
+
+    /// Lets a member that only listens take part, if it may: from now on it votes, proposes and
+    /// contributes.
+    pub(in crate::member) fn try_to_take_part(&mut self) {
+        if self.own_key().may_take_part() {
+            self.participation = ParticipationState::Full;
+            self.begin_to_lead();
+        }
+    }
+}
+
+impl OwnKey<'_> {
+    /// What a message under this member's key shows that its journal does not hold, if it still binds
+    /// this member. What was signed in views up to the last final block, or in earlier rounds, binds it
+    /// no more.
+    fn forgotten(&mut self, round: u64, view: u64, body: &Body) -> Option<Forgotten> {
+        let kind = body.kind();
+        let unknown = match kind.scope() {
+            _ if !kind.binds() => false,
+            Scope { round: true, .. } => {
+                round >= self.round.number && !self.round.own.is_contribution(round, body)
+            }
+            _ if kind == Kind::Outcome => {
+                view >= self.chain.learned.view && !self.ballots.remembers(view, body)
+            }
+            _ => view > self.chain.tip.view && !self.ballots.remembers(view, body),
+        };
+        unknown.then_some(Forgotten { kind, round, view })
+    }
+
+    /// Looks whether the journal holds a message that may be this member's own.
+    pub(in crate::member) fn look_at(&mut self, message: &Message) {
+        if message.sender != self.config.me {
+            return;
+        }
+        if let Some(what) = self.forgotten(message.round, message.view, &message.body) {
+            self.has_forgotten(what);
+        }
+    }
+
+    /// Blocks became final: looks for signatures of this member in them that its journal does not hold.
+    pub(in crate::member) fn look_for_signatures(&mut self, blocks: &[Block], proof: &Certificate) {
+        let (me, round) = (self.config.me, self.round.number);
+        let contributed = self.round.own.has_contributed().then_some(round);
+        let learned = blocks.iter().filter_map(Block::round);
+        let mut unknown = learned.filter(|of| of.round >= round && Some(of.round) != contributed);
+        let included = unknown.find(|of| of.members().contains(&me));
+        let included = included.map(|of| Forgotten {
+            kind: Kind::Inclusion,
+            round: of.round,
+            view: 0,
+        });
+        if let Some(what) = included.or_else(|| self.forgotten_vote(proof)) {
+            self.has_forgotten(what);
+        }
+    }
+
+    /// Looks for a vote of this member in a certificate that its journal does not hold.
+    pub(in crate::member) fn look_for_vote(&mut self, certificate: &Certificate) {
+        if let Some(what) = self.forgotten_vote(certificate) {
+            self.has_forgotten(what);
+        }
+    }
+
+    fn forgotten_vote(&mut self, certificate: &Certificate) -> Option<Forgotten> {
+        let me = self.config.me;
+        let own = certificate.votes.iter().find(|vote| vote.member == me)?;
+        let body = Body::vote(certificate.verdict, own.checked);
+        self.forgotten(0, certificate.view, &body)
+    }
+
+    /// Looks for a message of this member in evidence against it that its journal does not hold.
+    pub(in crate::member) fn look_for_messages(&mut self, evidence: &Evidence) {
+        if evidence.member != self.config.me {
+            return;
+        }
+        for signed in [&evidence.first, &evidence.second] {
+            if let Some(what) = self.forgotten(signed.round, signed.view, &signed.body) {
+                self.has_forgotten(what);
+            }
+        }
+    }
+
+    /// This member's key signed what its journal does not hold. A member with an empty journal behaves as
+    /// one that lost its journal. With any other, its newer journal may still exist, and it may have
+    /// contradicted itself: it votes, proposes and contributes nothing more in this epoch.
+    fn has_forgotten(&mut self, what: Forgotten) {
+        match *self.participation {
+            ParticipationState::JournalLost { .. }
+            | ParticipationState::Outdated
+            | ParticipationState::Doubled => return,
+            ParticipationState::KeyCheck { empty: true, .. } => {
+                *self.participation = ParticipationState::journal_lost();
+                self.out.push(Effect::Report(Report::KeyUsedBefore));
+            }
+            ParticipationState::KeyCheck { empty: false, .. } | ParticipationState::Full => {
+                self.out.push(Effect::Persist(Record::Outdated(what)));
+                self.stop_signing(what);
+            }
+        }
+        *self.lead = None;
+    }
+
+    /// From now on this member votes, proposes and contributes nothing more in this epoch.
+    pub(in crate::member) fn stop_signing(&mut self, what: Forgotten) {
+        *self.participation = ParticipationState::Outdated;
+        self.out.push(Effect::Report(Report::Outdated(what)));
+    }
+
+    /// Another process uses this member's key: two that sign would contradict each other. Its
+    /// votes, proposals and contributions end here; what the institution wants is still signed.
+    pub(in crate::member) fn elsewhere(&mut self) {
+        if !self.participation.outdated() {
+            *self.participation = ParticipationState::Doubled;
+            *self.lead = None;
+            self.out.push(Effect::Report(Report::KeyElsewhere));
+        }
+    }
+
+    /// Whether a member that only listens may take part now.
+    ///
+    /// With a journal that holds nothing it signed it may when f + 1 others, at least one of them honest,
+    /// know of nothing that it signed. With a lost journal it may when q others have proved how far views had come,
+    /// and a block two cycles later is final: no vote that it may have forgotten counts then. In masked
+    /// rounds that has to be the block of a round.
+    fn may_take_part(&mut self) -> bool {
+        let roster = &self.config.epoch.roster;
+        let n = roster.len() as u64;
+        match &mut *self.participation {
+            ParticipationState::Full
+            | ParticipationState::Outdated
+            | ParticipationState::Doubled => false,
+            ParticipationState::KeyCheck { answers, .. } => {
+                let needed = (roster.faulty() + 1).min(roster.len() - 1);
+                answers.len() >= needed
+            }
+            ParticipationState::JournalLost { answers, reported } => {
+                let needed = roster.quorum();
+                let highest = answers.values().max().copied().unwrap_or(0);
+                let until = (highest / n + 2) * n;
+                let enough = answers.len() >= needed;
+                // Other keys than before would be a second contribution to a masked round, so the one that
+                // was under way has to be over there.
+                let masked = self.config.masked().is_some();
+                let last = if masked {
+                    self.chain.learned.view
+                } else {
+                    self.chain.tip.view
+                };
+                // While an outcome is not certified, it may have voted for one before.
+                if enough && last >= until && self.chain.settled() {
+                    self.out.push(Effect::Report(Report::TakingPart));
+                    return true;
+                }
+                let now = (answers.len(), enough.then_some(until));
+                if *reported != Some(now) {
+                    *reported = Some(now);
+                    self.out.push(Effect::Report(Report::Listening {
+                        answers: now.0,
+                        needed,
+                        until: now.1,
+                    }));
+                }
+                false
+            }
+        }
+    }
+}

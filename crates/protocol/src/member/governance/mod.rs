@@ -1,0 +1,16 @@
+//! Governance: changes of the agreement, recovery without members that are gone for good, and the end of an
+//! epoch.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `amendments` | `Amending`: changes of the agreement |
+//! | `approvals` | what members say of amendments: the last word of each counts |
+//! | `ending` | the end of the epoch |
+//! | `recovery` | `Recovering`: going on without members that are gone for good |
+//! | `recoveries` | who has signed and confirmed that, and when a member may sign anew |
+
+pub(in crate::member) mod amendments;
+pub(in crate::member) mod approvals;
+pub(in crate::member) mod ending;
+pub(in crate::member) mod recoveries;
+pub(in crate::member) mod recovery;

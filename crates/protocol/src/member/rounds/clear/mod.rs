@@ -1,0 +1,11 @@
+//! Rounds in clear: bundles are scored, and sheets are signed for.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `scoring` | this member's losses of the round's entries |
+//! | `sheets` | the sheets of the round that are kept |
+//! | `signing` | `Signing`: scoring the entries of a bundle, signing for a sheet |
+
+pub(in crate::member) mod scoring;
+pub(in crate::member) mod sheets;
+pub(in crate::member) mod signing;

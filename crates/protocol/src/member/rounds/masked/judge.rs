@@ -1,0 +1,95 @@
+//! Judging the block of a masked round (R1, M4).
+
+use crate::certificate::Checked;
+use crate::charter::Verification;
+use crate::hash::Hash;
+use crate::member::consensus::judge::{Judging, JudgingState, Opinion, Ruling};
+use crate::member::rounds::masked::kept::SheetCheck;
+use crate::message::MaskedRound;
+use crate::refusal::Refusal;
+
+impl Judging<'_> {
+    /// What R1 demands of a masked round, apart from checking the vectors.
+    pub(in crate::member) fn judge_masked(&self, masked: &MaskedRound) -> Opinion {
+        if self.config.masked().is_none() {
+            return Opinion::Refuse(Refusal::OtherMode);
+        }
+        let Some(plan) = self.round.plan() else {
+            return Opinion::Wait;
+        };
+        let Some(state) = self.chain.state_before(self.round.number) else {
+            // The outcome before it is not certified here.
+            return Opinion::Wait;
+        };
+        let (got, now) = (masked.round, self.round.number);
+        if got != now {
+            return Opinion::Refuse(Refusal::WrongRound { got, now });
+        }
+        let (got, ours) = (masked.plan, plan.plan);
+        if got != ours {
+            return Opinion::Refuse(Refusal::WrongPlan { got, ours });
+        }
+        let (got, ours) = (masked.state, state);
+        if got != ours {
+            return Opinion::Refuse(Refusal::WrongState { got, ours });
+        }
+        let masks = &self.round.masks;
+        // The list was answered here, so M2 holds for it.
+        let (Some(list), Some(sheet)) = (masks.list(&masked.list), masks.sheet(&masked.sheet))
+        else {
+            return Opinion::Wait;
+        };
+        let ready = masked.ready == list.keys.members();
+        if !ready {
+            return Opinion::Refuse(Refusal::OtherReady);
+        }
+        if sheet.list != list.root {
+            return Opinion::Refuse(Refusal::OtherAuthors);
+        }
+        let signers = masked.inclusions.iter().map(|(by, _)| *by);
+        if !signers.eq(sheet.authors()) {
+            let (signers, entries) = (masked.inclusions.len(), sheet.entries.len());
+            return Opinion::Refuse(Refusal::Signers { signers, entries });
+        }
+        let listed = masked.ready.binary_search(&self.config.me).is_ok();
+        if self.view.receipt.is_some() && !listed {
+            return Opinion::Refuse(Refusal::LeftOut);
+        }
+        let (entries, needed) = (masked.ready.len(), self.round.fewest(self.config));
+        if entries < needed {
+            return Opinion::Refuse(Refusal::TooFewEntries { entries, needed });
+        }
+        if !self.waiting().enough(&masked.ready) {
+            return Opinion::Wait;
+        }
+        Opinion::Masked(masked.sheet)
+    }
+
+    /// Votes for a masked round once all vectors and transcripts are kept here and right: a voter can
+    /// open the sums, and can give others all that they need for it.
+    pub(in crate::member) fn vote_for_masked(&mut self, block: Hash, sheet: Hash) -> Ruling {
+        let vote = Ruling::Notarize(block, Checked::Outcome(Verification::Full));
+        match self.round.masks.checks.get(&sheet).cloned() {
+            Some(SheetCheck::Held) => {
+                self.set_state(JudgingState::Voted);
+                vote
+            }
+            Some(SheetCheck::Refused(reason)) => {
+                self.set_state(JudgingState::Voted);
+                let reason = Refusal::Work(reason);
+                self.out
+                    .refuse(self.view.lead, self.round.number, reason.clone());
+                Ruling::Nullify(reason)
+            }
+            Some(SheetCheck::Running | SheetCheck::Stalled) => Ruling::Wait,
+            None => {
+                let holders = self.config.holders(self.view.lead);
+                let masks = &mut self.round.masks;
+                if let Some(of) = masks.sheet(&sheet).cloned() {
+                    masks.verify(of, sheet, holders, self.out);
+                }
+                Ruling::Wait
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Rounds of learning: this member's part, the lead's part, and adopting outcomes (R1, R4).
+//!
+//! [`clear`] has what only rounds in clear need, [`masked`] what only masked rounds need.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `round` | the round under way: its plan, and what `own`, `inbox` and the two folders keep of it |
+//! | `own` | how far this member's own part is: training, contributing, when others may have its model |
+//! | `inbox` | contributions and scores of others, kept in case this member leads |
+//! | `contributing` | `Contributing`: training, contributing, what others contribute |
+//! | `entries` | the entries that a round may have; `Waiting`, whom it waits for |
+//! | `absences` | members that are not waited for |
+//! | `lead` | `Leading`: collecting, bundle, sheet, and the draft of a proposal |
+//! | `adoption`, `completion` | how far outcomes are adopted (R4), and who has adopted the last round |
+//! | `adopting` | `Adopting`: plans and outcomes, and the end after the last round |
+
+pub(in crate::member) mod absences;
+pub(in crate::member) mod adopting;
+pub(in crate::member) mod adoption;
+pub(in crate::member) mod clear;
+pub(in crate::member) mod completion;
+pub(in crate::member) mod contributing;
+pub(in crate::member) mod entries;
+pub(in crate::member) mod inbox;
+pub(in crate::member) mod lead;
+pub(in crate::member) mod masked;
+pub(in crate::member) mod own;
+pub(in crate::member) mod round;
