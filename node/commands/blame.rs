@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use crate::blame::{Blame, DisclosureFile, blame, disclosure};
-use crate::institution::typed::typed;
+use crate::institution::short_id::typed;
 use crate::store;
 use formatting::numbers;
 use protocol::Hash;

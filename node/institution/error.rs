@@ -8,7 +8,7 @@ use silo::{SpawnError, Stopped, StoreError};
 use task::data::DataError;
 
 use super::config::SetupError;
-use super::consent::Unsigned;
+use super::config::consent::Unsigned;
 use crate::audit::LogError;
 use crate::identity::IdentityError;
 use crate::status::http::HttpError;

@@ -1,67 +1,48 @@
 //! One institution's node: its configuration, its run over a real network and a real disk, and
 //! its output for the operator.
+//!
+//! | part | what it holds |
+//! |---|---|
+//! | [`config`] | `silo.toml`, checked, and the files that it names |
+//! | `report` | what a node says of itself and of others |
+//! | `agreement` | the agreement in force, amendments, recoveries, and what the institution has signed |
+//! | `serve` | which model the silo serves after the last round |
+//! | `start` | what a node needs and makes known before its silo runs |
+//! | `run` | one silo from its start to an orderly end |
+//!
+//! Each part names only those above it (`tests/architecture/parts.rs`).
 
-mod admission;
-mod amendments;
-mod asking;
-mod audited;
-mod before;
-mod columns;
+mod agreement;
 pub mod config;
-mod consent;
 mod error;
-mod farewell;
-mod file;
-mod fit;
-mod formats;
-mod given;
-mod health;
-mod knocks;
-mod late;
-mod learning;
-mod leaving;
-mod links;
-mod living;
-mod news;
-mod opening;
-mod output;
-mod own_learner;
-mod past;
-mod places;
-mod present;
-mod recovery;
-mod reporter;
-mod role;
+mod report;
 mod run;
-mod serving;
+mod serve;
 mod signals;
-mod signature;
-pub mod typed;
-mod unreachable;
-mod usage;
-mod waiting;
-mod watch;
-mod weaknesses;
-mod weights;
+mod start;
 
-pub use amendments::{AmendmentFolder, AmendmentWord, FoundAmendments, KnownAmendment, Unused};
+pub use self::agreement::amendments::{
+    AmendmentFolder, AmendmentWord, FoundAmendments, KnownAmendment, Unused,
+};
+pub use self::agreement::in_force::{
+    Membership, Present, PresentError, place, present, protocol_records, standing,
+};
+pub use self::agreement::recovery_wish::{RecoveryWish, WishFile};
+pub use self::agreement::short_id;
+pub use self::agreement::signed::{Owed, SignatureState};
+pub use config::consent::{CONSENT, Unsigned, consent_in};
 pub use config::opened_ledger;
+pub use config::own_learner::OwnLearner;
+pub use config::paths::Places;
 pub(crate) use config::source_of;
 pub use config::{Configured, Data, Institution, SetupError, agreement_in, state_folder};
-pub use consent::CONSENT;
-pub use consent::{Unsigned, consent_in};
 pub use error::NodeError;
-pub use fit::{RowsFit, fit, misfits, surveyed};
-pub use formats::other_format;
-pub(crate) use opening::IN_FORCE;
-pub use output::OutputLines;
-pub use own_learner::OwnLearner;
-pub use places::Places;
-pub use present::{Membership, Present, PresentError, place, present, protocol_records, standing};
-pub use recovery::{RecoveryWish, WishFile};
+pub use report::format_texts::other_format;
+pub use report::output::OutputLines;
+pub use report::usage::parsed as cpu_seconds;
 pub use run::{NodeOptions, run, run_with};
-pub use signature::{Owed, SignatureState};
-pub use usage::parsed as cpu_seconds;
+pub(crate) use start::announce::IN_FORCE;
+pub use start::rows_fit::{RowsFit, fit, misfits, surveyed};
 
 fn locked<T>(shared: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // No code panics while it holds this lock.

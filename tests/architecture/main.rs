@@ -4,6 +4,7 @@
 mod circles;
 mod modules;
 mod names;
+mod parts;
 mod rules;
 mod sizes;
 mod walls;

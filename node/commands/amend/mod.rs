@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use crate::federation::{addresses, examined, tried};
-use crate::institution::typed::{shown, typed};
+use crate::institution::short_id::{shown, typed};
 use crate::institution::{
     AmendmentFolder, AmendmentWord, FoundAmendments, Institution, KnownAmendment, present,
 };

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 
 use crate::federation::{examined, newcomers, whole_text};
 use crate::institution::KnownAmendment;
-use crate::institution::typed::shown;
+use crate::institution::short_id::shown;
 use formatting::numbers;
 use protocol::member::KEPT;
 

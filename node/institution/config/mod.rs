@@ -1,5 +1,9 @@
 //! `silo.toml`, checked: the configuration of one institution's node.
 
+pub(super) mod consent;
+mod keys;
+pub(super) mod own_learner;
+pub(super) mod paths;
 mod read;
 
 use std::net::SocketAddr;
@@ -19,9 +23,9 @@ use task::data::DataError;
 use task::data::{Format, OwnRows};
 use task::schema::LocalNames;
 
-use super::consent::{CONSENT, Unsigned, consent_in};
-use super::file::{DataTable, FORMAT, PeerTable, SiloFile};
-use super::own_learner::OwnLearner;
+use self::consent::{CONSENT, Unsigned, consent_in};
+use self::keys::{DataTable, FORMAT, PeerTable, SiloFile};
+use self::own_learner::OwnLearner;
 use crate::equipment::Equipment;
 use crate::identity::{self, IdentityError};
 use crate::model::{GivenStart, find_start};

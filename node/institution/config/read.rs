@@ -10,9 +10,9 @@ use mesh::Contact;
 use methods::Learner;
 use task::{TaskConfig, data::DataError};
 
-use super::super::consent::CONSENT;
-use super::super::file::{DataTable, PeerTable};
-use super::super::own_learner::OwnLearner;
+use super::consent::CONSENT;
+use super::keys::{DataTable, PeerTable};
+use super::own_learner::OwnLearner;
 use super::{Configured, Data, agreement_in, written};
 use crate::policy::SitePolicy;
 use crate::status::http;

@@ -9,19 +9,19 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::super::asking::{Asking, Telling};
-use super::super::error::NodeError;
-use super::super::health::Health;
-use super::super::knocks;
-use super::super::news::News;
-use super::super::opening::{keep_in_force, print_in_force, serve_status};
-use super::super::output::OutputLines;
-use super::super::reporter::{Ending, Reporter};
-use super::super::weaknesses::weaknesses;
 use super::connection::{announce, connect};
 use super::part::EpochPart;
 use super::{Begin, network_runtime};
 use crate::federation::brief;
+use crate::institution::agreement::weaknesses::weaknesses;
+use crate::institution::error::NodeError;
+use crate::institution::report::ask_members::{Asking, Telling};
+use crate::institution::report::health::Health;
+use crate::institution::report::lines::News;
+use crate::institution::report::output::OutputLines;
+use crate::institution::report::strangers;
+use crate::institution::report::thread::{Ending, Reporter};
+use crate::institution::start::announce::{keep_in_force, print_in_force, serve_status};
 use crate::status::socket;
 use crate::store::DiskBlobs;
 
@@ -75,7 +75,11 @@ impl Beside {
         if changed {
             print_in_force(institution, output);
         }
-        runtime.spawn(knocks::print(mesh.notices, epoch.clone(), output.clone()));
+        runtime.spawn(strangers::print(
+            mesh.notices,
+            epoch.clone(),
+            output.clone(),
+        ));
         for (event, line) in weaknesses(&institution.agreement, institution.me, part.rows()) {
             output.print(SystemTime::now(), 0.0, event, &format!("warning: {line}"));
             warnings.push(line);

@@ -13,18 +13,18 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::super::asking::Telling;
-use super::super::config::Institution;
-use super::super::error::NodeError;
-use super::super::leaving::Leaving;
-use super::super::links::MemberLinks;
-use super::super::output::OutputLines;
-use super::super::present::Present;
-use super::super::reporter::Reporter;
+use super::leaving::Leaving;
+use super::member_links::MemberLinks;
 use super::names;
 use crate::audit::{AuditLog, AuditedNetwork, Questions};
 use crate::events::NodeEvent;
 use crate::federation::{brief, officer};
+use crate::institution::agreement::in_force::Present;
+use crate::institution::config::Institution;
+use crate::institution::error::NodeError;
+use crate::institution::report::ask_members::Telling;
+use crate::institution::report::output::OutputLines;
+use crate::institution::report::thread::Reporter;
 
 /// Most events that wait between the network and the silo.
 const EVENTS: usize = 64;

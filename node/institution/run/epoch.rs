@@ -5,19 +5,19 @@ use std::sync::Arc;
 use silo::{Checks, Surroundings};
 use tokio::runtime;
 
-use super::super::amendments::AmendmentFolder;
-use super::super::audited;
-use super::super::error::NodeError;
-use super::super::given::{WithStart, fetch};
-use super::super::opening::print_note;
-use super::super::output::OutputLines;
-use super::super::signals::EndSignal;
 use super::beside::Beside;
 use super::connection::Between;
 use super::part::EpochPart;
 use super::running::{goodbye, run_silo};
 use super::shared::NodeShared;
 use super::{Begin, EpochEnd, GOODBYE, network_runtime};
+use crate::institution::agreement::amendments::AmendmentFolder;
+use crate::institution::error::NodeError;
+use crate::institution::report::output::OutputLines;
+use crate::institution::signals::EndSignal;
+use crate::institution::start::announce::print_note;
+use crate::institution::start::audit_log;
+use crate::institution::start::start_model::{WithStart, fetch};
 use crate::pool::Workers;
 use crate::store::{self, Note, OpenedStore};
 
@@ -89,7 +89,7 @@ fn run_beside(
     let shared = NodeShared::of(begin, part, serving);
     let (health, reporter) = (beside.health, beside.reporter);
     let between = Between {
-        log: audited::open(institution, opened.journal.log_note(), (output, &health))?,
+        log: audit_log::open(institution, opened.journal.log_note(), (output, &health))?,
         leaving: shared.leaving.clone(),
         reporter: reporter.clone(),
         peers: beside.peers.clone(),

@@ -3,9 +3,13 @@
 mod beside;
 mod connection;
 mod epoch;
+mod farewell;
+mod leaving;
+mod member_links;
 mod part;
 mod running;
 mod shared;
+mod tick;
 mod told;
 
 use std::io;
@@ -19,18 +23,17 @@ use protocol::{Epoch, Epochs, Hash, Record};
 use silo::Journal;
 use tokio::runtime::{self, Runtime};
 
-use super::admission;
-use super::before::FormerJournal;
-use super::config::{Configured, Institution, SetupError};
-use super::error::NodeError;
-use super::farewell;
-use super::formats;
-use super::health::ROUNDS;
-use super::output::OutputLines;
-use super::present::{Membership, Present, place, protocol_records};
-use super::signals::Signals;
 use crate::events::NodeEvent;
 use crate::identity;
+use crate::institution::agreement::in_force::{Membership, Present, place, protocol_records};
+use crate::institution::config::{Configured, Institution, SetupError};
+use crate::institution::error::NodeError;
+use crate::institution::report::format_texts;
+use crate::institution::report::health::ROUNDS;
+use crate::institution::report::output::OutputLines;
+use crate::institution::signals::Signals;
+use crate::institution::start::admission;
+use crate::institution::start::former_rounds::FormerJournal;
 use crate::model::HeldRounds;
 use crate::status::document::RoundStatus;
 use crate::store::{self, OpenedStore, Owner, StoreOpenError};
@@ -134,7 +137,7 @@ pub fn run(
         let before = FormerJournal::of(&institution.state, &records, ROUNDS);
         let first = institution.agreement.epoch.clone();
         let epochs = Epochs::replay(first, protocol_records(records))?;
-        formats::check(&epochs.now)?;
+        format_texts::check(&epochs.now)?;
         let place = place(institution, &epochs);
         if let Membership::Left = place {
             silo::forget_ended(&mut opened.journal, &opened.blobs)?;

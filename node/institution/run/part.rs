@@ -6,14 +6,14 @@ use bytes::Bytes;
 use methods::strategy::largest_contribution;
 use protocol::{Hash, member};
 
-use super::super::columns::ScaleWatch;
-use super::super::config::{Data, Institution};
-use super::super::error::NodeError;
-use super::super::living::{Living, examine, living};
-use super::super::present::Present;
-use super::super::role::{NodeRole, serving, silo_config};
-use super::super::serving::Serving;
-use super::super::signature::{Owed, SignatureState};
+use crate::institution::agreement::in_force::Present;
+use crate::institution::agreement::signed::{Owed, SignatureState};
+use crate::institution::config::{Data, Institution};
+use crate::institution::error::NodeError;
+use crate::institution::report::far_columns::ScaleWatch;
+use crate::institution::serve::Serving;
+use crate::institution::start::ability::{Living, examine, living};
+use crate::institution::start::role::{NodeRole, serving, silo_config};
 use crate::model::{self, HeldRounds};
 use crate::policy::ProposedRounds;
 

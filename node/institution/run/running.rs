@@ -7,14 +7,14 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::super::error::NodeError;
-use super::super::locked;
-use super::super::output::OutputLines;
-use super::super::role::NodeRole;
-use super::super::signals::EndSignal;
-use super::super::watch::NodeWatch;
+use super::tick::NodeWatch;
 use super::{EpochEnd, GOODBYE};
 use crate::events::NodeEvent;
+use crate::institution::error::NodeError;
+use crate::institution::locked;
+use crate::institution::report::output::OutputLines;
+use crate::institution::signals::EndSignal;
+use crate::institution::start::role::NodeRole;
 
 /// Runs the silo until a signal, its own end, or the end that `watch` decides on.
 pub(super) async fn run_silo(

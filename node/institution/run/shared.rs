@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use super::super::amendments::{AmendmentFolder, HeardOf};
-use super::super::columns::ScaleWatch;
-use super::super::health::Health;
-use super::super::leaving::Leaving;
-use super::super::output::OutputLines;
-use super::super::recovery::{RecoveryPrinter, WishFile};
-use super::super::reporter::Reporter;
-use super::super::serving::Serving;
-use super::super::signature::Owed;
-use super::super::unreachable::Unreachable;
-use super::super::waiting::Waiting;
-use super::super::watch::NodeWatch;
+use super::leaving::Leaving;
 use super::part::EpochPart;
+use super::tick::NodeWatch;
 use super::told::NoticeTargets;
 use super::{Begin, names};
+use crate::institution::agreement::amendments::{AmendmentFolder, HeardOf};
+use crate::institution::agreement::recovery_wish::{RecoveryPrinter, WishFile};
+use crate::institution::agreement::signed::Owed;
+use crate::institution::report::far_columns::ScaleWatch;
+use crate::institution::report::health::Health;
+use crate::institution::report::no_part::Waiting;
+use crate::institution::report::output::OutputLines;
+use crate::institution::report::thread::Reporter;
+use crate::institution::report::unreachable::Unreachable;
+use crate::institution::serve::Serving;
 use crate::status::socket;
 
 /// What those who are told of a notice share with what is looked at with every tick.

@@ -6,16 +6,16 @@ use std::time::{Instant, SystemTime};
 use protocol::Time;
 use silo::{Feed, Notice};
 
-use super::super::amendments::HeardOf;
-use super::super::columns::ScaleWatch;
-use super::super::health::Health;
-use super::super::leaving::Leaving;
-use super::super::locked;
-use super::super::output::OutputLines;
-use super::super::recovery::RecoveryPrinter;
-use super::super::reporter::Reporter;
-use super::super::serving::Serving;
-use super::super::waiting::Waiting;
+use super::leaving::Leaving;
+use crate::institution::agreement::amendments::HeardOf;
+use crate::institution::agreement::recovery_wish::RecoveryPrinter;
+use crate::institution::locked;
+use crate::institution::report::far_columns::ScaleWatch;
+use crate::institution::report::health::Health;
+use crate::institution::report::no_part::Waiting;
+use crate::institution::report::output::OutputLines;
+use crate::institution::report::thread::Reporter;
+use crate::institution::serve::Serving;
 
 /// The parts of a node that the silo's notices are for.
 pub(super) struct NoticeTargets {

@@ -1,0 +1,149 @@
+//! Whether an institution has signed the agreement in force.
+//!
+//! It has if its signed consent names it or its contents, if it approved the change that brought it into force, or if its
+//! own policy lets that change go on without a new signature and it had signed the agreement before.
+//! Otherwise its node votes as before, and contributes nothing until the institution has signed.
+
+use std::path::PathBuf;
+
+use agreement::{Agreement, Consent};
+use protocol::{Epochs, PublicKey};
+
+use super::amendments::{AmendmentFolder, AmendmentWord};
+use crate::institution::config::Institution;
+use crate::institution::config::consent::consent_in;
+
+/// How an institution stands to the agreement in force.
+#[derive(Clone)]
+pub enum SignatureState {
+    /// The institution signed it.
+    Signed(Box<Consent>),
+    /// The institution approved the change that brought it into force.
+    Approved,
+    /// The institution signed or approved an earlier one, and its policy lets all changes since then go on.
+    Policy,
+    /// The institution has to sign it.
+    Owed(Box<Owed>),
+}
+
+/// A signature that is missing.
+#[derive(Clone)]
+pub struct Owed {
+    /// File in which the signature is expected.
+    file: PathBuf,
+    agreement: Agreement,
+    key: PublicKey,
+    /// Whether the change of the agreement admitted the institution, or replaced its key.
+    joined: bool,
+}
+
+impl Owed {
+    /// Whether the signature is there now.
+    pub fn is_signed(&self) -> bool {
+        consent_in(&self.file, &self.agreement, &self.key).is_ok()
+    }
+
+    /// What is missing, in a sentence without a full stop.
+    pub fn line(&self) -> String {
+        let number = self.agreement.epoch.number;
+        let why = match consent_in(&self.file, &self.agreement, &self.key) {
+            Err(why) if self.file.exists() => format!(" ({why})"),
+            _ => String::new(),
+        };
+        format!(
+            "contributions are paused until this institution has signed the agreement in force, which \
+             change {number} brought and {}{why}: read it, and sign it with `rota federation sign`",
+            if self.joined {
+                "which is another one than it signed when it joined, if it did"
+            } else {
+                "its [policy] does not let go on by itself"
+            }
+        )
+    }
+}
+
+impl Institution {
+    /// The file of the consent to the agreement in force after this number of changes: that of the
+    /// first agreement is the one that `silo.toml` names.
+    pub fn consent_file(&self, changes: u64) -> PathBuf {
+        if changes == 0 {
+            return self.consent.clone();
+        }
+        let stem = self.consent.file_stem().unwrap_or_default();
+        let stem = stem.to_string_lossy();
+        self.consent
+            .with_file_name(format!("{stem}-{changes}.toml"))
+    }
+}
+
+/// How an institution with the first agreement stands to the one in force: the last of `past`.
+pub(super) fn signature(
+    institution: &Institution,
+    epochs: &Epochs,
+    past: &[Agreement],
+) -> SignatureState {
+    let words = AmendmentFolder::of(&institution.state).words().words;
+    // An institution that is admitted later signs what admits it.
+    let mut now = match institution.consented() {
+        Ok(consent) => SignatureState::Signed(Box::new(consent)),
+        Err(_) => owed(institution, &institution.agreement, false),
+    };
+    let key = institution.key.public();
+    for (at, (over, passage)) in epochs.former.iter().enumerate() {
+        let (Some(old), Some(agreement)) = (past.get(at), past.get(at + 1)) else {
+            return now;
+        };
+        let is_in = |agreement: &Agreement| agreement.epoch.roster.position(&key).is_some();
+        if !is_in(agreement) {
+            continue;
+        }
+        if !is_in(old) {
+            now = admitted(institution, agreement);
+            continue;
+        }
+        let file = institution.consent_file(agreement.epoch.number);
+        if let Ok(consent) = consent_in(&file, agreement, &key) {
+            now = SignatureState::Signed(Box::new(consent));
+            continue;
+        }
+        let change = passage.change().map(|change| change.amendment.hash());
+        let approves = |word: &AmendmentWord| {
+            word.stands && word.epoch == over.id && Some(word.amendment.hash()) == change
+        };
+        now = match now {
+            _ if words.iter().any(approves) => SignatureState::Approved,
+            SignatureState::Owed(_) => owed(institution, agreement, false),
+            // Whoever goes on after a recovery has said so itself.
+            _ if change.is_none() => SignatureState::Policy,
+            _ if agreement.unfit.is_none() && old.changes_only(agreement, &institution.policy) => {
+                SignatureState::Policy
+            }
+            _ => owed(institution, agreement, false),
+        };
+    }
+    now
+}
+
+/// How an institution that was just admitted, or whose key was just replaced, stands to the agreement: it
+/// signed it when it joined, or has to sign it.
+fn admitted(institution: &Institution, agreement: &Agreement) -> SignatureState {
+    let key = institution.key.public();
+    let number = agreement.epoch.number;
+    let mut files = [0, number]
+        .map(|changes| institution.consent_file(changes))
+        .into_iter();
+    let signed = files.find_map(|file| consent_in(&file, agreement, &key).ok());
+    match signed {
+        Some(consent) => SignatureState::Signed(Box::new(consent)),
+        None => owed(institution, agreement, true),
+    }
+}
+
+fn owed(institution: &Institution, agreement: &Agreement, joined: bool) -> SignatureState {
+    SignatureState::Owed(Box::new(Owed {
+        file: institution.consent_file(agreement.epoch.number),
+        agreement: agreement.clone(),
+        key: institution.key.public(),
+        joined,
+    }))
+}

@@ -1,0 +1,128 @@
+//! Compares the models that a silo could serve: the federation's and those trained alone.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use learn::export::HeldOut;
+use methods::Params;
+use methods::learner::Task;
+use methods::serving::{
+    Alone, Candidate, CandidateComparison, ComparedOn, Effort, LocalModels, Served as Compared,
+    Tuned, alone_start, comparable, mean_of_coalitions, members_of,
+};
+
+use crate::equipment::Equipment;
+
+/// What a comparison needs beside the adopted round.
+pub(in crate::institution) struct ComparisonJob {
+    /// What the silo learns with.
+    pub(in crate::institution) equipment: Equipment,
+    /// How the silo would train alone.
+    pub(in crate::institution) task: Task,
+    /// Seed of the initial model and of the initial personal state.
+    pub(in crate::institution) initial_seed: u64,
+    /// The silo's seed.
+    pub(in crate::institution) seed: u64,
+    /// The first round that trains.
+    pub(in crate::institution) first: u64,
+    /// The last round.
+    pub(in crate::institution) last: u64,
+    /// Parts that its rows are divided into; 0 for no comparison.
+    pub(in crate::institution) folds: usize,
+    /// Whether the model of its coalition with an intercept of its own is a candidate.
+    pub(in crate::institution) own_intercept: bool,
+    /// The state folder, for the note.
+    pub(in crate::institution) state: PathBuf,
+    /// When the node began, for times.
+    pub(in crate::institution) began: Instant,
+}
+
+/// The last round as the silo adopted it.
+pub(super) struct AdoptedRound {
+    pub(super) round: u64,
+    pub(super) models: Vec<Params>,
+    pub(super) assignment: Vec<u32>,
+    pub(super) coalition: u32,
+    pub(super) model: Params,
+    pub(super) personal: Params,
+}
+
+impl ComparisonJob {
+    /// Seconds since the node began.
+    pub(super) fn at(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    /// The rows on which models can be compared: without any, training alone would be in vain.
+    pub(super) fn comparable(&self, adopted: &AdoptedRound) -> ComparedOn {
+        let Equipment {
+            plain, equipped, ..
+        } = &self.equipment;
+        let coalition = (adopted.model.clone(), adopted.personal.clone());
+        match self.folds {
+            0 => ComparedOn::Nothing,
+            folds => comparable(
+                &*plain.learner,
+                &**equipped,
+                &coalition,
+                (&self.task, folds),
+                self.seed,
+            ),
+        }
+    }
+
+    /// Compares the models that the silo could serve, on these rows. Where that is not possible, its
+    /// coalition's model is served.
+    pub(super) fn compare(
+        &self,
+        adopted: &AdoptedRound,
+        on: ComparedOn,
+    ) -> (Compared, Option<Tuned>, Option<HeldOut>) {
+        let Equipment {
+            plain, equipped, ..
+        } = &self.equipment;
+        let plain = &*plain.learner;
+        let coalition = (adopted.model.clone(), adopted.personal.clone());
+        let alone = Alone {
+            start: alone_start(plain, self.initial_seed, &adopted.model),
+            initial: self.initial_seed,
+            task: self.task.clone(),
+            seed: self.seed,
+            rounds: self.first..=self.last,
+        };
+        let tune = || {
+            let effort = Effort::within(Effort::work(plain, &alone));
+            LocalModels::tune(plain, &alone, self.folds, effort).ok()
+        };
+        let local = (on != ComparedOn::Nothing).then(tune).flatten();
+        let global = mean_of_coalitions(&adopted.models, &adopted.assignment);
+        let compared = match &local {
+            Some(local) => CandidateComparison {
+                plain,
+                equipped: &**equipped,
+                alone: &alone,
+                local,
+                coalition: &coalition,
+                members: members_of(&adopted.assignment, adopted.coalition),
+                global: global.as_ref().zip(Some(adopted.assignment.len())),
+                folds: self.folds,
+                own_intercept: self.own_intercept,
+            }
+            .serve(),
+            None => Compared {
+                candidate: Candidate::Coalition,
+                on: ComparedOn::Nothing,
+                measured: Vec::new(),
+                model: coalition,
+            },
+        };
+        let learner = if compared.candidate.is_own() {
+            plain
+        } else {
+            &**equipped
+        };
+        let (model, personal) = &compared.model;
+        let held_out = self.equipment.metrics(learner, model, personal);
+        (compared, local.and_then(|local| local.tuned), held_out)
+    }
+}

@@ -1,0 +1,97 @@
+//! How a silo takes part: it learns, or it only listens and votes on changes of the agreement.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use agreement::silo_seed;
+use bytes::Bytes;
+use methods::learner::Task;
+use protocol::{Hash, member};
+use silo::{SiloConfig, SiloHandle, SpawnError, Surroundings};
+
+use super::ability::Living;
+use crate::equipment::Equipment;
+use crate::institution::agreement::in_force::Present;
+use crate::institution::config::Institution;
+use crate::institution::serve::Serving;
+use crate::institution::serve::choice::ComparisonJob;
+use crate::model::{self, HeldRounds};
+
+/// How a silo takes part.
+pub(in crate::institution) enum NodeRole {
+    /// The silo takes part in rounds.
+    Learner(Box<SiloConfig>),
+    /// The silo votes on changes only; whether its journal was lost, and what members of former epochs are
+    /// answered.
+    Bystander(Box<member::Config>, bool, Vec<(Hash, Bytes)>),
+}
+
+impl NodeRole {
+    pub(in crate::institution) fn spawn(
+        self,
+        surroundings: Surroundings,
+    ) -> Result<SiloHandle, SpawnError> {
+        match self {
+            Self::Learner(config) => silo::spawn(*config, surroundings),
+            Self::Bystander(member, lost, former) => {
+                silo::bystand(*member, lost, former, surroundings)
+            }
+        }
+    }
+}
+
+/// The silo of an institution that learns.
+pub(in crate::institution) fn silo_config(
+    present: &Present,
+    living: &Living,
+    member: member::Config,
+    lost: bool,
+) -> SiloConfig {
+    let institution = &present.institution;
+    let agreement = &institution.agreement;
+    let equipped = &living.equipment.equipped;
+    let initial = equipped.initial_personal(agreement.seed);
+    let personal = model::kept_personal(&institution.state, initial.layout());
+    SiloConfig {
+        member,
+        learner: equipped.clone(),
+        strategy: Arc::clone(&agreement.strategy),
+        initial_seed: agreement.seed,
+        max_model_norm: agreement.max_model_norm.unwrap_or(f64::INFINITY),
+        max_weight: agreement.max_weight,
+        encoding: agreement.strategy_config.encoding,
+        radius: institution.radius.clone().into(),
+        seed: silo_seed(institution.seed, institution.me),
+        journal_lost: lost,
+        personal,
+        former: present.former.clone(),
+        past: present.past.clone(),
+    }
+}
+
+/// What chooses the model that the institution serves. `held` is what its state held when it started; a
+/// new node has no round yet.
+pub(in crate::institution) fn serving(
+    institution: &Institution,
+    equipment: Equipment,
+    held: Option<&HeldRounds>,
+) -> Serving {
+    let agreement = &institution.agreement;
+    let strategy = &agreement.strategy_config;
+    let serving = Serving::new(ComparisonJob {
+        equipment,
+        task: Task::Train(strategy.training.clone()),
+        initial_seed: agreement.seed,
+        seed: silo_seed(institution.seed, institution.me),
+        first: strategy.first_training(),
+        last: agreement.epoch.charter.rounds,
+        folds: institution.serve.folds,
+        own_intercept: agreement.epoch.charter.privacy.is_noised(),
+        state: institution.state.clone(),
+        began: Instant::now(),
+    });
+    if let Some(Err(why)) = held.map(|held| serving.resume(held)) {
+        tracing::warn!("no model is chosen to be served: {why}");
+    }
+    serving
+}
