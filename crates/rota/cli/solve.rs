@@ -369,9 +369,9 @@ Example: rota solve robust-loss data.csv --target y --model theta.csv --loss log
 /// Loss function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LossKind {
-    /// |y − θᵀx|
+    /// Absolute error, |y - theta'x|
     Absolute,
-    /// log(1 + exp(−yθᵀx))
+    /// Logistic loss, log(1 + exp(-y theta'x))
     Logistic,
 }
 
