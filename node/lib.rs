@@ -14,7 +14,7 @@
 //! | [`verify`] | evidence and state folders, checked without a key |
 //! | [`blame`] | who spoiled the sum of a masked round, from what its authors disclose |
 //! | [`pool`] | threads for heavy work |
-//! | [`cli`], [`commands`], [`logging`] | the command line of an institution |
+//! | [`cli`], [`commands`], [`exit`], [`logging`] | the command line around a node |
 //!
 //! The program `rota-node` is these commands alone; the program `rota` adds the laboratory.
 
@@ -27,6 +27,7 @@ pub mod cli;
 pub mod commands;
 pub mod equipment;
 pub mod events;
+pub mod exit;
 pub mod federation;
 pub mod identity;
 pub mod institution;

@@ -17,7 +17,7 @@ use crate::waiting_lines::WaitingLines;
 /// How the log is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// Lines for people
+    /// Human-readable lines
     #[default]
     Text,
     /// One JSON document per line

@@ -1,22 +1,20 @@
 //! The program `rota-node`: the commands around an institution's node, without the laboratory.
 
-use std::process::{self, ExitCode};
+use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use indicatif::ProgressBar;
-use node::cli::{LogOptions, NodeCommand, NodeFederationCommand};
+use node::cli::{self, LogOptions, NodeCommand, NodeFederationCommand, ProgramCommand};
 use node::commands;
 use node::logging::{self, LogSettings};
 
-/// One institution's node in a federation that trains models together without a server.
+/// Peer-to-peer federated learning with a rotating lead and verified results: one institution's node
 #[derive(Debug, Parser)]
 #[command(name = "rota-node", version, max_term_width = 100)]
 #[command(after_help = "\
-The same commands as those of the program rota, which texts name, without the laboratory: scenarios, \
-simulations, comparisons, and drafts of new agreements.
-
-Exit codes: 0 success, 1 failure, 2 wrong usage or configuration.")]
+These are the commands of the program rota, which texts name, without those that need no node: simulations,
+comparisons, and drafts of new agreements.")]
 struct NodeCli {
     /// The subcommand.
     #[command(subcommand)]
@@ -32,24 +30,26 @@ enum Commands {
     /// What an institution does with its node.
     #[command(flatten)]
     Node(NodeCommand),
-    /// Take part in federations, and change their agreements
+    /// Join a federation, and sign or amend its agreement
     #[command(subcommand)]
     Federation(NodeFederationCommand),
+    /// What the program prints about itself.
+    #[command(flatten)]
+    Program(ProgramCommand),
 }
 
 fn main() -> ExitCode {
-    let cli = NodeCli::try_parse().unwrap_or_else(|error| {
-        let unknown = error.kind() == ErrorKind::InvalidSubcommand;
-        // If standard error is closed, the exit code still reports the failure.
-        let _ = error.print();
-        if unknown {
-            let _ = logging::say(
+    let cli = match cli::parse::<NodeCli>() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let unknown = error.kind() == ErrorKind::InvalidSubcommand;
+            let hint = unknown.then_some(
                 "This is the program of an institution, rota-node. Simulations, comparisons and drafts of new \
                  agreements are commands of the whole program, rota.",
             );
+            return cli::refused(&error, hint);
         }
-        process::exit(error.exit_code())
-    });
+    };
     let run = match &cli.command {
         Commands::Node(NodeCommand::Run(run)) => Some(run),
         _ => None,
@@ -66,6 +66,20 @@ fn main() -> ExitCode {
         || match &cli.command {
             Commands::Node(command) => commands::run(command).map_err(Box::new),
             Commands::Federation(command) => commands::run_federation(command).map_err(Box::new),
+            Commands::Program(command) => {
+                commands::program::run(command, NodeCli::command()).map_err(Box::new)
+            }
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group_of_the_help() {
+        assert_eq!(cli::ungrouped(&NodeCli::command()), [""; 0]);
+        cli::grouped(NodeCli::command()).debug_assert();
+    }
 }

@@ -6,7 +6,7 @@ mod progress;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::CommandFactory;
 use indicatif::ProgressBar;
 use node::commands as around_a_node;
 use node::logging::{self, LogSettings};
@@ -20,7 +20,10 @@ use commands::CommandError;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli: Cli = match node::cli::parse() {
+        Ok(cli) => cli,
+        Err(error) => return node::cli::refused(&error, None),
+    };
     // The bar is hidden until there is progress. The log needs it, to hide it while writing.
     let bar = ProgressBar::hidden();
     // Simulated silos run in virtual time, so times of the wall clock would mislead.
@@ -57,6 +60,9 @@ fn main() -> ExitCode {
                 RotaCommand::Report(report) => commands::report::run(report),
                 RotaCommand::Node(command) => {
                     around_a_node::run(command).map_err(CommandError::from)
+                }
+                RotaCommand::Program(command) => {
+                    around_a_node::program::run(command, Cli::command()).map_err(CommandError::from)
                 }
                 RotaCommand::Federation(FederationCommand::New(options)) => {
                     commands::new::new(options)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use protocol::PublicKey;
 
-use super::{key, rows};
+use super::{NodePlace, key, rows};
 
 /// Changes of the agreement while the federation runs.
 ///
@@ -14,26 +14,26 @@ use super::{key, rows};
 /// another institution's files.
 #[derive(Debug, Subcommand)]
 pub enum Amend {
-    /// Propose another agreement: an edited copy of the one in force
+    /// Propose an edited copy of the agreement in force
     Change {
-        /// The edited agreement; `in-force.toml` in the state folder, or federation.toml before the
-        /// first change, is the one in force
+        /// Edited copy; the agreement in force is `in-force.toml` in the state folder, or federation.toml
+        /// before the first change
         file: PathBuf,
         /// Where and how
         #[command(flatten)]
         here: Here,
     },
-    /// Propose to admit an institution, behind the other members
+    /// Propose to admit a member, behind the others
     Admit {
-        /// The line that the institution sends, as `rota federation join` prints it; or its name, without
-        /// which nobody sees that it has signed the agreement and that its rows fit
+        /// Line that the institution sends, as `rota federation join` prints it; or its name alone, which
+        /// does not prove that it has signed the agreement and that its rows fit
         #[arg(value_name = "REQUEST|NAME")]
         name: String,
-        /// With a name: its public key, as `rota identity new` prints it
+        /// With a name: public key, as `rota identity new` prints it
         #[arg(value_parser = key)]
         key: Option<PublicKey>,
-        /// Where its node is reached: HOST:PORT, or as libp2p writes it; without one it connects to
-        /// the others
+        /// Address of its node, HOST:PORT or a libp2p multiaddress [default: none, it connects to the
+        /// others]
         address: Vec<String>,
         /// Most training rows that its contributions may claim, which are its weight where models are
         /// averaged by rows [default: any number]
@@ -51,7 +51,7 @@ pub enum Amend {
         #[command(flatten)]
         here: Here,
     },
-    /// Leave the federation: needs nobody's approval, except where three of four would remain
+    /// Leave the federation; only where three of four would remain, others have to approve
     Leave {
         /// Where and how
         #[command(flatten)]
@@ -61,15 +61,13 @@ pub enum Amend {
     Rekey {
         /// Name of the member
         name: String,
-        /// Its new public key, as `rota identity new` prints it
+        /// New public key, as `rota identity new` prints it
         #[arg(value_parser = key)]
         key: PublicKey,
-        /// The old key was stolen: nodes tell whoever has it nothing any more, not even that it was
-        /// replaced
+        /// The old key was stolen: nodes answer its holder no longer, not even that it was replaced
         #[arg(long, required_unless_present = "lost")]
         stolen: bool,
-        /// The old key was lost and nobody else has it: a node that still uses it is told that it was
-        /// replaced
+        /// The old key was lost and nobody else has it: nodes inform a node that still uses it
         #[arg(long, conflicts_with = "stolen")]
         lost: bool,
         /// Where and how
@@ -80,14 +78,14 @@ pub enum Amend {
     Approve {
         /// Id of the amendment, as `rota federation changes` prints it: at least the first 16 digits
         id: String,
-        /// Print the whole new agreement, too
+        /// Also print the whole new agreement
         #[arg(long)]
         text: bool,
         /// Where and how
         #[command(flatten)]
         here: Here,
     },
-    /// Withdraw this institution's approval of a change, or its own proposal
+    /// Withdraw an approval of a change, or a proposal
     Withdraw {
         /// Id of the amendment, as `rota federation changes` prints it: at least the first 16 digits
         id: String,
@@ -97,35 +95,26 @@ pub enum Amend {
     },
     /// Print proposed changes, what they change, and who approves them
     Changes {
-        /// Print the whole new agreements, too
+        /// Also print the whole new agreements
         #[arg(long)]
         text: bool,
-        /// The node's configuration
-        #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-        config: PathBuf,
+        /// The node.
+        #[command(flatten)]
+        node: NodePlace,
     },
 }
 
 /// Options of `rota recover`.
-///
-/// For a federation in which so many members are gone for good that no quorum is left: two with one
-/// gone, four with two. All members that remain sign for the same lost ones; their nodes then go on
-/// from the newest round that one of them has. Call everybody before you sign: a member that was
-/// declared lost and is not is left behind, and what it alone had is lost.
-///
-/// With masked rounds also where nobody is lost and yet no outcome of a final round is certified, because
-/// too few machines compute the same or can still open the sums: `--give-up` does the round again, once all
-/// members have signed. A member that has its outcome signs too, and then all go on from that.
 #[derive(Debug, Args)]
 pub struct Recover {
-    /// Name of a member that is gone for good; may be repeated
+    /// Name of a member that is lost for good; may be repeated
     #[arg(long, value_name = "NAME", required_unless_present = "give_up")]
     pub lost: Vec<String>,
-    /// Nobody is lost: do this final masked round again, whose outcome no quorum certifies
+    /// Final round of secure aggregation to repeat, whose outcome no quorum certifies; nobody is lost
     #[arg(long, value_name = "ROUND", conflicts_with_all = ["lost", "abandon"])]
     pub give_up: Option<u64>,
-    /// Go back on what this node has confirmed: all members whose confirmation it lacks are among the
-    /// lost now, and will never come back
+    /// Revoke what this node has confirmed: all members whose confirmation it lacks are among the lost
+    /// now, and will never come back
     #[arg(long)]
     pub abandon: bool,
     /// Where and how
@@ -136,10 +125,10 @@ pub struct Recover {
 /// The institution that says so.
 #[derive(Debug, Args)]
 pub struct Here {
-    /// The node's configuration
-    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub config: PathBuf,
-    /// Do not ask
+    /// The node.
+    #[command(flatten)]
+    pub node: NodePlace,
+    /// Answer yes to the question
     #[arg(long)]
     pub yes: bool,
 }

@@ -8,14 +8,14 @@ use learn::external::LearnerConfig;
 /// Subcommands of `rota learner`.
 #[derive(Debug, Subcommand)]
 pub enum LearnerCommand {
-    /// Start a program that speaks the learner protocol, and print what it says of its model
+    /// Start a program that speaks the learner protocol, and print its model
+    ///
+    /// Prints a table [task.external] for a scenario or an agreement; or, if the program has another model
+    /// than it should, which.
     Describe(DescribeLearner),
 }
 
 /// Options of `rota learner describe`.
-///
-/// Prints a table [task.external] for a scenario or an agreement, or where the program has another
-/// model than it should, which.
 #[derive(Debug, Args)]
 pub struct DescribeLearner {
     /// Name of the silo that the program is asked about

@@ -1,4 +1,4 @@
-//! The command line of an institution: the commands around its node. The program `rota-node` has these
+//! The command line around a node. The program `rota-node` has these
 //! alone; the program `rota` adds those of the laboratory.
 
 // The comments are what `--help` prints.
@@ -7,10 +7,13 @@
 mod amend;
 mod backup;
 mod blame;
+mod help;
 mod institution;
 mod learner;
 mod ledger;
 mod model;
+mod place;
+mod program;
 mod typed;
 
 use std::path::{Path, PathBuf};
@@ -22,6 +25,7 @@ use crate::logging::LogFormat;
 pub use amend::{Amend, Here, Recover};
 pub use backup::{Backup, Restore};
 pub use blame::BlameRound;
+pub use help::{GROUPS, grouped, parse, refused, ungrouped};
 pub use institution::{
     AddMember, Audit, Called, CheckAgreement, CheckNode, ContinueFederation, Identity, Invite,
     JoinFederation, NodeFederationCommand, PrintAgreement, PrintChain, PrintStatus, RunNode,
@@ -32,63 +36,116 @@ pub use ledger::{ExportLedger, LedgerCommand, NewLedger, ShowLedger};
 pub use model::{
     ExportModel, ModelCommand, ModelFormat, ModelSelection, PredictRows, ShowModel, ThresholdAt,
 };
+pub use place::{NoNode, NodePlace, SILO, StatePlace};
+pub use program::{PrintMan, ProgramCommand};
 pub use typed::{quoted, typed};
 
-/// How the log is written, the same for all commands.
+/// How the log is written, by all commands.
 #[derive(Debug, Args)]
 pub struct LogOptions {
-    /// Log level on standard error: -v for events, -vv for every step; RUST_LOG overrides it
+    /// Log level on standard error, -v for events or -vv for every step [default: warnings, or RUST_LOG]
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
-    /// Format of the log on standard error
+    /// Format of the log on standard error: text or json [default: text]
     #[arg(
         long,
         global = true,
         value_enum,
         value_name = "FORMAT",
-        default_value_t
+        default_value_t,
+        hide_default_value = true,
+        hide_possible_values = true
     )]
     pub log_format: LogFormat,
 }
 
-/// The commands around an institution's node, without those of `rota federation`.
+/// The commands around a node, without those of `rota federation`.
 #[derive(Debug, Subcommand)]
 pub enum NodeCommand {
-    /// List the devices on which this program can train here, and why not on others
+    /// List devices for training, and why others are unavailable
     Devices(Devices),
-    /// Run one institution's node
+    /// Run a node
     Run(RunNode),
-    /// Look at everything that a node needs: agreement, key, rows, machine, and the other members
+    /// Check what a node needs: agreement, key, rows, machine, members
+    ///
+    /// Changes nothing. Works while the node runs, without disturbing it, and while it does not. Exits with 0
+    /// if all is well, 3 if all is well here and other members' nodes do not answer yet, 1 if something has
+    /// to be mended, 2 if silo.toml or the agreement is wrong.
     Check(CheckNode),
-    /// Print what a running node says of itself: round, lead, members, own metrics
+    /// Print the status of a running node
+    ///
+    /// Round, lead, members and own metrics. Asks the node over a socket in its state folder, which only the
+    /// user that runs it can open. Exits with 1 if no node runs.
     Status(PrintStatus),
-    /// Show the same on a screen of the terminal that follows the node
+    /// Show a live dashboard of a node
+    ///
+    /// Stays when the node ends, and resumes when it is started again. The key q quits.
     Watch(WatchNode),
-    /// Print the agreed chain in a node's journal: leads, contributors, who was left out, outcomes
+    /// Print the final rounds in a node's journal
+    ///
+    /// Needs no key and changes nothing; the node may run. Prints every block with its round (or as empty),
+    /// view, lead, hash, parent's hash, outcome, contributors, and the members that its lead left out; at the
+    /// end, who was left out how often by whom. The chain does not state whether a lead left a member out or
+    /// never heard of it. With --json two nodes of one federation print equal text, as far as both have come.
     Chain(PrintChain),
-    /// Verify the state folder of a node and compute its rounds again, or verify evidence
+    /// Verify the state of a node by recomputing it, or verify evidence
+    ///
+    /// Of a state folder: every block, signature and certificate, what the silo signed and adopted, and the
+    /// bytes of every model; then the rounds are recomputed (plan, decision, outcome) as far back as their
+    /// models are kept. Needs no key and changes nothing; the node may run. Names the first error, and exits
+    /// with 1.
     Verify(Verify),
-    /// Check the log of everything that a node sent, and print it
+    /// Check and print the log of everything that a node sent
+    ///
+    /// Every line of the log holds the hash of the line before it, the silo signs the last, and the journal
+    /// names it too: a line that was changed, removed or added is named, and so is an older copy of the log
+    /// beside a newer journal, with exit code 1. Prints every line as a sentence, and then how much of what
+    /// went to whom. Needs no key and changes nothing; the node may run.
     Audit(Audit),
-    /// Find out who spoiled the sum of a masked round, with the consent of those who are examined
+    /// Identify authors who corrupted a sum, with their consent
+    ///
+    /// For a round of secure aggregation with a void sum. Each author may disclose its secret of that round,
+    /// and whoever has kept the round finds from the secrets who sent something wrong. Refused for a round
+    /// whose sum was adopted, and with differential privacy. Reads a state folder, needs no key, and works
+    /// while the node runs. Without --disclose and --with it prints which sums of the round are void, and
+    /// whose they are.
     Blame(BlameRound),
-    /// Take models out of a node: list, show, export, predict
+    /// List, show and export models, and predict with them
     #[command(subcommand)]
     Model(ModelCommand),
-    /// Look at programs that train models in place of Rota
+    /// Describe external training programs
     #[command(subcommand)]
     Learner(LearnerCommand),
-    /// Make an institution's key, or show its public key
+    /// Generate a key or print its public part
     #[command(subcommand)]
     Identity(Identity),
-    /// Make, show or export the ledger of what was told about the rows of a source
+    /// Create, print or export a privacy budget ledger
     #[command(subcommand)]
     Ledger(LedgerCommand),
-    /// Save what an institution cannot get back from the others: key, agreement, personal state, model
+    /// Save what other members cannot give back
+    ///
+    /// Key, agreement, personal state and model. The file is for its owner alone, because the secret key is
+    /// in it: whoever has the file can sign in the institution's name. The node may run meanwhile. Not in the
+    /// backup are what the node has signed, its rows, and the program of `learner`.
     Backup(Backup),
-    /// Put a backup back; the node then only listens until it is safe to vote
+    /// Restore a node from a backup
+    ///
+    /// Puts everything where the silo.toml in the backup states, and overwrites nothing. Refuses a state
+    /// folder that a node has used, because what it has signed since the backup would be forgotten. The
+    /// journal begins as one that was lost: the node only listens until none of its earlier votes counts any
+    /// more.
     Restore(Restore),
-    /// Go on without members that are gone for good, where no quorum is left
+    /// Exclude lost members when no quorum is left
+    ///
+    /// For a federation that lost so many members for good that no quorum is left: one of two, two of four.
+    /// All members that remain sign for the same lost ones; their nodes then resume from the newest round
+    /// that one of them has. Call everybody before you sign: a member that was declared lost and is not is
+    /// left behind, and what it alone had is lost.
+    ///
+    /// With secure aggregation also where nobody is lost and yet no outcome of a final round is certified,
+    /// because too few machines compute equal outcomes or can still open the sums: `--give-up` repeats the
+    /// round, once all members have signed. A member that has its outcome signs too, and then all resume from
+    /// that.
     Recover(Recover),
 }
 
@@ -116,10 +173,10 @@ pub fn data_folder(given: Option<&Path>) -> Option<PathBuf> {
 /// The marks in numbers, for files that leave them open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
 pub struct NumberMarks {
-    /// The mark before decimals, where a file leaves it open: "." or ","
+    /// Decimal mark, "." or ",", of files that leave it open
     #[arg(long, value_name = "MARK")]
     pub decimal: Option<char>,
-    /// The mark between thousands, where a file leaves it open, such as "," or "."
+    /// Thousands mark, such as "," or ".", of files that leave it open
     #[arg(long, value_name = "MARK")]
     pub thousands: Option<char>,
 }

@@ -2,36 +2,46 @@
 
 use std::path::PathBuf;
 
+use super::NodePlace;
 use crate::model::{Choice, Which};
 use clap::{Args, Subcommand, ValueEnum};
 
 /// The subcommands of `rota model`.
 #[derive(Debug, Subcommand)]
 pub enum ModelCommand {
-    /// List the models that a node's state holds, with their metrics on its held-out rows
+    /// List the models in a node's state, with metrics on its held-out rows
     List {
-        /// The node's configuration
-        #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-        config: PathBuf,
+        /// The node.
+        #[command(flatten)]
+        node: NodePlace,
         /// Print one JSON document instead of text
         #[arg(long)]
         json: bool,
     },
-    /// Print the card of a model: what it is, how good it is, what goes in and comes out
+    /// Print the card of a model: origin, metrics, inputs and outputs
     Show(ShowModel),
     /// Write a model with its card, as safetensors or ONNX
+    ///
+    /// Beside the model, its card is written twice: as JSON (`.card.json`) and as Markdown (`.card.md`).
+    /// Scaling and replacements of missing values are part of the model, so it takes raw rows.
     Export(ExportModel),
-    /// Predict the rows of a file: one line for each
+    /// Predict the rows of a file, a line for each
+    ///
+    /// Columns are found by name, and local names and codes are translated, as in training; the column to
+    /// predict may be missing. Every row gets one line, in the order of the file. One that the schema leaves
+    /// out of the training has no prediction, and its note says why. Anything else that does not fit the
+    /// schema is refused, or with --skip-bad-rows skipped row by row. With --model it needs neither the
+    /// node's key nor its state, so any user of the machine can run it.
     Predict(PredictRows),
 }
 
 /// Which model of a node.
 #[derive(Debug, Args)]
 pub struct ModelSelection {
-    /// The model
+    /// Model of the node
     #[arg(long, value_enum, value_name = "MODEL", default_value_t)]
     pub which: WhichModel,
-    /// Number of a coalition, as `rota model list` prints it; its model is meant
+    /// Coalition whose model is meant, by its number in `rota model list`
     #[arg(long, value_name = "N", conflicts_with = "which")]
     pub coalition: Option<u32>,
     /// Round after which the model was adopted [default: the last]
@@ -42,12 +52,12 @@ pub struct ModelSelection {
 /// Models of a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum WhichModel {
-    /// The one that the institution serves; before it has chosen, that of its coalition
+    /// Served model, or that of the node's coalition before one was chosen
     #[default]
     Served,
-    /// That of its coalition
+    /// Model of the node's coalition
     Coalition,
-    /// The mean of all coalitions' models
+    /// Mean of the models of all coalitions
     Global,
 }
 
@@ -70,10 +80,10 @@ impl ModelSelection {
 /// Options of `rota model show`.
 #[derive(Debug, Args)]
 pub struct ShowModel {
-    /// The node's configuration, of which the model is unless --model names one
-    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub config: PathBuf,
-    /// An exported model, instead of one of a node
+    /// The node.
+    #[command(flatten)]
+    pub node: NodePlace,
+    /// Exported model, in place of one of a node
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "which", "coalition", "round"])]
     pub model: Option<PathBuf>,
     /// Which model.
@@ -85,22 +95,19 @@ pub struct ShowModel {
 }
 
 /// Options of `rota model export`.
-///
-/// Beside the model, its card is written twice: as JSON (`.card.json`) and as Markdown (`.card.md`).
-/// Scaling and what stands for missing values go with the model, so it takes rows as they are.
 #[derive(Debug, Args)]
 pub struct ExportModel {
-    /// The node's configuration
-    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub config: PathBuf,
+    /// The node.
+    #[command(flatten)]
+    pub node: NodePlace,
     /// Which model.
     #[command(flatten)]
     pub chosen: ModelSelection,
     /// File to write; a name that ends with .onnx makes it ONNX
     #[arg(long, value_name = "FILE", default_value = "model.safetensors")]
     pub out: PathBuf,
-    /// Also write this TOML file with `format` and `names` of the node's rows, for `rota model predict --model`
-    /// with --names, where rows are written as they are at the institution
+    /// Also write this TOML file with `format` and `names` of the node's rows, for --names of `rota model
+    /// predict --model`
     #[arg(long, value_name = "FILE")]
     pub names: Option<PathBuf>,
     /// Format of the file [default: by its name]
@@ -114,9 +121,9 @@ pub struct ExportModel {
 /// Formats of exported models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ModelFormat {
-    /// The tensors by name, with the card in the metadata
+    /// Tensors by name, with the card in the metadata
     Safetensors,
-    /// A graph that other programs run, of opset 17
+    /// Graph of opset 17 for other runtimes
     Onnx,
 }
 
@@ -140,38 +147,32 @@ fn threshold(text: &str) -> Result<ThresholdAt, String> {
 }
 
 /// Options of `rota model predict`.
-///
-/// Columns are found by name, and local names and codes are translated, as in training; the column to
-/// predict may be missing. Every row gets one line, in the order of the file. One that the schema leaves
-/// out of the training has no prediction, and its note says why. Anything else that does not fit the
-/// schema is refused, or with --skip-bad-rows skipped row by row. With --model it needs neither the node's
-/// key nor its state, so any user of the machine can run it.
 #[derive(Debug, Args)]
 pub struct PredictRows {
     /// File of rows: CSV, .csv.gz or .parquet
     pub rows: PathBuf,
-    /// The node's configuration, of which the model is unless --model names one
-    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub config: PathBuf,
-    /// An exported model (.safetensors, or its .card.json), instead of one of a node
+    /// The node.
+    #[command(flatten)]
+    pub node: NodePlace,
+    /// Exported model (.safetensors, or its .card.json), in place of one of a node
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "which", "coalition", "round"])]
     pub model: Option<PathBuf>,
     /// Which model.
     #[command(flatten)]
     pub chosen: ModelSelection,
-    /// With --model: a TOML file with `format` and `names` of the rows, as in [data.rows] of a
-    /// silo.toml [default: the schema's own names, in a CSV file with commas]
+    /// With --model: TOML file with `format` and `names` of the rows, as in [data.rows] of a silo.toml
+    /// [default: the schema's own names, in a CSV file with commas]
     #[arg(long, value_name = "FILE", requires = "model")]
     pub names: Option<PathBuf>,
-    /// Write the rows that fit, where others hold a value that does not, such as an unknown level; these get
-    /// a note with their line and what is wrong, standard error names them, and the exit code is 4
+    /// Predict the rows that fit, and note line and error of each that does not, such as one with an
+    /// unknown level; exits with 4 if there are any
     #[arg(long)]
     pub skip_bad_rows: bool,
-    /// Of two classes, the least probability of the second for which it is predicted: a number from 0 to 1, or
-    /// `own` for the one in the card, chosen on the institution's own validation rows [default: 0.5]
+    /// Least probability from which the second of two classes is predicted, from 0 to 1, or `own` for the
+    /// one in the card, chosen on the institution's own validation rows [default: 0.5]
     #[arg(long, value_name = "P", value_parser = threshold)]
     pub threshold: Option<ThresholdAt>,
-    /// Column of the rows to copy to the predictions, such as a number of the patient; may be repeated
+    /// Column to copy to the predictions, such as a patient's number; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub keep: Vec<String>,
     /// File to write

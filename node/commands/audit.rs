@@ -5,12 +5,13 @@ use std::io::{self, BufWriter, Write};
 use crate::audit::{AuditLine, check};
 use agreement::Agreement;
 
-use super::NodeCommandError;
+use super::{NodeCommandError, state_of};
 use crate::cli::Audit as Arguments;
 
 /// Checks the log, and prints its lines or what it says.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), NodeCommandError> {
-    let kept = arguments.state.join("federation.toml");
+    let state = state_of(&arguments.of)?;
+    let kept = state.join("federation.toml");
     let agreement = Agreement::load(arguments.federation.as_deref().unwrap_or(&kept))?;
     let mut out = BufWriter::new(io::stdout().lock());
     let print = |line: &[u8]| {
@@ -24,7 +25,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), NodeCommandError> {
         out.write_all(line)?;
         out.write_all(b"\n")
     };
-    let found = check(&arguments.state, &agreement.epoch, print);
+    let found = check(&state, &agreement.epoch, print);
     // What was printed stands before the error.
     out.flush()?;
     let found = found?;

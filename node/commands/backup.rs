@@ -1,6 +1,7 @@
 //! `rota backup` and `rota restore`.
 
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 use crate::backup::{self, Manifest};
 use formatting::numbers;
@@ -18,7 +19,8 @@ pub(crate) fn backup(options: &Backup) -> Result<(), NodeCommandError> {
     if options.file.exists() {
         return Err(backup::BackupError::Exists(options.file.clone()).into());
     }
-    let model = match model(options) {
+    let config = options.node.file()?;
+    let model = match model(&config) {
         Ok(model) => Some(model),
         Err(why) => {
             let why = numbers::message(&why.to_string());
@@ -27,7 +29,7 @@ pub(crate) fn backup(options: &Backup) -> Result<(), NodeCommandError> {
         }
     };
     let held = model.is_some();
-    let saved = backup::save(&options.config, model, &options.file)?;
+    let saved = backup::save(&config, model, &options.file)?;
     let model = if held { ", its model" } else { "" };
     let lines = [
         format!(
@@ -47,8 +49,8 @@ pub(crate) fn backup(options: &Backup) -> Result<(), NodeCommandError> {
 }
 
 /// The model that the institution serves, or that of its coalition, with its card.
-fn model(options: &Backup) -> Result<Vec<u8>, NodeCommandError> {
-    let node = NodeModels::load(&options.config)?;
+fn model(config: &Path) -> Result<Vec<u8>, NodeCommandError> {
+    let node = NodeModels::load(config)?;
     let choice = crate::model::Choice {
         which: crate::model::Which::Served,
         round: None,
@@ -62,7 +64,7 @@ fn model(options: &Backup) -> Result<Vec<u8>, NodeCommandError> {
 
 /// Puts a backup back, and says what follows.
 pub(crate) fn restore(options: &Restore) -> Result<(), NodeCommandError> {
-    let restored = backup::restore(&options.file, &options.folder)?;
+    let restored = backup::restore(&options.file, &options.out)?;
     let Manifest { made, .. } = &restored.manifest;
     let mut lines = vec![format!(
         "restored: {}, as of {made}",

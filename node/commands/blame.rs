@@ -9,17 +9,17 @@ use crate::store;
 use formatting::numbers;
 use protocol::Hash;
 
-use super::{NodeCommandError, quietly, vacant, wrapped, write};
+use super::{NodeCommandError, quietly, state_of, vacant, wrapped, write};
 use crate::cli::BlameRound;
 
 /// Says what is known of a void round, discloses this institution's secret of it, or examines those of
 /// others.
 pub(crate) fn run(options: &BlameRound) -> Result<(), NodeCommandError> {
-    let (state, federation) = (&options.state, options.federation.as_deref());
-    let found = quietly(|| blame(state, federation, options.round, &options.with))?;
+    let (state, federation) = (state_of(&options.of)?, options.federation.as_deref());
+    let found = quietly(|| blame(&state, federation, options.round, &options.with))?;
     if let Some(file) = &options.disclose {
         vacant(file, false)?;
-        let own = quietly(|| disclosure(state, federation, options.round))?;
+        let own = quietly(|| disclosure(&state, federation, options.round))?;
         return disclose(options, &found, &own, file);
     }
     let mut out = BufWriter::new(io::stdout().lock());

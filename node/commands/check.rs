@@ -11,7 +11,8 @@ use crate::cli::CheckNode;
 
 /// Prints what was found; fails if something is bad, and in another way if only others are missing.
 pub(crate) fn run(options: &CheckNode) -> Result<(), NodeCommandError> {
-    let configured = Configured::load(&options.config).map_err(SetupError::from)?;
+    let config = options.node.file()?;
+    let configured = Configured::load(&config).map_err(SetupError::from)?;
     let looked = CheckOptions {
         network: !options.offline,
         rehearse: options.rehearse,

@@ -24,10 +24,9 @@ pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), NodeComm
     let beside = out.with_file_name(START);
     vacant(out, options.force)?;
     vacant(&beside, options.force)?;
-    let (earlier, start) = match (&options.model, &options.earlier, &options.config) {
-        (Some(model), Some(earlier), _) => of_file(model, earlier)?,
-        (_, _, Some(config)) => of_node(config, options)?,
-        _ => unreachable!("the command line asks for a node, or a model with its agreement"),
+    let (earlier, start) = match (&options.model, &options.earlier) {
+        (Some(model), Some(earlier)) => of_file(model, earlier)?,
+        _ => of_node(&options.node.file()?, options)?,
     };
     let changes = Changes {
         name: options.name.clone(),

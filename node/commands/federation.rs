@@ -16,7 +16,7 @@ use task::data::OwnRows;
 use super::added;
 use super::rows::{Doubts, fitting};
 use super::{NodeCommandError, wrapped, write};
-use crate::cli::{AddMember, CheckAgreement, Invite};
+use crate::cli::{AddMember, CheckAgreement, Invite, NodePlace};
 
 /// A line `NAME KEY ADDRESS… --rows N`; the name may have spaces, and quotation marks around it, and the
 /// rows may be missing.
@@ -144,15 +144,13 @@ pub fn invite(options: &Invite) -> Result<(), NodeCommandError> {
 
 /// The text of the first agreement, and the one in force where the federation runs.
 fn invited_to(options: &Invite) -> Result<(String, Option<InForce>), NodeCommandError> {
-    let config = match (&options.file, &options.config) {
-        (Some(file), _) => return Ok((read_configuration(file)?, None)),
-        (None, Some(config)) => config.as_path(),
-        (None, None) => Path::new("silo.toml"),
-    };
-    if options.config.is_none() && !config.is_file() {
-        return Ok((read_configuration(Path::new("federation.toml"))?, None));
+    if let Some(file) = &options.file {
+        return Ok((read_configuration(file)?, None));
     }
-    let configured = Configured::load(config).map_err(SetupError::from)?;
+    let Some(config) = options.node.found()? else {
+        return Ok((read_configuration(Path::new("federation.toml"))?, None));
+    };
+    let configured = Configured::load(&config).map_err(SetupError::from)?;
     let text = read_configuration(&configured.federation)?;
     if !has_journal(&configured.state) {
         return Ok((text, None));
@@ -244,7 +242,8 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
             std::path::PathBuf::new(),
         ),
         (Some(config), _) => {
-            let configured = Configured::load(config)?;
+            let config = NodePlace::at(config).file()?;
+            let configured = Configured::load(&config)?;
             let found = configured.agreement.epoch.federation;
             if found != epoch.federation {
                 return Err(NodeCommandError::Failed(format!(

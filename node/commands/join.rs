@@ -78,7 +78,8 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), NodeCommandError> {
 
 /// Signs the agreement in force: the one that `silo.toml` names, until it is changed.
 pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
-    let configured = Configured::load(&options.config).map_err(SetupError::from)?;
+    let config = options.node.file()?;
+    let configured = Configured::load(&config).map_err(SetupError::from)?;
     let federation = configured.federation.clone();
     let (first, place) = standing(configured)?;
     let Membership::Member(present) = place else {
@@ -122,7 +123,7 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
             NodeCommandError::Failed(format!(
                 "{why}. Nothing was signed. Correct the file, or translate names and codes in \
                  [data.rows.names] of {}",
-                options.config.display()
+                config.display()
             ))
         })?;
     }

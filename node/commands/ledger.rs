@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
 use ledger::{LedgerFile, Source};
 use serde::Serialize;
 
 use super::{NodeCommandError, vacant, write};
-use crate::cli::{ExportLedger, LedgerCommand, NewLedger, ShowLedger};
+use crate::cli::{ExportLedger, LedgerCommand, NewLedger, NodePlace, ShowLedger};
 use crate::institution::source_of;
 use crate::policy::{LedgerStatus, SourceLimits};
 use formatting::numbers;
@@ -23,8 +22,9 @@ pub(crate) fn run(command: &LedgerCommand) -> Result<(), NodeCommandError> {
 }
 
 /// The ledger that a `silo.toml` names.
-fn source(config: &Path) -> Result<SourceLimits, NodeCommandError> {
-    source_of(config)?.ok_or_else(|| {
+fn source(node: &NodePlace) -> Result<SourceLimits, NodeCommandError> {
+    let config = node.file()?;
+    source_of(&config)?.ok_or_else(|| {
         NodeCommandError::Usage(format!(
             "{} names no ledger: write `ledger = \"FILE\"` into its table [policy], with a file outside of the \
              state folder",
@@ -34,7 +34,7 @@ fn source(config: &Path) -> Result<SourceLimits, NodeCommandError> {
 }
 
 fn new(options: &NewLedger) -> Result<(), NodeCommandError> {
-    let source = source(&options.config)?;
+    let source = source(&options.node)?;
     let mut id = [0; 16];
     getrandom::fill(&mut id).map_err(io::Error::other)?;
     let about = Source {
@@ -63,7 +63,7 @@ struct LedgerDocument<'a> {
 }
 
 fn show(options: &ShowLedger) -> Result<(), NodeCommandError> {
-    let source = source(&options.config)?;
+    let source = source(&options.node)?;
     let contents = source.read()?;
     let status = LedgerStatus::of(&source, &contents);
     let mut out = BufWriter::new(io::stdout().lock());
@@ -97,7 +97,7 @@ fn show(options: &ShowLedger) -> Result<(), NodeCommandError> {
 }
 
 fn export(options: &ExportLedger) -> Result<(), NodeCommandError> {
-    let source = source(&options.config)?;
+    let source = source(&options.node)?;
     vacant(&options.file, false)?;
     // Read whole and checked before any of it is written.
     source.read()?;

@@ -18,6 +18,7 @@ mod ledger;
 pub mod model;
 mod newcomer;
 mod print;
+pub mod program;
 mod recover;
 mod rows;
 mod run;
@@ -36,7 +37,7 @@ use crate::blame::BlameError;
 use crate::chain::ChainError;
 use crate::federation::{ContinueError, JoinError};
 use crate::identity::IdentityError;
-use crate::institution::{NodeError, PresentError, SetupError};
+use crate::institution::{NodeError, PresentError, SetupError, state_folder};
 use crate::model::ModelError;
 use crate::status::socket::SocketError;
 use crate::verify::{EvidenceFileError, VerifyError};
@@ -46,7 +47,8 @@ use formatting::numbers;
 use learn::export::ExportError;
 use task::data::DataError;
 
-use crate::cli::{NodeCommand, NodeFederationCommand};
+use crate::cli::{NoNode, NodeCommand, NodeFederationCommand, StatePlace};
+use crate::exit::Exit;
 use crate::logging::{Started, say};
 
 /// Carries out a command.
@@ -94,16 +96,16 @@ pub fn run_federation(command: &NodeFederationCommand) -> Result<(), NodeCommand
 
 /// Why a command of a program failed: one sentence.
 pub trait Failure: std::fmt::Display {
-    /// 2 for wrong options and wrong configuration files, 1 for any other failure.
-    fn exit_code(&self) -> u8;
+    /// How the program ends.
+    fn exit(&self) -> Exit;
 
     /// Whether the reader of standard output has closed it.
     fn is_broken_pipe(&self) -> bool;
 }
 
 impl<E: Failure> Failure for Box<E> {
-    fn exit_code(&self) -> u8 {
-        (**self).exit_code()
+    fn exit(&self) -> Exit {
+        (**self).exit()
     }
 
     fn is_broken_pipe(&self) -> bool {
@@ -126,13 +128,13 @@ pub fn end<E: Failure + From<NodeCommandError>>(
         Err(why) => Err(NodeCommandError::Log(why).into()),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => Exit::Success.into(),
         // The reader closed the pipe, as in `rota chain | head`.
-        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) if error.is_broken_pipe() => Exit::Success.into(),
         Err(error) => {
             // If standard error is closed, the exit code still reports the failure.
             let _ = say(&format!("error: {}", numbers::message(&error.to_string())));
-            ExitCode::from(error.exit_code())
+            error.exit().into()
         }
     }
 }
@@ -140,6 +142,9 @@ pub fn end<E: Failure + From<NodeCommandError>>(
 /// Why a command failed: one sentence, with what to try.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeCommandError {
+    /// No node where one was looked for.
+    #[error(transparent)]
+    NoNode(#[from] NoNode),
     /// A key file cannot be read or made.
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -270,71 +275,70 @@ pub enum NodeCommandError {
 }
 
 impl Failure for NodeCommandError {
-    fn exit_code(&self) -> u8 {
+    fn exit(&self) -> Exit {
         match self {
-            NodeCommandError::Setup(_)
-            | NodeCommandError::Toml(_)
-            | NodeCommandError::Continue(_)
-            | NodeCommandError::Several { .. }
-            | NodeCommandError::Earlier { .. }
-            | NodeCommandError::Config(_)
-            | NodeCommandError::Add(_)
-            | NodeCommandError::Token(_)
-            | NodeCommandError::Usage(_)
-            | NodeCommandError::NoTerminal
-            | NodeCommandError::Log(_)
-            | NodeCommandError::Exists(_) => 2,
-            NodeCommandError::Present(PresentError::Setup(_)) => 2,
-            NodeCommandError::Present(_) => 1,
-            NodeCommandError::Join(JoinError::Exists(_)) => 2,
-            NodeCommandError::Join(_) | NodeCommandError::Failed(_) => 1,
-            NodeCommandError::Data(error) => data(error),
-            NodeCommandError::Model(error) => match error {
+            Self::Waiting => Exit::Waiting,
+            Self::Skipped { .. } => Exit::Partial,
+            Self::NoNode(_)
+            | Self::Setup(_)
+            | Self::Present(PresentError::Setup(_))
+            | Self::Toml(_)
+            | Self::Continue(_)
+            | Self::Several { .. }
+            | Self::Earlier { .. }
+            | Self::Config(_)
+            | Self::Add(_)
+            | Self::Token(_)
+            | Self::Usage(_)
+            | Self::NoTerminal
+            | Self::Log(_)
+            | Self::Exists(_)
+            | Self::Identity(IdentityError::Exists(_) | IdentityError::Form(_))
+            | Self::Join(JoinError::Exists(_))
+            | Self::Ledger(LedgerError::Exists { .. })
+            | Self::Backup(BackupError::Setup(_) | BackupError::Exists(_))
+            | Self::Restore(RestoreError::InTheWay(_) | RestoreError::Used { .. })
+            | Self::Chain(
+                ChainError::Nothing(_) | ChainError::Agreement(_) | ChainError::Federation { .. },
+            )
+            | Self::Blame(BlameError::File(_))
+            | Self::Evidence(
+                EvidenceFileError::Unreadable { .. } | EvidenceFileError::Malformed { .. },
+            )
+            | Self::Audit(CheckError::Nothing(_)) => Exit::Input,
+            Self::Verify(error) | Self::Blame(BlameError::Verify(error)) => match error {
+                VerifyError::Nothing(_)
+                | VerifyError::Agreement(_)
+                | VerifyError::Federation { .. } => Exit::Input,
+                _ => Exit::Failure,
+            },
+            Self::Model(error) => match error {
                 ModelError::Data(error) | ModelError::Export(ExportError::Data(error)) => {
                     data(error)
                 }
                 ModelError::Nothing(_)
                 | ModelError::Federation { .. }
                 | ModelError::NoRound { .. }
-                | ModelError::NoCoalition { .. } => 2,
-                _ => 1,
+                | ModelError::NoCoalition { .. } => Exit::Input,
+                _ => Exit::Failure,
             },
-            NodeCommandError::Node(error) => 1 + u8::from(error.is_configuration()),
-            NodeCommandError::Chain(
-                ChainError::Nothing(_) | ChainError::Agreement(_) | ChainError::Federation { .. },
-            ) => 2,
-            NodeCommandError::Chain(_) => 1,
-            NodeCommandError::Blame(
-                BlameError::Verify(
-                    VerifyError::Nothing(_)
-                    | VerifyError::Agreement(_)
-                    | VerifyError::Federation { .. },
-                )
-                | BlameError::File(_),
-            ) => 2,
-            NodeCommandError::Blame(_) => 1,
-            NodeCommandError::Verify(
-                VerifyError::Nothing(_)
-                | VerifyError::Agreement(_)
-                | VerifyError::Federation { .. },
-            )
-            | NodeCommandError::Evidence(
-                EvidenceFileError::Unreadable { .. } | EvidenceFileError::Malformed { .. },
-            )
-            | NodeCommandError::Audit(CheckError::Nothing(_)) => 2,
-            NodeCommandError::Verify(_)
-            | NodeCommandError::Evidence(_)
-            | NodeCommandError::Audit(_) => 1,
-            NodeCommandError::Waiting => 3,
-            NodeCommandError::Skipped { .. } => 4,
-            NodeCommandError::Backup(BackupError::Setup(_) | BackupError::Exists(_)) => 2,
-            NodeCommandError::Backup(_) | NodeCommandError::Restore(_) => 1,
-            NodeCommandError::Ledger(LedgerError::Exists { .. }) => 2,
-            NodeCommandError::Identity(_)
-            | NodeCommandError::Ledger(_)
-            | NodeCommandError::Status(_)
-            | NodeCommandError::Write { .. }
-            | NodeCommandError::Output(_) => 1,
+            Self::Data(error) => data(error),
+            Self::Node(error) if error.is_configuration() => Exit::Input,
+            Self::Node(_)
+            | Self::Identity(_)
+            | Self::Present(_)
+            | Self::Join(_)
+            | Self::Failed(_)
+            | Self::Chain(_)
+            | Self::Blame(_)
+            | Self::Evidence(_)
+            | Self::Audit(_)
+            | Self::Backup(_)
+            | Self::Restore(_)
+            | Self::Ledger(_)
+            | Self::Status(_)
+            | Self::Write { .. }
+            | Self::Output(_) => Exit::Failure,
         }
     }
 
@@ -356,6 +360,17 @@ pub fn quietly<T>(read: impl FnOnce() -> T) -> T {
     let done = read();
     panic::set_hook(hook);
     done
+}
+
+/// The state folder that a command reads.
+///
+/// # Errors
+/// [`NodeCommandError`]: there is no such node, or its silo.toml cannot be read.
+pub fn state_of(place: &StatePlace) -> Result<PathBuf, NodeCommandError> {
+    match &place.state {
+        Some(folder) => Ok(folder.clone()),
+        None => Ok(state_folder(&place.node.file()?)?),
+    }
 }
 
 /// Refuses to overwrite a file, unless that is wanted.
@@ -420,11 +435,11 @@ pub fn write(file: &Path, text: &str) -> Result<(), NodeCommandError> {
     })
 }
 
-/// The exit code of an error of data: 2 where a configuration is wrong.
-pub fn data(error: &DataError) -> u8 {
+/// How a program ends with an error of data.
+pub fn data(error: &DataError) -> Exit {
     match error {
-        DataError::Config(_) | DataError::TooManySilos { .. } => 2,
-        _ => 1,
+        DataError::Config(_) | DataError::TooManySilos { .. } => Exit::Input,
+        _ => Exit::Failure,
     }
 }
 

@@ -15,14 +15,15 @@ use crate::cli::PrintAgreement;
 /// Writes the page.
 pub(crate) fn run(options: &PrintAgreement) -> Result<(), NodeCommandError> {
     vacant(&options.out, options.force)?;
-    let configured = Configured::load(&options.config).map_err(SetupError::from)?;
+    let config = options.node.file()?;
+    let configured = Configured::load(&config).map_err(SetupError::from)?;
     let (state, federation) = (configured.state.clone(), configured.federation.clone());
     let beside = consents_beside(&federation, &configured.agreement);
     let (_, place) = standing(configured)?;
     let Membership::Member(present) = place else {
         return Err(NodeCommandError::Failed(format!(
             "the institution of {} is no member of its federation",
-            options.config.display()
+            config.display()
         )));
     };
     let agreement = &present.institution.agreement;
@@ -41,7 +42,7 @@ pub(crate) fn run(options: &PrintAgreement) -> Result<(), NodeCommandError> {
         consents: &consents,
         chain: chain.as_ref(),
         date: now.get(..10).unwrap_or(&now),
-        config: &options.config,
+        config: &config,
     });
     write(&options.out, &text)?;
     let line = format!("written: {}", options.out.display());

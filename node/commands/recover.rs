@@ -15,7 +15,7 @@ use crate::cli::Recover;
 
 /// Shows what it means, asks, and leaves the wish beside the journal, where the node finds it.
 pub(crate) fn recover(options: &Recover) -> Result<(), NodeCommandError> {
-    let institution = present(&options.here.config)?;
+    let institution = present(&options.here.node.file()?)?;
     let epoch = &institution.agreement.epoch;
     let failed = |why: String| NodeCommandError::Failed(why);
     if let Some(round) = options.give_up {

@@ -7,7 +7,7 @@ use crate::cli::RunNode;
 
 /// Runs until a signal, or with `--until-done` until every member holds the last round.
 pub(crate) fn run(run: &RunNode) -> Result<(), NodeCommandError> {
-    let configured = Configured::load(&run.config)?;
+    let configured = Configured::load(&run.node.file()?)?;
     let institution = configured.with_any_key()?;
     let options = NodeOptions {
         until_done: run.until_done,

@@ -14,19 +14,14 @@ use crate::cli;
 
 /// Prints the status of a node.
 pub(crate) fn status(options: &cli::PrintStatus) -> Result<(), NodeCommandError> {
-    let state = state_folder(&options.config).map_err(SetupError::from)?;
+    let config = options.node.file()?;
+    let state = state_folder(&config).map_err(SetupError::from)?;
     if options.federation {
-        print(
-            socket::ask(&state, NODES, &options.config),
-            options.json,
-            all::text::text,
-        )
+        let asked = socket::ask(&state, NODES, &config);
+        print(asked, options.json, all::text::text)
     } else {
-        print(
-            socket::ask(&state, NAME, &options.config),
-            options.json,
-            text::text,
-        )
+        let asked = socket::ask(&state, NAME, &config);
+        print(asked, options.json, text::text)
     }
 }
 
@@ -56,18 +51,19 @@ fn print<T: Serialize>(
 
 /// Shows the status of a node, or of all, until the user quits.
 pub(crate) fn watch(options: &cli::WatchNode) -> Result<(), NodeCommandError> {
-    let state = state_folder(&options.config).map_err(SetupError::from)?;
+    let config = options.node.file()?;
+    let state = state_folder(&config).map_err(SetupError::from)?;
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(NodeCommandError::NoTerminal);
     }
     // What no later start of the node would change is an error at once.
-    let own = || socket::ask::<Status>(&state, NAME, &options.config);
+    let own = || socket::ask::<Status>(&state, NAME, &config);
     match own() {
         Ok(_) | Err(SocketError::Stopped { .. } | SocketError::Answer { .. }) => {}
         Err(error) => return Err(error.into()),
     }
     Ok(if options.federation {
-        screen::run(|| socket::ask::<all::Nodes>(&state, NODES, &options.config))
+        screen::run(|| socket::ask::<all::Nodes>(&state, NODES, &config))
     } else {
         screen::run(own)
     }?)

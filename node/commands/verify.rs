@@ -8,31 +8,38 @@ use agreement::Agreement;
 use formatting::numbers;
 use serde::Serialize;
 
-use super::{NodeCommandError, quietly};
+use super::{NodeCommandError, quietly, state_of};
 use crate::cli::{Verify as Arguments, data_folder};
 
-/// Verifies a folder or a file.
+/// Verifies the state of a node, or a file of evidence.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), NodeCommandError> {
     let mut out = BufWriter::new(io::stdout().lock());
-    let path = &arguments.path;
-    if path.is_dir() {
-        let data = data_folder(arguments.data.as_deref());
-        let federation = arguments.federation.as_deref();
-        let verified = quietly(|| verify(path, federation, data.as_deref()))?;
-        if arguments.json {
-            print(&mut out, &verified)?
-        } else {
-            verified.write(&mut out)?
+    let federation = arguments.federation.as_deref();
+    if let Some(path) = &arguments.evidence {
+        if path.is_dir() {
+            return Err(NodeCommandError::Usage(format!(
+                "{} is a folder, and no file of evidence: name a node with --config, or a state folder with \
+                 --state",
+                path.display()
+            )));
         }
-    } else {
         let file = EvidenceFile::read(path)?;
-        let agreement = agreement(path, arguments.federation.as_deref())?;
+        let agreement = agreement(path, federation)?;
         let epoch = agreement.as_ref().map(|agreement| &*agreement.epoch);
         let proof = file.check(path, epoch)?;
         if arguments.json {
             print(&mut out, &proof)?
         } else {
             writeln!(out, "{}", super::wrapped(&proof.sentence()))?
+        }
+    } else {
+        let state = state_of(&arguments.of)?;
+        let data = data_folder(arguments.data.as_deref());
+        let verified = quietly(|| verify(&state, federation, data.as_deref()))?;
+        if arguments.json {
+            print(&mut out, &verified)?
+        } else {
+            verified.write(&mut out)?
         }
     }
     Ok(out.flush()?)

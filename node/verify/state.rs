@@ -26,8 +26,8 @@ use crate::store::{self, AGREEMENT, Snapshot, StoreOpenError, StoredBlob};
 pub enum VerifyError {
     /// No journal.
     #[error(
-        "there is no journal in {}: give the folder that `state` in the silo.toml of a node names, or a file \
-         of evidence", .0.display()
+        "there is no journal in {}: the node has not run yet, or --state names another folder than the node's \
+         silo.toml", .0.display()
     )]
     Nothing(PathBuf),
     /// The journal cannot be read.

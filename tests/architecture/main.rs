@@ -107,7 +107,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
 ];
 
 /// Libraries that are named in one crate only; `simulations` also runs an actix system.
-const ONLY_IN: [(&str, &[&str]); 18] = [
+const ONLY_IN: [(&str, &[&str]); 20] = [
     ("libp2p", &["mesh"]),
     ("burn-core", &["learn"]),
     ("burn-optim", &["learn"]),
@@ -121,6 +121,8 @@ const ONLY_IN: [(&str, &[&str]); 18] = [
     ("redb", &["node"]),
     ("ratatui", &["node"]),
     ("clap", &["node", "rota"]),
+    ("clap_complete", &["node"]),
+    ("clap_mangen", &["node"]),
     ("indicatif", &["node", "rota"]),
     ("faer", &["methods"]),
     ("clarabel", &["methods"]),

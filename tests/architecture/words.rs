@@ -66,3 +66,37 @@ fn skipped_tests_are_reported_by_the_one_function_that_is_not_hidden() {
         "use `skipped` of tests/skipped: {found:#?}"
     );
 }
+
+/// Whether a line ends a program by a number or constant of its own.
+fn ends_by_itself(line: &str) -> bool {
+    [
+        "process::exit(",
+        "ExitCode::from(",
+        "ExitCode::SUCCESS",
+        "ExitCode::FAILURE",
+    ]
+    .iter()
+    .any(|end| line.contains(end))
+}
+
+/// So that each code has one meaning, which the documentation states (`docs/exit-codes.md`).
+#[test]
+fn exit_codes_are_set_in_one_file() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    for place in ["node", "crates"] {
+        for file in crate::rust_files(&root.join(place)) {
+            let name = file
+                .strip_prefix(root)
+                .unwrap_or(&file)
+                .display()
+                .to_string();
+            let text =
+                std::fs::read_to_string(&file).expect("a file of this repository can be read");
+            if !name.contains("/examples/") && text.lines().any(ends_by_itself) {
+                found.push(name);
+            }
+        }
+    }
+    assert_eq!(found, ["node/exit.rs"]);
+}

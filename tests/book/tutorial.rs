@@ -61,6 +61,11 @@ fn blocks(page: &str) -> Vec<TutorialBlock> {
     blocks
 }
 
+/// Whether a command is `rota run`, with options or without.
+fn starts_a_node(command: &str) -> bool {
+    command == "rota run" || command.starts_with("rota run ")
+}
+
 /// Everybody's folder, and the nodes that run.
 struct Terminals {
     folder: PathBuf,
@@ -97,6 +102,7 @@ impl Terminals {
             .current_dir(self.folder.join(terminal.trim_end_matches("-2")))
             .env("PATH", path)
             .env_remove("ROTA_DATA")
+            .env_remove("ROTA_CONFIG")
             .env_remove("RUST_LOG")
             .stdin(Stdio::null());
         command
@@ -104,7 +110,7 @@ impl Terminals {
 
     /// What a command prints; starts it only, where it is a node.
     fn run(&mut self, terminal: &str, line: &str) -> String {
-        if line.starts_with("rota run ") {
+        if starts_a_node(line) {
             let mut command = self.command(terminal, &format!("exec {line} 2>&1"));
             let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
             let out = BufReader::new(child.stdout.take().unwrap());
@@ -306,7 +312,7 @@ fn play(terminals: &mut Terminals, file: &Path) {
         let mut node = false;
         for line in block.text.lines() {
             if let Some(command) = line.strip_prefix("$ ") {
-                node |= command.starts_with("rota run ");
+                node |= starts_a_node(command);
                 actual += &format!("{line}\n{}", terminals.run(terminal, command));
             }
         }

@@ -223,7 +223,7 @@ pub(crate) fn nodes_learn_with_programs() {
     );
     // Without the programs the chain can be checked, and the rounds cannot be computed again.
     let state = configs[0].with_file_name("state");
-    let verified = rota(&["verify", state.to_str().unwrap()]);
+    let verified = rota(&["verify", "--state", state.to_str().unwrap()]);
     let said = text(&verified.stdout);
     assert!(
         verified.status.success(),

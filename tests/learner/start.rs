@@ -144,7 +144,7 @@ pub(crate) fn nodes_start_from_what_the_proposers_program_holds() {
     assert!(outputs.iter().all(|output| adopted(output) == 4));
     // The node keeps the start, so its rounds can be computed again.
     let state = configs[1].with_file_name("state");
-    let verified = rota(&["verify", state.to_str().unwrap()]);
+    let verified = rota(&["verify", "--state", state.to_str().unwrap()]);
     let said = text(&verified.stdout);
     assert!(
         verified.status.success(),
@@ -270,7 +270,7 @@ pub(crate) fn a_member_that_is_admitted_later_fetches_the_start() {
     nodes.until(3, "adopted");
     nodes.until(3, "finished");
     let state = config.with_file_name("state");
-    let said = good(&["verify", state.to_str().unwrap()]);
+    let said = good(&["verify", "--state", state.to_str().unwrap()]);
     assert!(said.contains("computed again"), "{said}");
 }
 

@@ -4,12 +4,15 @@ mod attack;
 mod cli;
 mod compare;
 mod direct;
+mod help;
 mod init;
 mod inputs;
 mod keep;
 #[path = "../nodes/mod.rs"]
 mod nodes;
 mod pictures;
+mod place;
+mod shell;
 mod signing;
 #[path = "../skipped/mod.rs"]
 mod skipped;

@@ -148,7 +148,7 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
     // The rounds of all epochs are computed again from what is kept; a newcomer has models to take.
     let verified = |config: &Path| {
         let state = config.with_file_name("state");
-        good(&["verify", state.to_str().unwrap()])
+        good(&["verify", "--state", state.to_str().unwrap()])
     };
     // A member on a busy machine may adopt a round that the others computed before it did.
     let all: Vec<_> = demo.configs[..3].iter().map(|own| verified(own)).collect();
@@ -185,7 +185,7 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
     );
     assert!(!chains[0].contains("missing "), "{}", chains[0]);
     // Its log is that of a member, too.
-    let said = good(&["audit", "--summary", state]);
+    let said = good(&["audit", "--summary", "--state", state]);
     assert!(said.starts_with("newcomer: lines 1 to"), "{said}");
     assert!(said.contains("the journal beside it names line"), "{said}");
     let said = good(&["model", "list", "--config", config.to_str().unwrap()]);

@@ -32,7 +32,7 @@ fn backup(config: &Path, file: &Path) -> String {
 /// Exit code and log of `rota restore`.
 fn restore(file: &Path, folder: &Path) -> (i32, String) {
     let (file, folder) = (file.to_str().unwrap(), folder.to_str().unwrap());
-    let output = output(&["restore", file, folder]);
+    let output = output(&["restore", file, "--out", folder]);
     let log = text(&output.stderr);
     let log = log.split_whitespace().collect::<Vec<_>>().join(" ");
     (output.status.code().unwrap(), log)
@@ -90,7 +90,7 @@ fn a_node_whose_disk_is_gone_goes_on_from_its_backup_with_the_chain_of_the_other
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("has adopted round 150"), "{said}");
     // The audit log goes on, and says where something is missing.
-    let audit = good(&["audit", "--summary", state.to_str().unwrap()]);
+    let audit = good(&["audit", "--summary", "--state", state.to_str().unwrap()]);
     assert!(audit.contains("was put back at"), "{audit}");
 }
 

@@ -207,7 +207,7 @@ fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_
         said.contains("the masks of an author do not cancel"),
         "{said}"
     );
-    let verified = good(&["verify", state(1).to_str().unwrap()]);
+    let verified = good(&["verify", "--state", state(1).to_str().unwrap()]);
     assert!(
         verified.contains("rounds    3 to 4 computed again"),
         "{verified}"

@@ -104,7 +104,7 @@ fn an_evicted_member_is_told_and_hears_nothing_of_later_rounds() {
     let later = |line: &&Value| line["round"].as_u64() > before.map(|round| round + 1);
     for (node, config) in demo.configs[..3].iter().enumerate() {
         let state = config.with_file_name("state");
-        let audit = good(&["audit", "--json", state.to_str().unwrap()]);
+        let audit = good(&["audit", "--json", "--state", state.to_str().unwrap()]);
         let lines: Vec<Value> = audit
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())

@@ -81,7 +81,7 @@ fn a_round_whose_secrets_are_lost_is_given_up_by_all_and_done_again() {
     for node in 0..4 {
         nodes.nodes.terminate(node);
         assert_eq!(nodes.nodes.code(node), 0);
-        let said = good(&["verify", state(node).to_str().unwrap()]);
+        let said = good(&["verify", "--state", state(node).to_str().unwrap()]);
         assert!(said.contains("1 computed again"), "{said}");
         assert_eq!(chain(node), chain(0));
     }

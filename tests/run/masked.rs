@@ -89,7 +89,7 @@ fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
     // Every one opens the sums of the kept rounds again.
     for node in 0..4 {
         let state = state(node);
-        let said = good(&["verify", state.to_str().unwrap()]);
+        let said = good(&["verify", "--state", state.to_str().unwrap()]);
         assert!(said.contains("rounds    3 to 4 computed again"), "{said}");
         let chain = good(&["chain", "--state", state.to_str().unwrap()]);
         assert_eq!(chain.matches("   outcome ").count(), 4, "{chain}");
@@ -147,7 +147,7 @@ fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
             .find(|(_, blob)| blob.starts_with(beginning));
         let (file, _) = found.unwrap_or_else(|| panic!("no {what} is kept"));
         overwrite(&file, |bytes| *bytes.last_mut().unwrap() ^= 1);
-        let done = output(&["verify", copy.to_str().unwrap()]);
+        let done = output(&["verify", "--state", copy.to_str().unwrap()]);
         assert_eq!(done.status.code(), Some(1), "{what}");
         let said = text(&done.stderr);
         assert!(said.contains("is damaged"), "{what}: {said}");

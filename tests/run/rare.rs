@@ -171,8 +171,8 @@ fn federation(name: &str, tables: Tables) {
     let mut said = vec![shown];
     for command in [
         &["chain", "--json", "--state", state][..],
-        &["verify", state],
-        &["audit", state],
+        &["verify", "--state", state],
+        &["audit", "--state", state],
         &["model", "list", "--config", config],
     ] {
         let output = output(command);

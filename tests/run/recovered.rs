@@ -93,7 +93,7 @@ fn one_of_two_goes_on_alone_and_the_other_comes_back() {
     ] {
         assert!(chain.contains(what), "{what}: {chain}");
     }
-    let said = good(&["verify", state.to_str().unwrap()]);
+    let said = good(&["verify", "--state", state.to_str().unwrap()]);
     let what =
         format!("after round 3 the other members went on without {goes} and without a quorum");
     assert!(said.contains(&what), "{said}");

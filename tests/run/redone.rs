@@ -37,7 +37,7 @@ fn forgets_the_outcome(config: &Path) {
 /// What `rota verify` says of a node's state.
 fn verified(config: &Path) -> String {
     let state = config.with_file_name("state");
-    let said = good(&["verify", state.to_str().unwrap()]);
+    let said = good(&["verify", "--state", state.to_str().unwrap()]);
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -76,6 +76,6 @@ fn a_group_changes_while_nodes_run_once_all_of_it_approve_and_it_is_named_who_is
     for node in 0..4 {
         nodes.nodes.terminate(node);
         assert_eq!(nodes.nodes.code(node), 0);
-        good(&["verify", state(node).to_str().unwrap()]);
+        good(&["verify", "--state", state(node).to_str().unwrap()]);
     }
 }

@@ -165,11 +165,11 @@ impl Year {
             let tip = &blocks[blocks.len() - 1];
             chains.insert(tip["block"].as_str().unwrap().to_owned());
 
-            let said = good(&["verify", &state]);
+            let said = good(&["verify", "--state", &state]);
             let begin = format!("{name} in the federation stays");
             assert!(said.starts_with(&begin), "{place}: {said}");
             assert!(!said.contains("silo was away"), "{place}: {said}");
-            let said = good(&["audit", &state, "--summary"]);
+            let said = good(&["audit", "--state", &state, "--summary"]);
             assert!(said.starts_with(name), "{place}: {said}");
             let said = self.good(node, &["check", "--json", "--offline"]);
             if self.changes > 0 {
@@ -416,7 +416,7 @@ fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
     fs::create_dir_all(&east).unwrap();
     fs::write(east.join("stays.csv"), table(2)).unwrap();
     let node = east.join("node");
-    good(&["restore", backup, node.to_str().unwrap()]);
+    good(&["restore", backup, "--out", node.to_str().unwrap()]);
     year.nodes.nodes.start(2);
     year.is_done(2);
     year.everything("a restore from a backup");

@@ -13,11 +13,11 @@ pub(crate) struct Columns {
     /// Column to predict [default: the last]
     #[arg(long, value_name = "COLUMN")]
     pub(crate) target: Option<String>,
-    /// Value of the target that counts as positive [default: "yes", "1" and the like, or the rarer]
+    /// Positive value of the target [default: "yes", "1" and the like, or the rarer]
     #[arg(long, value_name = "VALUE")]
     pub(crate) positive: Option<String>,
-    /// Column that says whose a row is, such as the patient: all rows of one are trained on, or tested on
-    /// [default: what looks so]
+    /// Column that identifies the person or unit of a row, such as the patient, whose rows are all trained on
+    /// or all tested on [default: what looks like one]
     #[arg(long, value_name = "COLUMN")]
     pub(crate) group: Option<String>,
     /// Column to leave out; may be repeated
@@ -26,24 +26,23 @@ pub(crate) struct Columns {
     /// Column of numbers that looks like codes; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) number: Vec<String>,
-    /// Column of codes that looks like numbers, or of names that are to be levels; may be repeated
+    /// Column of codes that looks like numbers, or of names that become levels; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) category: Vec<String>,
-    /// Fewest rows of a level that is listed, at least 5: rarer ones count as one level, `other`
-    /// [default: 5]
+    /// Fewest rows of a listed level, at least 5; rarer levels are merged into `other` [default: 5]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(RARE as i64..))]
     pub(crate) rare: Option<u32>,
-    /// Level that is listed however few rows have it, or rare class that others may read of; may be
+    /// Level that is listed however few rows have it, or rare class that others may see; may be
     /// repeated
     #[arg(long, value_name = "COLUMN=LEVEL", value_parser = level)]
     pub(crate) keep: Vec<(String, String)>,
-    /// Text that means a missing value, beside the usual ones; may be repeated
+    /// Text for a missing value, beside the usual ones; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) missing_mark: Vec<String>,
-    /// Column in which values that look alike are the same, such as True and TRUE; may be repeated
+    /// Column whose values that look alike, such as True and TRUE, are merged; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) same: Vec<String>,
-    /// Column in which they are different; may be repeated
+    /// Column whose values that look alike stay different; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) different: Vec<String>,
     /// What the files leave open.

@@ -5,49 +5,49 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use lab::compare::{Choices, Shard};
 
-use node::cli::program;
+use node::cli::{NodePlace, program};
 
 /// Options of `rota compare`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Compare {
-    /// What else to do
+    /// What else to do.
     #[command(subcommand)]
     pub(crate) merge: Option<CompareCommand>,
-    /// A built-in experiment, or a TOML file of an experiment or a scenario
+    /// Built-in experiment, or TOML file of an experiment or a scenario
     #[arg(required = true)]
     pub(crate) experiment: Option<String>,
-    /// Names or labels of strategies, separated by commas; a label may hold commas itself
-    /// [default: all of the experiment]
+    /// Strategies by name or label, separated by commas; a label may hold commas itself [default: all of
+    /// the experiment]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) strategies: Vec<String>,
     /// Number of seeds [default: the experiment's, or 5 for a scenario]
     #[arg(long, value_name = "N")]
     pub(crate) seeds: Option<usize>,
-    /// Measure the federation with noise at these epsilon, separated by commas, beside each silo alone and
-    /// the federation without noise
+    /// Values of epsilon, separated by commas, at which a differentially private federation is compared with
+    /// local training and a federation without noise
     #[arg(long, value_name = "E", value_delimiter = ',')]
     pub(crate) epsilon: Vec<f64>,
     /// Run the experiment's reduced form, to try it out
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Continue the results in the folder
+    /// Resume from the results in the folder
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Run one part of several, such as 2/8, whose results are merged later
+    /// Part of the runs, such as 2/8, whose results are merged later
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
-    /// Program that trains the models of all silos, with its arguments, such as "python3 learner.py",
-    /// or unix:SOCKET where it listens [default: the scenario's, or none]
+    /// External program that trains the models, with its arguments, such as "python3 learner.py", or
+    /// unix:SOCKET where it listens [default: the scenario's, or none]
     #[arg(long, value_name = "PROGRAM", value_parser = program)]
     pub(crate) learner: Option<learn::external::LearnerConfig>,
-    /// Runs at a time; results do not depend on it [default: the number of cores]
+    /// Number of parallel runs; results do not depend on it [default: the number of cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
     /// Folder of the data files [default: $ROTA_DATA, or ./data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// New folder for what every run learned in every round, as of `rota simulate --keep` [default: none]
+    /// New folder for the artefacts of every round of every run, as of `rota simulate --keep` [default: none]
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
     #[command(flatten)]
@@ -56,13 +56,13 @@ pub(crate) struct Compare {
     pub(crate) output: CompareOutput,
 }
 
-/// Whose rows are looked at, where `--epsilon` is given.
+/// Whose rows are read, where `--epsilon` is given.
 #[derive(Debug, Args)]
 pub(crate) struct AdviceSource {
-    /// The node's configuration; if the ledger that it names is there, rows of files are refused with --epsilon
-    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub(crate) config: PathBuf,
-    /// The rows of all files are public, so that looking at them tells nothing of a ledger's source
+    /// The node whose ledger, if it is there, makes --epsilon refuse rows of files.
+    #[command(flatten)]
+    pub(crate) node: NodePlace,
+    /// With --epsilon: declare the rows of all files public, so that no privacy budget ledger counts them
     #[arg(long)]
     pub(crate) public_rows: bool,
 }
@@ -70,7 +70,7 @@ pub(crate) struct AdviceSource {
 /// Subcommands of `rota compare`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CompareCommand {
-    /// Put the results of parts together and report on them
+    /// Merge the results of parts and report on them
     Merge(MergeParts),
 }
 
@@ -87,14 +87,14 @@ pub(crate) struct MergeParts {
 /// Options of `rota advise`.
 #[derive(Debug, Args)]
 pub(crate) struct Advise {
-    /// A built-in scenario or a TOML file
+    /// Built-in scenario or TOML file
     pub(crate) scenario: String,
-    /// Say whether a federation with noise of this epsilon is worth joining
+    /// Epsilon of a differentially private federation, to state whether it is worth joining
     #[arg(long, value_name = "E")]
     pub(crate) epsilon: Option<f64>,
     #[command(flatten)]
     pub(crate) source: AdviceSource,
-    /// Time for the comparison, in minutes, after which it ends with what is there; more time means more seeds and settings
+    /// Time limit of the comparison, in minutes; more time means more seeds and settings
     #[arg(long, value_name = "M", default_value_t = 5.0)]
     pub(crate) minutes: f64,
     /// Folder of the data files [default: $ROTA_DATA, or ./data]
@@ -103,7 +103,7 @@ pub(crate) struct Advise {
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Hide the progress
+    /// Hide the progress bar
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -117,7 +117,7 @@ pub(crate) struct CompareOutput {
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Hide the progress
+    /// Hide the progress bar
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }

@@ -7,11 +7,11 @@ use clap::{Args, Subcommand};
 /// The subcommands of `rota data`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DataCommand {
-    /// List the public data sets: what they are, where they are from, under which licence
+    /// List public data sets with their sources and licences
     List(ListData),
-    /// Download data sets that have a public address into the data folder
+    /// Download public data sets into the data folder
     Get(GetData),
-    /// Compare the files in the data folder with their sizes and checksums
+    /// Verify sizes and checksums of the files in the data folder
     Verify(VerifyData),
 }
 
@@ -20,7 +20,7 @@ pub(crate) enum DataCommand {
 pub(crate) struct ListData {
     /// Names of data sets [default: all]
     pub(crate) names: Vec<String>,
-    /// Catalogue in place of the built-in one, for instance with the addresses of a mirror
+    /// Catalogue in place of the built-in one, such as one of a mirror
     #[arg(long, value_name = "FILE")]
     pub(crate) catalogue: Option<PathBuf>,
     /// Print one JSON document instead of text, with every file
@@ -37,10 +37,10 @@ pub(crate) struct GetData {
     /// Folder of the data files [default: $ROTA_DATA, or ./data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// Catalogue in place of the built-in one, for instance with the addresses of a mirror
+    /// Catalogue in place of the built-in one, such as one of a mirror
     #[arg(long, value_name = "FILE")]
     pub(crate) catalogue: Option<PathBuf>,
-    /// Replace files that are not as expected
+    /// Replace files with other sizes or checksums
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -14,49 +14,49 @@ use super::Columns;
 #[derive(Debug, Subcommand)]
 pub(crate) enum FederationCommand {
     /// Write the agreement of a new federation
+    ///
+    /// The task comes from a scenario with a schema, or from the columns of a table; options replace parts of
+    /// it, and a terminal asks for what is missing. Nobody's rows become part of the agreement. Members may be
+    /// added later, with `rota federation add`.
     New(Box<NewFederation>),
     /// What members do with an agreement.
     #[command(flatten)]
     Member(node::cli::NodeFederationCommand),
-    /// Write keys, agreement and configurations of a federation on this machine, to try it out
+    /// Write keys, agreement and configurations of a demo federation on this machine
     Demo(MakeDemo),
 }
 
 /// Options of `rota federation new`.
-///
-/// What is learned comes from a scenario with a schema, or from the columns of a table; options
-/// replace parts of it, and in a terminal what is missing is asked for. Nobody's rows become part of
-/// the agreement. Members may be added later, with `rota federation add`.
 #[derive(Debug, Args)]
 pub(crate) struct NewFederation {
-    /// A scenario with a schema, such as `rota init` drafts; parts may be missing
+    /// Scenario with a schema, such as `rota init` drafts; parts may be missing
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<String>,
-    /// A table of one institution whose columns are taken: CSV, .csv.gz or .parquet; may be repeated
+    /// Table of one institution for the columns of the schema: CSV, .csv.gz or .parquet; may be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
     pub(crate) table: Vec<PathBuf>,
-    /// With --table: what becomes of missing values in columns that have none in the table
-    /// [default: refuse]
+    /// With --table: rule for missing values in columns that have none in the table [default: refuse]
     #[arg(long, value_enum, value_name = "RULE", conflicts_with = "scenario")]
     pub(crate) missing: Option<MissingKind>,
     /// Model: logistic, linear, mlp, or a value of `model` in TOML [default: the scenario's]
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Name of a strategy, as `rota strategies` lists them [default: the scenario's]
+    /// Strategy, as `rota strategies` lists them [default: the scenario's]
     #[arg(long, value_name = "NAME")]
     pub(crate) strategy: Option<String>,
-    /// Who leads when: every-round, every-K-rounds, on-failure, reliability or fixed [default: the
+    /// Rotation of the lead: every-round, every-K-rounds, on-failure, reliability or fixed [default: the
     /// scenario's]
     #[arg(long, value_name = "NAME")]
     pub(crate) rotation: Option<protocol::charter::Rotation>,
-    /// Who computes every model again before it counts: full (every member), committee-C (C drawn
-    /// members) or inclusion (nobody) [default: the scenario's]
+    /// Members that recompute every result before it counts: full (all), committee-C (C drawn members) or
+    /// inclusion (none) [default: the scenario's]
     #[arg(long, value_name = "NAME")]
     pub(crate) verification: Option<protocol::charter::Verification>,
-    /// Masked rounds: nobody sees one institution's model, only the sum over all members is opened
+    /// Use secure aggregation: nobody sees one member's model, only the sum over all members is opened
     #[arg(long)]
     pub(crate) masked: bool,
-    /// Masked rounds of these groups: a file with a table [[group]] for each, of names and weights
+    /// File of aggregation groups for secure aggregation, with a table [[group]] for each, of names and
+    /// weights
     #[arg(long, value_name = "FILE")]
     pub(crate) groups: Option<PathBuf>,
     /// Number of rounds [default: the scenario's]
@@ -65,7 +65,7 @@ pub(crate) struct NewFederation {
     /// Seed of the initial model [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// A member: its name, and its public key as `rota identity new` prints it; repeat for each
+    /// Member, by name and public key as `rota identity new` prints it; repeat for each
     #[arg(long = "member", value_name = "NAME=KEY", value_parser = member)]
     pub(crate) members: Vec<(String, PublicKey)>,
     /// Name of the federation [default: the scenario's]
@@ -85,15 +85,15 @@ pub(crate) struct NewFederation {
 /// What becomes of a missing value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MissingKind {
-    /// The file is refused
+    /// Refuse the file
     Refuse,
-    /// The row is left out
+    /// Leave out the row
     Drop,
-    /// The mean of the institution's training rows takes its place
+    /// Impute the mean of the institution's training rows
     Mean,
-    /// Their median takes its place
+    /// Impute their median
     Median,
-    /// The mean, and a column that says that it was missing
+    /// Impute the mean, and add a column that marks missing values
     Indicator,
 }
 
@@ -113,15 +113,15 @@ impl MissingKind {
 /// Options of `rota federation demo`.
 #[derive(Debug, Args)]
 pub(crate) struct MakeDemo {
-    /// An empty folder, or a new one
+    /// Empty or new folder
     pub(crate) folder: PathBuf,
     /// Number of silos [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) silos: Option<usize>,
-    /// A built-in scenario or a TOML file [default: the first that `rota scenarios` lists]
+    /// Built-in scenario or TOML file [default: the first that `rota scenarios` lists]
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) scenario: Option<String>,
-    /// Seed that everything random follows from, the keys too [default: the scenario's]
+    /// Seed of all randomness, the keys too [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Number of rounds [default: the scenario's]
@@ -130,7 +130,7 @@ pub(crate) struct MakeDemo {
     /// Transport between the silos
     #[arg(long, value_enum, default_value_t = TransportKind::Quic)]
     pub(crate) transport: TransportKind,
-    /// Port of the first silo; the others take the next ones [default: free ports]
+    /// Port of the first silo, followed by those of the others [default: free ports]
     #[arg(long, value_name = "P")]
     pub(crate) base_port: Option<u16>,
     /// Folder of the data files [default: $ROTA_DATA, or ./data]

@@ -9,15 +9,16 @@ use clap::{Args, Subcommand, ValueEnum};
 /// Experiments with a federation's protocol.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// Run a federation under several rotations of leads, with the same faults and seeds, in virtual
-    /// time or, with --deploy, as real processes
+    /// Compare rotations of the lead under equal faults and seeds
+    ///
+    /// Runs a federation under each rotation in virtual time or, with --deploy, as real processes.
     Rotation(Box<LabRotation>),
 }
 
 /// Options of `rota lab rotation`.
 #[derive(Debug, Args)]
 pub(crate) struct LabRotation {
-    /// A built-in scenario or a TOML file [default: rotation, eight silos and 20 rounds]
+    /// Built-in scenario or TOML file [default: rotation, with eight silos and 20 rounds]
     pub(crate) scenario: Option<String>,
     /// Rotations, separated by commas: every-round, every-K-rounds (every-k: K = 5), on-failure,
     /// reliability, fixed; the others are compared with the first
@@ -28,11 +29,11 @@ pub(crate) struct LabRotation {
         default_value = "every-round,every-k,on-failure,reliability,fixed"
     )]
     pub(crate) policies: Vec<String>,
-    /// TOML file of [[fault]] tables, as in a scenario [default: those of the scenario; if it has
-    /// none, five leads stop in the middle of rounds, up to two of them for good]
+    /// TOML file of [[fault]] tables, as in a scenario [default: those of the scenario, or five leads that
+    /// stop in the middle of rounds, up to two of them for good]
     #[arg(long, value_name = "FILE")]
     pub(crate) faults: Option<PathBuf>,
-    /// Number of seeds, from the scenario's on [default: 5; with --deploy 1]
+    /// Number of seeds, counted up from the scenario's [default: 5; with --deploy 1]
     #[arg(long, value_name = "K")]
     pub(crate) seeds: Option<usize>,
     /// Number of silos [default: the scenario's]
@@ -41,16 +42,15 @@ pub(crate) struct LabRotation {
     /// Number of rounds [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) rounds: Option<u64>,
-    /// Virtual time after which a run is given up, such as 20m [default: twice what the first rotation
-    /// takes without faults, and for every fault its pause, the patience and forty beats]
+    /// Virtual time after which a run is aborted, such as 20m [default: twice that of the first rotation
+    /// without faults, and for every fault its pause, the straggler timeout and forty heartbeats]
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub(crate) limit: Option<Duration>,
-    /// Run every silo as a process `rota run` of its own, after a simulation of the same experiment, and
-    /// report both; up to 16 silos
+    /// Also run every silo as a process of its own, after the simulation, and report both; up to 16 silos
     #[arg(long)]
     pub(crate) deploy: bool,
-    /// With --deploy: how the processes reach each other on this machine [default: namespaces where that
-    /// is permitted and tc can do what [network] asks for, otherwise loopback]
+    /// With --deploy: network of the processes on this machine [default: namespaces where they are
+    /// permitted and tc supports [network] of the scenario, otherwise loopback]
     #[arg(
         long,
         value_enum,
@@ -59,14 +59,14 @@ pub(crate) struct LabRotation {
         conflicts_with = "hosts"
     )]
     pub(crate) network: Option<LabNetwork>,
-    /// With --deploy: file of machines to run on, a line for each: what ssh calls it, and the address at
-    /// which the others reach it if that is another
+    /// With --deploy: file of machines to run on, a line for each: its name for ssh, and the address at
+    /// which others reach it if that differs
     #[arg(long, value_name = "FILE", requires = "deploy")]
     pub(crate) hosts: Option<PathBuf>,
     /// With --hosts: configuration file of ssh [default: the user's]
     #[arg(long, value_name = "FILE", requires = "hosts")]
     pub(crate) ssh_config: Option<PathBuf>,
-    /// With --hosts: first UDP port of the nodes; the others use the next ones
+    /// With --hosts: UDP port of the first node, followed by those of the others
     #[arg(
         long,
         value_name = "PORT",
@@ -83,7 +83,7 @@ pub(crate) struct LabRotation {
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Hide the progress
+    /// Hide the progress bar
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -111,16 +111,16 @@ fn span(text: &str) -> Result<Duration, String> {
 /// Options of `rota report`.
 #[derive(Debug, Args)]
 pub(crate) struct WriteReport {
-    /// Files with what nodes printed: `rota run --json > LOG` at every institution
+    /// Output of nodes, from `rota run --json > LOG` of every member
     #[arg(required = true, value_name = "LOG")]
     pub(crate) logs: Vec<PathBuf>,
-    /// File for the HTML page
+    /// HTML page to write
     #[arg(long, value_name = "FILE", default_value = "history.html")]
     pub(crate) out: PathBuf,
-    /// Overwrite that file
+    /// Overwrite the file if it exists
     #[arg(long)]
     pub(crate) force: bool,
-    /// Print one JSON document instead, and write no page
+    /// Print one JSON document, and write no page
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -31,10 +31,10 @@ pub(crate) use solve::{
     SolveTopology,
 };
 
-/// A federation of institutions that train models together without a server.
+/// Peer-to-peer federated learning with a rotating lead and verified results
 #[derive(Debug, Parser)]
 #[command(name = "rota", version, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 success, 1 failure, 2 wrong usage or configuration.")]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {
     /// The subcommand.
     #[command(subcommand)]
@@ -44,53 +44,67 @@ pub(crate) struct Cli {
     pub(crate) log: LogOptions,
 }
 
+/// Below the commands: what somebody types first.
+const EXAMPLES: &str = "\
+Examples:
+  rota simulate                                   # eight hospitals, built in
+  rota compare diabetes --strategies local,fedavg # local training or a federation?
+  rota federation demo demo --silos 4             # keys, agreement, four nodes
+  rota check --config demo/age-1-2-sex-a --offline
+  rota run --config demo/age-1-2-sex-a            # each node in its own terminal
+  rota federation show demo/federation.toml       # what every member signs
+  rota verify --config demo/age-1-2-sex-a         # after some rounds";
+
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RotaCommand {
-    /// Run a whole federation in this process and report on it
+    /// Run a whole federation in one process and report on it
     Simulate(Simulate),
-    /// Compare ways of learning on the same data, over several seeds, with uncertainty
+    /// Compare strategies on the same data over several seeds
     Compare(Box<Compare>),
-    /// Experiments with rotating leads: what each rotation costs and buys
+    /// Measure costs and benefits of rotating the lead
     #[command(subcommand)]
     Lab(LabCommand),
-    /// Find out which way of learning serves the members best on their data, and whether any does
+    /// Recommend a strategy, or not to federate
     Advise(Advise),
-    /// Measure what a curious member of a federation finds out
+    /// Measure what a curious member can infer
     #[command(subcommand)]
     Attack(AttackCommand),
-    /// Look at data files and write a scenario for them, with comments
+    /// Draft a scenario from data files
     Init(Init),
-    /// List the built-in scenarios
+    /// List built-in scenarios
     Scenarios,
     /// List, download and verify public data sets
     #[command(subcommand)]
     Data(DataCommand),
-    /// List the built-in experiments, for `rota compare`
+    /// List built-in experiments for compare
     Experiments,
-    /// Print the JSON Schema of a TOML file, for editors that complete and check
+    /// Print the JSON Schema of a file, for editors
     Schema(PrintSchema),
-    /// Compute what a lead computes, on CSV files: coalitions, groups, topologies, robust losses
+    /// Run algorithms of the lead on CSV files
     #[command(subcommand)]
     Solve(Solve),
-    /// List the strategies with their options, defaults and sources
+    /// List strategies with options, defaults and sources
     Strategies(Strategies),
-    /// Put the JSON lines of a federation's nodes together: who led when, who took over, on one page
+    /// Merge the logs of a federation's nodes into one page
     Report(WriteReport),
     /// What an institution does with its node.
     #[command(flatten)]
     Node(node::cli::NodeCommand),
-    /// Set up federations
+    /// Create or join a federation, and sign or amend its agreement
     #[command(subcommand)]
     Federation(FederationCommand),
+    /// What the program prints about itself.
+    #[command(flatten)]
+    Program(node::cli::ProgramCommand),
 }
 
 /// Options of `rota simulate`.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Simulate {
-    /// A built-in scenario or a TOML file [default: the first that `rota scenarios` lists]
+    /// Built-in scenario or TOML file [default: the first that `rota scenarios` lists]
     pub(crate) scenario: Option<String>,
-    /// Seed that everything random follows from [default: the scenario's]
+    /// Seed of all randomness [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Number of silos [default: the scenario's]
@@ -99,14 +113,14 @@ pub(crate) struct Simulate {
     /// Number of rounds [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) rounds: Option<u64>,
-    /// Name of a strategy, as `rota strategies` lists them [default: the scenario's]
+    /// Strategy, as `rota strategies` lists them [default: the scenario's]
     #[arg(long, value_name = "NAME")]
     pub(crate) strategy: Option<String>,
-    /// Program that trains the models of all silos, with its arguments, such as "python3 learner.py",
-    /// or unix:SOCKET where it listens [default: the scenario's, or none]
+    /// External program that trains the models, with its arguments, such as "python3 learner.py", or
+    /// unix:SOCKET where it listens [default: the scenario's, or none]
     #[arg(long, value_name = "PROGRAM", value_parser = program)]
     pub(crate) learner: Option<learn::external::LearnerConfig>,
-    /// Where Rota trains the models, as `rota devices` lists them [default: the scenario's, or cpu]
+    /// Training device, as `rota devices` lists them [default: the scenario's, or cpu]
     #[arg(long, value_name = "NAME")]
     pub(crate) device: Option<learn::DeviceName>,
     /// Network between the silos
@@ -118,26 +132,26 @@ pub(crate) struct Simulate {
     /// Folder of the data files [default: $ROTA_DATA, or ./data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// Folder for the HTML reports, of which none is overwritten [default: rota-report; none with --json]
+    /// Folder for HTML reports, which are never overwritten [default: rota-report; none with --json]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Folder for what was learned in every round: models, contributions and personal parts as safetensors
-    /// files, losses as tables, and index.json [default: none]
+    /// Folder for the artefacts of every round: models, contributions and personal parts as safetensors,
+    /// losses as tables, and index.json [default: none]
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
-    /// Whether every member does every check itself, or the process does each once for all
+    /// Checks by every member itself, or once for all by the process
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     pub(crate) check: Check,
-    /// How members sign [default: simulated with --check once on --mesh virtual, otherwise ed25519]
+    /// Signatures of members [default: simulated with --check once on --mesh virtual, otherwise ed25519]
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) signatures: Option<SigningKind>,
-    /// The same as --check once
+    /// Former name of --check once
     #[arg(long, hide = true, conflicts_with = "check")]
     pub(crate) memo: bool,
-    /// Skip the reference models: every silo alone, and one global model
+    /// Skip the reference models: local ones, and one global model
     #[arg(long)]
     pub(crate) no_references: bool,
     /// Hide the progress bar
@@ -154,8 +168,8 @@ pub(crate) struct Init {
     /// Column that names each row's silo
     #[arg(long, value_name = "COLUMN")]
     pub(crate) silo_column: Option<String>,
-    /// Number of pretend silos to which the rows are dealt in turn, to try a federation out with the
-    /// table of one institution
+    /// Number of synthetic silos to which the rows are dealt in turn, to try a federation with the table of
+    /// one institution
     #[arg(long, value_name = "N", conflicts_with = "silo_column")]
     pub(crate) pretend_silos: Option<usize>,
     /// File to write
@@ -164,7 +178,7 @@ pub(crate) struct Init {
     /// Overwrite the file if it exists
     #[arg(long)]
     pub(crate) force: bool,
-    /// What is known of the columns.
+    /// Options about columns.
     #[command(flatten)]
     pub(crate) columns: Columns,
 }
@@ -172,7 +186,7 @@ pub(crate) struct Init {
 /// Options of `rota schema`.
 #[derive(Debug, Args)]
 pub(crate) struct PrintSchema {
-    /// The kind of file
+    /// Kind of file
     #[arg(value_enum, value_name = "FILE")]
     pub(crate) file: SchemaFile,
 }
@@ -180,19 +194,19 @@ pub(crate) struct PrintSchema {
 /// The files that have a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaFile {
-    /// A scenario, for `rota simulate`
+    /// Scenario, for `rota simulate`
     Scenario,
-    /// An experiment, for `rota compare`
+    /// Experiment, for `rota compare`
     Experiment,
-    /// federation.toml, the agreement of all members
+    /// Agreement of all members, federation.toml
     Federation,
-    /// silo.toml, the configuration of a node
+    /// Configuration of a node, silo.toml
     Silo,
-    /// What `rota status --json` prints
+    /// Output of `rota status --json`
     Status,
-    /// What `rota status --federation --json` prints
+    /// Output of `rota status --federation --json`
     Nodes,
-    /// A line of `rota run --json`
+    /// Line of `rota run --json`
     Events,
 }
 
@@ -222,10 +236,10 @@ pub(crate) struct Strategies {
 /// Who checks, in a federation in one process. The results and the events are the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Check {
-    /// The process does each check once, for all its silos: many times faster in large federations
+    /// Each check once, for all silos: many times faster in large federations
     #[default]
     Once,
-    /// Every member does every check itself, as institutions do
+    /// Every check by every member itself, as institutions do
     EveryMember,
 }
 
@@ -233,21 +247,21 @@ pub(crate) enum Check {
 /// which is a hash over messages with their signatures, is another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SigningKind {
-    /// By keyed hashes of the same size, which the process can check because it knows all keys
+    /// Keyed hashes of equal size, which the process can check because it knows all keys
     Simulated,
-    /// By Ed25519, as institutions do
+    /// Ed25519, as institutions do
     Ed25519,
 }
 
 /// The network of a federation in this process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MeshKind {
-    /// A simulated network in virtual time: the same seed gives the same events
+    /// Simulated network in virtual time, reproducible from the seed
     #[default]
     Virtual,
     /// Real sockets on 127.0.0.1, in real time
     Loopback,
-    /// No messages, leads or votes, and the same models to the bit: for studies of learning
+    /// No messages, leads or votes, and bit-identical models: for studies of learning
     Direct,
     /// Direct, unless the scenario has faults, links or times of work: then virtual
     Auto,
@@ -277,6 +291,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use clap::CommandFactory;
     use clap::error::ErrorKind;
+    use node::cli::{GROUPS, grouped, ungrouped};
+    use node::exit::Exit;
 
     use super::*;
 
@@ -287,10 +303,38 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+        grouped(Cli::command()).debug_assert();
     }
 
     #[test]
-    fn wrong_usage_is_refused_with_exit_code_2() {
+    fn every_command_is_in_one_group_of_the_help() {
+        assert_eq!(ungrouped(&Cli::command()), [""; 0]);
+        let names = GROUPS.iter().flat_map(|(_, names)| names.iter());
+        for name in names.filter(|name| **name != "help") {
+            assert!(Cli::command().find_subcommand(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_command_has_one_line_of_help_that_fits_a_terminal() {
+        for command in Cli::command().get_subcommands() {
+            let about = command.get_about().map(ToString::to_string).unwrap();
+            assert!(about.len() <= 66 && !about.ends_with('.'), "{about}");
+        }
+    }
+
+    #[test]
+    fn the_examples_of_the_help_are_commands() {
+        let lines = EXAMPLES.lines().skip(1);
+        let commands = lines.map(|line| line.split(" #").next().unwrap_or_default());
+        for command in commands {
+            let parsed = Cli::try_parse_from(command.split_whitespace());
+            assert!(parsed.is_ok(), "{command}");
+        }
+    }
+
+    #[test]
+    fn wrong_usage_is_wrong_input() {
         for (args, kind) in [
             (
                 &["rota", "simulate", "--sed", "1"][..],
@@ -316,9 +360,13 @@ mod tests {
             ),
         ] {
             let error = refusal(args);
-            assert_eq!((error.kind(), error.exit_code()), (kind, 2), "{args:?}");
+            assert_eq!(
+                (error.kind(), Exit::of(&error)),
+                (kind, Exit::Input),
+                "{args:?}"
+            );
         }
-        assert_eq!(refusal(&["rota", "--help"]).exit_code(), 0);
+        assert_eq!(Exit::of(&refusal(&["rota", "--help"])), Exit::Success);
     }
 
     #[test]

@@ -14,11 +14,11 @@ use methods::topology;
 #[derive(Debug, Subcommand)]
 #[command(after_help = FILES)]
 pub(crate) enum Solve {
-    /// Group silos into coalitions that share a model, with a proof of optimality (CS-RCFL)
+    /// Compute coalitions that share a model, with a proof of optimality (CS-RCFL)
     Coalitions(SolveCoalitions),
-    /// Merge silos into groups as long as the utility rises (HCCT)
+    /// Merge silos into groups while the utility rises (HCCT)
     Merge(SolveMerge),
-    /// Find a domain for every silo by k-means on the models that silos train alone (FedCG)
+    /// Cluster silos into domains by k-means on local models (FedCG)
     Domains(SolveDomains),
     /// Compute the graph of similar silos, their centralities and a prior (TFL)
     Topology(SolveTopology),
@@ -28,9 +28,7 @@ pub(crate) enum Solve {
 
 const FILES: &str = "\
 Files hold numbers separated by commas, one row a line, without a header line unless said
-otherwise; `-` is standard input. Silos are numbered from 0, in the order of the rows.
-
-Exit codes: 0 success, 1 failure, 2 wrong usage or an invalid file.";
+otherwise; `-` is standard input. Silos are numbered from 0, in the order of the rows.";
 
 /// Options of `rota solve coalitions`.
 #[derive(Debug, Args)]
@@ -371,9 +369,9 @@ Example: rota solve robust-loss data.csv --target y --model theta.csv --loss log
 /// Loss function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LossKind {
-    /// |y − θᵀx|
+    /// Absolute error, |y - theta'x|
     Absolute,
-    /// log(1 + exp(−yθᵀx))
+    /// Logistic loss, log(1 + exp(-y theta'x))
     Logistic,
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use formatting::numbers;
 use indicatif::ProgressBar;
 use lab::compare::{CompareOptions, CompareProgress, Comparison, Experiment, compare, merge};
+use node::exit::Exit;
 use report::compare as report;
 use tokio::runtime;
 
@@ -66,8 +67,7 @@ fn when_interrupted(again: String) {
             let _ = say(&format!(
                 "interrupted: what was measured is kept; `{again}` goes on with the rest"
             ));
-            // As a shell says it of a process that an interrupt has ended.
-            std::process::exit(130);
+            Exit::Interrupted.now();
         }
     });
 }

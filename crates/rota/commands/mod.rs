@@ -25,8 +25,10 @@ use ::lab::demo::DemoError;
 use ::lab::deploy::DeployError;
 use ::lab::init::{ComposeError, NewError};
 use ::lab::loopback;
+use node::cli::NoNode;
 use node::commands::Failure;
-use node::commands::{self, data as code_of_data};
+use node::commands::{self, data as end_of_data};
+use node::exit::Exit;
 use simulations::{RunError, ScenarioError};
 use task::data::DataError;
 
@@ -116,7 +118,7 @@ macro_rules! shared {
         })*
     };
 }
-shared!(io::Error, DataError);
+shared!(io::Error, DataError, NoNode);
 
 impl CommandError {
     /// An option that is wrong or missing.
@@ -131,34 +133,36 @@ impl CommandError {
 }
 
 impl Failure for CommandError {
-    fn exit_code(&self) -> u8 {
+    fn exit(&self) -> Exit {
         match self {
-            Self::Node(error) => error.exit_code(),
+            Self::Node(error) => error.exit(),
+            Self::Solve(error) => error.exit(),
             Self::Scenario(_)
             | Self::Loopback(_)
             | Self::Transport
             | Self::New(_)
-            | Self::Catalogue(_) => 2,
-            Self::Experiment(ExperimentError::Run(RunError::Data(error))) => code_of_data(error),
-            Self::Experiment(ExperimentError::Run(RunError::Setup(_))) => 2,
-            Self::Experiment(ExperimentError::Run(_) | ExperimentError::Result { .. }) => 1,
-            Self::Experiment(_) => 2,
-            Self::Compose(ComposeError::Data(error)) => code_of_data(error),
-            Self::Compose(ComposeError::Terminal(_)) => 1,
-            Self::Compose(_) => 2,
-            Self::Run(error) | Self::Demo(DemoError::Run(error)) => match error {
-                RunError::Setup(_) => 2,
-                RunError::Data(error) => code_of_data(error),
-                _ => 1,
+            | Self::Catalogue(_) => Exit::Input,
+            Self::Run(error)
+            | Self::Demo(DemoError::Run(error))
+            | Self::Experiment(ExperimentError::Run(error)) => match error {
+                RunError::Setup(_) => Exit::Input,
+                RunError::Data(error) => end_of_data(error),
+                _ => Exit::Failure,
             },
+            Self::Experiment(ExperimentError::Result { .. }) => Exit::Failure,
+            Self::Experiment(_) => Exit::Input,
+            Self::Compose(ComposeError::Data(error)) => end_of_data(error),
+            Self::Compose(ComposeError::Terminal(_)) => Exit::Failure,
+            Self::Compose(_) => Exit::Input,
             Self::Demo(error) => match error {
-                DemoError::Data(error) => code_of_data(error),
-                DemoError::NotEmpty(_) | DemoError::Port(_) | DemoError::Toml(_) => 2,
-                _ => 1,
+                DemoError::Data(error) => end_of_data(error),
+                DemoError::NotEmpty(_) | DemoError::Port(_) | DemoError::Toml(_) => Exit::Input,
+                _ => Exit::Failure,
             },
-            Self::Deploy(error) => 1 + u8::from(error.is_usage()),
-            Self::Solve(error) => error.exit_code(),
-            Self::Download(_) | Self::NoUse { .. } | Self::Report { .. } => 1,
+            Self::Deploy(error) if error.is_usage() => Exit::Input,
+            Self::Deploy(_) | Self::Download(_) | Self::NoUse { .. } | Self::Report { .. } => {
+                Exit::Failure
+            }
         }
     }
 
@@ -187,7 +191,7 @@ mod tests {
             RunError::Setup("too many coalitions".into()).into(),
             RunError::Data(DataError::Config("no layers".into())).into(),
         ];
-        assert!(usage.iter().all(|error| error.exit_code() == 2));
+        assert!(usage.iter().all(|error| error.exit() == Exit::Input));
         let missing = DataError::NoFolder {
             source_name: "heart",
             hint: "get them",
@@ -203,7 +207,7 @@ mod tests {
         assert!(
             failures
                 .iter()
-                .all(|error| error.exit_code() == 1 && !error.is_broken_pipe())
+                .all(|error| error.exit() == Exit::Failure && !error.is_broken_pipe())
         );
     }
 

@@ -17,14 +17,17 @@ pub(super) fn refuse_own_rows(
     if of.public_rows || !experiment.reads_own_rows() {
         return Ok(());
     }
-    match opened_ledger(&of.config).map_err(super::NodeError::from)? {
+    let Some(config) = of.node.found()? else {
+        return Ok(());
+    };
+    match opened_ledger(&config).map_err(super::NodeError::from)? {
         None => Ok(()),
         Some(ledger) => Err(CommandError::usage(format!(
             "{} reads rows of files, and {} names the ledger {} of their source, which does not count what is \
              tried on them: use simulated or public rows of the same number and width, such as \
              `data = {{ synthetic = {{ target = \"logistic\", groups = 1 }} }}`, or say --public-rows",
             experiment.file,
-            of.config.display(),
+            config.display(),
             ledger.display(),
         ))),
     }

@@ -4,7 +4,6 @@
 mod show;
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 use std::time::SystemTime;
 
 use crate::federation::{addresses, examined, tried};
@@ -17,13 +16,13 @@ use protocol::PublicKey;
 use protocol::message::Amendment;
 
 use super::{NodeCommandError, wrapped};
-use crate::cli::{Amend, Here};
+use crate::cli::{Amend, Here, NodePlace};
 
 /// Carries out one of the subcommands.
 pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
     match options {
         Amend::Change { file, here } => {
-            let standing = AgreementInForce::of(&here.config)?;
+            let standing = AgreementInForce::of(&here.node)?;
             let text = read_configuration(file)?;
             let amendment = standing.amended(&file.display().to_string(), &text)?;
             let new =
@@ -44,12 +43,12 @@ pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
             rows,
             here,
         } => {
-            let standing = AgreementInForce::of(&here.config)?;
+            let standing = AgreementInForce::of(&here.node)?;
             let text = standing.admitting(name, *key, address, *rows)?;
             standing.propose_text(text, here)
         }
         Amend::Evict { name, here } => {
-            let standing = AgreementInForce::of(&here.config)?;
+            let standing = AgreementInForce::of(&here.node)?;
             let text = standing.agreement.without(name);
             standing.propose_text(text.map_err(failed)?, here)
         }
@@ -60,7 +59,7 @@ pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
             here,
             ..
         } => {
-            let standing = AgreementInForce::of(&here.config)?;
+            let standing = AgreementInForce::of(&here.node)?;
             let text = standing.agreement.rekeyed(name, *key).map_err(failed)?;
             let mut amendment = standing.amended("the amended agreement", &text)?;
             if *stolen {
@@ -71,15 +70,15 @@ pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
             standing.propose(amendment, here)
         }
         Amend::Leave { here } => {
-            let standing = AgreementInForce::of(&here.config)?;
+            let standing = AgreementInForce::of(&here.node)?;
             let amendment = standing.agreement.leaving(standing.institution.me);
             standing.propose(amendment, here)
         }
         Amend::Approve { id, text, here } => {
-            AgreementInForce::of(&here.config)?.approve(id, *text, here)
+            AgreementInForce::of(&here.node)?.approve(id, *text, here)
         }
-        Amend::Withdraw { id, here } => AgreementInForce::of(&here.config)?.withdraw(id, here),
-        Amend::Changes { text, config } => AgreementInForce::of(config)?.changes(*text),
+        Amend::Withdraw { id, here } => AgreementInForce::of(&here.node)?.withdraw(id, here),
+        Amend::Changes { text, node } => AgreementInForce::of(node)?.changes(*text),
     }
 }
 
@@ -97,8 +96,8 @@ struct AgreementInForce {
 
 impl AgreementInForce {
     /// Of the member with this configuration, by its journal; the node may be running.
-    fn of(config: &Path) -> Result<Self, NodeCommandError> {
-        let institution = present(config)?;
+    fn of(node: &NodePlace) -> Result<Self, NodeCommandError> {
+        let institution = present(&node.file()?)?;
         let amendments = AmendmentFolder::of(&institution.state);
         Ok(Self {
             found: amendments.found(),

@@ -1,21 +1,21 @@
 //! `rota model list`: the models of the rounds that a node's state holds.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
 use formatting::numbers;
 use serde_json::{Value, json};
 
 use super::super::NodeCommandError;
 use super::{NodeModels, print_json};
+use crate::cli::NodePlace;
 use crate::model::{self, Choice, HeldRound, ServedNote, Which};
 
 /// The columns of the table: round, coalition, contributions, model, and its held-out metric.
 type ListCells = [String; 5];
 
 /// Prints the models of every round that the state holds, and which of them is served.
-pub(super) fn list(config: &Path, as_json: bool) -> Result<(), NodeCommandError> {
-    let node = NodeModels::load(config)?;
+pub(super) fn list(node: &NodePlace, as_json: bool) -> Result<(), NodeCommandError> {
+    let node = NodeModels::load(&node.file()?)?;
     let mut rounds = Vec::new();
     let mut lines = Vec::new();
     for round in &node.held.rounds {

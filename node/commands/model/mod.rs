@@ -30,7 +30,7 @@ pub use losses::{OwnLosses, own_losses};
 /// Runs a subcommand.
 pub fn run(command: &ModelCommand) -> Result<(), NodeCommandError> {
     match command {
-        ModelCommand::List { config, json } => list::list(config, *json),
+        ModelCommand::List { node, json } => list::list(node, *json),
         ModelCommand::Show(options) => show(options),
         ModelCommand::Export(options) => export(options),
         ModelCommand::Predict(options) => predict(options),
@@ -114,7 +114,11 @@ fn now() -> String {
 fn show(options: &ShowModel) -> Result<(), NodeCommandError> {
     let card = match &options.model {
         Some(file) => exported(file)?.0,
-        None => NodeModels::load(&options.config)?.card(&options.chosen)?.0,
+        None => {
+            NodeModels::load(&options.node.file()?)?
+                .card(&options.chosen)?
+                .0
+        }
     };
     if options.json {
         let document = serde_json::to_value(&card).map_err(io::Error::from)?;
@@ -129,7 +133,7 @@ fn show(options: &ShowModel) -> Result<(), NodeCommandError> {
 
 fn export(options: &ExportModel) -> Result<(), NodeCommandError> {
     let ExportModel {
-        config,
+        node,
         chosen,
         out,
         names,
@@ -152,7 +156,7 @@ fn export(options: &ExportModel) -> Result<(), NodeCommandError> {
     for file in files.iter().chain(names) {
         vacant(file, *force)?;
     }
-    let node = NodeModels::load(config)?;
+    let node = NodeModels::load(&node.file()?)?;
     if let Some(file) = names {
         let own = RowsNames::of(&node.institution.data);
         let text =
@@ -257,7 +261,7 @@ fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
             (card, model, names.unwrap_or_default())
         }
         None => {
-            let node = NodeModels::load(&options.config)?;
+            let node = NodeModels::load(&options.node.file()?)?;
             let (card, model) = node.card(&options.chosen)?;
             (card, model, RowsNames::of(&node.institution.data))
         }

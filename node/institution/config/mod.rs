@@ -377,14 +377,11 @@ pub(crate) fn source_of(file: &Path) -> Result<Option<SourceLimits>, ConfigError
     Ok(policy.source)
 }
 
-/// The ledger that a `silo.toml` names, if that file is there. Where there is no `silo.toml` there is none.
+/// The ledger that a `silo.toml` names, if that file is there.
 ///
 /// # Errors
 /// [`ConfigError`]: the file cannot be read, is no `silo.toml`, or its `[policy]` is wrong.
 pub fn opened_ledger(file: &Path) -> Result<Option<PathBuf>, ConfigError> {
-    if !file.exists() {
-        return Ok(None);
-    }
     let ledger = source_of(file)?.map(|source| source.path);
     Ok(ledger.filter(|ledger| ledger.exists()))
 }

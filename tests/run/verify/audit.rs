@@ -6,7 +6,7 @@ use super::*;
 
 /// The lines of a silo's log.
 fn lines(state: &Path) -> Vec<Value> {
-    let said = good(&["audit", "--json", state.to_str().unwrap()]);
+    let said = good(&["audit", "--json", "--state", state.to_str().unwrap()]);
     let lines = said.lines().map(|line| serde_json::from_str(line).unwrap());
     lines.collect()
 }
@@ -27,7 +27,7 @@ fn the_log_of_every_silo_is_whole_and_names_contributions_to_leads_only() {
     let failed = last.as_u64() > Some(ROUNDS);
     let mut contributions = 0;
     for node in 0..4 {
-        let said = good(&["audit", state_of(node).to_str().unwrap()]);
+        let said = good(&["audit", "--state", state_of(node).to_str().unwrap()]);
         assert!(
             said.contains("each line follows the one before it"),
             "{said}"
@@ -40,7 +40,12 @@ fn the_log_of_every_silo_is_whole_and_names_contributions_to_leads_only() {
             said.contains("sent the contribution of its model to "),
             "{said}"
         );
-        let short = good(&["audit", "--summary", state_of(node).to_str().unwrap()]);
+        let short = good(&[
+            "audit",
+            "--summary",
+            "--state",
+            state_of(node).to_str().unwrap(),
+        ]);
         assert!(said.ends_with(&short), "{short}");
         let lines = lines(&state_of(node));
         assert_eq!(lines[0]["event"], "started");
@@ -70,7 +75,7 @@ fn a_line_that_was_changed_or_cut_is_named() {
     fs::copy(state(1).join("audit/head.json"), log.join("head.json")).unwrap();
     let check = |text: String| {
         fs::write(log.join("000001.jsonl"), text).unwrap();
-        let done = output(&["audit", folder.to_str().unwrap()]);
+        let done = output(&["audit", "--state", folder.to_str().unwrap()]);
         (done.status.code().unwrap(), text_of(&done.stderr))
     };
     assert_eq!(check(original.clone()).0, 0);
@@ -95,12 +100,12 @@ fn a_line_that_was_changed_or_cut_is_named() {
     let (code, _) = verified(&folder);
     assert_eq!(code, 0, "the rest of the state is as it was");
     fs::remove_dir_all(&log).unwrap();
-    let done = output(&["audit", folder.to_str().unwrap()]);
+    let done = output(&["audit", "--state", folder.to_str().unwrap()]);
     assert_eq!(done.status.code(), Some(1));
     let said = text_of(&done.stderr);
     assert!(said.contains("the journal beside it names it"), "{said}");
     fs::remove_file(folder.join("journal.redb")).unwrap();
-    let done = output(&["audit", folder.to_str().unwrap()]);
+    let done = output(&["audit", "--state", folder.to_str().unwrap()]);
     assert_eq!(done.status.code(), Some(2));
 }
 
@@ -113,7 +118,7 @@ fn an_older_copy_of_the_whole_log_beside_the_newest_journal_is_named() {
     for name in ["000001.jsonl", "head.json"] {
         fs::copy(state(1).join("audit").join(name), log.join(name)).unwrap();
     }
-    let said = good(&["audit", folder.to_str().unwrap()]);
+    let said = good(&["audit", "--state", folder.to_str().unwrap()]);
     assert!(said.contains("the journal beside it names line"), "{said}");
     assert!(said.contains("only other members can tell"), "{said}");
     // The log of the first 20 lines, signed for that many, as it was once.
@@ -130,13 +135,13 @@ fn an_older_copy_of_the_whole_log_beside_the_newest_journal_is_named() {
     let (key, sizes) = (&institution.key, rota::node::audit::LogSizes::default());
     let signed = rota::node::audit::AuditLog::open(&folder, federation, key, sizes, None).unwrap();
     drop(signed);
-    let done = output(&["audit", folder.to_str().unwrap()]);
+    let done = output(&["audit", "--state", folder.to_str().unwrap()]);
     let said = text_of(&done.stderr);
     assert_eq!(done.status.code(), Some(1), "{said}");
     assert!(said.contains("the journal beside it names line"), "{said}");
     // A copy of all of it that has no journal can still be checked.
     fs::remove_file(folder.join("journal.redb")).unwrap();
-    let said = good(&["audit", folder.to_str().unwrap()]);
+    let said = good(&["audit", "--state", folder.to_str().unwrap()]);
     assert!(said.contains("there is no journal beside it"), "{said}");
 }
 

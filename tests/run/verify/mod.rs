@@ -61,7 +61,7 @@ fn copied(name: &str) -> PathBuf {
 
 /// Exit code and standard error of `rota verify`.
 fn verified(folder: &Path) -> (i32, String) {
-    let done = output(&["verify", folder.to_str().unwrap()]);
+    let done = output(&["verify", "--state", folder.to_str().unwrap()]);
     (done.status.code().unwrap(), text(&done.stderr))
 }
 
@@ -108,7 +108,8 @@ fn the_state_of_every_silo_is_verified_and_kept_rounds_are_computed_again() {
     for node in 0..4 {
         let folder = state(node);
         let folder = folder.to_str().unwrap();
-        let found: Value = serde_json::from_str(&good(&["verify", "--json", folder])).unwrap();
+        let found: Value =
+            serde_json::from_str(&good(&["verify", "--json", "--state", folder])).unwrap();
         assert_eq!(found["federation"], ENDED.id, "{found:#}");
         assert_eq!(found["rounds"], ROUNDS, "{found:#}");
         assert!(found["certificates"].as_u64() >= Some(1), "{found:#}");
@@ -116,7 +117,7 @@ fn the_state_of_every_silo_is_verified_and_kept_rounds_are_computed_again() {
         // Of three rounds the models are kept: the second and third can be computed from the one before.
         assert_eq!(found["computed"], serde_json::json!([4, 5]), "{found:#}");
         assert_eq!(found["not-computed"][0]["from"], 1, "{found:#}");
-        let said = good(&["verify", folder]);
+        let said = good(&["verify", "--state", folder]);
         assert!(said.contains("4 to 5 computed again"), "{said}");
         assert!(said.contains("is not kept here any more"), "{said}");
     }

@@ -27,7 +27,7 @@ pub enum HistoryError {
     #[error(
         "{} is a log in text, for people: it lacks what the report is made of, such as when views began and \
          who contributed. Run the node with `rota run --json`; the rounds of the past are in its state \
-         folder: `rota chain --state DIR`", .0.display()
+         folder: `rota chain`", .0.display()
     )]
     Text(PathBuf),
     /// Logs of several federations.

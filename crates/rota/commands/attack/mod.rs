@@ -10,7 +10,7 @@ use formatting::numbers;
 use indicatif::ProgressBar;
 use lab::absence::{AbsenceAttack, kept};
 use lab::run as federate;
-use node::commands::quietly;
+use node::commands::{quietly, state_of};
 use node::verify::kept_sums;
 use serde::Serialize;
 use simulations::{LinkageResult, Options, Overrides, Scenario};
@@ -35,17 +35,14 @@ const SHOWN: [u64; 5] = [1, 2, 11, 21, 41];
 fn absence(options: &AbsenceOptions, bar: ProgressBar) -> Result<(), CommandError> {
     let AbsenceOptions {
         scenario,
-        state,
+        of,
         federation,
         runs,
         how,
     } = options;
-    match (scenario, state) {
-        (Some(scenario), _) => absence_in(scenario, *runs, how, bar),
-        (None, Some(state)) => absence_kept(state, federation.as_deref(), how),
-        (None, None) => Err(CommandError::usage(
-            "give a scenario, or the state folder of a node with --state",
-        )),
+    match scenario {
+        Some(scenario) => absence_in(scenario, *runs, how, bar),
+        None => absence_kept(&state_of(of)?, federation.as_deref(), how),
     }
 }
 

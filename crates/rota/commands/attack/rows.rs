@@ -5,6 +5,7 @@ use std::path::Path;
 use lab::attack::{
     CanaryOptions, MembershipOptions, OwnMembership, canary as audit, membership as attack,
 };
+use node::cli::NodePlace;
 use node::commands::model::own_losses;
 use report::attack as pages;
 use simulations::{Options, Scenario};
@@ -24,7 +25,7 @@ pub(super) fn membership(options: &AttackMembership) -> Result<(), CommandError>
         how,
     } = options;
     if let Some(config) = config {
-        return own(config, page.as_deref(), how);
+        return own(&NodePlace::at(config).file()?, page.as_deref(), how);
     }
     let scenario = loaded(scenario.as_deref().unwrap_or_default(), how)?;
     announce(how, &format!("training {} federations", shadows + targets));

@@ -19,6 +19,7 @@ use methods::merging::UtilityError;
 use methods::robust::RobustError;
 use methods::similarity::{Vectors, squared_distances_f64};
 use methods::topology::GraphError;
+use node::exit::Exit;
 use report::letter;
 use report::terminal::wrapped;
 use serde::Serialize;
@@ -148,11 +149,11 @@ pub(crate) enum SolveError {
 }
 
 impl SolveError {
-    /// 2 for invalid files or arguments, 1 otherwise.
-    pub(crate) fn exit_code(&self) -> u8 {
+    /// How the program ends with it.
+    pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Unwritable { .. } => 1,
-            _ => 2,
+            Self::Unwritable { .. } => Exit::Failure,
+            _ => Exit::Input,
         }
     }
 }
