@@ -42,10 +42,12 @@ python:
 doc:
     cargo doc --workspace --no-deps --document-private-items
 
-# The book, into target/book; needs `cargo install mdbook`.
+# The book, into target/book/docs, with measurements beside it as the Markdown files that they are; needs
+# `cargo install mdbook`, which takes every link to Markdown for one to a page of the book.
 book:
     mdbook build docs
-    cp -r docs/results.md docs/results docs/mutations.md target/book/
+    cp -r measurements target/book/
+    find target/book/docs -name '*.html' -exec perl -pi -e 's{(\.\./measurements/[^"#]*)\.html}{$1.md}g' {} +
 
 # The package for Debian, into target/debian; needs `cargo install cargo-deb --locked`.
 deb:
@@ -122,7 +124,7 @@ figures:
 mathematics NAME="":
     cargo bench -p methods --features bench {{ if NAME == "" { "--benches" } else { "--bench " + NAME } }}
 
-# The tables of the built-in experiments, into docs/results: those that are older than the code, or those
+# The tables of the built-in experiments, into measurements/results: those that are older than the code, or those
 # that are named: `just results heart`; `just results --older` only says which are.
 results *WORDS:
     cargo build --release --workspace --example results

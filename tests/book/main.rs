@@ -14,12 +14,15 @@ mod papers;
 mod reference;
 mod tutorial;
 
+use std::collections::BTreeMap;
+
 use pages::{Page, files, pages, root};
 
-/// Logs that grow with every measurement: files beside the book, linked where they are cited.
-const BESIDE: [&str; 2] = ["docs/mutations.md", "docs/results.md"];
-/// Pages of tables that belong to one of these.
-const TABLES: &str = "docs/results/";
+/// The page that a reader opens first.
+const FIRST: &str = "docs/README.md";
+
+/// Bound of the words of the page of results: what grows with every measurement stands in `measurements`.
+const RESULTS_WORDS: usize = 1_500;
 
 /// Bound of the words that an administrator reads, from nothing to predictions and an audit.
 const ADMINISTRATORS_WORDS: usize = 8_000;
@@ -31,10 +34,8 @@ fn every_page_is_in_the_table_of_contents_once() {
     let mut wrong = Vec::new();
     for page in pages().iter().filter(|page| page.in_book()) {
         let name = page.name.strip_prefix("docs/").unwrap();
-        let beside = BESIDE.contains(&page.name.as_str()) || page.name.starts_with(TABLES);
-        let expected = usize::from(!beside);
         match listed.iter().filter(|link| *link == name).count() {
-            times if times == expected => {}
+            1 => {}
             times => wrong.push(format!("{} is listed {times} times", page.name)),
         }
     }
@@ -63,36 +64,52 @@ fn the_snippets_of_add_a_strategy_are_compiled() {
     }
 }
 
+/// Links are followed from the first page; the table of contents is no page.
 #[test]
-fn files_beside_the_book_are_linked_from_a_page() {
-    let links: Vec<_> = pages()
-        .iter()
-        .filter(|page| page.in_book())
-        .flat_map(|page| pages::links(&page.text))
+fn every_page_of_the_book_and_of_measurements_is_reached_from_the_first_page() {
+    let mut unread: BTreeMap<String, Page> = pages()
+        .into_iter()
+        .filter(|page| page.in_book() || page.name.starts_with("measurements/"))
+        .map(|page| (page.name.clone(), page))
         .collect();
-    for name in BESIDE {
-        let file = name.strip_prefix("docs/").unwrap();
-        let leads = |link: &String| {
-            link.split('#')
-                .next()
-                .is_some_and(|path| path.ends_with(file))
+    let mut next = vec![FIRST.to_owned()];
+    while let Some(name) = next.pop() {
+        let Some(page) = unread.remove(&name) else {
+            continue;
         };
-        assert!(
-            links.iter().any(leads),
-            "no page of the book links to {name}"
-        );
+        let targets = pages::links(&page.text).into_iter();
+        next.extend(targets.map(|link| pages::target(&page, &link).display().to_string()));
     }
+    let unreached: Vec<_> = unread.keys().collect();
+    assert!(
+        unreached.is_empty(),
+        "no links from {FIRST} lead to {unreached:?}"
+    );
 }
 
-/// The pages under the heading of the administrator in the table of contents; blocks of code do not
-/// count.
+#[test]
+fn the_page_of_results_has_no_more_words_than_its_bound() {
+    let all = pages();
+    let page = all
+        .iter()
+        .find(|page| page.name == "docs/results.md")
+        .unwrap();
+    let words = page.words();
+    assert!(
+        words <= RESULTS_WORDS,
+        "docs/results.md has {words} words, at most {RESULTS_WORDS} are allowed: move the rest to \
+         measurements/results.md"
+    );
+}
+
+/// The pages listed under this heading of the first page; blocks of code do not count.
 #[test]
 fn the_administrators_way_has_fewer_words_than_its_bound() {
-    let summary = std::fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
-    let (_, rest) = summary
-        .split_once("# The administrator's way\n")
-        .expect("docs/SUMMARY.md has no part for the administrator");
-    let way = pages::links(rest.split("\n# ").next().unwrap_or_default());
+    let first = std::fs::read_to_string(root().join(FIRST)).unwrap();
+    let (_, rest) = first
+        .split_once("\n## The administrator's way\n")
+        .expect("docs/README.md has no section on the administrator's way");
+    let way = pages::links(rest.split("\n## ").next().unwrap_or_default());
     assert!(way.len() > 5, "only {way:?}");
     let mut counts = Vec::new();
     for page in pages() {
@@ -111,7 +128,7 @@ fn the_administrators_way_has_fewer_words_than_its_bound() {
 }
 
 /// Links from page to page lead to a page and, where they name one, to a heading of it. Pages of
-/// the book link to pages of the book only: other files are not part of it.
+/// the book link to pages of the book and to measurements only: other files are not part of it.
 #[test]
 fn every_relative_link_leads_to_a_page_and_a_heading() {
     let mut wrong = Vec::new();

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+/// Folders whose Markdown files are read: the book, and the measurements beside it.
+const FOLDERS: [&str; 2] = ["docs/", "measurements/"];
+
 /// A Markdown file.
 pub(crate) struct Page {
     /// Path of the file from the repository's root.
@@ -95,12 +98,14 @@ pub(crate) fn files() -> Vec<String> {
     files
 }
 
-/// The book's pages and the other Markdown files.
+/// The pages of the book and of measurements, and the Markdown files at the top of the repository.
 pub(crate) fn pages() -> Vec<Page> {
     let names = files()
         .into_iter()
         .filter(|name| name.ends_with(".md"))
-        .filter(|name| !name.contains('/') || name.starts_with("docs/"));
+        .filter(|name| {
+            !name.contains('/') || FOLDERS.iter().any(|folder| name.starts_with(folder))
+        });
     names
         .map(|name| Page {
             text: fs::read_to_string(root().join(&name)).unwrap(),
@@ -119,16 +124,21 @@ pub(crate) fn links(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a link of a page leads somewhere.
-pub(crate) fn resolve(page: &Page, link: &str) -> Result<(), String> {
-    let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+/// The file that a link of a page names, as a path from the repository's root.
+pub(crate) fn target(page: &Page, link: &str) -> PathBuf {
     let from = Path::new(&page.name);
-    let target = match path {
+    match link.split('#').next().unwrap_or_default() {
         "" => from.to_owned(),
         path => normal(&from.parent().unwrap().join(path)),
-    };
-    if page.in_book() && !target.starts_with("docs") {
-        return Err("is not a page of the book".into());
+    }
+}
+
+/// Whether a link of a page leads somewhere.
+pub(crate) fn resolve(page: &Page, link: &str) -> Result<(), String> {
+    let target = target(page, link);
+    let heading = link.split_once('#').map_or("", |(_, heading)| heading);
+    if page.in_book() && !FOLDERS.iter().any(|folder| target.starts_with(folder)) {
+        return Err("is neither a page of the book nor a measurement".into());
     }
     let whole = root().join(&target);
     if !whole.exists() {

@@ -1,4 +1,4 @@
-//! Measures the built-in experiments and writes a page of tables for each below `docs/results`.
+//! Measures the built-in experiments and writes a page of tables for each below `measurements/results`.
 //!
 //! ```text
 //! just results                    every experiment whose page is older than the code that it measures
@@ -74,7 +74,7 @@ fn run() -> Result<(), Box<dyn Error>> {
             continue;
         }
         let stamp = stamp::stamp(&root, text)?;
-        let page = root.join("docs/results").join(format!("{name}.md"));
+        let page = root.join("measurements/results").join(format!("{name}.md"));
         let state = state(&fs::read_to_string(&page).unwrap_or_default(), &stamp);
         if asked.older {
             println!("{name}: {state}");

@@ -60,7 +60,7 @@ impl TestRepository {
 
     /// Measures a part or all, and returns the page, empty where there is none.
     fn page(&self, shard: Option<&str>) -> String {
-        let page = self.root.path().join("docs/results/small.md");
+        let page = self.root.path().join("measurements/results/small.md");
         let shard = shard.map(|shard| shard.parse().unwrap());
         let root = self.root.path();
         measure(root, &self.experiment, &self.stamp(), shard, &page).unwrap();
