@@ -12,7 +12,7 @@
 //!   thousands of federations a minute.
 //!
 //! The first and the last check the same [`invariants`], the safety properties S1 to S10 of
-//! `docs/protocol.md`. All are deterministic: the same seed gives the same events, on any number of
+//! `docs/protocol/properties.md`. All are deterministic: the same seed gives the same events, on any number of
 //! threads. The hash over all events, [`ProtocolRecord::trace`], shows it.
 //!
 //! What a run means, metrics and references beside each other, is said by the laboratory (crate `lab`),

@@ -180,48 +180,6 @@ fn cited(of: fn(&Page) -> Vec<String>, exists: &dyn Fn(&str) -> bool) -> Vec<Str
     wrong
 }
 
-/// Rules (R1 …) and safety properties (S1 …) that pages, comments or texts cite are those of
-/// `docs/protocol.md`.
-#[test]
-fn every_rule_that_is_cited_is_defined_in_the_protocol() {
-    let protocol = std::fs::read_to_string(root().join("docs/protocol.md")).unwrap();
-    let defined: Vec<_> = protocol
-        .lines()
-        .map(|line| line.trim_start_matches(['#', '|', '*', '-', ' ']))
-        .filter_map(|line| {
-            pages::rules(line)
-                .into_iter()
-                .next()
-                .filter(|rule| line.starts_with(rule))
-        })
-        .collect();
-    let cited = |name: &String| {
-        let code = [
-            "crates/protocol/",
-            "crates/silo/",
-            "simulations/",
-            "node/",
-            "tests/",
-        ];
-        name.ends_with(".rs") && code.iter().any(|start| name.starts_with(start))
-            || name.ends_with(".md") && !name.starts_with("docs/methods/")
-    };
-    let mut wrong = Vec::new();
-    for name in files().iter().filter(|name| cited(name)) {
-        let text = std::fs::read_to_string(root().join(name)).unwrap();
-        for rule in pages::rules(&text)
-            .iter()
-            .filter(|rule| !defined.contains(rule))
-        {
-            wrong.push(format!(
-                "{name} cites {rule}, which docs/protocol.md does not define"
-            ));
-        }
-    }
-    assert!(defined.len() > 10, "found only {defined:?}");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
 #[test]
 fn every_command_on_a_page_is_accepted_by_the_program() {
     let mut wrong = Vec::new();

@@ -268,16 +268,3 @@ pub(crate) fn shown_files(page: &Page) -> Vec<(String, String)> {
         })
         .collect()
 }
-
-/// The numbers of rules and safety properties in a text: `R` or `S` and digits, as a word.
-pub(crate) fn rules(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_')
-        .filter(|word| {
-            let number = word.strip_prefix(['R', 'S']);
-            number.is_some_and(|digits| {
-                !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
-            })
-        })
-        .map(str::to_owned)
-        .collect()
-}

@@ -8,7 +8,7 @@
 //! members, each signs a [`Confirmation`] of this set. When all have confirmed it, a block with a
 //! [`Recovery`] follows from their standings. It ends the epoch after the newest round that one of them has adopted, and begins
 //! the next one with their roster. Nothing in it protects against a member that lies, and members that
-//! were declared lost and are not may go on by themselves: see `docs/protocol.md`.
+//! were declared lost and are not may go on by themselves: see `docs/protocol/membership.md`.
 
 use crate::certificate::{Certificate, Verdict};
 use crate::charter::{Charter, Checkpoint, Epoch};

@@ -5,7 +5,7 @@
 //! after every event. It counts signatures wherever they exist, not only certificates that a member
 //! assembled: a quorum that no member noticed violates a property just the same. It does not verify
 //! signatures: a message counts as its sender's when that member sends or persists it. The
-//! properties are defined in `docs/protocol.md`; there is one file for each.
+//! properties are defined in `docs/protocol/properties.md`; there is one file for each.
 
 mod accusations;
 mod agreement;

@@ -1,5 +1,5 @@
 //! A member of a federation as a state machine: inputs in, effects out. The rules R1–R5 stand in
-//! `docs/protocol.md`.
+//! `docs/protocol/rules.md`.
 //!
 //! | file | holds |
 //! |---|---|
