@@ -20,7 +20,7 @@
 //! | [`lab`] | the laboratory: comparisons, advice, rotations, federations of processes, known data sets |
 //! | [`report`] | reports on federations, as text and as HTML pages |
 //! | [`formatting`] | numbers, durations, names and colours for people |
-//! | [`schema`] | JSON Schemas of the TOML files, and the reference page |
+//! | [`schema`] | JSON Schemas of the TOML files, and the pages of the reference |
 //!
 //! Runs a federation on the embedded data twice, and writes its report:
 //!

@@ -96,13 +96,13 @@ fn dead(code: &str, reference: &str) -> Option<String> {
         return None;
     }
     Some(format!(
-        "`{code}`: docs/reference.md has no key `{key}` in `[{section}]`"
+        "`{code}`: docs/reference has no key `{key}` in `[{section}]`"
     ))
 }
 
-/// Whether the reference page lists a key below the heading of this section of some file.
+/// Whether the pages of the reference list a key below the heading of this section of some file.
 fn has_key(reference: &str, section: &str, key: &str) -> bool {
-    let (heading, row) = (format!("### `{section}` of"), format!("| `{key}` |"));
+    let (heading, row) = (format!("## `{section}` of"), format!("| `{key}` |"));
     let mut inside = false;
     reference.lines().any(|line| {
         if line.starts_with('#') {
@@ -148,7 +148,10 @@ fn every_part_of_a_paper_says_where_it_is_and_what_became_of_it() {
     let all = pages();
     let page = all.iter().find(|page| page.name == PAGE);
     let page = page.expect("docs/papers.md lists the parts of the papers");
-    let reference = std::fs::read_to_string(root().join("docs/reference.md")).unwrap();
+    let of_reference = all
+        .iter()
+        .filter(|page| page.name.starts_with("docs/reference/"));
+    let reference: String = of_reference.map(|page| page.text.as_str()).collect();
     let parts = parts(&page.text).unwrap_or_else(|fault| panic!("{fault}"));
     for paper in PAPERS {
         assert!(
@@ -172,7 +175,7 @@ fn every_part_of_a_paper_says_where_it_is_and_what_became_of_it() {
 
 #[test]
 fn what_is_wrong_with_a_row_is_named() {
-    let reference = "### `strategy` of a scenario\n| `q` | number |\n### `task` of a scenario\n";
+    let reference = "## `strategy` of a scenario\n| `q` | number |\n## `task` of a scenario\n";
     let faults = |row: &str| -> Vec<String> {
         let parts = parts(&format!("## TFL\n|---|\n{row}\n")).unwrap();
         parts[0].faults(reference)
@@ -209,7 +212,7 @@ fn what_is_wrong_with_a_row_is_named() {
         ),
         (
             "| Eq. 7 | a step | `[task] q` | built |",
-            "docs/reference.md has no key `q` in `[task]`",
+            "docs/reference has no key `q` in `[task]`",
         ),
     ];
     for (row, why) in wrong {

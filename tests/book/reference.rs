@@ -1,5 +1,6 @@
-//! The schemas of the TOML files, the reference page, and the complete examples.
+//! The schemas of the TOML files, the pages of the reference, and the complete examples.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -334,13 +335,27 @@ fn golden(file: &Path, text: &str) {
 }
 
 #[test]
-fn the_reference_page_matches_the_types() {
-    golden(&root().join("docs/reference.md"), &reference());
+fn the_pages_of_the_reference_match_the_types() {
+    let pages = reference();
+    assert!(pages.len() > SchemaDocument::ALL.len());
+    let docs = root().join("docs");
+    for (name, text) in &pages {
+        golden(&docs.join(name), text);
+    }
+    let folder = fs::read_dir(docs.join("reference")).expect("the folder of the pages");
+    for file in folder {
+        let name = file.expect("a readable folder").file_name();
+        let name = format!("reference/{}", name.to_string_lossy());
+        assert!(
+            pages.iter().any(|(page, _)| *page == name),
+            "docs/{name} is made from no type: delete it"
+        );
+    }
 }
 
+/// That they lead to a heading is checked for all pages of the book; here, that it is the only one.
 #[test]
-fn every_link_of_the_reference_page_has_its_heading() {
-    let page = reference();
+fn every_heading_of_the_reference_has_an_anchor_of_its_own() {
     let slug = |heading: &str| -> String {
         let lower = heading.trim_start_matches(['#', ' ']).to_lowercase();
         let kept = lower
@@ -348,16 +363,10 @@ fn every_link_of_the_reference_page_has_its_heading() {
             .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
         kept.map(|c| if c == ' ' { '-' } else { c }).collect()
     };
-    let headings: Vec<_> = page
-        .lines()
-        .filter(|line| line.starts_with('#'))
-        .map(slug)
-        .collect();
-    let mut links = page.split("(#").skip(1).peekable();
-    assert!(links.peek().is_some());
-    for link in links {
-        let anchor = link.split(')').next().unwrap_or_default();
-        let found = headings.iter().filter(|heading| *heading == anchor).count();
-        assert_eq!(found, 1, "headings with the anchor {anchor}");
+    for (name, text) in reference() {
+        let mut anchors = BTreeSet::new();
+        for heading in text.lines().filter(|line| line.starts_with('#')) {
+            assert!(anchors.insert(slug(heading)), "docs/{name}: {heading}");
+        }
     }
 }

@@ -1,6 +1,7 @@
-//! JSON Schemas of the TOML files, and the reference page that is made from them.
+//! JSON Schemas of the TOML files, and the pages of the reference that are made from them.
 
 mod page;
+mod read;
 
 use serde_json::Value;
 
@@ -59,7 +60,8 @@ impl SchemaDocument {
     }
 }
 
-/// The reference page as Markdown: every key of the files.
-pub fn reference() -> String {
+/// The pages of the reference as Markdown, every key of the files: of each its path below the book's
+/// folder, and its text. The first leads to the others.
+pub fn reference() -> Vec<(String, String)> {
     page::reference(&SchemaDocument::ALL.map(|document| (document.title(), document.schema())))
 }

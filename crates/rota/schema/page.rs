@@ -1,42 +1,97 @@
-//! The reference page: every key of the schemas as Markdown tables.
+//! The pages of the reference: every key of the schemas as Markdown tables.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-const HEAD: &str = "\
-<!-- Made from the JSON Schemas by `ROTA_GOLDEN=write cargo test --test book -- reference::`. -->
+use super::read::{
+    alternatives, description, meaning, properties, range, resolve, slug, sole_key, tag, toml,
+};
 
+const MADE: &str = "<!-- Made from the JSON Schemas by `ROTA_GOLDEN=write cargo test --test book -- reference::`. -->\n";
+
+const HEAD: &str = "
 # Every key
 
-The keys of the three TOML files that Rota reads. Tables that several files share are listed once. \
-`rota schema scenario`, `rota schema federation` and `rota schema silo` print the same as JSON \
-Schemas, with which editors complete and check the files: a file whose first line is \
-`#:schema ./scenario.schema.json` is checked against the schema in that file by Taplo and the \
-editors that use it.
+The keys of the TOML files that Rota reads. Tables that several files share are listed once. \
+`rota schema scenario`, `rota schema experiment`, `rota schema federation` and `rota schema silo` \
+print the same as JSON Schemas, with which editors complete and check the files: a file whose first \
+line is `#:schema ./scenario.schema.json` is checked against the schema in that file by Taplo and \
+the editors that use it.
 
 Lists of tables are written `[[key]]`. A span of time is a number with a unit, such as `\"5s\"`, \
 `\"40ms\"` or `\"1h 30m\"`. A key without a default may be left out, unless it says *required*.
+
+| page | keys |
+|---|---|
 ";
 
-/// The page for these files, by title and schema.
-pub(super) fn reference(documents: &[(&str, Value)]) -> String {
-    let mut page = ReferencePage {
-        text: HEAD.to_owned(),
-        ..ReferencePage::default()
-    };
+/// Large tables of a scenario with a page of their own: key, heading, what it is.
+const OWN_PAGES: [(&str, &str, &str); 2] = [
+    (
+        "strategy",
+        "Strategy",
+        "The table `[strategy]` of a scenario and of `federation.toml`: the method, its options, and \
+         local training.",
+    ),
+    (
+        "task",
+        "Task",
+        "The table `[task]` of a scenario and of `federation.toml`: data, columns and model.",
+    ),
+];
+
+/// The pages for these files, by title and schema, each with its path below the book: first the one
+/// that leads to the others.
+pub(super) fn reference(documents: &[(&str, Value)]) -> Vec<(String, String)> {
+    let mut reference = ReferencePages::default();
     for (title, schema) in documents {
-        page.document(title, schema);
+        reference.open_page(file_name(title), &heading(title), description(schema));
+        if *title == SCENARIO {
+            for (name, heading, about) in OWN_PAGES {
+                reference.open_page(name, heading, about);
+            }
+        }
     }
-    page.text
+    for (title, schema) in documents {
+        reference.document(title, schema);
+    }
+    reference.finished()
+}
+
+/// Title of the document whose tables may have pages of their own.
+const SCENARIO: &str = "scenario";
+
+/// Name of a document's page, without its ending.
+fn file_name(title: &str) -> &str {
+    title.strip_suffix(".toml").unwrap_or(title)
+}
+
+fn heading(title: &str) -> String {
+    match title {
+        "scenario" => "Scenario".to_owned(),
+        "experiment" => "Experiment".to_owned(),
+        title => format!("`{title}`"),
+    }
+}
+
+/// A page that is being written.
+struct KeysPage {
+    /// File name without its ending.
+    name: String,
+    heading: String,
+    about: String,
+    text: String,
 }
 
 #[derive(Default)]
-struct ReferencePage {
-    text: String,
-    /// Anchors of the sections, by the definition of their table.
-    known: BTreeMap<String, String>,
+struct ReferencePages {
+    pages: Vec<KeysPage>,
+    /// Position of the page that is being written.
+    page: usize,
+    /// Pages and anchors of the sections, by the definition of their table.
+    known: BTreeMap<String, (usize, String)>,
     /// Definitions that are being described. One that contains itself is not described again.
     open: Vec<String>,
 }
@@ -56,13 +111,51 @@ struct File<'a> {
     sections: VecDeque<Section>,
 }
 
-impl ReferencePage {
+impl ReferencePages {
+    fn open_page(&mut self, name: &str, heading: &str, about: &str) {
+        self.pages.push(KeysPage {
+            name: name.to_owned(),
+            heading: heading.to_owned(),
+            about: about.to_owned(),
+            text: format!("{MADE}\n# {heading}\n\n{about}\n"),
+        });
+    }
+
+    /// The page that leads to the others, and these.
+    fn finished(self) -> Vec<(String, String)> {
+        let mut first = format!("{MADE}{HEAD}");
+        for page in &self.pages {
+            let (name, heading) = (&page.name, &page.heading);
+            let _ = writeln!(
+                first,
+                "| [{heading}](reference/{name}.md) | {} |",
+                page.about
+            );
+        }
+        let others = self.pages.into_iter();
+        let others = others.map(|page| (format!("reference/{}.md", page.name), page.text));
+        [("reference.md".to_owned(), first)]
+            .into_iter()
+            .chain(others)
+            .collect()
+    }
+
+    /// Position of the page that describes a table: `path` is empty for the document itself.
+    fn page_of(&self, title: &str, path: &str) -> usize {
+        let first = path.split('.').next().unwrap_or_default();
+        let own = title == SCENARIO && OWN_PAGES.iter().any(|(key, ..)| *key == first);
+        let name = if own { first } else { file_name(title) };
+        let at = self.pages.iter().position(|page| page.name == name);
+        at.unwrap_or(self.page)
+    }
+
+    /// Text of the page that is being written.
+    fn text(&mut self) -> &mut String {
+        &mut self.pages[self.page].text
+    }
+
     fn document(&mut self, title: &str, schema: &Value) {
-        let heading = match title {
-            "scenario" => "Scenario".to_owned(),
-            title => format!("`{title}`"),
-        };
-        let _ = write!(self.text, "\n## {heading}\n\n{}\n", description(schema));
+        self.page = self.page_of(title, "");
         let mut file = File {
             title,
             root: schema,
@@ -70,7 +163,8 @@ impl ReferencePage {
         };
         self.keys(&mut file, "", schema, &[]);
         while let Some(section) = file.sections.pop_front() {
-            let _ = write!(self.text, "\n### {}\n", section.heading);
+            self.page = self.page_of(title, &section.path);
+            let _ = write!(self.text(), "\n## {}\n", section.heading);
             self.section(&mut file, &section);
         }
     }
@@ -79,7 +173,7 @@ impl ReferencePage {
     fn section(&mut self, file: &mut File<'_>, section: &Section) {
         let about = description(&section.schema);
         if !about.is_empty() {
-            let _ = write!(self.text, "\n{about}\n");
+            let _ = write!(self.text(), "\n{about}\n");
         }
         let alternatives = alternatives(&section.schema);
         let named: Vec<_> = alternatives
@@ -91,7 +185,7 @@ impl ReferencePage {
         }
         let names: Vec<_> = named.iter().map(|(name, _)| format!("`{name}`")).collect();
         let _ = write!(
-            self.text,
+            self.text(),
             "\n`name` is one of {}. The other keys depend on it.\n",
             names.join(", ")
         );
@@ -109,18 +203,18 @@ impl ReferencePage {
             if let Some(keys) = shared["properties"].as_object_mut() {
                 keys.retain(|key, _| common.contains(key));
             }
-            let _ = write!(self.text, "\nWith every name:\n");
+            let _ = write!(self.text(), "\nWith every name:\n");
             self.keys(file, &section.path, &shared, &[]);
         }
         let mut hidden: Vec<&str> = common.iter().map(String::as_str).collect();
         hidden.push("name");
         for (name, schema) in named {
             let about = description(schema);
-            let _ = write!(self.text, "\n**`name = \"{name}\"`**");
+            let _ = write!(self.text(), "\n**`name = \"{name}\"`**");
             if !about.is_empty() {
-                let _ = write!(self.text, " {about}");
+                let _ = write!(self.text(), " {about}");
             }
-            self.text.push('\n');
+            self.text().push('\n');
             if properties(schema).any(|(key, _)| !hidden.contains(&key.as_str())) {
                 self.keys(file, &section.path, schema, &hidden);
             }
@@ -129,7 +223,7 @@ impl ReferencePage {
 
     /// A Markdown table of the keys of a table, required ones first.
     fn keys(&mut self, file: &mut File<'_>, path: &str, schema: &Value, hidden: &[&str]) {
-        self.text.push_str(
+        self.text().push_str(
             "\n| key | type | unit | default | range | meaning |\n|---|---|---|---|---|---|\n",
         );
         let required = |key: &str| {
@@ -157,7 +251,7 @@ impl ReferencePage {
             let about = meaning(file.root, value);
             let cells = [&format!("`{key}`"), &kind, unit, &default, &range, &about];
             let cells = cells.map(|cell| cell.replace('|', "\\|"));
-            let _ = writeln!(self.text, "| {} |", cells.join(" | "));
+            let _ = writeln!(self.text(), "| {} |", cells.join(" | "));
         }
     }
 
@@ -250,24 +344,19 @@ impl ReferencePage {
         name: Option<String>,
     ) -> String {
         let known = name.map(|name| format!("{name} {schema}"));
-        if let Some(anchor) = known.as_ref().and_then(|known| self.known.get(known)) {
-            return format!("[table](#{anchor})");
+        if let Some((page, anchor)) = known.as_ref().and_then(|known| self.known.get(known)) {
+            return self.link_to(*page, anchor);
         }
-        let heading = format!(
-            "`{path}` of {}",
-            match file.title {
-                "scenario" => "a scenario".to_owned(),
-                title => format!("`{title}`"),
-            }
-        );
+        let heading = match file.title {
+            "scenario" => format!("`{path}` of a scenario"),
+            "experiment" => format!("`{path}` of an experiment"),
+            title => format!("`{path}` of `{title}`"),
+        };
         let anchor = slug(&heading);
-        if let Some(known) = known {
-            self.known.insert(known, anchor.clone());
-        }
+        let page = self.page_of(file.title, path);
         let there = file.sections.iter().any(|section| section.anchor == anchor);
         let (anchor, heading) = if there {
             // Another table at the same path: the alternatives of a key.
-
             let same = |section: &&Section| section.anchor.starts_with(&anchor);
             let nth = file.sections.iter().filter(same).count() + 1;
             (
@@ -277,7 +366,10 @@ impl ReferencePage {
         } else {
             (anchor, heading)
         };
-        let link = format!("[table](#{})", slug(&heading));
+        if let Some(known) = known {
+            self.known.insert(known, (page, anchor.clone()));
+        }
+        let link = self.link_to(page, &anchor);
         file.sections.push_back(Section {
             path: path.to_owned(),
             anchor,
@@ -286,122 +378,13 @@ impl ReferencePage {
         });
         link
     }
-}
 
-/// The schema that a reference leads to, and the name of its definition.
-fn resolve(root: &Value, schema: &Value) -> (Value, Option<String>) {
-    let mut name = None;
-    let mut found = schema;
-    loop {
-        let one = found["allOf"].as_array().filter(|all| all.len() == 1);
-        let next = match (found["$ref"].as_str(), one) {
-            (Some(path), _) => {
-                name = path.rsplit('/').next().map(str::to_owned);
-                path.strip_prefix('#').and_then(|path| root.pointer(path))
-            }
-            (None, Some(all)) => all.first(),
-            (None, None) => None,
-        };
-        match next {
-            Some(next) => found = next,
-            None => return (found.clone(), name),
+    /// A link from the page that is being written to a section.
+    fn link_to(&self, page: usize, anchor: &str) -> String {
+        if page == self.page {
+            format!("[table](#{anchor})")
+        } else {
+            format!("[table]({}.md#{anchor})", self.pages[page].name)
         }
     }
-}
-
-fn description(schema: &Value) -> &str {
-    schema["description"].as_str().unwrap_or_default()
-}
-
-/// The description of a key, followed by those of its alternatives.
-fn meaning(root: &Value, schema: &Value) -> String {
-    let (resolved, _) = resolve(root, schema);
-    let about = match description(schema) {
-        "" => description(&resolved),
-        about => about,
-    };
-    let written = |choice: &Value| match (choice["const"].is_string(), sole_key(choice)) {
-        (true, _) => Some(format!("`{}`", toml(&choice["const"]))),
-        (false, Some((key, _))) => Some(format!("`{{ {key} = … }}`")),
-        (false, None) => None,
-    };
-    let words: Vec<_> = alternatives(&resolved)
-        .iter()
-        .filter(|choice| !description(choice).is_empty())
-        .filter_map(|choice| Some(format!("{}: {}", written(choice)?, description(choice))))
-        .collect();
-    if words.is_empty() {
-        about.to_owned()
-    } else {
-        format!("{about} {}", words.join(" "))
-    }
-}
-
-fn alternatives(schema: &Value) -> &[Value] {
-    let either = schema["oneOf"].as_array().or(schema["anyOf"].as_array());
-    either.map_or(&[], Vec::as_slice)
-}
-
-fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    schema["properties"].as_object().into_iter().flatten()
-}
-
-/// The value of the key `name` in an alternative, if it is fixed.
-fn tag(schema: &Value) -> Option<String> {
-    let name = schema["properties"]["name"]["const"].as_str();
-    name.map(str::to_owned)
-}
-
-/// The key of a table that has exactly one, which is required.
-fn sole_key(schema: &Value) -> Option<(&String, &Value)> {
-    let mut keys = properties(schema);
-    let only = keys.next().filter(|_| keys.next().is_none());
-    only.filter(|_| schema["required"].is_array())
-}
-
-/// The bounds of a value.
-fn range(schema: &Value) -> String {
-    let number = |key: &str| schema.get(key).map(toml);
-    let mut parts = Vec::new();
-    match (number("minimum"), number("maximum")) {
-        (Some(least), Some(most)) => parts.push(format!("{least} to {most}")),
-        (Some(least), None) => parts.push(format!("at least {least}")),
-        (None, Some(most)) => parts.push(format!("at most {most}")),
-        (None, None) => {}
-    }
-    parts.extend(number("exclusiveMinimum").map(|least| format!("above {least}")));
-    parts.extend(number("exclusiveMaximum").map(|most| format!("below {most}")));
-    parts.join(", ")
-}
-
-/// A value as TOML writes it in one line.
-fn toml(value: &Value) -> String {
-    let table = |table: &Map<String, Value>| {
-        let pairs = table
-            .iter()
-            .map(|(key, value)| format!("{key} = {}", toml(value)));
-        pairs.collect::<Vec<_>>().join(", ")
-    };
-    match value {
-        Value::Array(items) => {
-            format!(
-                "[{}]",
-                items.iter().map(toml).collect::<Vec<_>>().join(", ")
-            )
-        }
-        Value::Object(keys) if keys.is_empty() => "{}".into(),
-        Value::Object(keys) => format!("{{ {} }}", table(keys)),
-        value => value.to_string(),
-    }
-}
-
-/// The anchor of a heading, as mdBook and GitHub make it.
-fn slug(heading: &str) -> String {
-    let lower = heading.to_lowercase();
-    let kept = lower.chars().filter_map(|c| match c {
-        ' ' => Some('-'),
-        c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c),
-        _ => None,
-    });
-    kept.collect()
 }

@@ -16,7 +16,7 @@ const SEEDS: usize = 5;
 /// Settings of one run, by key.
 pub type RunSettings = BTreeMap<String, Value>;
 
-/// An experiment as it is written.
+/// Strategies to compare on one scenario: over which seeds, by which metrics, and how settings are chosen.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct ExperimentFile {
