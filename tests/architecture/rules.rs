@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Folder of the pages that define the rules (R1), the safety properties (S1) and the liveness
-/// properties (L1), each once.
+/// Folder of the pages that define rules (R1, M1), safety (S1), liveness (L1) and privacy (P1), each once.
 const DEFINITIONS: &str = "docs/protocol";
 
 /// Files and folders that may cite rules of the protocol.
@@ -21,13 +20,17 @@ const CITING: [&str; 10] = [
     "tests",
 ];
 
-/// Files below [`CITING`] in which L1 and L2 are norms, or such a word a number of rounds of a cipher.
-const NORMS: [&str; 8] = [
+/// Files below [`CITING`] in which L1 and L2 are norms, P1 a probability, M0 a move of a drawing, or such a
+/// word a number of rounds of a cipher.
+const NORMS: [&str; 11] = [
     "crates/task",
     "crates/learn",
     "crates/methods",
     "docs/methods",
     "docs/methods.md",
+    "crates/lab/src/attack/canary/bound.rs",
+    "crates/report/src/band.rs",
+    "crates/report/src/classes/all.rs",
     "crates/rota/cli/solve.rs",
     "crates/privacy/src/masks/stream.rs",
     "crates/privacy/src/noise/words.rs",
@@ -55,13 +58,13 @@ fn files(path: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a word is the name of a rule: R, S, L, A or I, and a number.
+/// Whether a word is the name of a rule: R, M, S, L, P, A or I, and a number of one or two digits.
 fn is_rule(word: &str) -> bool {
     let mut letters = word.chars();
     letters
         .next()
-        .is_some_and(|letter| "RSLAI".contains(letter))
-        && word.len() > 1
+        .is_some_and(|letter| "RMSLPAI".contains(letter))
+        && (2..4).contains(&word.len())
         && letters.all(|digit| digit.is_ascii_digit())
 }
 
