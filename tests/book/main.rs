@@ -9,9 +9,11 @@
 
 mod commands;
 mod console;
+mod glossary;
 mod pages;
 mod papers;
 mod reference;
+mod takeover;
 mod tutorial;
 
 use std::collections::BTreeMap;

@@ -55,6 +55,7 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
         losses: None,
         merges: None,
         timeline: course.views,
+        stops: Vec::new(),
         newcomers: Vec::new(),
         curves: (0..silos).flat_map(|index| curve(index, rounds)).collect(),
         traffic,

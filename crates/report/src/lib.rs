@@ -2,8 +2,8 @@
 //!
 //! Both are made from a [`Story`]: [`terminal::write`] writes text of at most a hundred columns,
 //! [`page`] gives one HTML file that loads nothing and runs no script. Each section of the page has
-//! a file here, which takes the story and returns HTML. [`diagram`] draws a topology of silos as an
-//! SVG file of its own.
+//! a file here, which takes the story and returns HTML. [`leads_svg`] draws who led when, and [`diagram`] a
+//! topology of silos, as SVG files of their own.
 
 pub mod attack;
 pub mod compare;
@@ -41,6 +41,7 @@ use formatting::{numbers, palette};
 
 pub use page::page;
 pub use story::Story;
+pub use timeline::leads_svg;
 
 /// The name of a coalition for people: `A`, `B`, … `Z`, `AA`, ….
 pub fn letter(index: usize) -> String {

@@ -63,7 +63,7 @@ pub(super) fn document(title: &str, content: Markup) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta http-equiv="Content-Security-Policy" content=(policy());
                 title { (title) }
-                style { (PreEscaped(palette::variables())) (PreEscaped(STYLE)) }
+                style { (PreEscaped(palette::variables())) (PreEscaped(STYLE)) (PreEscaped(timeline::STYLE)) }
             }
             body {
                 main { (content) }
@@ -105,7 +105,8 @@ mod tests {
 
     #[test]
     fn a_page_has_a_colour_for_every_variable_it_uses() {
-        let (style, colours) = (include_str!("style.css"), crate::palette::variables());
+        let style = STYLE.to_owned() + timeline::STYLE;
+        let colours = crate::palette::variables();
         for used in style.split("var(--").skip(1) {
             let name = used.split(')').next().unwrap_or_default();
             let known = colours.contains(&format!("--{name}: "));

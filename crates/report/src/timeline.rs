@@ -1,19 +1,82 @@
 //! Who led when: every view on the federation's clock, and every hand-over.
 
-use lab::summary::ViewLead;
+use lab::summary::{StoppedMember, ViewLead};
 
 use super::story::Story;
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::clock::TimeAxis;
+use super::palette::inlined;
 use super::svg::{drawing, px};
 use super::{download, numbers, terminal};
+
+/// Rules of the drawing, for pages and for a file of its own.
+pub(crate) const STYLE: &str = include_str!("timeline.css");
+/// What a file needs besides, and pages have anyway.
+const FILE_STYLE: &str = include_str!("timeline-file.css");
 
 const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 150.0;
 const TOP: f64 = 30.0;
-/// The most rows of the chart; more leads share them.
+/// The most rows of the chart; more members share them.
 const ROWS: usize = 40;
+/// The height of the title above the drawing in a file, and of the legend below it.
+const HEAD: f64 = 58.0;
+const FOOT: f64 = 34.0;
+/// The width of a letter of a text in a bar.
+const LETTER: f64 = 6.6;
+
+/// The drawing as one SVG file, for light and dark mode, with a title and a legend. The same federation
+/// gives the same file.
+pub fn leads_svg(story: &Story) -> String {
+    let (height, content) = picture(story);
+    let whole = px(HEAD + height + FOOT);
+    let title = numbers::short(&story.description, 125);
+    let note = story.hand_overs().next().map_or_else(
+        || "Every round became final in its first view.".to_owned(),
+        |(view, next)| hand_over(story, view, next),
+    );
+    html! {
+        svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox=(format!("0 0 {WIDTH} {whole}"))
+            width=(WIDTH) height=(whole) {
+            title { (title) }
+            desc { (note) }
+            style { (PreEscaped(inlined(&(FILE_STYLE.to_owned() + STYLE)))) }
+            rect.paper width="100%" height="100%" {}
+            text.title x="16" y="26" { (title) }
+            text.note x="16" y="46" { (numbers::short(&note, 150)) }
+            g transform=(format!("translate(0 {HEAD})")) { (content) }
+            g transform=(format!("translate({LEFT} {})", px(HEAD + height + 6.0))) {
+                @for (nth, (class, text)) in MEANINGS.iter().enumerate() {
+                    rect class=(class) x=(nth as f64 * 165.0) y="1" width="12" height="12" rx="2" {}
+                    text.tick x=(nth as f64 * 165.0 + 18.0) y="11" { (text) }
+                }
+            }
+        }
+    }
+    .into_string()
+}
+
+/// The classes of bars, and what they mean.
+const MEANINGS: [(&str, &str); 5] = [
+    ("view final", "became final"),
+    ("view nullified", "nullified"),
+    ("view empty", "empty block"),
+    ("view open", "under way at the end"),
+    ("stopped", "member is down"),
+];
+
+/// One sentence on a view that failed.
+fn hand_over(story: &Story, view: &ViewLead, next: Option<&ViewLead>) -> String {
+    let reason = story.reason(view.view).unwrap_or("no reason is known");
+    let after = match next {
+        Some(next) => format!("{} leads the same round", next.lead),
+        None => "the run ended".to_owned(),
+    };
+    let lasted = numbers::seconds((view.to - view.from).max(0.0));
+    let round = view.round;
+    format!("Round {round}: {reason}; after {lasted} its view is nullified, and {after}.")
+}
 
 /// The section.
 pub(crate) fn section(story: &Story) -> Markup {
@@ -64,14 +127,32 @@ fn csv(story: &Story) -> String {
 }
 
 fn chart(story: &Story) -> Markup {
-    let mut leads: Vec<&str> = Vec::new();
-    for view in &story.timeline {
-        if !leads.contains(&view.lead.as_str()) {
-            leads.push(&view.lead);
+    let (height, content) = picture(story);
+    drawing("Timeline of leads", WIDTH, height, content)
+}
+
+/// The members that led or were down, in the roster's order.
+fn members(story: &Story) -> Vec<&str> {
+    let mut members: Vec<&str> = Vec::new();
+    for (at, silo) in story.silos.iter().enumerate() {
+        let led = story.timeline.iter().any(|view| view.lead == silo.name);
+        if led || story.stops.iter().any(|stop| stop.member == at) {
+            members.push(&silo.name);
         }
     }
-    let rows = leads.len().min(ROWS);
-    let shared = leads.len() > ROWS;
+    for view in &story.timeline {
+        if !members.contains(&view.lead.as_str()) {
+            members.push(&view.lead);
+        }
+    }
+    members
+}
+
+/// The height of the drawing, and what is in it.
+fn picture(story: &Story) -> (f64, Markup) {
+    let members = members(story);
+    let rows = members.len().min(ROWS);
+    let shared = members.len() > ROWS;
     let high = if shared { 14.0 } else { 24.0 };
     let bottom = TOP + rows as f64 * high;
     let ends = story
@@ -81,44 +162,73 @@ fn chart(story: &Story) -> Markup {
         .chain([story.lasted()]);
     let end = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
     let x = &clock(story, end.max(1e-9), (LEFT, WIDTH - 16.0));
-    let row = |view: &ViewLead| {
-        let index = leads
-            .iter()
-            .position(|lead| *lead == view.lead)
-            .unwrap_or(0);
-        TOP + (index % rows) as f64 * high
+    let place = |name: &str| {
+        let index = members.iter().position(|member| *member == name);
+        TOP + (index.unwrap_or(0) % rows.max(1)) as f64 * high
     };
-    drawing(
-        "Timeline of leads",
-        WIDTH,
-        bottom + 38.0,
-        html! {
-            defs {
-                pattern #hatch width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
-                    rect.hatch-ground width="6" height="6" {}
-                    rect.hatch-line width="3" height="6" {}
-                }
+    let row = |view: &ViewLead| place(&view.lead);
+    let stopped = |stop: &StoppedMember| {
+        let silo = story.silos.get(stop.member);
+        place(silo.map_or("", |silo| silo.name.as_str()))
+    };
+    let content = html! {
+        defs {
+            pattern #hatch width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
+                rect.hatch-ground width="6" height="6" {}
+                rect.hatch-line width="3" height="6" {}
             }
-            (x.axis((LEFT, WIDTH - 16.0), (TOP, bottom)))
-            @if !shared { @for (index, lead) in leads.iter().enumerate() {
-                text.tick x=(LEFT - 8.0) y=(px(TOP + index as f64 * high + high / 2.0 + 4.0)) text-anchor="end" {
-                    (numbers::short(lead, 20))
-                }
-            } }
-            (rounds(story, x, bottom))
-            (path_of_lead(story, x, high, &row))
-            @for view in &story.timeline {
-                @let (from, to) = (x.at(view.from), x.at(view.to));
-                rect class={ "view " (class(view)) } x=(from) y=(px(row(view) + 3.0)) rx="2"
-                    width=(px((to - from).max(2.5))) height=(high - 6.0) {
-                    title {
-                        "view " (view.view) ", round " (view.round) ", led by " (view.lead) ": "
-                        (terminal::ending(story, view))
-                    }
-                }
+        }
+        (x.axis((LEFT, WIDTH - 16.0), (TOP, bottom)))
+        @if !shared { @for (index, member) in members.iter().enumerate() {
+            text.tick x=(LEFT - 8.0) y=(px(TOP + index as f64 * high + high / 2.0 + 4.0)) text-anchor="end" {
+                (numbers::short(member, 20))
             }
-        },
-    )
+        } }
+        (rounds(story, x, bottom))
+        @for stop in &story.stops {
+            @let (from, to) = (x.at(stop.at), x.at(stop.back.unwrap_or(end)));
+            rect.stopped x=(from) y=(px(stopped(stop) + 1.0)) width=(px((to - from).max(2.5))) height=(high - 2.0) {}
+        }
+        (path_of_lead(story, x, high, &row))
+        @for view in &story.timeline { (bar(story, view, x, (row(view), high))) }
+        @for stop in &story.stops {
+            @let (at, y) = (x.at(stop.at), stopped(stop) + high / 2.0);
+            path.killed d=(cross(at, y)) {
+                title { "down from " (numbers::seconds(stop.at)) " on" }
+            }
+        }
+    };
+    (bottom + 38.0, content)
+}
+
+/// A cross about this place.
+fn cross(x: f64, y: f64) -> String {
+    let [left, right, top, bottom] = [x - 5.0, x + 5.0, y - 5.0, y + 5.0].map(px);
+    format!("M{left} {top}L{right} {bottom}M{left} {bottom}L{right} {top}")
+}
+
+/// The bar of a view: in it its round, and why it failed, as far as there is room.
+fn bar(story: &Story, view: &ViewLead, x: &TimeAxis, (row, high): (f64, f64)) -> Markup {
+    let (from, to) = (x.at(view.from), x.at(view.to));
+    let round = format!("round {}", view.round);
+    let failed = (view.result == "nullified").then(|| story.reason(view.view));
+    let told = failed.flatten().map(|reason| format!("{round}: {reason}"));
+    let fits = |text: &String| text.chars().count() as f64 * LETTER < to - from - 8.0;
+    let text = told.into_iter().chain([round]).find(fits);
+    let text = text.filter(|_| high > 20.0);
+    html! {
+        rect class={ "view " (class(view)) } x=(from) y=(px(row + 3.0)) rx="2"
+            width=(px((to - from).max(2.5))) height=(high - 6.0) {
+            title {
+                "view " (view.view) ", round " (view.round) ", led by " (view.lead) ": "
+                (terminal::ending(story, view))
+            }
+        }
+        @if let Some(text) = text {
+            text class={ "within " (class(view)) } x=(px((from + to) / 2.0)) y=(px(row + high / 2.0 + 4.0))
+                text-anchor="middle" pointer-events="none" { (text) }
+        }
+    }
 }
 
 /// The clock of the views from 0 to `end`.
@@ -132,7 +242,12 @@ fn clock(story: &Story, end: f64, ends: (f64, f64)) -> TimeAxis {
         .timeline
         .last()
         .is_some_and(|view| class(view) == "open");
-    TimeAxis::new(&views, &[], (end, waiting), ends)
+    let stops = story.stops.iter();
+    let stops: Vec<f64> = stops
+        .flat_map(|stop| [Some(stop.at), stop.back])
+        .flatten()
+        .collect();
+    TimeAxis::new(&views, &stops, (end, waiting), ends)
 }
 
 fn class(view: &ViewLead) -> &'static str {
@@ -197,16 +312,11 @@ fn path_of_lead(story: &Story, x: &TimeAxis, high: f64, row: &impl Fn(&ViewLead)
 fn key() -> Markup {
     let box_of = |class: &str| {
         html! { svg.key viewBox="0 0 14 14" aria-hidden="true" {
-            rect class={ "view " (class) } x="1" y="1" width="12" height="12" rx="2" {}
+            rect class=(class) x="1" y="1" width="12" height="12" rx="2" {}
         } }
     };
     html! {
-        ul.legend.inline {
-            li { (box_of("final")) "became final" }
-            li { (box_of("nullified")) "nullified" }
-            li { (box_of("empty")) "empty block" }
-            li { (box_of("open")) "under way at the end" }
-        }
+        ul.legend.inline { @for (class, text) in MEANINGS { li { (box_of(class)) (text) } } }
     }
 }
 

@@ -135,6 +135,9 @@ pub(crate) struct Simulate {
     /// Folder for HTML reports, which are never overwritten [default: rota-report; none with --json]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// SVG file for a drawing of who led when, and of members that were down [default: none]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) timeline: Option<PathBuf>,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,

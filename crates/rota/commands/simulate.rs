@@ -56,11 +56,15 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
     let summary = summary?;
     let story = Story::of(&summary, &scenario.description);
 
-    // The page is written first, so that it is complete even if the reader of the text closes the
-    // pipe early. If the page cannot be written, the text is still printed.
+    // Files are written first, so that they are complete even if the reader of the text closes the
+    // pipe early. If one cannot be written, the text is still printed.
     let written = report
         .as_deref()
         .map(|file| write_page(file, &report::page(&story, &typed(), &date)));
+    let drawn = simulate
+        .timeline
+        .as_deref()
+        .map_or(Ok(()), |file| draw(file, &story));
     let colour = colours(&io::stdout());
     let mut out = BufWriter::new(io::stdout().lock());
     if simulate.json {
@@ -70,6 +74,7 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
         report::terminal::write(&mut out, &story, colour)?;
     }
     out.flush()?;
+    drawn?;
     let Some(written) = written else {
         return of_use(&summary);
     };
@@ -112,6 +117,11 @@ fn surrounding(
         return Err(CommandError::usage(
             "--check every-member is for members that check each other, which --mesh direct has none of: leave \
              one of them out",
+        ));
+    }
+    if simulate.mesh == MeshKind::Direct && simulate.timeline.is_some() {
+        return Err(CommandError::usage(
+            "--timeline draws who led when, and --mesh direct has no leads: leave one of them out",
         ));
     }
     Ok(match simulate.mesh {
@@ -195,6 +205,14 @@ fn write_page(file: &Path, page: &str) -> Result<PathBuf, CommandError> {
         }
     }
     unreachable!("one of 2^64 names is free")
+}
+
+/// Writes the drawing of who led when.
+fn draw(file: &Path, story: &Story) -> Result<(), CommandError> {
+    fs::write(file, report::leads_svg(story)).map_err(|reason| {
+        let file = file.display();
+        CommandError::failed(format!("cannot write --timeline {file}: {reason}"))
+    })
 }
 
 fn unwritable(path: &Path, reason: io::Error) -> CommandError {

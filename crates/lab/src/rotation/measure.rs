@@ -8,10 +8,10 @@ use methods::learner::Split;
 use protocol::{MemberIndex, Report};
 use silo::Notice;
 
-use super::result::{MetricPoint, RotationRun, SeenAuthors, StoppedMember};
+use super::result::{MetricPoint, RotationRun, SeenAuthors};
 use super::takeover::{MemberEvent, take_overs};
 use super::timeline::timeline;
-use crate::summary::{AdoptedModel, adopted_models};
+use crate::summary::{AdoptedModel, adopted_models, stops};
 use simulations::Federation;
 use simulations::ProtocolRecord;
 use simulations::RunError;
@@ -42,7 +42,7 @@ pub(super) fn trial(
             })
     };
     let views = timeline(reports(), end);
-    let stops = stops(protocol, end);
+    let stops = stops(protocol);
     let mut events: Vec<MemberEvent> = reports()
         .filter_map(|(at, _, report)| event(at.elapsed().as_secs_f64(), report))
         .collect();
@@ -97,23 +97,6 @@ pub(super) fn trial(
         curve: curve.collect(),
         views,
     })
-}
-
-/// When members stopped, and when they were back before the end.
-fn stops(protocol: &ProtocolRecord, end: f64) -> Vec<StoppedMember> {
-    protocol
-        .stops
-        .iter()
-        .map(|stop| {
-            let at = stop.at.as_secs_f64();
-            let back = stop.back.map(|after| at + after.as_secs_f64());
-            StoppedMember {
-                at,
-                member: stop.member.at(),
-                back: back.filter(|&back| back < end),
-            }
-        })
-        .collect()
 }
 
 fn event(at: f64, report: &Report) -> Option<MemberEvent> {

@@ -18,11 +18,10 @@ mod takeover;
 mod tests;
 mod timeline;
 
+pub use crate::summary::StoppedMember;
 pub use experiment::{LabOptions, LabProgress, RotationExperiment, rotation};
 pub use plan::{policies, usual_faults, words};
-pub use result::{
-    Deployment, Laboratory, MetricPoint, PolicyResult, RotationRun, SeenAuthors, StoppedMember,
-};
+pub use result::{Deployment, Laboratory, MetricPoint, PolicyResult, RotationRun, SeenAuthors};
 pub use summarise::{Findings, laboratory, metric_of};
 pub use takeover::{MemberEvent, TakeOver, take_overs};
 pub use timeline::{TimelineView, timeline};

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::takeover::TakeOver;
 use super::timeline::TimelineView;
 use crate::compare::Spread;
-use crate::summary::MetricInfo;
+use crate::summary::{MetricInfo, StoppedMember};
 
 /// The result of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -144,17 +144,6 @@ pub struct RotationRun {
     pub curve: Vec<MetricPoint>,
     /// Every view.
     pub views: Vec<TimelineView>,
-}
-
-/// A member that stopped.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct StoppedMember {
-    /// When, in seconds.
-    pub at: f64,
-    /// The member, by position in the roster.
-    pub member: usize,
-    /// When it was started again; `None`: never.
-    pub back: Option<f64>,
 }
 
 /// How many authors curious members have seen: members that sent them a contribution to a round.

@@ -34,6 +34,7 @@ use super::newcomers::newcomers;
 use super::noise::NoiseBound;
 use super::results::{Settings, TrainingFailed};
 use super::silos::silo_results;
+use super::stops::stops;
 use super::{
     Curve, FaultInfo, LastMerges, LeftOutMembers, MetricInfo, Nullified, Refused, RoundInfo,
     SiloLosses, SiloTraffic, Summary, ViewLead,
@@ -127,6 +128,7 @@ pub(crate) fn build(
         nullified: reports.nullified(),
         curves: curves(study, &reports, &all, &finals, threads)?,
         timeline,
+        stops: protocol.map_or(Vec::new(), stops),
         traffic: reports.traffic(),
     })
 }

@@ -17,6 +17,7 @@ mod newcomers;
 mod noise;
 mod results;
 mod silos;
+mod stops;
 
 use std::collections::BTreeMap;
 
@@ -47,6 +48,8 @@ pub use results::{
     Bin, ClassResults, Gain, Harmed, MeanGain, ModelKind, ModelMean, SecondMetric, Settings,
     TrainingFailed, Tuning, Unusable,
 };
+pub use stops::StoppedMember;
+pub(crate) use stops::stops;
 
 /// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -153,6 +156,9 @@ pub struct Summary {
     /// All views with their leads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<ViewLead>,
+    /// The members that a fault stopped, and when they were started again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stops: Vec<StoppedMember>,
     /// Bytes sent by every silo.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<SiloTraffic>,
