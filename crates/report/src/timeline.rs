@@ -193,6 +193,7 @@ fn picture(story: &Story) -> (f64, Markup) {
         @for view in &story.timeline { (bar(story, view, x, (row(view), high))) }
         @for stop in &story.stops {
             @let (at, y) = (x.at(stop.at), stopped(stop) + high / 2.0);
+            circle.killed cx=(at) cy=(px(y)) r="8" {}
             path.killed d=(cross(at, y)) {
                 title { "down from " (numbers::seconds(stop.at)) " on" }
             }
@@ -212,7 +213,11 @@ fn bar(story: &Story, view: &ViewLead, x: &TimeAxis, (row, high): (f64, f64)) ->
     let (from, to) = (x.at(view.from), x.at(view.to));
     let round = format!("round {}", view.round);
     let failed = (view.result == "nullified").then(|| story.reason(view.view));
-    let told = failed.flatten().map(|reason| format!("{round}: {reason}"));
+    // The row names the lead.
+    let told = failed.flatten().map(|reason| {
+        let what = reason.strip_prefix(view.lead.as_str()).unwrap_or(reason);
+        format!("{round}: {}", what.trim_start())
+    });
     let fits = |text: &String| text.chars().count() as f64 * LETTER < to - from - 8.0;
     let text = told.into_iter().chain([round]).find(fits);
     let text = text.filter(|_| high > 20.0);
@@ -357,6 +362,20 @@ mod tests {
             assert_eq!(page.contains("the lead was silent"), rounds > 1);
             assert!(!page.contains("NaN"));
         }
+    }
+
+    #[test]
+    fn a_file_of_its_own_has_colours_and_marks_who_was_stopped() {
+        let mut story = fixture::story(4, 1, 3);
+        story.stops = vec![StoppedMember {
+            at: 0.1,
+            member: 1,
+            back: None,
+        }];
+        let file = leads_svg(&story);
+        assert_eq!(file.matches("<path class=\"killed\"").count(), 1);
+        assert!(file.contains("the lead was silent"), "{file}");
+        assert!(!file.contains("var(") && !file.contains("NaN"), "{file}");
     }
 
     #[test]
