@@ -38,7 +38,8 @@ pub(super) fn members(
     }
     if rows.is_some() {
         let what =
-            "--rows is for a member in words: the lines in files say the rows of their members";
+            "--rows is for a member given by name, key and address: lines in files already have the rows of their \
+             members";
         return Err(NodeCommandError::Usage(what.into()));
     }
     let mut found = Vec::new();

@@ -183,9 +183,9 @@ fn unfollowed(epoch: &Epoch, passage: &Passage, id: Hash, follow: Option<Hash>) 
     let by = names(&mut recovery.standings.iter().map(|signed| signed.by));
     let lost = names(&mut recovery.lost.iter().copied());
     Some(format!(
-        "warning: {by} went on without {lost} and without a quorum after round {} (recovery {id:#}). This \
-         node does not follow by itself: ask them, and the others, and start it again with \
-         --follow-recovery {id:#} if that is the federation to join",
+        "warning: {by} continued without {lost} and without a quorum after round {} (recovery {id:#}). This node \
+         does not follow by itself: ask them and the others, and restart it with --follow-recovery {id:#} if that \
+         is the federation to join",
         recovery.after.round
     ))
 }

@@ -116,7 +116,7 @@ pub(super) fn fetch(
     let mut mesh = connect(present, &runtime)?;
     let (hash, bytes) = (wish.hash, wish.limit);
     let line = format!(
-        "asks the other members for the model that the federation starts from (hash {hash}, {bytes} bytes)"
+        "asking the other members for the start model (hash {hash}, {bytes} bytes)"
     );
     let event = NodeEvent::AsksForStart {
         hash: format!("{hash:#}"),
@@ -133,7 +133,7 @@ pub(super) fn fetch(
     };
     let model = read(&model)?;
     keep_start(&institution.state, &model)?;
-    let line = format!("has got the model that the federation starts from (hash {hash})");
+    let line = format!("received the start model (hash {hash})");
     let event = NodeEvent::HasStart {
         hash: format!("{hash:#}"),
     };
@@ -177,8 +177,8 @@ async fn ask(
                 if said.elapsed() >= REMINDER {
                     said = Instant::now();
                     let line = format!(
-                        "still has no model to start from: none of the {} members that can be reached has \
-                         it; the proposer's node does, or ask for the file start.safetensors",
+                        "still without the start model: none of the {} members that can be reached has it. The \
+                         proposer's node has it; or ask for the file start.safetensors",
                         up.len()
                     );
                     output.print(SystemTime::now(), 0.0, event.clone(), &line);

@@ -213,7 +213,7 @@ fn footer(status: &Status) -> Markup {
     let traffic = &status.traffic;
     html! {
         p.note {
-            "As of " (moment(&status.time)) ". This page loads itself again every " (AGAIN) " seconds. rota "
+            "As of " (moment(&status.time)) ". This page reloads every " (AGAIN) " seconds. rota "
             (status.node.version) ", process " (status.node.pid) ", started " (ago(status, &status.node.started))
             " ago, listens at " (plain(&status.node.addresses.join(", "))) ". "
             (count(traffic.received)) " messages received, " (count(traffic.sent + traffic.published))

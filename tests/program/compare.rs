@@ -383,7 +383,7 @@ fn advice_on_noise_says_whether_to_join_and_what_would_change_it() {
         assert_eq!(advice.matches(&own).count(), 1, "{row}: {advice}");
     }
     for part in [
-        "if all others pool what they know), delta 1e-5",
+        "if all others collude), delta 1e-5",
         "the whole interval would have to be above 0",
         "times the epsilon",
         "silos",

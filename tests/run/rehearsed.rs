@@ -78,7 +78,7 @@ fn rounds_in_clear_have_nothing_to_rehearse() {
     let config = demo.configs[0].to_str().unwrap();
     let said = text(&output(&["check", "--rehearse", "--config", config]).stdout);
     assert!(
-        said.contains("there are no masks to try: rounds are in clear"),
+        said.contains("nothing to test: rounds are in clear, without masks"),
         "{said}"
     );
 }

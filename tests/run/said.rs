@@ -62,7 +62,8 @@ fn compare(texts: &SaidTexts, parts: &[&str], sentences: &[&str]) {
     }
 }
 
-const ALWAYS_THERE: &str = "that hides updates among institutions that are always there, and bounds nothing about patients";
+const ALWAYS_THERE: &str = "sums hide the updates of single institutions, and give no bound on what is learned \
+                            about a patient";
 const NO_REVIEW: &str = "experimental: not reviewed by a cryptographer";
 const NO_NOISE: &str = "There is no noise, and so no bound on what all published results together tell about one \
                         patient.";
@@ -122,7 +123,7 @@ fn one_group_and_two_groups_are_said_in_check_status_and_report() {
             }
         }
         for said in [
-            "hide the updates of institutions that are always there; they bound nothing about patients",
+            "sums hide the updates of single institutions; they give no bound on what is learned about a patient",
             NO_REVIEW,
         ] {
             assert!(texts.check.contains(said), "{said}: {}", texts.check);
@@ -133,7 +134,7 @@ fn one_group_and_two_groups_are_said_in_check_status_and_report() {
 /// What is said of a group in short.
 fn group_sentences(group: &str) -> (String, String) {
     (
-        format!("every member learns one sum a round of {group}"),
+        format!("every member learns one sum per round: that of {group}"),
         format!("if one institution of {group} is down, their sum is not opened"),
     )
 }

@@ -158,7 +158,7 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key(
         "privacy.colluders",
-        "how many members may pool what they know and learn nothing but sums",
+        "how many members may collude and learn nothing but sums",
     )
     .weakens(
         Lowered,
@@ -181,7 +181,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("privacy.fewest-authors", "the fewest institutions of a noised sum").weakens(
         Changed,
         "with fewer, a sum tells more of each; with more, each adds less noise of its own, and less is left if \
-         all others pool what they know",
+         all others collude",
     ),
     key("privacy.release", "what noised sums are sums of"),
     key("privacy.unit.**", "whose presence the noise hides").weakens(

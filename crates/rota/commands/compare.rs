@@ -64,7 +64,7 @@ fn when_interrupted(again: String) {
         let Ok(runtime) = runtime else { return };
         if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
             let _ = say(&format!(
-                "interrupted: what was measured is kept; `{again}` goes on with the rest"
+                "interrupted: what was measured is kept; `{again}` measures the rest"
             ));
             // As a shell says it of a process that an interrupt has ended.
             std::process::exit(130);

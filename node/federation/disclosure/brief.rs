@@ -42,19 +42,19 @@ fn without_noise(masked: &Masked) -> Vec<String> {
     let groups = masked.groups();
     let sums = groups
         .iter()
-        .map(|group| format!("every member learns one sum a round of {}", names(group)));
+        .map(|group| format!("every member learns one sum per round: that of {}", names(group)));
     let mut said = vec![
-        "every member learns who takes part, and when, and the model of no single institution"
+        "every member learns who takes part, and when, but no single institution's model"
             .to_owned(),
     ];
     said.extend(sums);
     said.push(
-        "that hides updates among institutions that are always there, and bounds nothing about patients"
+        "sums hide the updates of single institutions, and give no bound on what is learned about a patient"
             .into(),
     );
     said.extend(groups.iter().map(|group| {
         format!(
-            "if one institution of {} is down, their sum is not opened, and no round of this group goes on",
+            "if one institution of {} is down, their sum is not opened, and this group waits",
             names(group)
         )
     }));

@@ -384,7 +384,7 @@ impl Experiment {
     fn check(&self) -> Result<(), ExperimentError> {
         if self.entries.is_empty() {
             return Err(
-                self.fault("there is no table [[strategy]]: name at least one way of learning")
+                self.fault("there is no table [[strategy]]: name at least one strategy")
             );
         }
         if self.seeds == 0 {

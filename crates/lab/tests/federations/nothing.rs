@@ -155,7 +155,7 @@ fn who_is_late_is_named_with_the_time_that_is_missing() {
         .find(|note| note.contains("came too late"));
     let said = said.unwrap_or_else(|| panic!("{:?}", late.notes));
     assert!(
-        said.starts_with("toy 3 came too late for ")
+        said.starts_with("toy 3 was too late for ")
             && said.ends_with("and the others wait for 20.0 s (`patience`)"),
         "{said}"
     );

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::rows_that;
+use crate::counted::rows_that;
 use super::stand_in::stand_ins;
 use crate::data::{DataError, Format, RawFile, are_with_zeros, without_zeros};
 use crate::schema::MissingRule;

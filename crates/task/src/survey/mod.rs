@@ -6,7 +6,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::data::{DataError, Format, OwnRows, RawFile, SplitConfig, nearest, open, same_class};
-use crate::propose::{Cells, counted, rows_that};
+use crate::counted::{counted, rows_that};
+use crate::propose::Cells;
 use crate::schema::{
     ClassValues, ColumnType, FeatureColumns, Levels, LocalNames, MissingRule, Schema,
 };
