@@ -26,7 +26,10 @@ const KINDS: [(&str, &str); 28] = [
     ("Evidence", "evidence against a member"),
     ("Complete", "the message that it holds the last round"),
     ("Amendment", "the text of a change of the agreement"),
-    ("Approval", "its approval of a change of the agreement, or its withdrawal"),
+    (
+        "Approval",
+        "its approval of a change of the agreement, or its withdrawal",
+    ),
     ("Passage", "proof of a change of the agreement"),
     (
         "Standing",
@@ -36,7 +39,10 @@ const KINDS: [(&str, &str); 28] = [
         "Confirmation",
         "its confirmation of continuing without lost members",
     ),
-    ("Nothing", "the message that it contributes nothing to the round"),
+    (
+        "Nothing",
+        "the message that it contributes nothing to the round",
+    ),
     ("Keys", "its keys for the masks of a round"),
     ("KeyList", "the list of members that are ready to mask"),
     ("MaskedVector", "the hash of its masked model"),

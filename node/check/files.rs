@@ -231,9 +231,7 @@ fn changed(present: &Present) -> Finding {
         ),
         SignatureState::Approved => Finding::good(
             "consent",
-            format!(
-                "this institution approved change {number}, the agreement in force"
-            ),
+            format!("this institution approved change {number}, the agreement in force"),
         ),
         SignatureState::Owed(owed) => Finding::bad("consent", owed.line()).remedy(SIGN),
     }

@@ -79,7 +79,8 @@ fn existing(folder: &Path) -> PathBuf {
 /// Whether the node can listen.
 pub(super) fn ports(configured: &Configured, running: bool) -> Vec<Finding> {
     if configured.listen.is_empty() {
-        let what = "this node does not listen: it connects to others, and they cannot connect to it";
+        let what =
+            "this node does not listen: it connects to others, and they cannot connect to it";
         return vec![Finding::note("ports", what)];
     }
     let check = |address: &String| match mesh::bindable(address) {

@@ -17,8 +17,8 @@ mod training;
 use std::io;
 use std::time::Duration;
 
-pub use peers::{AddressOutcome, CheckedPeer, TriedAddress};
 use formatting::numbers::plural;
+pub use peers::{AddressOutcome, CheckedPeer, TriedAddress};
 use serde::Serialize;
 
 use crate::federation::{OwnSide, disclosure};
@@ -269,7 +269,10 @@ pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResu
         ),
         _ => (
             Vec::new(),
-            vec![Finding::note("peers", "no member was contacted (--offline)")],
+            vec![Finding::note(
+                "peers",
+                "no member was contacted (--offline)",
+            )],
         ),
     };
     findings.extend(machine::clock(&peers));

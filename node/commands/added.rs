@@ -37,8 +37,7 @@ pub(super) fn members(
         }));
     }
     if rows.is_some() {
-        let what =
-            "--rows is for a member given by name, key and address: lines in files already have the rows of their \
+        let what = "--rows is for a member given by name, key and address: lines in files already have the rows of their \
              members";
         return Err(NodeCommandError::Usage(what.into()));
     }

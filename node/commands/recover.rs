@@ -73,8 +73,7 @@ fn give_up(
     let failed = |why: String| NodeCommandError::Failed(why);
     let all = remaining(epoch, &[]);
     let all =
-        all.map_err(|_| failed("only a round with secure aggregation (`mode = "masked"` or `"masked+noised"`) can \
-                                be given up".into()))?;
+        all.map_err(|_| failed("only a masked round (secure aggregation) can be given up".into()))?;
     let (newest, view) = newest(&institution.state, epoch)?;
     if newest != round {
         return Err(failed(format!(

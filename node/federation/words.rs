@@ -193,8 +193,7 @@ fn task(
     match task {
         TaskConfig::Table(task) => match task.agreed_schema() {
             Ok(Some(schema)) => lines.extend(rows_in_words(&schema)),
-            _ => lines
-                .push("  a share of the data that the task names (a trial)".into()),
+            _ => lines.push("  a share of the data that the task names (a trial)".into()),
         },
         TaskConfig::External(task) => {
             let numbers: usize = task

@@ -253,7 +253,7 @@ mod tests {
         let epoch = epoch(2);
         let (passage, id) = made(&epoch, &[0], 1);
         let why = unfollowed(&epoch, &passage, id, None).unwrap();
-        assert!(why.contains("silo 0 went on without silo 1"), "{why}");
+        assert!(why.contains("silo 0 continued without silo 1"), "{why}");
         assert!(why.contains(&format!("--follow-recovery {id:#}")), "{why}");
         let mut alike = id;
         alike.0[31] ^= 1;

@@ -96,8 +96,14 @@ pub fn fit(
     let missing = read.map_or(0, |read| {
         let rows = read.values.chunks(read.columns.len().max(1));
         let missing = |row: &&f64| row.is_nan();
-        rows.map(|row| firsts.iter().filter_map(|at| row.get(*at)).filter(missing).count())
-            .sum()
+        rows.map(|row| {
+            firsts
+                .iter()
+                .filter_map(|at| row.get(*at))
+                .filter(missing)
+                .count()
+        })
+        .sum()
     });
     let targets = read.map_or(&[][..], |read| &read.target);
     let classes = match &set.target {

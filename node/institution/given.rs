@@ -115,9 +115,7 @@ pub(super) fn fetch(
     let runtime = runtime()?;
     let mut mesh = connect(present, &runtime)?;
     let (hash, bytes) = (wish.hash, wish.limit);
-    let line = format!(
-        "asking the other members for the start model (hash {hash}, {bytes} bytes)"
-    );
+    let line = format!("asking the other members for the start model (hash {hash}, {bytes} bytes)");
     let event = NodeEvent::AsksForStart {
         hash: format!("{hash:#}"),
         bytes,

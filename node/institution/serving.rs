@@ -226,7 +226,9 @@ impl Serving {
         let (event, line) = serves(&note, began.elapsed());
         self.results().push((job.at(), event, line));
         if let Err(why) = kept {
-            tracing::warn!("the choice of the served model was not saved in the state folder: {why}");
+            tracing::warn!(
+                "the choice of the served model was not saved in the state folder: {why}"
+            );
         }
     }
 }

@@ -290,9 +290,7 @@ fn not_noted(round: u64, adopted: &BTreeSet<u64>, keep: usize) -> &'static str {
         (true, true) => {
             "this silo heard of a newer final round before it adopted this one, and adopted the newer one"
         }
-        (false, true) => {
-            "the journal keeps what was adopted for the last rounds only"
-        }
+        (false, true) => "the journal keeps what was adopted for the last rounds only",
         (_, false) => "this silo has not adopted it yet",
     }
 }

@@ -78,7 +78,12 @@ impl Verified {
         }
         for not in &self.not_computed {
             let which: Vec<_> = (not.from..=not.to).collect();
-            writeln!(out, "          {} not computed again: {}", spans(&which), plain(&not.why))?;
+            writeln!(
+                out,
+                "          {} not computed again: {}",
+                spans(&which),
+                plain(&not.why)
+            )?;
         }
         for (round, members) in self.left_out.iter().filter(|(_, left)| !left.is_empty()) {
             let members: Vec<_> = members.iter().map(|member| plain(member)).collect();

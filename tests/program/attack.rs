@@ -67,7 +67,12 @@ fn a_simulation_says_in_a_line_how_many_authors_can_be_recognised() {
         "4",
     ]);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(line.contains("note: members see models without names, but the lead of the round before can tell"), "{text}");
+    assert!(
+        line.contains(
+            "note: members see models without names, but the lead of the round before can tell"
+        ),
+        "{text}"
+    );
 }
 
 /// A small federation with noise.
@@ -115,7 +120,10 @@ fn attacks_on_rows_are_printed_as_text_and_json_and_drawn_on_a_page() {
         "{text}"
     );
     let drawn = std::fs::read_to_string(page).unwrap();
-    assert!(drawn.contains("What was not tried") && drawn.contains("bound by differential privacy 0.639"));
+    assert!(
+        drawn.contains("What was not tried")
+            && drawn.contains("bound by differential privacy 0.639")
+    );
     let json = rota(&[&membership[..], &few, &["--json"]].concat());
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["shadows"], 16, "{json}");

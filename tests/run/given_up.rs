@@ -85,7 +85,10 @@ fn a_round_whose_secrets_are_lost_is_given_up_by_all_and_done_again() {
         assert!(said.contains("1 computed again"), "{said}");
         assert_eq!(chain(node), chain(0));
     }
-    for what in ["recovery  ", "no outcome: the recovery goes on without it"] {
+    for what in [
+        "recovery  ",
+        "no outcome: the recovery continues without it",
+    ] {
         assert!(chain(0).contains(what), "{what}: {}", chain(0));
     }
 }

@@ -167,7 +167,7 @@ fn noise_is_said_with_both_numbers_and_clear_rounds_with_none() {
         &[
             together,
             "one sum a round, with noise, of at least 3 institutions",
-            "if one institution is down, rounds go on without it, as long as at least 3 institutions are ready",
+            "if one institution is down, rounds continue without it, as long as at least 3 institutions are ready",
             NO_REVIEW,
         ],
     );

@@ -298,6 +298,9 @@ mod tests {
         };
         assert_eq!(counted(0), "0 silos 0 entries 0 days 0 classes are");
         assert_eq!(counted(1), "1 silo 1 entry 1 day 1 class is");
-        assert_eq!(counted(1234), "1,234 silos 1,234 entries 1,234 days 1,234 classes are");
+        assert_eq!(
+            counted(1234),
+            "1,234 silos 1,234 entries 1,234 days 1,234 classes are"
+        );
     }
 }

@@ -70,8 +70,10 @@ fn sent(summary: &Summary) -> Option<String> {
             bytes(messages)
         ),
         _ => {
-            format!("nothing, because there is no network; members that check everything would send {blobs} of \
-                     models")
+            format!(
+                "nothing, because there is no network; members that check everything would send {blobs} of \
+                     models"
+            )
         }
     })
 }
@@ -87,7 +89,8 @@ pub(crate) fn proven(summary: &Summary) -> Option<String> {
             100.0 * gap
         )
     } else {
-        "no other grouping into as many coalitions has a smaller total loss on the members' rows".to_owned()
+        "no other grouping into as many coalitions has a smaller total loss on the members' rows"
+            .to_owned()
     })
 }
 
@@ -162,7 +165,10 @@ mod tests {
     #[test]
     fn the_report_says_how_far_coalitions_can_be_from_the_best_ones_where_that_is_proven() {
         assert_eq!(proven(None), None);
-        assert!(proven(Some(0.0)).is_some_and(|text| text.contains("no other grouping into as many coalitions")));
+        assert!(
+            proven(Some(0.0))
+                .is_some_and(|text| text.contains("no other grouping into as many coalitions"))
+        );
         assert!(proven(Some(0.0312)).is_some_and(|text| text.contains("at most 3.1 %")));
     }
 }

@@ -167,9 +167,7 @@ fn who_gains(story: &Story, table: &ComparisonTable) -> Option<String> {
         text.push_str(&format!(": {}", names(&lose, table)));
     }
     if unclear > 0 {
-        text.push_str(&format!(
-            "; at {unclear} the difference is not significant"
-        ));
+        text.push_str(&format!("; at {unclear} the difference is not significant"));
     }
     if not_compared > 0 {
         text.push_str(&format!("; {not_compared} could not be compared"));
@@ -189,15 +187,27 @@ fn who_gains(story: &Story, table: &ComparisonTable) -> Option<String> {
 fn too_few(story: &Story) -> String {
     let units = story.silos.iter().map(|silo| silo.test_units);
     let Some(units) = units.collect::<Option<Vec<usize>>>() else {
-        return "No silo can tell whether it gains: its models were not measured row by row.".to_owned();
+        return "No silo can tell whether it gains: its models were not measured row by row."
+            .to_owned();
     };
     let (least, most) = (units.iter().min(), units.iter().max());
     let (Some(least), Some(most)) = (least, most).filter(|_| *most < TELLING) else {
         return "No silo can tell whether it gains: there is no finite difference.".to_owned();
     };
-    let grouped = story.silos.iter().any(|silo| silo.test_units != Some(silo.test_samples));
-    let unit = if grouped { "group of rows that stay together" } else { "row" };
-    let range = if least == most { String::new() } else { format!("{least} to ") };
+    let grouped = story
+        .silos
+        .iter()
+        .any(|silo| silo.test_units != Some(silo.test_samples));
+    let unit = if grouped {
+        "group of rows that stay together"
+    } else {
+        "row"
+    };
+    let range = if least == most {
+        String::new()
+    } else {
+        format!("{least} to ")
+    };
     format!(
         "Each silo holds out only {range}{}, too few to tell whether it gains ({TELLING} are needed).",
         plural(*most, unit),
@@ -379,7 +389,10 @@ fn what_is_served(story: &Story, table: &ComparisonTable) -> Option<String> {
 fn harmed(story: &Story) -> Option<String> {
     let found = story.harmed.as_ref().filter(|found| found.not_own > 0)?;
     let all = found.compared;
-    let chance = format!("by chance about {:.1} of {all} would seem so", found.by_chance);
+    let chance = format!(
+        "by chance about {:.1} of {all} would seem so",
+        found.by_chance
+    );
     let every = match story.silos.len() == all {
         true => "silo".to_owned(),
         false => format!("one of the {} that could be compared", plural(all, "silo")),
@@ -491,10 +504,7 @@ mod tests {
                     models and 50.00 with models trained alone: 0.83 better (95 % interval −1.17 to \
                     +2.83, not significant).";
         assert!(text.contains(mean), "{text}");
-        assert!(
-            text.contains(" Weighted by held-out rows it is "),
-            "{text}"
-        );
+        assert!(text.contains(" Weighted by held-out rows it is "), "{text}");
     }
 
     #[test]
@@ -545,7 +555,10 @@ mod tests {
             "Each silo holds out only 9 rows, too few to tell whether it gains (10 are needed)."
         );
         let said = few([None, Some(9), Some(9)]);
-        assert!(said.ends_with("its models were not measured row by row."), "{said}");
+        assert!(
+            said.ends_with("its models were not measured row by row."),
+            "{said}"
+        );
     }
 
     #[test]
@@ -573,10 +586,7 @@ mod tests {
         }
         let text = said(&story);
         assert!(text.starts_with("The mean over all silos"), "{text}");
-        assert!(
-            text.contains("; 2 could not be compared."),
-            "{text}"
-        );
+        assert!(text.contains("; 2 could not be compared."), "{text}");
     }
 
     #[test]

@@ -229,7 +229,9 @@ impl AgreementInForce {
 
     /// How many approvals there are with that of this institution, and what happens next.
     fn approvals(&self, known: &KnownAmendment, id: &str) -> String {
-        let KnownAmendment { approved, needed, .. } = known;
+        let KnownAmendment {
+            approved, needed, ..
+        } = known;
         let others = approved.iter().filter(|by| **by != self.institution.me);
         let have = others.count() as u64 + 1;
         let epoch = &self.agreement.epoch;
@@ -244,7 +246,9 @@ impl AgreementInForce {
             true => "",
             false => " after every node with a new key has connected",
         };
-        format!("{have} of {needed} approvals: the change takes effect with the next block{connected}.")
+        format!(
+            "{have} of {needed} approvals: the change takes effect with the next block{connected}."
+        )
     }
 
     /// Fails if no institution may accept the amendment, or this one's node could not live under it.

@@ -229,7 +229,9 @@ fn learned(
         );
     }
     if first.is_some_and(|first| first.plan.cross_evaluate) {
-        lines.push("  from losses: which institutions have similar patients, customers or stations".into());
+        lines.push(
+            "  from losses: which institutions have similar patients, customers or stations".into(),
+        );
     }
     if charter.shows_names() {
         lines.push(

@@ -200,7 +200,7 @@ fn a_model_that_is_solved_at_once_is_said_with_the_bound_of_one_round() {
             &[
                 "and when, and one sum, with noise, of at least 3 institutions",
                 "the only round: epsilon 1.0000 and epsilon_alone 1.4652",
-                "if one institution is down, the round goes on without it",
+                "if one institution is down, the round continues without it",
             ],
         );
     }
@@ -345,7 +345,8 @@ fn a_status_says_in_short_what_others_learn_for_one_group_and_for_two() {
                 "every member learns who takes part, and when, and one sum a round, with noise, of at least 3 \
                  institutions",
                 "all 6 rounds together: epsilon 1.0000 and epsilon_alone 1.4652, both at delta 1e-5, for one row",
-                "if one institution is down, rounds go on without it, as long as at least 3 institutions are ready",
+                "if one institution is down, rounds continue without it, as long as at least 3 institutions are \
+                 ready",
                 masked::EXPERIMENTAL,
             ],
         );

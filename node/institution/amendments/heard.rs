@@ -62,7 +62,9 @@ impl HeardOf {
         let new: Vec<_> = awaits.iter().map(ToString::to_string).collect();
         let waits = match new.as_slice() {
             [] => String::new(),
-            [key] => format!("; they are signed as soon as the node with the new key {key} has connected"),
+            [key] => format!(
+                "; they are signed as soon as the node with the new key {key} has connected"
+            ),
             keys => format!(
                 "; they are signed as soon as the nodes with the new keys {} have connected",
                 keys.join(", ")

@@ -274,7 +274,10 @@ impl News {
         };
         for last in &finals {
             if last.round != round {
-                let line = format!("{}   adopted later, together with a newer one", self.head(last));
+                let line = format!(
+                    "{}   adopted later, together with a newer one",
+                    self.head(last)
+                );
                 self.output.line(self.now, &line);
             }
         }

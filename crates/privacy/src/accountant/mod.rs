@@ -208,11 +208,7 @@ impl fmt::Display for Bound {
         self.epsilon.fmt(f)?;
         f.write_str(" (")?;
         self.alone.fmt(f)?;
-        write!(
-            f,
-            " if all others collude), delta {}",
-            self.delta
-        )
+        write!(f, " if all others collude), delta {}", self.delta)
     }
 }
 

@@ -56,7 +56,7 @@ fn advised(advice: &Advice) -> Vec<String> {
                 .into(),
         ],
         (None, None) => {
-            vec!["No strategy could be compared with training alone: see "What went wrong" above.".into()]
+            vec!["No strategy could be compared with training alone: see what went wrong above.".into()]
         }
     }
 }

@@ -113,7 +113,9 @@ fn what_changes(changes: &WhatChanges) -> String {
                 .map_or_else(String::new, |noise| format!(": {}", noise.words))
         ),
         NeededTimes::NotUpTo(times) => {
-            format!("On the same rows the advice would not change with up to {times} times the epsilon.")
+            format!(
+                "On the same rows the advice would not change with up to {times} times the epsilon."
+            )
         }
         NeededTimes::Unknown(why) => {
             format!("What a larger epsilon would change is not known: {why}.")

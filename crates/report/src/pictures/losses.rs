@@ -365,9 +365,16 @@ mod tests {
         assert_eq!(steps(0), [0, 1, 1, 8, 8, 8]);
         assert_eq!(steps(4), [8, 8, 8, 1, 0, 1]);
         let page = section(&story).into_string();
-        assert!(page.contains("lose on average 0.100 more than the best model on these data, models of other \
-                               coalitions 1.100") || page.contains("lose on average 0.10 more than the best model \
-                               on these data, models of other coalitions 1.10"), "{page}");
+        assert!(
+            page.contains(
+                "lose on average 0.100 more than the best model on these data, models of other \
+                               coalitions 1.100"
+            ) || page.contains(
+                "lose on average 0.10 more than the best model \
+                               on these data, models of other coalitions 1.10"
+            ),
+            "{page}"
+        );
         assert!(page.contains("Proven: of the loss by which members exceed the best model on their rows, another grouping into as many coalitions could save at most 3.1 %."), "{page}");
         assert!(page.contains("Model of Hospital 03 on data of Hospital 02: "));
     }

@@ -1,7 +1,7 @@
 //! Finds out what is predicted.
 
-use super::cells::Cells;
 use super::Wishes;
+use super::cells::Cells;
 use crate::counted::rows_that;
 use crate::data::{DataError, nearest};
 use crate::schema::{ClassValues, TargetColumn};

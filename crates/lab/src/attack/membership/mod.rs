@@ -213,7 +213,10 @@ fn tests(
         });
         found.insert(
             2,
-            ("all opened sums, by an attacker who knows all other rows", informed),
+            (
+                "all opened sums, by an attacker who knows all other rows",
+                informed,
+            ),
         );
     }
     let tests = found.into_iter().map(|(name, auc)| {

@@ -227,8 +227,7 @@ fn one_patient_cannot_be_divided_and_contradictions_are_refused() {
     let error = fractions(0.0, 0.3)
         .parts(&table, &[0; 6], 1, "a")
         .unwrap_err();
-    let said =
-        "6 usable rows of 1 group (`split.group`), split into train 0, validation 0, test 1";
+    let said = "6 usable rows of 1 group (`split.group`), split into train 0, validation 0, test 1";
     assert!(error.to_string().contains(said), "{error}");
     let text = |text: &str| toml::from_str::<SplitConfig>(text).unwrap().check();
     text("group = 'patient'\ntime = 'day'").unwrap();
