@@ -179,7 +179,8 @@ mod tests {
         }
         let why = members(&words(&[&file("north")]), Some(3)).unwrap_err();
         assert!(
-            why.to_string().contains("--rows is for a member in words"),
+            why.to_string()
+                .contains("--rows is for a member given by name, key and address"),
             "{why}"
         );
     }

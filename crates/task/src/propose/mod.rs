@@ -534,8 +534,8 @@ fn silos(
         )
     };
     Err(DataError::Config(format!(
-        "all rows are of one silo, and a federation needs several: {hint}; or deal the rows to \
-         pretend silos with --pretend-silos 3, to try a federation out"
+        "all rows are of one silo, and a federation needs several: {hint}; or split the rows into trial silos with \
+         --pretend-silos 3"
     )))
 }
 

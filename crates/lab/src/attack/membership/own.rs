@@ -107,7 +107,7 @@ mod tests {
         assert!(found.lines().join("\n").contains("remembers"));
         let same = OwnMembership::of("m", &held_out, &held_out).unwrap();
         assert_eq!(same.auc.value, 0.5);
-        assert!(same.lines().join("\n").contains("does not tell"));
+        assert!(same.lines().join("\n").contains("do not distinguish"));
         assert_eq!(OwnMembership::of("m", &held_out, &[]), None);
     }
 }
