@@ -190,8 +190,8 @@ fn too_few(story: &Story) -> String {
         return "No silo can tell whether it gains: its models were not measured row by row."
             .to_owned();
     };
-    let (least, most) = (units.iter().min(), units.iter().max());
-    let (Some(least), Some(most)) = (least, most).filter(|_| *most < TELLING) else {
+    let most = units.iter().max().filter(|most| **most < TELLING);
+    let (Some(least), Some(most)) = (units.iter().min(), most) else {
         return "No silo can tell whether it gains: there is no finite difference.".to_owned();
     };
     let grouped = story

@@ -315,7 +315,7 @@ fn a_status_says_in_short_what_others_learn_for_one_group_and_for_two() {
         masked::EXPERIMENTAL,
     ];
     for page in statuses(&North::masked("")) {
-        has(&page, &["What others learn"]);
+        has(&page, &["Disclosed to others"]);
         has(&page, &of_sums);
         has(
             &page,
@@ -353,7 +353,7 @@ fn a_status_says_in_short_what_others_learn_for_one_group_and_for_two() {
         has_not(&page, &["no bound on what is learned about a patient"]);
     }
     for page in statuses(EXAMPLE) {
-        has_not(&page, &["What others learn"]);
+        has_not(&page, &["Disclosed to others"]);
     }
 }
 

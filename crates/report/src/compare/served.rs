@@ -60,10 +60,10 @@ pub(super) fn table(
         "worst",
         "vs own (95 %)",
         "+/=/−",
-        "harmed / chance",
+        "harmed",
         "own",
-        "strategy's",
-        "fine-tuned",
+        "strategy",
+        "tuned",
         "other",
     ];
     let who = if outside { "silos outside" } else { "members" };
@@ -113,12 +113,12 @@ fn line(label: &str, served: &ServedSummary, outside: bool, decimals: usize) -> 
 fn note(outside: bool) -> String {
     format!(
         "Each silo chooses on its own rows between the strategy's model and models that it trains alone. own model: \
-         the best one trained alone, by cross-validation. harmed / chance: silos that are significantly worse off \
-         than with it, and how many of those that serve another model would seem so by chance.{}",
+         the best one trained alone, by cross-validation. harmed: silos that are significantly worse off than with \
+         it / how many of those that serve another model would seem so by chance.{}",
         if outside {
             ""
         } else {
-            " own, strategy's, fine-tuned, other: members that serve their own model, the strategy's, the strategy's \
+            " own, strategy, tuned, other: how many members serve their own model, the strategy's, the strategy's \
              fine-tuned on their rows, or another one (robust and trained alone, the mean of all coalitions', or \
              under noise the strategy's with an own intercept)."
         }
