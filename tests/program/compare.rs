@@ -255,7 +255,7 @@ fn a_comparison_says_whether_it_trained_without_messages_or_over_a_network() {
         (
             "calm",
             "",
-            "were trained without messages (mesh direct): the same models, to the bit",
+            "were trained without messages (mesh direct), which gives bit by bit the same models",
         ),
         (
             "killed",
@@ -265,8 +265,8 @@ fn a_comparison_says_whether_it_trained_without_messages_or_over_a_network() {
         (
             "slow",
             slow,
-            "over the simulated network where faults, links or times of work are asked for, and else \
-             without messages (mesh direct)",
+            "over the simulated network where the experiment has faults, links or costs, otherwise without \
+             messages (mesh direct)",
         ),
     ] {
         let text = format!("name = '{name}'\nseeds = 1\n{scenario}{more}{ways}");

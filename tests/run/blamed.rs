@@ -219,7 +219,7 @@ fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_
         said.contains("What this discloses: the secret of"),
         "{said}"
     );
-    assert!(said.contains("whether it agrees or not"), "{said}");
+    assert!(said.contains("whether it discloses or not"), "{said}");
     let said = words(&text(&asked.stderr));
     let (_, block) = said.split_once("--consent ").unwrap();
     let block = block.trim().to_owned();
@@ -264,17 +264,14 @@ fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_
         let right = format!("right {right}: all that it sent follows from its secret");
         assert!(said.contains(&right), "{said}");
     }
-    let unknown = format!(
-        "not looked at, because they disclosed nothing: {}",
-        names[2]
-    );
+    let unknown = format!("not examined, because they disclosed nothing: {}", names[2]);
     assert!(
-        said.contains(&unknown) && !said.contains("so it was"),
+        said.contains(&unknown) && !said.contains("spoiled it"),
         "{said}"
     );
     // If all others are right, it is the one that discloses nothing.
     let said = with(0, &[file(0), file(1), file(2)], &[]);
-    let left = format!("so it was {}", names[FAULTY]);
+    let left = format!("so {} spoiled it", names[FAULTY]);
     assert!(words(&text(&said.stdout)).contains(&left));
     // Who writes another name into a file blames nobody.
     let forged = demo.folder.join("forged.json");

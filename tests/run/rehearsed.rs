@@ -47,15 +47,15 @@ fn a_member_that_masks_otherwise_is_named_before_the_first_round() {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
         format!(
-            "good rehearsal {} masks a known vector as this program does",
+            "good rehearsal {} computes the same mask of a known vector as this program",
             name(0)
         ),
         format!(
-            "BAD rehearsal {} masks a known vector otherwise than this program does",
+            "BAD rehearsal {} computes another mask of a known vector than this program",
             name(1)
         ),
         format!(
-            "note rehearsal {} answers no rehearsal: its program is older",
+            "note rehearsal {} cannot test masks: its program is older",
             name(2)
         ),
     ] {

@@ -152,6 +152,11 @@ fn noise_is_said_with_both_numbers_and_clear_rounds_with_none() {
         .split([' ', ','])
         .filter(|word| word.starts_with(char::is_numeric))
         .collect();
+    // `1e-5` is 1 in 100,000.
+    let in_words = |delta: &str| match delta {
+        "1e-5" => "100,000",
+        other => panic!("{other}"),
+    };
     let [_, epsilon, alone, delta] = numbers[..] else {
         panic!("{together}");
     };
@@ -160,9 +165,10 @@ fn noise_is_said_with_both_numbers_and_clear_rounds_with_none() {
         &[
             "over at least 3 institutions",
             &format!(
-                "up to a factor e^{epsilon} (but for about {delta}), as long as at most 1 institution shares"
+                " (e^{epsilon}) times as likely, except with probability about 1 in {}, as long as at most 1 institution",
+                in_words(delta)
             ),
-            &format!("up to e^{alone}: epsilon is {epsilon}, and epsilon_alone is {alone}."),
+            &format!(" (e^{alone}): epsilon is {epsilon}, and epsilon_alone is {alone}."),
         ],
         &[
             together,

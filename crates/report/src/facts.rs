@@ -37,7 +37,7 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
             count(checks.checks),
             count(checks.settles)
         );
-        facts.extend([("checked", checked), ("cache", memo.to_owned())]);
+        facts.extend([("checked", checked), ("cache", cache.to_owned())]);
     }
     facts.extend(proven(summary).map(|text| ("proven", text)));
     if let Some(events) = summary.events {

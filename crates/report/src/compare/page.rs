@@ -145,7 +145,7 @@ fn tuning(comparison: &Comparison) -> Markup {
                 div.scroll.tall tabindex="0" role="region" aria-label="What was tried" {
                     table.stuck {
                         thead { tr {
-                            th scope="col" { "way of learning" }
+                            th scope="col" { "strategy" }
                             th scope="col" { "settings" }
                             th.number scope="col" { (comparison.tune.by.key()) }
                             th.number scope="col" { "best round" }

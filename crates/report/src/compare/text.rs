@@ -24,8 +24,7 @@ pub fn write(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
         out,
         "{}: {} compared over {}{}",
         numbers::plain(&comparison.experiment),
-        numbers::plural(runs.max().unwrap_or(0), "way of learning")
-            .replace("way of learnings", "ways of learning"),
+        numbers::plural(runs.max().unwrap_or(0), "strategy"),
         numbers::plural(comparison.seeds, "seed"),
         if comparison.quick {
             ", in its quick form: do not quote its numbers"
