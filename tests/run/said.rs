@@ -152,21 +152,17 @@ fn noise_is_said_with_both_numbers_and_clear_rounds_with_none() {
         .split([' ', ','])
         .filter(|word| word.starts_with(char::is_numeric))
         .collect();
-    // `1e-5` is 1 in 100,000.
-    let in_words = |delta: &str| match delta {
-        "1e-5" => "100,000",
-        other => panic!("{other}"),
-    };
     let [_, epsilon, alone, delta] = numbers[..] else {
         panic!("{together}");
     };
+    assert_eq!(delta, "1e-5");
     compare(
         &noised,
         &[
             "over at least 3 institutions",
             &format!(
-                " (e^{epsilon}) times as likely, except with probability about 1 in {}, as long as at most 1 institution",
-                in_words(delta)
+                " (e^{epsilon}) times as likely, except with probability about 1 in 100,000, as long as at most 1 \
+                 institution is curious"
             ),
             &format!(" (e^{alone}): epsilon is {epsilon}, and epsilon_alone is {alone}."),
         ],
