@@ -198,10 +198,10 @@ fn too_few(story: &Story) -> String {
         .silos
         .iter()
         .any(|silo| silo.test_units != Some(silo.test_samples));
-    let unit = if grouped {
-        "group of rows that stay together"
+    let units = if grouped {
+        plural(*most, "group") + " of rows (`split.group`)"
     } else {
-        "row"
+        plural(*most, "row")
     };
     let range = if least == most {
         String::new()
@@ -209,8 +209,7 @@ fn too_few(story: &Story) -> String {
         format!("{least} to ")
     };
     format!(
-        "Each silo holds out only {range}{}, too few to tell whether it gains ({TELLING} are needed).",
-        plural(*most, unit),
+        "Each silo holds out only {range}{units}, too few to tell whether it gains ({TELLING} are needed)."
     )
 }
 
@@ -393,12 +392,12 @@ fn harmed(story: &Story) -> Option<String> {
         "by chance about {:.1} of {all} would seem so",
         found.by_chance
     );
-    let every = match story.silos.len() == all {
-        true => "silo".to_owned(),
-        false => format!("one of the {} that could be compared", plural(all, "silo")),
+    let none = match story.silos.len() == all {
+        true => "No silo".to_owned(),
+        false => format!("None of the {} that could be compared", plural(all, "silo")),
     };
     Some(match found.harmed.len() {
-        0 => format!(" No {every} is significantly worse off than alone ({chance})."),
+        0 => format!(" {none} is significantly worse off than alone ({chance})."),
         count => format!(
             " At {count} of {} the picked model is significantly worse than one trained alone: {} ({chance}).",
             plural(all, "silo"),
@@ -546,8 +545,8 @@ mod tests {
         let said = few([Some(2), Some(3), Some(2)]);
         assert_eq!(
             said,
-            "Each silo holds out only 2 to 3 groups of rows that stay together, too few to tell whether it \
-             gains (10 are needed)."
+            "Each silo holds out only 2 to 3 groups of rows (`split.group`), too few to tell whether it gains \
+             (10 are needed)."
         );
         let said = few([Some(9); 3]);
         assert_eq!(
