@@ -125,7 +125,7 @@ pub fn start(options: &LogSettings<'_>, bar: &ProgressBar) -> Result<Started, St
 /// Says that lines of the log are missing.
 fn missing(lost: u64, format: LogFormat) -> String {
     let said = format!(
-        "{} of this log are missing here: nobody read them in time",
+        "{} of this log are missing here, because they were not read in time",
         formatting::numbers::plural(lost as usize, "line")
     );
     match format {

@@ -37,7 +37,7 @@ pub enum CheckError {
     #[error(transparent)]
     Journal(#[from] StoreOpenError),
     /// Something in it is wrong.
-    #[error("the audit log in {} is not as the node wrote it: {what}", folder.display())]
+    #[error("the audit log in {} was changed after the node wrote it: {what}", folder.display())]
     Wrong {
         /// The folder.
         folder: PathBuf,
@@ -381,8 +381,8 @@ impl Audited {
         if let Some(line) = self.journal {
             writeln!(
                 out,
-                "the journal beside it names line {line}: an older copy of the log would end before it. Whether \
-                 both were put back, only other members can tell, when the node runs and hears them"
+                "the journal beside it names line {line}, so an older copy of the log would have been noticed. If \
+                 both had been put back, only other members could tell, when the node runs and hears them"
             )?;
         }
         for note in &self.notes {

@@ -332,7 +332,7 @@ impl AuditLog {
         self.signed = Some(Instant::now());
         let noted = self.note.as_ref().map(|note| note.note(&json, now));
         if let Some(Err(why)) = noted {
-            tracing::warn!("the journal does not say how far the audit log has come: {why}");
+            tracing::warn!("the journal does not have the last line of the audit log: {why}");
         }
         Ok(())
     }

@@ -35,9 +35,9 @@ pub enum RestoreError {
     Mixed(String),
     /// A state is there.
     #[error(
-        "{} holds a state already, {what}: a backup is never put over one, because what the silo has \
-         signed since would be forgotten. Go on with that state (if its journal is damaged, start once with \
-         `rota run --journal-lost`), or move the folder away first", state.display()
+        "{} holds a state already, {what}: a backup never overwrites one, because what the silo has signed since \
+         would be forgotten. Use that state (if its journal is damaged, start once with `rota run \
+         --journal-lost`), or move the folder away first", state.display()
     )]
     Used {
         /// The state folder.

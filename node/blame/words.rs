@@ -10,7 +10,7 @@ impl Blame {
     /// The round and its sums, as lines of text.
     pub fn head(&self) -> Vec<String> {
         let mut lines = vec![format!(
-            "{}, round {} (block {}): these of its sums told nothing and were left out of the outcome",
+            "{}, round {} (block {}): these of its sums were void and left out of the outcome",
             plain(&self.federation_name),
             self.round,
             &self.block[..16.min(self.block.len())]
@@ -40,7 +40,7 @@ impl Blame {
         }
         if !self.not_looked_at.is_empty() {
             lines.push(format!(
-                "unknown   not looked at, because they disclosed nothing: {}",
+                "unknown   not examined, because they disclosed nothing: {}",
                 names(&self.not_looked_at)
             ));
         }
@@ -63,12 +63,12 @@ impl Blame {
             .collect();
         match left[..] {
             [] => Some(format!(
-                "All authors of the sum of {} disclosed, and each is right: then the sum has to tell something. \
-                 Compare this program with those of the members that opened it.",
+                "All authors of the sum of {} disclosed, and each is right: so the sum should not be void. Compare \
+                 this program with those of the members that opened it.",
                 names(&sum.authors)
             )),
             [one] => Some(format!(
-                "All other authors of the sum are right, so it was {}, whether it discloses or not.",
+                "All other authors of the sum are right, so {} spoiled it, whether it discloses or not.",
                 plain(one)
             )),
             _ => None,
@@ -83,8 +83,8 @@ impl Blame {
         let mut lines = self.head();
         if self.examined.is_empty() {
             lines.push(format!(
-                "Each of these institutions can disclose its secret of this round with `rota blame {} \
-                 --disclose FILE`. Whoever has the files examines them with `rota blame {} --with FILE...`.",
+                "Each of these institutions can disclose its secret of this round with `rota blame {} --disclose \
+                 FILE`. With these files, `rota blame {} --with FILE...` finds out who spoiled the sum.",
                 self.round, self.round
             ));
         } else {
@@ -102,20 +102,20 @@ impl DisclosureFile {
         let (member, round) = (plain(&self.member), self.round);
         vec![
             format!(
-                "What is given away: the secret of {member} in round {round}. Whoever has the file, and has \
-                 kept the round as every member does, sees what {member} sent in it without its mask: by \
-                 what its model differed from the model before this round. What that tells about a single \
-                 patient is not bounded, and it cannot be taken back."
+                "What this discloses: the secret of {member} in round {round}. Every member that has the file can \
+                 remove the mask from what {member} sent in this round, and sees by how much its model differed \
+                 from the one before. There is no bound on what that discloses about a single patient, and it \
+                 cannot be taken back."
             ),
-            "What is not: any other round. Every round has a secret of its own, and this one opens no sum \
-             that was adopted."
+            "What it does not disclose: any other round. Every round has its own secret, and this one opens no \
+             adopted sum."
                 .into(),
-            "If all other authors of the sum disclose theirs, the last one's vector is known as well, whether \
-             it agrees or not."
+            "If all authors of the sum but one disclose their secrets, the vector of the last one is known as \
+             well, whether it discloses or not."
                 .into(),
             format!(
-                "What it is for: all can see whether what {member} sent follows from its secret, so that \
-                 whoever spoiled the sum is named."
+                "What it is for: everybody can check whether what {member} sent follows from its secret, and so \
+                 find out who spoiled the sum."
             ),
         ]
     }

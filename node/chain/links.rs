@@ -204,13 +204,13 @@ fn recovered(epoch: Option<&Epoch>, recovery: &Recovery) -> Vec<String> {
         .collect();
     let mut words: Vec<_> = lost.collect();
     words.push(format!(
-        "without a quorum, signed by all that remain ({}), after round {}",
+        "without a quorum, signed by all remaining members ({}), after round {}",
         by.join(", "),
         recovery.after.round
     ));
     for round in recovery.rounds_lost() {
         words.push(format!(
-            "round {round} was final and nobody that remains has its models"
+            "round {round} was final, but none of the remaining members has its models"
         ));
     }
     if let Some(view) = recovery.notarised() {

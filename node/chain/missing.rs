@@ -36,8 +36,8 @@ impl MissingBlocks {
     pub fn sentence(&self) -> String {
         let members: Vec<_> = self.members.iter().map(Who::shown).collect();
         format!(
-            "{} not in this journal: final before the next change, while this node was away or no member \
-             yet; the members that signed for that change have them: {}",
+            "{} not in this journal: final before the next change, while this node was away or not yet a member; \
+             the members that signed that change have them: {}",
             self.what(),
             members.join(", ")
         )

@@ -260,7 +260,7 @@ impl FinalChain {
             let outcome = match (&link.outcome, &link.masked) {
                 (Some(outcome), _) => format!("   outcome {}", short(outcome)),
                 (None, Some(_)) if self.blocks[at..].iter().any(|later| later.recovery) => {
-                    "   no outcome: the recovery goes on without it".into()
+                    "   no outcome: the recovery continues without it".into()
                 }
                 (None, Some(_)) => "   outcome not known yet".into(),
                 (None, None) => String::new(),
@@ -303,7 +303,7 @@ impl FinalChain {
                     )?;
                 }
                 for void in &masked.void {
-                    writeln!(out, "             told nothing: the sum of {void}")?;
+                    writeln!(out, "             void: the sum of {void}")?;
                 }
             }
         }

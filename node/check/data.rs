@@ -46,8 +46,7 @@ pub(super) fn rows(
         .collect();
     let counts = found.lines().into_iter().enumerate().map(|(at, line)| {
         if at > 0 && found.is_unbalanced() {
-            Finding::note("rows", line)
-                .remedy("a model learns nothing here about a class without rows")
+            Finding::note("rows", line).remedy("a class without rows is not learned here")
         } else {
             Finding::good("rows", line)
         }

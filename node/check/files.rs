@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use agreement::confusing;
+use formatting::numbers::plural;
 use protocol::charter::{Rotation, Verification};
 use protocol::{MemberIndex, SecretKey};
 use silo::genesis_outcome;
@@ -34,9 +35,9 @@ pub(super) fn agreement(first: &Configured, now: &Configured) -> Vec<Finding> {
         None => vec![start],
     };
     let well = format!(
-        "{file} is well formed, with {} members and {} rounds",
-        epoch.roster.len(),
-        epoch.charter.rounds
+        "{file} is well formed, with {} and {}",
+        plural(epoch.roster.len(), "member"),
+        plural(epoch.charter.rounds as usize, "round")
     );
     let mut findings = vec![Finding::good("agreement", well)];
     findings.extend(start);
@@ -46,7 +47,7 @@ pub(super) fn agreement(first: &Configured, now: &Configured) -> Vec<Finding> {
         let words = federation::rotation(rotation, &epoch.roster);
         findings.push(match rotation {
             Rotation::Fixed => Finding::note("agreement", words).remedy(
-                "agree on another `rotation`, such as \"on-failure\", if rounds must go on",
+                "agree on another `rotation`, such as \"on-failure\", if rounds must continue without it",
             ),
             _ => Finding::good("agreement", words),
         });
@@ -67,7 +68,7 @@ pub(super) fn agreement(first: &Configured, now: &Configured) -> Vec<Finding> {
     if epoch.roster.faulty() == 0 {
         findings.push(Finding::note(
             "agreement",
-            "a federation of fewer than four has no protection against a member that breaks the rules",
+            "a federation of fewer than four members has no protection against a member that breaks the rules",
         ));
     }
     let alike = confusing(epoch.roster.silos()).into_iter();
@@ -92,8 +93,7 @@ fn start_model(configured: &Configured) -> Option<Finding> {
     {
         return Some(Finding::note(
             "agreement",
-            "the model that it starts from is not here: the node fetches it from the other members before \
-             its first round",
+            "the start model is not here: the node fetches it from the other members before its first round",
         ));
     }
     let found = found.and_then(|family| {
@@ -112,7 +112,7 @@ fn start_model(configured: &Configured) -> Option<Finding> {
     Some(match found {
         Ok(start) => Finding::good(
             "agreement",
-            format!("the model that it starts from is here and gives {start}"),
+            format!("the start model is here and gives {start}"),
         ),
         Err(why) => Finding::bad("agreement", why)
             .remedy("ask for start.safetensors, and put it beside federation.toml"),
@@ -217,7 +217,7 @@ fn changed(present: &Present) -> Finding {
         SignatureState::Signed(consent) if consent.check(agreement).is_ok() => Finding::good(
             "consent",
             format!(
-                "{} signed the agreement in force, which change {number} brought, on {}",
+                "{} signed the agreement in force (change {number}) on {}",
                 consent.name,
                 consent.time()
             ),
@@ -225,15 +225,13 @@ fn changed(present: &Present) -> Finding {
         SignatureState::Signed(_) | SignatureState::Policy => Finding::good(
             "consent",
             format!(
-                "[policy] in silo.toml lets all changes go on that came since this institution last \
-                 signed or approved, up to change {number}"
+                "[policy] in silo.toml accepts all changes since this institution last signed or approved, up to \
+                 change {number}"
             ),
         ),
         SignatureState::Approved => Finding::good(
             "consent",
-            format!(
-                "this institution approved change {number}, which brought the agreement in force"
-            ),
+            format!("this institution approved change {number}, the agreement in force"),
         ),
         SignatureState::Owed(owed) => Finding::bad("consent", owed.line()).remedy(SIGN),
     }

@@ -79,7 +79,8 @@ fn existing(folder: &Path) -> PathBuf {
 /// Whether the node can listen.
 pub(super) fn ports(configured: &Configured, running: bool) -> Vec<Finding> {
     if configured.listen.is_empty() {
-        let what = "this node listens nowhere: it reaches others, and they do not reach it";
+        let what =
+            "this node does not listen: it connects to others, and they cannot connect to it";
         return vec![Finding::note("ports", what)];
     }
     let check = |address: &String| match mesh::bindable(address) {
@@ -87,7 +88,7 @@ pub(super) fn ports(configured: &Configured, running: bool) -> Vec<Finding> {
             "ports",
             format!("{address} is free, although this institution's node is running"),
         )
-        .remedy("the running node has an older silo.toml: start it again"),
+        .remedy("silo.toml was changed since the node started: restart the node"),
         Ok(()) => Finding::good("ports", format!("{address} is free to listen at")),
         Err(_) if running => Finding::good(
             "ports",
@@ -125,7 +126,7 @@ pub(super) fn clock(peers: &[CheckedPeer]) -> Vec<Finding> {
             ),
         )
         .remedy(
-            "rounds do not depend on it, but logs and signatures carry its time: set it with NTP",
+            "rounds do not depend on the clock, but logs and signatures have its time: set it with NTP",
         ),
         Some(median) => Finding::good(
             "clock",

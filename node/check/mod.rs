@@ -17,6 +17,7 @@ mod training;
 use std::io;
 use std::time::Duration;
 
+use formatting::numbers::plural;
 pub use peers::{AddressOutcome, CheckedPeer, TriedAddress};
 use serde::Serialize;
 
@@ -171,7 +172,7 @@ fn in_force(first: &Configured, standing: Option<&PlaceOrError>) -> (Configured,
                 Some(unfit) => Finding::bad(
                     "agreement",
                     format!(
-                        "nobody can take part under the agreement in force, which change {} brought: {}",
+                        "nobody can take part under the agreement in force, that of change {}: {}",
                         epoch.number, unfit.why
                     ),
                 )
@@ -179,10 +180,10 @@ fn in_force(first: &Configured, standing: Option<&PlaceOrError>) -> (Configured,
                 None => Finding::good(
                     "agreement",
                     format!(
-                        "in force is what change {} brought: {} members and {} rounds",
+                        "the agreement in force is that of change {}, with {} and {}",
                         epoch.number,
-                        epoch.roster.len(),
-                        epoch.charter.rounds
+                        plural(epoch.roster.len(), "member"),
+                        plural(epoch.charter.rounds as usize, "round")
                     ),
                 ),
             };
@@ -201,14 +202,14 @@ fn in_force(first: &Configured, standing: Option<&PlaceOrError>) -> (Configured,
                     "agreement",
                     "this institution is no member any more, by a change of the agreement",
                 )
-                .remedy("ask a member to admit it again, if that was not meant"),
+                .remedy("ask a member to admit it again, if that was a mistake"),
             ),
         ),
         Err(why) => (
             unchanged(),
             Some(Finding::note(
                 "agreement",
-                format!("which agreement is in force is unknown: {why}"),
+                format!("the agreement in force is unknown: {why}"),
             )),
         ),
     }
@@ -263,12 +264,15 @@ pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResu
             Vec::new(),
             vec![Finding::note(
                 "peers",
-                "no member was tried: they would refuse a key that is not in the agreement",
+                "no member was contacted: they would refuse a key that is not in the agreement",
             )],
         ),
         _ => (
             Vec::new(),
-            vec![Finding::note("peers", "no member was tried, as was asked")],
+            vec![Finding::note(
+                "peers",
+                "no member was contacted (--offline)",
+            )],
         ),
     };
     findings.extend(machine::clock(&peers));
@@ -338,12 +342,11 @@ impl CheckResult {
         let waiting = self.peers.iter().filter(waiting).count();
         lines.push(match bad {
             0 if self.verdict == CheckVerdict::Waiting => format!(
-                "This node is ready. It waits for {waiting} of {} other members, whose nodes do not answer yet.",
-                self.peers.len()
+                "This node is ready. The nodes of {waiting} of {} do not answer yet.",
+                plural(self.peers.len(), "other member")
             ),
             0 => "All is well: this node can take part.".into(),
-            1 => "One thing is bad: see above.".into(),
-            bad => format!("{bad} things are bad: see above."),
+            bad => format!("{} found: see above.", plural(bad, "problem")),
         });
         lines
     }

@@ -35,8 +35,8 @@ pub(super) fn policy(
         names,
     });
     let refused = refusals.into_iter().map(|refusal| {
-        let remedy = "the node would vote, and contribute nothing: agree on something else, or change \
-                      [policy] in silo.toml";
+        let remedy = "the node would vote but contribute nothing: agree on something else, or change [policy] in \
+                      silo.toml";
         Finding::bad("policy", refusal.why).remedy(remedy)
     });
     let source = configured.site.source.as_ref();

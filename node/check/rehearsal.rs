@@ -24,7 +24,7 @@ pub(super) fn rehearsal(
     peers: &[CheckedPeer],
 ) -> Vec<Finding> {
     let Some(challenge) = challenge else {
-        let text = "there are no masks to try: rounds are in clear";
+        let text = "nothing to test: rounds are in clear, without masks";
         return vec![Finding::note(TOPIC, text)];
     };
     let of = |peer: &CheckedPeer| of_member(&challenge, roster, peer);
@@ -34,8 +34,7 @@ pub(super) fn rehearsal(
         .iter()
         .filter(|peer| answer(peer).is_some_and(|one| one.is_some()));
     if wrong > 1 && wrong == answered.count() {
-        let text = "every member that answered computes other masks than this program: it may be this one \
-                    that is wrong";
+        let text = "every member that answered computes other masks than this program: probably this one is wrong";
         findings.push(Finding::bad(TOPIC, text));
     }
     findings
@@ -58,22 +57,22 @@ fn of_member(challenge: &[u8; 32], roster: &Roster, peer: &CheckedPeer) -> Findi
     let position = roster.members().find(|of| roster.name(*of) == name);
     let right = position.map(|position| privacy::masks::rehearse(challenge, position.0, members));
     let Some(Ok(right)) = right else {
-        return Finding::note(TOPIC, format!("{name} could not be tried: try again"));
+        return Finding::note(TOPIC, format!("{name} could not be tested: try again"));
     };
     match answer(peer) {
-        None => Finding::waiting(TOPIC, format!("{name} was not tried: its node does not answer")),
+        None => Finding::waiting(TOPIC, format!("{name} was not tested: its node does not answer")),
         Some(None) => Finding::note(
             TOPIC,
-            format!("{name} answers no rehearsal: its program is older than this one"),
+            format!("{name} cannot test masks: its program is older than this one"),
         ),
         Some(Some(answer)) if answer == right => {
-            Finding::good(TOPIC, format!("{name} masks a known vector as this program does"))
+            Finding::good(TOPIC, format!("{name} computes the same mask of a known vector as this program"))
         }
         Some(Some(_)) => Finding::bad(
             TOPIC,
             format!(
-                "{name} masks a known vector otherwise than this program does: a sum with it would tell \
-                 nothing, and in a real round nobody could see why"
+                "{name} computes another mask of a known vector than this program: a sum with it would be void, \
+                 and in a real round nobody could see why"
             ),
         )
         .remedy(format!("compare version, build and machine with {name} before the first round")),

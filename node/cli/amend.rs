@@ -23,7 +23,9 @@ pub enum Amend {
         #[command(flatten)]
         here: Here,
     },
-    /// Propose to admit a member, behind the others
+    /// Propose to admit an institution
+    ///
+    /// It comes last in the list of members.
     Admit {
         /// Line that the institution sends, as `rota federation join` prints it; or its name alone, which
         /// does not prove that it has signed the agreement and that its rows fit
@@ -35,8 +37,8 @@ pub enum Amend {
         /// Address of its node, HOST:PORT or a libp2p multiaddress [default: none, it connects to the
         /// others]
         address: Vec<String>,
-        /// Most training rows that its contributions may claim, which are its weight where models are
-        /// averaged by rows [default: any number]
+        /// Upper limit on the training rows that it may claim, which are its weight where models are averaged by
+        /// rows [default: any number]
         #[arg(long, value_name = "N", value_parser = rows())]
         rows: Option<u64>,
         /// Where and how
@@ -51,7 +53,10 @@ pub enum Amend {
         #[command(flatten)]
         here: Here,
     },
-    /// Leave the federation; only where three of four would remain, others have to approve
+    /// Leave the federation
+    ///
+    /// Nobody has to approve it, unless the rest would then tolerate fewer faulty members (from 4 to 3 members,
+    /// from 7 to 6 and so on).
     Leave {
         /// Where and how
         #[command(flatten)]

@@ -156,7 +156,7 @@ pub struct Called {
     /// Address at which others reach its node: HOST:PORT, or a libp2p multiaddress; may be repeated
     #[arg(long, value_name = "ADDRESS", requires = "name")]
     pub address: Vec<String>,
-    /// Most training rows that its contributions may claim, for that line
+    /// Upper limit on the training rows that this institution may claim; printed in the same line
     #[arg(long, value_name = "N", requires = "name", value_parser = rows())]
     pub rows: Option<u64>,
 }
@@ -278,8 +278,8 @@ pub struct AddMember {
     /// without an address connects to the others; or files with the lines of members
     #[arg(required = true, value_names = ["NAME", "KEY", "ADDRESS"], num_args = 1..)]
     pub member: Vec<String>,
-    /// Most training rows that its contributions may claim, which are its weight where models are
-    /// averaged by rows [default: any number]
+    /// Upper limit on the training rows that it may claim, which are its weight where models are averaged by
+    /// rows [default: any number]
     #[arg(long, value_name = "N", value_parser = rows())]
     pub rows: Option<u64>,
     /// Agreement
@@ -337,7 +337,7 @@ pub struct JoinFederation {
     /// Its address, for that line
     #[arg(long, value_name = "ADDRESS")]
     pub address: Vec<String>,
-    /// Most training rows that its contributions may claim, for that line
+    /// Upper limit on the training rows that this institution may claim; printed in the same line
     #[arg(long, value_name = "N", value_parser = rows())]
     pub rows: Option<u64>,
 }

@@ -37,8 +37,8 @@ pub(super) fn members(
         }));
     }
     if rows.is_some() {
-        let what =
-            "--rows is for a member in words: the lines in files say the rows of their members";
+        let what = "--rows is for a member given by name, key and address: lines in files already have the rows of their \
+             members";
         return Err(NodeCommandError::Usage(what.into()));
     }
     let mut found = Vec::new();
@@ -179,7 +179,8 @@ mod tests {
         }
         let why = members(&words(&[&file("north")]), Some(3)).unwrap_err();
         assert!(
-            why.to_string().contains("--rows is for a member in words"),
+            why.to_string()
+                .contains("--rows is for a member given by name, key and address"),
             "{why}"
         );
     }

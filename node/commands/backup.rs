@@ -33,7 +33,7 @@ pub(crate) fn backup(options: &Backup) -> Result<(), NodeCommandError> {
     let model = if held { ", its model" } else { "" };
     let lines = [
         format!(
-            "written: {}, {}: {}, with its key, its agreement, its personal state{model}",
+            "written: {}, {}: {}, with its key, its agreement and its personal state{model}",
             options.file.display(),
             numbers::bytes(saved.size),
             of(&saved.manifest),
@@ -41,8 +41,8 @@ pub(crate) fn backup(options: &Backup) -> Result<(), NodeCommandError> {
         "It holds the institution's secret key: whoever has the file can sign in its name. Keep it as \
          carefully as the key, and encrypt it before it leaves this machine."
             .to_owned(),
-        "Not in it: what the node has signed, on purpose; its rows; programs; the models of others, which \
-         the node fetches again."
+        "Not in it: what the node has signed (on purpose); its rows; programs; the models of others, which the \
+         node fetches again."
             .to_owned(),
     ];
     say(&lines)
@@ -73,14 +73,14 @@ pub(crate) fn restore(options: &Restore) -> Result<(), NodeCommandError> {
     let written = restored.written.iter();
     lines.extend(written.map(|path| format!("  {}", path.display())));
     lines.push(
-        "The journal counts as lost, because the node may have signed since: it only listens until none of its \
-         earlier votes can have an effect, and says when it takes part again."
+        "The journal counts as lost, because the node may have signed since: the node only listens until none of \
+         its earlier votes can have an effect, and reports when it takes part again."
             .to_owned(),
     );
     if restored.members < 3 {
         lines.push(format!(
-            "In a federation of {} it would listen for ever, because nobody is left to tell it: ask the other \
-             member for a new key (`rota federation rekey`), or go on without it (`rota recover`).",
+            "In a federation of {} it would listen forever, because too few members are left to confirm that: ask \
+             the other member for a new key (`rota federation rekey`), or continue without it (`rota recover`).",
             numbers::plural(restored.members, "member")
         ));
     }

@@ -49,7 +49,7 @@ pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), NodeComm
     writeln!(console, "federation {:#}", agreement.epoch.federation)?;
     writeln!(
         console,
-        "It goes on from round {} of {} ({:#}), for {} more, by the strategy {}.",
+        "It continues from round {} of {} ({:#}), for {} more, with the strategy {}.",
         start.round,
         numbers::plain(&start.name),
         start.federation,

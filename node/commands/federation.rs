@@ -214,10 +214,10 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
     let mut out = BufWriter::new(io::stdout().lock());
     writeln!(
         out,
-        "{}: {} members, {} rounds",
+        "{}: {}, {}",
         epoch.charter.name,
-        epoch.roster.len(),
-        epoch.charter.rounds
+        numbers::plural(epoch.roster.len(), "member"),
+        numbers::plural(epoch.charter.rounds as usize, "round")
     )?;
     writeln!(out, "id {:#}", epoch.federation)?;
     for line in confusing(epoch.roster.silos()) {

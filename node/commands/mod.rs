@@ -267,7 +267,7 @@ pub enum NodeCommandError {
         out: PathBuf,
     },
     /// All is well here, and other members' nodes do not answer yet.
-    #[error("this node is ready; other members' nodes do not answer yet")]
+    #[error("this node is ready; the nodes of other members do not answer yet")]
     Waiting,
     /// Standard output cannot be written to.
     #[error("cannot write to standard output: {0}")]

@@ -41,8 +41,8 @@ pub(crate) fn recover(options: &Recover) -> Result<(), NodeCommandError> {
     explain(epoch, (&rest, &lost), newest)?;
     if options.abandon {
         let mut out = io::stdout().lock();
-        let text = "--abandon: this node goes back on what it has confirmed. If a member whose confirmation it \
-                    lacks is not gone, that one may have gone on, and there are two federations.";
+        let text = "--abandon: this node revokes what it has confirmed. If a member whose confirmation it lacks is \
+                    not gone, that member may have continued, and there are two federations.";
         writeln!(out, "{}", wrapped(text))?;
     }
     if !agreed(&options.here, "Sign it")? {
@@ -56,7 +56,7 @@ pub(crate) fn recover(options: &Recover) -> Result<(), NodeCommandError> {
         out,
         "{}",
         wrapped(&format!(
-            "{me} goes on without {}. {next}",
+            "{me} continues without {}. {next}",
             said(epoch, &lost)
         ))
     )?;
@@ -73,27 +73,27 @@ fn give_up(
     let failed = |why: String| NodeCommandError::Failed(why);
     let all = remaining(epoch, &[]);
     let all =
-        all.map_err(|_| failed("only a federation with masked rounds can give one up".into()))?;
+        all.map_err(|_| failed("only a masked round (secure aggregation) can be given up".into()))?;
     let (newest, view) = newest(&institution.state, epoch)?;
     if newest != round {
         return Err(failed(format!(
-            "the last final round that this node knows is {newest} (view {view}), and only that one can be \
-             given up"
+            "only the last final round can be given up, which is round {newest} (view {view}) as far as this node \
+             knows"
         )));
     }
     let text = format!(
-        "{}: round {round} is final, and its sums are not opened, or their outcome is not certified. `rota \
-         status` says who is missing: that round goes on as soon as enough members that run compute the same. \
-         Give it up only if that will not happen: because vectors were lost on too many disks, or machines \
-         compute different outcomes. All {} members have to sign ({}); one that has the outcome signs too, and \
-         then all go on from it. The round is done again in a new epoch, with new masks{}. From its signature \
-         on this node does nothing more in the present epoch, and that cannot be taken back; if a member is \
+        "{}: round {round} is final, but its sums are not opened, or their outcome is not certified. `rota status` \
+         shows who is missing: the round completes as soon as enough running members compute the same. Give it up \
+         only if that will not happen, because vectors were lost on too many disks or machines compute different \
+         outcomes. All {} members have to sign ({}); if one of them has the outcome, it signs too, and then all \
+         continue from it. Otherwise the round is repeated in a new membership epoch, with new masks{}. Once it \
+         has signed, this node does nothing more in the present epoch, and that cannot be undone; if a member is \
          gone that would have to sign, name it with `rota recover --lost`.",
         epoch.charter.name,
         all.len(),
         said(epoch, &all),
         if epoch.charter.privacy.is_noised() {
-            " and new noise, which is a line of its own in every ledger"
+            " and new noise, which every ledger counts again"
         } else {
             ""
         }
@@ -105,8 +105,8 @@ fn give_up(
     WishFile::of(&institution.state, epoch).give_up(round)?;
     let me = epoch.roster.name(institution.me);
     let text = format!(
-        "{me} gives round {round} up. Its node signs once the agreed patience has passed, unless the outcome \
-         is certified until then. The others sign with `rota recover --give-up {round}`."
+        "{me} gives up round {round}. Its node signs after the agreed `patience`, unless the outcome is certified \
+         before. The others sign with `rota recover --give-up {round}`."
     );
     Ok(writeln!(io::stdout().lock(), "{}", wrapped(&text))?)
 }
@@ -132,7 +132,7 @@ fn explain(
     line(
         &mut out,
         &format!(
-            "{}: go on with {} of {} members ({}), without {}",
+            "{}: continue with {} of {} members ({}), without {}",
             epoch.charter.name,
             rest.len(),
             epoch.roster.len(),
@@ -143,31 +143,30 @@ fn explain(
     line(
         &mut out,
         &format!(
-            "The last final round that this node knows is {round} of {} (view {view}). The members that \
-             go on compare theirs, and go on from the newest that one of them has adopted.",
+            "The last final round that this node knows is {round} of {} (view {view}). The remaining members \
+             compare theirs and continue from the newest round that one of them has adopted.",
             epoch.charter.rounds
         ),
     )?;
     line(
         &mut out,
-        "What can be lost: a round that became final and that only lost members have. What can go wrong: \
-         if the lost members are not gone and are enough for a quorum, they go on too, and there are two \
-         federations with one past that never come together again. Nothing protects against a member \
-         that lies here. Call the others, the lost ones too, before you sign.",
+        "What can be lost: a round that became final and that only lost members have. What can go wrong: if the \
+         lost members are not gone and are enough for a quorum, they continue as well, and the federation is split \
+         in two for good. Nothing protects against a member that lies here. Call the others, the lost ones too, \
+         before you sign.",
     )?;
     line(
         &mut out,
-        "All members that go on have to sign the same. From its signature on this node does nothing more \
-         in the present epoch, and that cannot be taken back. Whoever named the wrong members calls this \
-         command again with the right ones, any number of times, also while the node runs: the last one \
-         counts, until all have signed for the same and their nodes have confirmed it.",
+        "All remaining members have to sign the same. Once it has signed, this node does nothing more in the \
+         present membership epoch, and that cannot be undone. To correct wrong names, run this command again with \
+         the right ones, also while the node runs: the last one counts, until all have signed the same and their \
+         nodes have confirmed it.",
     )?;
     if rest.len() >= epoch.roster.quorum() {
         line(
             &mut out,
-            "note: the members that remain are a quorum. If they all take part, `rota federation evict` \
-             does this without these risks; a recovery is for where one of them only listens, because \
-             it lost its journal.",
+            "note: the remaining members are a quorum. If they all take part, `rota federation evict` does this \
+             without these risks; use a recovery only if one of them just listens, because it lost its journal.",
         )?;
     }
     Ok(out.flush()?)
@@ -176,13 +175,13 @@ fn explain(
 /// What the other members and the node do next, where so many members remain.
 fn next(rest: usize, lost: &[String]) -> String {
     match rest {
-        1 => "Its node goes on alone as soon as it runs; `rota federation admit` lets others in again."
+        1 => "Its node continues alone as soon as it runs; `rota federation admit` admits others again."
             .to_owned(),
         _ => {
             let lost: String = lost.iter().map(|name| format!(" --lost {name}")).collect();
             format!(
-                "Its node signs at once if it runs, otherwise when it starts. The others that remain sign with \
-                 `rota recover{lost}`; when all have, their nodes confirm it to each other and go on."
+                "Its node signs at once if it runs, otherwise when it starts. The other remaining members sign \
+                 with `rota recover{lost}`; when all have, their nodes confirm it to each other and continue."
             )
         }
     }

@@ -18,7 +18,7 @@ pub fn changed_words(old: &Agreement, new: &Agreement) -> Vec<String> {
     let mut lines = protection(&difference);
     if difference.is_empty() {
         lines.push(
-            "no key changes: the text differs in comments, order or spacing at most".to_owned(),
+            "no key changes: the texts differ at most in comments, order or spacing".to_owned(),
         );
         return lines;
     }
@@ -39,22 +39,22 @@ pub fn protection(difference: &Difference) -> Vec<String> {
         }
     };
     let mut lines = vec![format!(
-        "members n: {}; of which may break the rules, f: {}; votes that are needed, q: {}",
+        "members, n: {}; of these may break the rules, f: {}; votes needed (quorum), q: {}",
         number(before.members, after.members),
         number(before.faulty, after.faulty),
         number(before.quorum, after.quorum),
     )];
     if difference.lowers_protection() {
         lines.push(format!(
-            "{WEAKER}of {} {}, of {} before {}",
+            "{WEAKER}of {} {}; before it was {} of {}",
             numbers::plural(after.members, "member"),
             match after.faulty {
                 0 => "none may break the rules any more".to_owned(),
                 1 => "only one may break the rules".to_owned(),
                 f => format!("only {f} may break the rules"),
             },
-            before.members,
             before.faulty,
+            before.members,
         ));
     }
     lines
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(lines[3], "rounds: 6 → 3001 (the number of rounds)");
         assert!(lines[4].starts_with("- "), "{lines:#?}");
         assert!(lines.contains(
-            &"+ nobody computes the models again: the lead of a round is believed".to_owned()
+            &"+ nobody computes the models again: members trust the lead of a round".to_owned()
         ));
     }
 

@@ -61,7 +61,7 @@ pub enum ContinueError {
     #[error("there is no member {0:?} to leave out; there are {1}")]
     NoMember(String, String),
     /// A task with data of its own.
-    #[error("the task of this federation is a benchmark: there is nothing to go on with")]
+    #[error("the task of this federation is a benchmark, which cannot be continued")]
     Task,
     /// Too few rounds for the strategy.
     #[error("the strategy {name} needs at least {least} rounds: give --rounds")]

@@ -22,16 +22,16 @@ pub fn newcomers(agreement: &Agreement, amendment: &Amendment) -> Vec<String> {
         let name = plain(&silo.name);
         match JoinRequest::of(&text, &silo.key, agreement, &new) {
             Some(Ok(request)) => format!(
-                "{name} has signed this agreement with itself in it, on {}. By its word, {} of it fit.",
+                "{name} signed this agreement, with itself as a member, on {}, and states that {} fit.",
                 request.time(),
                 plural(request.fit as usize, "row"),
             ),
             Some(Err(why)) => {
-                format!("{name} has not signed this agreement, though the text says so: {why}")
+                format!("{name} has not signed this agreement, although the text claims it: {why}")
             }
             None => format!(
-                "nothing here says that {name} has signed this agreement: until it has, its node only \
-                 votes. `rota federation join` gives it a line for `rota federation admit`, which says so"
+                "there is no proof that {name} has signed this agreement: until it has, its node only votes. `rota \
+                 federation join` prints the line for `rota federation admit` with which it signs"
             ),
         }
     };

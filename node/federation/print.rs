@@ -128,14 +128,14 @@ fn leaving(agreement: &Agreement, config: &Path) -> Markup {
         p {
             "An institution may leave at any time: " code { "rota federation leave --config " (config.display()) }
             @if lowers {
-                ". The others approve it, because they tolerate fewer faulty members afterwards; who does not want \
-                 to wait stops the node."
+                ". The others have to approve it, because they tolerate fewer faulty members afterwards. To leave \
+                 without waiting for them, stop the node."
             } @else { ". Nobody has to approve it." }
         }
         p {
             "From then on its node sends nothing and receives nothing. Its state folder keeps its models. What it \
              contributed before is part of the models that the others have, and is not taken back: models cannot \
-             forget. Its rows never left this house."
+             forget. Its rows never left this institution."
         }
     }
 }

@@ -52,8 +52,8 @@ pub fn undeclared(agreement: &Agreement) -> Option<String> {
         _ => "any of them",
     };
     Some(format!(
-        "{who}, and models are weighed by them: {any} can set the model alone by claiming many (`rows` \
-         in [[silo]] bounds what a member may claim, `max-weight` in [charter] how much one may weigh)"
+        "{who}, although models are weighted by them: {any} could determine the model alone by claiming many \
+         (`rows` in [[silo]] limits what a member may claim, `max-weight` in [charter] the weight of one model)"
     ))
 }
 
@@ -70,7 +70,7 @@ pub fn beyond(agreement: &Agreement, me: MemberIndex, own: u64) -> Option<String
         ));
     }
     let follows = if excluded(agreement, me, own) {
-        "its noise would be too little for more, so it takes no part in any round".to_owned()
+        "it would add too little noise for more rows, so it takes no part in any round".to_owned()
     } else {
         format!("its models weigh as much as {declared}")
     };

@@ -68,10 +68,10 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
     lines.push(String::new());
     lines.push("Who may fail:".into());
     lines.push(match roster.faulty() {
-        0 => "  none: a federation of fewer than four has no protection against a member that breaks \
-              the rules"
+        0 => "  none: a federation of fewer than four members has no protection against a member that breaks the \
+              rules"
             .into(),
-        f => format!("  up to {f} of {}, in any way, also if they work together", roster.len()),
+        f => format!("  up to {f} of {}, in any way (Byzantine), also if they collude", roster.len()),
     });
     lines.push(format!("  {}", rotation(charter.rotation, roster)));
     lines.push(format!("  {}", verification(charter.verification, roster)));
@@ -99,7 +99,7 @@ pub fn rotation(rotation: Rotation, roster: &Roster) -> String {
         }
         Rotation::OnFailure => "the lead changes only when it fails".into(),
         Rotation::Reliability => {
-            "the lead of every round is drawn; members that failed or were absent seldom lead"
+            "the lead of every round is drawn at random; members that failed or were absent seldom lead"
                 .into()
         }
         Rotation::Fixed => {
@@ -118,14 +118,14 @@ pub fn verification(level: Verification, roster: &Roster) -> String {
             let odds = odds(n, f, size);
             format!(
                 "{size} of the {n} members, drawn for every attempt, compute the models again, and {needed} of \
-                 them have to agree: if {f} members break the rules, a wrong model passes with \
-                 probability {}, and an attempt fails with {}",
+                 them have to agree: if {f} members break the rules, a wrong model passes with probability {}, and \
+                 an attempt fails with probability {}",
                 share(odds.wrong),
                 share(odds.stuck)
             )
         }
         Verification::Inclusion => {
-            "nobody computes the models again: the lead of a round is believed".into()
+            "nobody computes the models again: members trust the lead of a round".into()
         }
     }
 }
@@ -193,8 +193,7 @@ fn task(
     match task {
         TaskConfig::Table(task) => match task.agreed_schema() {
             Ok(Some(schema)) => lines.extend(rows_in_words(&schema)),
-            _ => lines
-                .push("  a share of the data that the task names, to try a federation out".into()),
+            _ => lines.push("  a share of the data that the task names (a trial)".into()),
         },
         TaskConfig::External(task) => {
             let numbers: usize = task
@@ -227,7 +226,7 @@ fn task(
             }
             if let Some(digest) = &task.frozen {
                 lines.push(format!(
-                    "  beside frozen tensors, which the programs have already; their digest is {digest}"
+                    "  with frozen tensors that the programs already have (digest {digest})"
                 ));
             }
         }
@@ -236,9 +235,9 @@ fn task(
         }
     }
     lines.push(match rounds {
-        None => format!("  by the strategy {strategy}"),
+        None => format!("  with the strategy {strategy}"),
         Some((rounds, config)) => format!(
-            "  by the strategy {strategy}, in {}{}",
+            "  with the strategy {strategy}, in {}{}",
             numbers::plural(rounds, "round"),
             match config {
                 StrategyConfig {
@@ -293,7 +292,7 @@ fn column(name: &str, feature: &FeatureColumns, usual: Option<&[f64; 2]>) -> Str
         MissingRule::Drop => "; rows without it are left out",
         MissingRule::Mean => "; the mean where it is missing",
         MissingRule::Median => "; the median where it is missing",
-        MissingRule::Indicator => "; the mean where it is missing, and a mark that it was",
+        MissingRule::Indicator => "; the mean where it is missing, and an indicator column",
     };
     format!("    {name}: {text}")
 }

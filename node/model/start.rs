@@ -23,8 +23,8 @@ pub const START: &str = "start.safetensors";
 pub enum StartError {
     /// No file.
     #[error(
-        "this federation starts from {}, and this node has not got it: put the file {START} that came with \
-         the agreement into {}, or name it{} as `start-model` in silo.toml",
+        "this federation starts from {}, which this node does not have: put the file {START} that came with the \
+         agreement into {}, or name it{} as `start-model` in silo.toml",
         given.whose, beside.display(), given.or
     )]
     Nowhere {

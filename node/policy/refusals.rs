@@ -100,7 +100,7 @@ impl SitePolicy {
         let (fewest, rows) = (self.table.fewest_rows, of.rows?);
         (rows < fewest).then(|| {
             format!(
-                "this institution trains on {rows} rows, and [policy] asks for {fewest} at least (`fewest-rows`)"
+                "this institution trains on {rows} rows, and [policy] requires at least {fewest} (`fewest-rows`)"
             )
         })
     }
@@ -114,8 +114,8 @@ impl SitePolicy {
             let authors = masked.smallest_sum;
             return (authors < fewest).then(|| {
                 format!(
-                    "the sums of this agreement have {authors} authors or more, and [policy] asks for {fewest} at \
-                     least (`smallest-sum`)"
+                    "the sums of this agreement have {authors} authors or more, and [policy] requires at least \
+                     {fewest} (`smallest-sum`)"
                 )
             });
         }
@@ -127,8 +127,8 @@ impl SitePolicy {
         let authors = masked.groups().iter().find(own)?.authors.len();
         (authors < usize::from(fewest)).then(|| {
             format!(
-                "the sums of this institution's group have {authors} authors, and [policy] asks for {fewest} at \
-                 least (`smallest-sum`)"
+                "the sums of this institution's group have {authors} authors, and [policy] requires at least \
+                 {fewest} (`smallest-sum`)"
             )
         })
     }
@@ -144,7 +144,7 @@ impl SitePolicy {
         };
         (masked.colluders < withstood).then(|| {
             format!(
-                "the agreement withstands {} that pool what they know, and [policy] asks for {withstood} (`colluders`)",
+                "the agreement tolerates {} colluders, and [policy] requires {withstood} (`colluders`)",
                 formatting::numbers::plural(usize::from(masked.colluders), "member")
             )
         })
@@ -161,8 +161,7 @@ impl SitePolicy {
         };
         let Some(schema) = schema else {
             return Some(
-                "the agreed task names no columns, so that nobody can tell whether it reads one of `never-leave` in \
-                 [policy]"
+                "the agreed task names no columns, so it may read one of `never-leave` in [policy]"
                     .into(),
             );
         };
@@ -178,7 +177,7 @@ impl SitePolicy {
         });
         let column = read.next()?;
         Some(format!(
-            "the agreed task reads the column {}, of which [policy] lets nothing leave (`never-leave`)",
+            "the agreed task reads the column {}, which [policy] forbids (`never-leave`)",
             formatting::numbers::plain(column)
         ))
     }
@@ -206,7 +205,7 @@ fn spent(source: &SourceLimits, contents: &LedgerContents) -> Option<String> {
     let bound = contents.bound(source.limits.delta);
     let limit = source.limits.exceeded(&bound)?;
     Some(format!(
-        "the ledger {} is spent: it stands at {bound}, and [policy] has `{limit}`",
+        "the privacy budget of the ledger {} is spent: it is at {bound}, and [policy] has `{limit}`",
         source.path.display()
     ))
 }
@@ -237,7 +236,7 @@ fn without_noise(source: &SourceLimits, of: &ProposedRounds<'_>) -> Option<Polic
         mode => mode.name(),
     };
     let why = format!(
-        "rounds of the mode {mode} have no noise, so that there is no bound for one unit, and [policy] has `{limit}`"
+        "rounds of the mode {mode} have no noise and therefore no bound for one unit, and [policy] has `{limit}`"
     );
     let key = limit.key();
     Some(PolicyRefusal { key, why })
@@ -264,7 +263,7 @@ fn too_many(
         ),
     };
     let why = format!(
-        "after {after} of this agreement the ledger {} would stand at {bound}, and [policy] has `{limit}`: {fit}",
+        "after {after} of this agreement the ledger {} would be at {bound}, and [policy] has `{limit}`: {fit}",
         source.path.display()
     );
     let key = limit.key();

@@ -58,7 +58,7 @@ impl LedgerStatus {
             some => format!(", {some} of them without noise"),
         };
         format!(
-            "{} (unit {}): {}{without}; epsilon {}{}, epsilon_alone {}{} if all others pool what they know, \
+            "{} (unit {}): {}{without}; epsilon {}{}, epsilon_alone {}{} if all others collude, \
              delta {:e}",
             self.source,
             self.unit,

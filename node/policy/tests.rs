@@ -450,7 +450,7 @@ fn the_line_of_a_ledger_names_both_numbers_their_limits_and_delta() {
     assert_eq!(
         text(),
         "patients (unit row): 0 contributions; epsilon 0.00000000 of 2, epsilon_alone 0.00000000 of 3.5 if all \
-         others pool what they know, delta 1e-5"
+         others collude, delta 1e-5"
     );
     let agreement = noised(6, "");
     let contribution = |round, cost| Contribution {
@@ -483,6 +483,6 @@ fn the_line_of_a_ledger_names_both_numbers_their_limits_and_delta() {
     assert_eq!(
         LedgerStatus::of(source, &source.read().unwrap()).text(),
         "patients (unit row): 2 contributions, 1 of them without noise; epsilon no bound, epsilon_alone no bound \
-         if all others pool what they know, delta 1e-5"
+         if all others collude, delta 1e-5"
     );
 }

@@ -35,7 +35,7 @@ pub fn page(status: &Status) -> String {
                         "Step " (count(training.step)) " of " (count(training.steps))
                     }
                     @if let Some(loss) = training.loss { ", loss " (format!("{loss:.4}")) }
-                    @if !training.running { ", the last training" }
+                    @if !training.running { " (last training)" }
                 }
             }
         }
@@ -43,7 +43,7 @@ pub fn page(status: &Status) -> String {
         section { h2 { "Rounds" } (rounds(status)) }
         @if !status.learned.is_empty() {
             section {
-                h2 { "What others learn" }
+                h2 { "Disclosed to others" }
                 ul { @for said in &status.learned { li { (plain(said)) } } }
             }
         }
@@ -84,7 +84,7 @@ pub(super) fn whole(title: &str, again: u32, body: Markup) -> String {
 fn sentence(status: &Status) -> Markup {
     html! {
         @if let Some(waiting) = &status.waiting {
-            p.lead.bad { "Takes no part: " (plain(waiting)) }
+            p.lead.bad { "Not participating: " (plain(waiting)) }
         } @else {
             p.lead { (capital(&plain(&phase(status)))) }
         }
@@ -213,7 +213,7 @@ fn footer(status: &Status) -> Markup {
     let traffic = &status.traffic;
     html! {
         p.note {
-            "As of " (moment(&status.time)) ". This page loads itself again every " (AGAIN) " seconds. rota "
+            "As of " (moment(&status.time)) ". This page reloads every " (AGAIN) " seconds. rota "
             (status.node.version) ", process " (status.node.pid) ", started " (ago(status, &status.node.started))
             " ago, listens at " (plain(&status.node.addresses.join(", "))) ". "
             (count(traffic.received)) " messages received, " (count(traffic.sent + traffic.published))

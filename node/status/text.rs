@@ -24,7 +24,7 @@ pub fn text(status: &Status) -> String {
     members(status, &mut lines);
     if !status.learned.is_empty() {
         lines.push(String::new());
-        lines.push("What others learn:".to_owned());
+        lines.push("Disclosed to others:".to_owned());
         lines.extend(status.learned.iter().map(|said| format!("  {said}")));
     }
     if !status.warnings.is_empty() {

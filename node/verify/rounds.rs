@@ -195,7 +195,7 @@ impl CheckedRound<'_> {
                 let (entries, signers) = (sheet.entries.len(), learning.inclusions.len());
                 if entries != signers {
                     return Err(format!(
-                        "round {}: the sheet has {entries} entries, and {signers} members signed for it",
+                        "round {}: the sheet has {entries} entries, and {signers} members signed it",
                         learning.round
                     ));
                 }
@@ -280,7 +280,7 @@ pub(super) fn compute(
 /// whoever was there; and a silo that has several final rounds before it adopts the last of them.
 fn not_noted(round: u64, adopted: &BTreeSet<u64>, keep: usize) -> &'static str {
     if adopted.contains(&round) {
-        return "a recovery went on without it, and the round was done again with another block";
+        return "a recovery continued without it, and the round was repeated with another block";
     }
     // Adoptions of void rounds are noted longer than those of the last rounds.
     let recent = adopted.iter().rev().take(keep).copied();
@@ -290,9 +290,7 @@ fn not_noted(round: u64, adopted: &BTreeSet<u64>, keep: usize) -> &'static str {
         (true, true) => {
             "this silo heard of a newer final round before it adopted this one, and adopted the newer one"
         }
-        (false, true) => {
-            "what this silo adopted then is not noted any more: the journal says so of the last rounds only"
-        }
+        (false, true) => "the journal keeps what was adopted for the last rounds only",
         (_, false) => "this silo has not adopted it yet",
     }
 }
@@ -320,7 +318,7 @@ mod tests {
     fn no_silo_is_said_to_have_been_away_when_its_journal_is_only_trimmed() {
         let kept = BTreeSet::from([4, 5, 8]);
         let said = |round| not_noted(round, &kept, 3);
-        assert!(said(1).contains("not noted any more"));
+        assert!(said(1).contains("for the last rounds only"));
         assert_eq!(said(3), said(1));
         assert!(said(6).contains("adopted the newer one"));
         assert_eq!(said(7), said(6));
@@ -329,8 +327,8 @@ mod tests {
         assert_eq!(not_noted(1, &BTreeSet::new(), 3), said(9));
         // Round 2 is noted because it was void; two rounds are kept.
         let kept = BTreeSet::from([2, 5, 8]);
-        assert!(not_noted(3, &kept, 2).contains("not noted any more"));
+        assert!(not_noted(3, &kept, 2).contains("for the last rounds only"));
         // The same round with another block.
-        assert!(said(5).contains("done again with another block"));
+        assert!(said(5).contains("repeated with another block"));
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::state::Verified;
-use formatting::numbers::plain;
+use formatting::numbers::{plain, plural, verb};
 
 impl Verified {
     /// Writes what was verified, as text.
@@ -32,53 +32,65 @@ impl Verified {
         };
         writeln!(
             out,
-            "chain     {blocks} final blocks with {rounds} rounds, each after the one before it{but}; the \
-             authors of every round signed for its sheet"
+            "chain     {}, {}, each after the one before it{but}; the authors of every round signed its sheet",
+            plural(*blocks, "final block"),
+            plural(*rounds, "round"),
         )?;
         for missing in &self.missing {
             writeln!(out, "missing   {}", missing.sentence())?;
         }
         writeln!(
             out,
-            "quorum    {certificates} certificates, all signatures verified; {signed} messages of this silo, \
-             signed by it"
+            "quorum    {}, all signatures verified; {}, signed by it",
+            plural(*certificates, "certificate"),
+            plural(*signed, "message") + " of this silo",
         )?;
         for (round, lost) in &self.recoveries {
             let lost: Vec<_> = lost.iter().map(|member| plain(member)).collect();
             let lost = lost.join(", ");
             writeln!(
                 out,
-                "recovery  after round {round} the other members went on without {lost} and without a \
-                 quorum; all of them signed for it"
+                "recovery  after round {round} the other members continued without {lost} and without a quorum; \
+                 all of them signed that"
             )?;
         }
         let missing = match missing_blobs {
             0 => String::new(),
-            some => format!("; {some} that the journal names are not here"),
+            some => format!(
+                "; of those that the journal names, {some} {} not here",
+                verb(*some, "is", "are")
+            ),
         };
         writeln!(
             out,
-            "blobs     {blobs} models, outcomes and sheets have the hashes that were agreed on{missing}"
+            "blobs     {} (models, outcomes and sheets) with the agreed {}{missing}",
+            plural(*blobs, "file"),
+            verb(*blobs, "hash", "hashes"),
         )?;
         let computed = spans(&self.computed);
         if self.computed.is_empty() {
-            writeln!(out, "rounds    none could be computed again")?
+            writeln!(out, "rounds    none was computed again")?
         } else {
             writeln!(
                 out,
-                "rounds    {computed} computed again: plan, decision and outcome are what was agreed on"
+                "rounds    {computed} computed again: plan, decision and outcome are as agreed"
             )?
         }
         for not in &self.not_computed {
             let which: Vec<_> = (not.from..=not.to).collect();
-            writeln!(out, "          {} not: {}", spans(&which), plain(&not.why))?;
+            writeln!(
+                out,
+                "          {} not computed again: {}",
+                spans(&which),
+                plain(&not.why)
+            )?;
         }
         for (round, members) in self.left_out.iter().filter(|(_, left)| !left.is_empty()) {
             let members: Vec<_> = members.iter().map(|member| plain(member)).collect();
             let members = members.join(", ");
             writeln!(
                 out,
-                "          round {round} was asked of, and is without: {members}"
+                "          round {round} was finished without {members}, whose contribution was asked for"
             )?;
         }
         Ok(())

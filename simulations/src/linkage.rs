@@ -66,10 +66,10 @@ impl ClueKind {
     /// The name of the clue, in words.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Model => "models that resemble each other",
-            Self::Rows => "numbers of training rows",
-            Self::Losses => "losses of the models",
-            Self::Coalition => "coalitions",
+            Self::Model => "their similarity to its models",
+            Self::Rows => "their numbers of training rows",
+            Self::Losses => "the losses that their authors report",
+            Self::Coalition => "their coalitions",
         }
     }
 }
@@ -79,10 +79,10 @@ impl LinkageResult {
     pub fn sentence(&self) -> Option<String> {
         let strongest = self.clues.first()?;
         Some(format!(
-            "models carry no names, but {} give away the authors of {:.0} % of them to whoever led the \
-             round before (guessing: {:.0} %)",
-            strongest.kind.words(),
+            "members see models without names, but the lead of the round before can tell who wrote {:.0} % of \
+             them by {} (guessing: {:.0} %)",
             100.0 * strongest.share,
+            strongest.kind.words(),
             100.0 * self.chance
         ))
     }

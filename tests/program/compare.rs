@@ -85,7 +85,7 @@ fn parts_of_an_experiment_are_merged_into_what_one_run_gives() {
         "{text}"
     );
     assert!(
-        text.contains("not to be quoted") && text.ends_with("comparison.html\n"),
+        text.contains("do not quote its numbers") && text.ends_with("comparison.html\n"),
         "{text}"
     );
     assert!(
@@ -231,7 +231,7 @@ fn advice_ends_in_a_paragraph() {
             .any(|start| advice.trim_start().starts_with(start)),
         "{advice}"
     );
-    assert!(advice.contains("This rests on "), "{advice}");
+    assert!(advice.contains("The advice is based on "), "{advice}");
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         flat.contains("were trained without messages (mesh direct)"),
@@ -255,7 +255,7 @@ fn a_comparison_says_whether_it_trained_without_messages_or_over_a_network() {
         (
             "calm",
             "",
-            "were trained without messages (mesh direct): the same models, to the bit",
+            "were trained without messages (mesh direct), which gives bit by bit the same models",
         ),
         (
             "killed",
@@ -265,8 +265,8 @@ fn a_comparison_says_whether_it_trained_without_messages_or_over_a_network() {
         (
             "slow",
             slow,
-            "over the simulated network where faults, links or times of work are asked for, and else \
-             without messages (mesh direct)",
+            "over the simulated network where the experiment has faults, links or costs, otherwise without \
+             messages (mesh direct)",
         ),
     ] {
         let text = format!("name = '{name}'\nseeds = 1\n{scenario}{more}{ways}");
@@ -297,8 +297,8 @@ fn advice_ends_when_its_time_is_over_and_says_what_is_missing() {
     let said = text.replace("\n    ", " ");
     assert!(
         said.contains(
-            "No advice yet: time was over before any way of learning together, and training alone"
-        ) && said.contains("This rests on no complete seed")
+            "No advice yet: the time ran out before training alone and at least one strategy had been measured."
+        ) && said.contains("The advice is based on no complete seed")
             && said.contains("runs not done yet"),
         "{text}"
     );
@@ -377,18 +377,23 @@ fn advice_on_noise_says_whether_to_join_and_what_would_change_it() {
     // Both kinds of release are advised on, each by the name of its row.
     for row in ["steps, epsilon 0.01", "once, epsilon 0.01"] {
         assert!(table.contains(row), "{row}: {table}");
-        let sentence = format!(" ({row}) is not clearly better");
-        assert_eq!(advice.matches(&sentence).count(), 1, "{row}: {advice}");
-        let own = format!("({row}, own intercept): that is not clearly better");
-        assert_eq!(advice.matches(&own).count(), 1, "{row}: {advice}");
+        // Worse, or not clearly better: the noise decides.
+        let of = |before: &str| {
+            let verdicts = ["significantly worse than", "not significantly better than"];
+            let each = verdicts.map(|is| advice.matches(&format!("{before}{is}")).count());
+            each.iter().sum::<usize>()
+        };
+        assert_eq!(of(&format!(" ({row}) is ")), 1, "{row}: {advice}");
+        let own = format!("({row}, own intercept): this model is ");
+        assert_eq!(of(&own), 1, "{row}: {advice}");
     }
     for part in [
-        "if all others pool what they know), delta 1e-5",
+        "if all others collude), delta 1e-5",
         "the whole interval would have to be above 0",
         "times the epsilon",
         "silos",
         "rows at every silo",
-        "This rests on ",
+        "The advice is based on ",
     ] {
         assert!(advice.contains(part), "{part}: {advice}");
     }

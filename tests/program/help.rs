@@ -1,5 +1,7 @@
 //! What `rota` prints about its commands, and about those that it does not have.
 
+#![allow(clippy::unwrap_used)]
+
 use std::process::{Command, Output};
 
 fn rota(arguments: &[&str]) -> Output {

@@ -86,7 +86,7 @@ fn the_page_of_cs_rcfl_has_its_losses_on_every_mesh() {
         assert_pictures(page, &["Losses of each model at each silo"]);
         assert_eq!(page.matches("<title>Model of").count(), 64);
         assert_eq!(page.matches("<rect class=\"frame\"").count(), 3);
-        assert!(page.contains("Proven: by the losses of the members"));
+        assert!(page.contains("Proven: no other grouping into as many coalitions"));
         assert_eq!(summary["losses"]["losses"].as_array().unwrap().len(), 8);
         // All together before coalitions are formed, and then not.
         assert!(page.contains("Round by round") && page.contains("Coalitions by round"));

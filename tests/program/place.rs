@@ -1,5 +1,7 @@
 //! How commands find the node that they are about.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::Path;
 use std::process::{Command, Output};
 

@@ -49,7 +49,7 @@ fn a_node_whose_disk_is_gone_goes_on_from_its_backup_with_the_chain_of_the_other
     let file = demo.folder.join("silo.backup.tar");
     // While the node runs.
     let said = backup(config, &file);
-    for part in ["secret key", "what the node has signed, on purpose"] {
+    for part in ["secret key", "what the node has signed (on purpose)"] {
         assert!(said.contains(part), "{said}");
     }
     adopts(&nodes, 3, 3);
@@ -58,7 +58,7 @@ fn a_node_whose_disk_is_gone_goes_on_from_its_backup_with_the_chain_of_the_other
     let (code, said) = restore(&file, home);
     assert_eq!(code, 1, "{said}");
     assert!(
-        said.contains("holds a state already") && said.contains("a backup is never put over one"),
+        said.contains("holds a state already") && said.contains("a backup never overwrites one"),
         "{said}"
     );
     let agreed = fs::read(demo.folder.join("federation.toml")).unwrap();

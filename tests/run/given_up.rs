@@ -57,7 +57,7 @@ fn a_round_whose_secrets_are_lost_is_given_up_by_all_and_done_again() {
     assert_eq!(refused.status.code(), Some(1));
     let said = text_of(&refused.stderr);
     assert!(
-        said.contains("the last final round that this node knows is 1"),
+        said.contains("only the last final round can be given up, which is round 1"),
         "{said}"
     );
     // Three that run ask for it, and the fourth before its node starts.
@@ -65,8 +65,8 @@ fn a_round_whose_secrets_are_lost_is_given_up_by_all_and_done_again() {
         let said = text_of(&give_up(node, "1").stdout);
         for what in [
             "new masks",
-            "cannot be taken back",
-            "the agreed patience has passed",
+            "cannot be undone",
+            "after the agreed `patience`",
         ] {
             assert!(said.contains(what), "{what}: {said}");
         }
@@ -85,7 +85,10 @@ fn a_round_whose_secrets_are_lost_is_given_up_by_all_and_done_again() {
         assert!(said.contains("1 computed again"), "{said}");
         assert_eq!(chain(node), chain(0));
     }
-    for what in ["recovery  ", "no outcome: the recovery goes on without it"] {
+    for what in [
+        "recovery  ",
+        "no outcome: the recovery continues without it",
+    ] {
         assert!(chain(0).contains(what), "{what}: {}", chain(0));
     }
 }

@@ -96,7 +96,7 @@ fn hospitals_with_different_tables_learn_together_by_one_agreement() {
         "ward: one of general, intensive",
         "age: a number, 0 to 300; the median where it is missing",
         "every row and every file of data",
-        "a federation of fewer than four has no protection",
+        "a federation of fewer than four members has no protection",
     ] {
         assert!(shown.contains(said), "{said}: {shown}");
     }

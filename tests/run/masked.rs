@@ -57,9 +57,9 @@ fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
         "to every member it looks like random numbers",
-        "they bound nothing about patients",
-        "masks do not protect what comes out",
-        "if all other 3 of them pool what they know, they see our update exactly",
+        "they give no bound on patients",
+        "masks do not protect the result",
+        "if all other 3 of them collude, they see our update exactly",
         "if one institution is down, the sum is not opened",
         "experimental: not reviewed by a cryptographer",
     ] {

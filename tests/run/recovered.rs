@@ -38,10 +38,10 @@ fn one_of_two_goes_on_alone_and_the_other_comes_back() {
     let said = good(&["recover", "--lost", &goes, "--config", config, "--yes"]);
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     for what in [
-        "go on with 1 of 2 members",
+        "continue with 1 of 2 members",
         "3 of 3",
-        "two federations",
-        "goes on alone",
+        "split in two for good",
+        "continues alone",
     ] {
         assert!(said.contains(what), "{what}: {said}");
     }

@@ -82,7 +82,7 @@ fn a_round_that_is_done_again_is_verified_and_whoever_had_the_first_goes_on_from
     let said = verified(&demo.configs[0]);
     for what in [
         "1 to 3 computed again",
-        "a recovery went on without it, and the round was done again",
+        "a recovery continued without it, and the round was repeated",
     ] {
         assert!(said.contains(what), "{what}: {said}");
     }

@@ -253,7 +253,7 @@ training = { epochs = 1, batch = 8, optimiser = { name = 'sgd', rate = 0.1 } }
     let (code, said) = run(config);
     assert_eq!(code, 1, "{said}");
     assert!(
-        said.contains("has 1 usable rows, but the schema asks for at least 2"),
+        said.contains("has 1 usable row, but the schema asks for at least 2"),
         "{said}"
     );
 }

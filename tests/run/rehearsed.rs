@@ -47,15 +47,15 @@ fn a_member_that_masks_otherwise_is_named_before_the_first_round() {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
         format!(
-            "good rehearsal {} masks a known vector as this program does",
+            "good rehearsal {} computes the same mask of a known vector as this program",
             name(0)
         ),
         format!(
-            "BAD rehearsal {} masks a known vector otherwise than this program does",
+            "BAD rehearsal {} computes another mask of a known vector than this program",
             name(1)
         ),
         format!(
-            "note rehearsal {} answers no rehearsal: its program is older",
+            "note rehearsal {} cannot test masks: its program is older",
             name(2)
         ),
     ] {
@@ -78,7 +78,7 @@ fn rounds_in_clear_have_nothing_to_rehearse() {
     let config = demo.configs[0].to_str().unwrap();
     let said = text(&output(&["check", "--rehearse", "--config", config]).stdout);
     assert!(
-        said.contains("there are no masks to try: rounds are in clear"),
+        said.contains("nothing to test: rounds are in clear, without masks"),
         "{said}"
     );
 }

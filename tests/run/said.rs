@@ -62,7 +62,8 @@ fn compare(texts: &SaidTexts, parts: &[&str], sentences: &[&str]) {
     }
 }
 
-const ALWAYS_THERE: &str = "that hides updates among institutions that are always there, and bounds nothing about patients";
+const ALWAYS_THERE: &str = "sums hide the updates of single institutions, and give no bound on what is learned \
+                            about a patient";
 const NO_REVIEW: &str = "experimental: not reviewed by a cryptographer";
 const NO_NOISE: &str = "There is no noise, and so no bound on what all published results together tell about one \
                         patient.";
@@ -122,7 +123,7 @@ fn one_group_and_two_groups_are_said_in_check_status_and_report() {
             }
         }
         for said in [
-            "hide the updates of institutions that are always there; they bound nothing about patients",
+            "sums hide the updates of single institutions; they give no bound on what is learned about a patient",
             NO_REVIEW,
         ] {
             assert!(texts.check.contains(said), "{said}: {}", texts.check);
@@ -133,7 +134,7 @@ fn one_group_and_two_groups_are_said_in_check_status_and_report() {
 /// What is said of a group in short.
 fn group_sentences(group: &str) -> (String, String) {
     (
-        format!("every member learns one sum a round of {group}"),
+        format!("every member learns one sum per round: that of {group}"),
         format!("if one institution of {group} is down, their sum is not opened"),
     )
 }
@@ -154,25 +155,30 @@ fn noise_is_said_with_both_numbers_and_clear_rounds_with_none() {
     let [_, epsilon, alone, delta] = numbers[..] else {
         panic!("{together}");
     };
+    assert_eq!(delta, "1e-5");
     compare(
         &noised,
         &[
             "over at least 3 institutions",
             &format!(
-                "up to a factor e^{epsilon} (but for about {delta}), as long as at most 1 institution shares"
+                " (e^{epsilon}) times as likely, except with probability about 1 in 100,000, as long as at most 1 \
+                 institution is curious"
             ),
-            &format!("up to e^{alone}: epsilon is {epsilon}, and epsilon_alone is {alone}."),
+            &format!(" (e^{alone}): epsilon is {epsilon}, and epsilon_alone is {alone}."),
         ],
         &[
             together,
             "one sum a round, with noise, of at least 3 institutions",
-            "if one institution is down, rounds go on without it, as long as at least 3 institutions are ready",
+            "if one institution is down, rounds continue without it, as long as at least 3 institutions are ready",
             NO_REVIEW,
         ],
     );
     let clear = said("said-clear", QUICK);
     compare(&clear, &["every member sees it.", NO_NOISE], &[]);
     for text in clear.status.iter().chain(&clear.report) {
-        assert!(!text.to_lowercase().contains("what others learn"), "{text}");
+        assert!(
+            !text.to_lowercase().contains("disclosed to others"),
+            "{text}"
+        );
     }
 }

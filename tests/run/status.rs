@@ -118,7 +118,7 @@ fn running_nodes_agree_on_the_round_and_serve_status_page_and_metrics() {
     let all = good(&["status", "--federation", "--config", config]);
     assert!(all.contains("`status = \"members\"`"), "{all}");
     assert!(
-        get(&urls[1], "/federation").contains("members approve"),
+        get(&urls[1], "/federation").contains("members have to approve"),
         "{all}"
     );
     assert!(text.contains("3 of 3 others are connected"), "{text}");

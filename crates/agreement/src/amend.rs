@@ -22,7 +22,7 @@ pub enum AmendError {
     /// The amendment changes a value that has to stay as long as the federation runs.
     #[error(
         "an amendment cannot change {what} (`{key}`: {before} before, {after} after): a new federation \
-         can, which goes on from a model of this one (`rota federation continue`)"
+         can, which continues from a model of this one (`rota federation continue`)"
     )]
     Fixed {
         /// What the key stands for, in words.
@@ -59,7 +59,7 @@ pub enum AmendError {
         "the institutions {group} would be added up with others than before, or with other weights ({before} \
          before): no silo of theirs would answer, because the difference of two such sums may be the model of \
          a single one. Leave `[[privacy.group]]` as it is (a group without one of its institutions sits out), \
-         add a group of institutions that are in none, or go on with noise (`mode = \"masked+noised\"`). If \
+         add a group of institutions that are in none, or continue with noise (`mode = \"masked+noised\"`). If \
          every institution of these groups approves it, also one that leaves, the groups may change: name \
          whose updates become visible, `shows = [{shown}]` in `[privacy]`"
     )]
@@ -288,7 +288,7 @@ impl Agreement {
         let new = Self::parse("the agreement of the members that remain", &text)?;
         if new.epoch.charter.work != epoch.charter.work {
             return Err(AmendError::Differs(
-                "it goes on from an agreement that this program cannot read",
+                "it follows an agreement that this program cannot read",
             ));
         }
         self.accepts(&new, stand_in)?;

@@ -351,7 +351,7 @@ fn commented(text: &str, new: &NewDraft) -> String {
         format!("{ID}none yet"),
         "#".into(),
         "#   rota federation add NAME KEY ADDRESS --file federation.toml   adds a member".into(),
-        "#   rota federation show federation.toml                          says it in words".into(),
+        "#   rota federation show federation.toml                          shows it as text".into(),
         "#   rota federation check federation.toml                         checks it".into(),
         "#   rota federation invite --file federation.toml                 prints it as one line"
             .into(),

@@ -84,16 +84,16 @@ pub(crate) const KEYS: &[Key] = &[
     key("silo.*", "a member"),
     key("silo.*.name", "the name of a member").weakens(
         Changed,
-        "whoever has the key is called something else from now on",
+        "the holder of this key has another name from now on",
     ),
     key("silo.*.key", "the key of a member").weakens(
         Changed,
-        "whoever has the new key speaks for this member: ask it, and not by the way on which the \
-         proposal came",
+        "whoever has the new key acts as this member: confirm it with the member over another channel than that of \
+         the proposal",
     ),
     key("silo.*.addresses", "where the node of a member is reached").weakens(
         Changed,
-        "whoever is there cannot speak for the member, and sees who connects to it; if it is wrong, the \
+        "whoever is at that address cannot act as the member, but sees who connects to it; if it is wrong, the \
          member is not reached",
     ),
     key("silo.*.rows", "the training rows that a member declared").weakens(
@@ -127,11 +127,11 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("charter.max-model-norm", "the largest ℓ2 norm of a contributed model").weakens(
         Raised,
-        "a member that breaks the rules may move the common model further",
+        "a member that breaks the rules may move the global model further",
     ),
     key("charter.max-weight", "the largest share of the weights that one member may have").weakens(
         Raised,
-        "one member may decide more of the common model",
+        "one member may have more influence on the global model",
     ),
     key("charter.rotation", "who leads when").weakens(
         Ranked(rotation),
@@ -147,7 +147,7 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("charter.status", "who sees how a node is doing").weakens(
         Ranked(status),
-        "every member sees when this node works, whom it reaches, and the room on its disk",
+        "every member sees when this node works, which members it reaches, and its free disk space",
     ),
     // ---- What members see of contributions.
     key("privacy", "what members see of each other's models"),
@@ -158,15 +158,15 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key(
         "privacy.colluders",
-        "how many members may pool what they know and learn nothing but sums",
+        "how many members may collude and learn nothing but sums",
     )
     .weakens(
         Lowered,
-        "fewer members together are enough to open single models",
+        "fewer colluding members are enough to open single models",
     ),
     key("privacy.smallest-sum", "the fewest institutions of a group whose models are added up").weakens(
         Lowered,
-        "a sum may have fewer authors, and so tell more of each",
+        "a sum may have fewer authors, and so disclose more about each",
     ),
     key("privacy.group.**", "the groups whose models are added up, and the weights in them").weakens(
         Changed,
@@ -175,13 +175,12 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("privacy.shows.**", "whose updates become visible because groups change").weakens(
         Changed,
-        "the updates of these institutions become visible: the difference of a sum before and one after tells \
-         them",
+        "the updates of these institutions become visible, as the difference of a sum before and a sum after",
     ),
     key("privacy.fewest-authors", "the fewest institutions of a noised sum").weakens(
         Changed,
-        "with fewer, a sum tells more of each; with more, each adds less noise of its own, and less is left if \
-         all others pool what they know",
+        "with fewer, a sum discloses more about each; with more, each adds less noise of its own, and less is left \
+         if all others collude",
     ),
     key("privacy.release", "what noised sums are sums of"),
     key("privacy.unit.**", "whose presence the noise hides").weakens(
@@ -226,7 +225,7 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("strategy.aggregation.radius", "the radius to which differences are clipped").weakens(
         Raised,
-        "a model that breaks the rules may move the common one further",
+        "a model that breaks the rules may move the global one further",
     ),
     key("strategy.aggregation.iterations", "the number of iterations of the rule"),
     key("strategy.aggregation.smoothing", "the lower bound of a distance, as a fraction of the median one"),
@@ -256,7 +255,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.training.decay.cosine", "a rate that falls like half a cosine"),
     key("strategy.training.decay.cosine.least", "the fraction of the rate that it falls towards"),
     // ---- Options of single methods.
-    key("strategy.momentum", "the share of its last change that every change of the common model keeps"),
+    key("strategy.momentum", "the share of its last change that every change of the global model keeps"),
     key("strategy.weight", "what a silo's model counts in the mean").weakens(
         Ranked(weight),
         "silos send their numbers of rows, which may give away whose model it is, and one that claims \
@@ -275,7 +274,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.ridge.folds", "the folds that choose the strength of the ridge"),
     key("strategy.ridge.grid", "the strengths of the ridge to choose from"),
     key("strategy.mu", "the strength of the proximal term"),
-    key("strategy.lambda", "the strength of the term that keeps a silo's own model near the common one"),
+    key("strategy.lambda", "the strength of the term that keeps a silo's own model near the global one"),
     key("strategy.beta1", "the decay of the first moment"),
     key("strategy.beta2", "the decay of the second moment"),
     key("strategy.rate", "the method's own learning rate"),
@@ -315,7 +314,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.similarity", "the similarity of two models"),
     key("strategy.decay", "the factor of the rate after every round"),
     key("strategy.sample", "the members drawn to train in a round; 0 for half of them"),
-    key("strategy.variant", "what a silo does that the common model does not appeal to"),
+    key("strategy.variant", "what a silo does for which the global model is not good enough"),
     key("strategy.theta", "the share of the smallest losses that is left out"),
     key("strategy.models", "the number of models"),
     key("strategy.start", "the models that silos choose among in the first round"),

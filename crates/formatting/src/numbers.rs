@@ -110,10 +110,20 @@ pub fn date(seconds: u64) -> String {
     )
 }
 
-/// `1 silo`, `2 silos`.
+/// A count with its noun, and thousands separated: `1 silo`, `2,000 silos`, `0 entries`.
 pub fn plural(count: usize, one: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {one}{s}")
+    let number = self::count(count as u64);
+    match one.strip_suffix('y') {
+        _ if count == 1 => format!("{number} {one}"),
+        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{number} {stem}ies"),
+        _ if one.ends_with(['s', 'x']) || one.ends_with("ch") => format!("{number} {one}es"),
+        _ => format!("{number} {one}s"),
+    }
+}
+
+/// The verb of a counted noun: `is` for one, `are` for none or several.
+pub fn verb<'a>(count: usize, one: &'a str, many: &'a str) -> &'a str {
+    if count == 1 { one } else { many }
 }
 
 /// A text from elsewhere on one line: control characters are shown as `�`.
@@ -278,6 +288,19 @@ mod tests {
             names(&["a".into(), "b".into(), "c".into()], 2),
             "a, b and 1 more"
         );
-        assert_eq!(plural(1, "silo") + &plural(0, "view"), "1 silo0 views");
+    }
+
+    #[test]
+    fn nouns_and_verbs_agree_with_their_counts() {
+        let counted = |count| {
+            let nouns = ["silo", "entry", "day", "class"];
+            nouns.map(|one| plural(count, one)).join(" ") + " " + verb(count, "is", "are")
+        };
+        assert_eq!(counted(0), "0 silos 0 entries 0 days 0 classes are");
+        assert_eq!(counted(1), "1 silo 1 entry 1 day 1 class is");
+        assert_eq!(
+            counted(1234),
+            "1,234 silos 1,234 entries 1,234 days 1,234 classes are"
+        );
     }
 }

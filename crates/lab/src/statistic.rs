@@ -10,8 +10,8 @@ use task::{metrics::BalancedAccuracy, metrics::CalibrationError, metrics::RocAre
 /// are equally good, so large a share of silos seems worse with one of them, and so large a share better.
 pub const BY_CHANCE: f64 = 0.025;
 
-/// Fewest rows for an interval of one silo.
-pub(crate) const TELLING: usize = 10;
+/// Fewest rows, or groups of rows, for an interval of one silo.
+pub const TELLING: usize = 10;
 
 /// How much better one model is than another on held-out rows, in units of the metric: positive is
 /// better, whether the metric is to be high or low.

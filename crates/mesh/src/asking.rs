@@ -38,7 +38,7 @@ pub enum AskError {
     )]
     Unsupported,
     /// The member tells this node nothing.
-    #[error("it tells nothing")]
+    #[error("it gives this node no answer")]
     Nothing,
     /// No answer in time.
     #[error("no answer in {} s", .0.as_secs())]

@@ -31,7 +31,8 @@ pub(crate) fn sections(story: &Story, command: &str) -> Markup {
         section {
             h2 { "What went wrong" }
             @if lists.iter().all(|(_, lines)| lines.is_empty()) {
-                p.note { "Nothing: no model is of no use, no training failed, no member was left out, and no message was refused." }
+                p.note { "Nothing: every model is usable, no training failed, no member was left out, and no \
+                          message was refused." }
             }
             @for (title, lines) in lists.iter().filter(|(_, lines)| !lines.is_empty()) {
                 h3 { (title) }

@@ -21,10 +21,10 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
     let mut facts = vec![("mesh", carried(&summary.mesh))];
     facts.extend(sent(summary).map(|text| ("sent", text)));
     if let Some(checks) = &summary.checks {
-        let memo = if checks.memo {
-            "on: equal checks were done once for all silos of this process"
+        let cache = if checks.memo {
+            "on: a check that several silos would repeat was computed once for all of them"
         } else {
-            "off: every member did every check"
+            "off: every member computed every check itself"
         };
         let signatures = if checks.simulated_signatures {
             "signatures simulated by keyed hashes".to_owned()
@@ -37,7 +37,7 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
             count(checks.checks),
             count(checks.settles)
         );
-        facts.extend([("checked", checked), ("memo", memo.to_owned())]);
+        facts.extend([("checked", checked), ("cache", cache.to_owned())]);
     }
     facts.extend(proven(summary).map(|text| ("proven", text)));
     if let Some(events) = summary.events {
@@ -70,7 +70,10 @@ fn sent(summary: &Summary) -> Option<String> {
             bytes(messages)
         ),
         _ => {
-            format!("nothing; over a network members that check everything send {blobs} of models")
+            format!(
+                "nothing, because there is no network; members that check everything would send {blobs} of \
+                     models"
+            )
         }
     })
 }
@@ -81,11 +84,13 @@ pub(crate) fn proven(summary: &Summary) -> Option<String> {
     let gap = gap.as_f64()?;
     Some(if gap > NO_GAP {
         format!(
-            "by the losses of the members, other coalitions could save at most {:.1} % of the cost",
+            "of the loss by which members exceed the best model on their rows, another grouping into as many \
+             coalitions could save at most {:.1} %",
             100.0 * gap
         )
     } else {
-        "by the losses of the members, no other coalitions would cost less".to_owned()
+        "no other grouping into as many coalitions has a smaller total loss on the members' rows"
+            .to_owned()
     })
 }
 
@@ -98,15 +103,15 @@ fn tuned(tuning: &Tuning) -> String {
     };
     let (or_fit, fits) = if tuning.fits > 0.0 {
         (
-            ", or exact fit",
+            ", or an exact fit",
             format!(" and {:.0} exact fits", tuning.fits),
         )
     } else {
         ("", String::new())
     };
     format!(
-        "{rates}{or_fit} by cross-validation on training rows: {:.0} trainings as long as the \
-         federation's{fits} at a silo",
+        "models trained alone were tuned by cross-validation on training rows ({rates}{or_fit}): per silo {:.0} \
+         trainings as long as the federation's{fits}",
         tuning.trainings
     )
 }
@@ -114,7 +119,7 @@ fn tuned(tuning: &Tuning) -> String {
 fn carried(mesh: &Mesh) -> String {
     match mesh.transport {
         None if *mesh == Mesh::DIRECT => format!(
-            "{}: no messages, leads or votes; the outcomes are those of a healthy network, to the bit; \
+            "{}: no messages, leads or votes; the outcomes are bit by bit those of a network without faults; \
              [network] and [costs] of the scenario do not apply",
             mesh.name
         ),
@@ -160,7 +165,10 @@ mod tests {
     #[test]
     fn the_report_says_how_far_coalitions_can_be_from_the_best_ones_where_that_is_proven() {
         assert_eq!(proven(None), None);
-        assert!(proven(Some(0.0)).is_some_and(|text| text.contains("no other coalitions")));
+        assert!(
+            proven(Some(0.0))
+                .is_some_and(|text| text.contains("no other grouping into as many coalitions"))
+        );
         assert!(proven(Some(0.0312)).is_some_and(|text| text.contains("at most 3.1 %")));
     }
 }

@@ -190,6 +190,7 @@ fn silo(index: usize, coalitions: usize, rounds: u64) -> SiloInfo {
         outside: false,
         samples: 20 + (index * 37) % 80,
         test_samples: 10,
+        test_units: Some(10),
         trainings: rounds.saturating_sub(1) as usize,
         local: Some(48.0 + 9.0 * wave(index, 1)),
         global: Some(44.0 + 9.0 * wave(index, 2)),

@@ -64,7 +64,7 @@ pub fn write(out: &mut impl Write, history: &History) -> io::Result<()> {
         return Ok(());
     };
     for (title, said) in [
-        ("what others learn", &privacy.learned),
+        ("disclosed to others", &privacy.learned),
         ("for the data protection officer", &privacy.officer),
     ] {
         if !said.is_empty() {
@@ -121,7 +121,7 @@ fn privacy(history: &History) -> Markup {
         section {
             h2 { "Privacy" }
             @if !learned.is_empty() {
-                h3 { "What others learn" }
+                h3 { "Disclosed to others" }
                 ul { @for said in learned { li { (numbers::plain(said)) } } }
             }
             h3 { "For the data protection officer" }

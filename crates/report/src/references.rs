@@ -28,7 +28,7 @@ fn lines(story: &Story) -> Vec<ReferenceLine> {
     let line = |mean: &ModelMean| {
         let mut model = name(story, mean.model);
         if mean.silos < story.silos.len() {
-            model.push_str(&format!(" (at {} silos)", mean.silos));
+            model.push_str(&format!(" (at {})", numbers::plural(mean.silos, "silo")));
         }
         ReferenceLine {
             model,
@@ -81,7 +81,7 @@ pub(crate) fn table(story: &Story) -> Markup {
         @if !lines.is_empty() {
             h3 { "All models and the references" }
             p.note {
-                "Means over the members. What a model is worth shows beside the references: a constant, a model "
+                "Means over the members. The references to compare with: a constant prediction, a model "
                 "that the silo trains alone, averages of all silos, and one model of all rows, which no "
                 "federation may train."
             }

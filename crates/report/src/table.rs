@@ -27,11 +27,12 @@ pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
             @if !columns.is_empty() {
                 p.note {
                     "Measured on each silo’s held-out rows: " (terminal::metric(story)) ". "
-                    b.best { "Marked" } ": better than the others by more than noise. "
+                    b.best { "Marked" } ": significantly better than all others in its line. "
                     @if !story.gains.is_empty() {
                         "The gain is that of the coalition’s model over the silo’s own, with a 95 % interval "
-                        "from resampled held-out rows, in pairs; it does not include chance in training, which "
-                        "other seeds show."
+                        "from paired bootstrap samples of the held-out rows; it does not include the randomness of \
+                         training, "
+                        "which runs with other seeds show."
                     }
                 }
                 p.find hidden {

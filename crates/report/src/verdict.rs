@@ -1,11 +1,11 @@
 //! The result in sentences: who gains by the federation, who loses, by how much, and how sure that
 //! is.
 
-use lab::compare::BY_CHANCE;
+use lab::compare::{BY_CHANCE, TELLING};
 use lab::summary::{Interval, ModelKind};
 use methods::serving::Candidate;
 
-use super::comparison::{Column, ComparisonTable};
+use super::comparison::{Column, ComparisonTable, choice};
 use super::numbers::{self, plural, signed};
 use super::story::{SiloStory, Story};
 
@@ -109,18 +109,20 @@ fn worse_than_constant(story: &Story) -> Option<String> {
     } else {
         own > constant
     };
-    // A few thousandths are the noise of a model that has learned nothing.
+    // A model that has learned nothing differs from the constant by a few thousandths.
     if rows == 0.0 || !worse || (own - constant).abs() <= 0.02 * constant.abs() {
         return None;
     }
     let remedy = story.rate().map_or_else(String::new, |rate| {
-        format!(" Try a smaller learning rate (now {rate}), or look at what the columns say of the target.")
+        format!(
+            " Try a smaller learning rate (now {rate}), or check that the columns predict the target at all."
+        )
     });
     let name = long_name(&story.metric.name);
     let decimals = numbers::decimals(constant / rows);
     Some(format!(
-        "The federation's model is worse than a constant prediction, the mean or the class frequencies of \
-         all training rows: its {name} is {}, that of the constant {}, over all held-out rows.{remedy}",
+        "The federation's model is worse than a constant prediction (the mean, or the class frequencies, of \
+         all training rows): over all held-out rows its {name} is {}, that of the constant {}.{remedy}",
         numbers::value(own / rows, decimals),
         numbers::value(constant / rows, decimals),
     ))
@@ -139,57 +141,76 @@ fn who_gains(story: &Story, table: &ComparisonTable) -> Option<String> {
         .collect();
     let not_compared = story.silos.len() - all.len();
     if all.is_empty() {
-        return Some(
-            "At no silo are there enough held-out rows to tell whether it gains by the federation."
-                .to_owned(),
-        );
+        return Some(too_few(story));
     }
     let (gain, lose) = (clear(&all, 1.0), clear(&all, -1.0));
-    let verb = |count: usize, one: &'static str, many: &'static str| match count {
-        1 => one,
-        _ => many,
-    };
-    let noise = all.len() - gain.len() - lose.len();
-    if noise == story.silos.len() {
+    let unclear = all.len() - gain.len() - lose.len();
+    if unclear == story.silos.len() {
         return Some(format!(
-            "With the federation's model instead of one trained alone, none of {} gains or loses by \
-             more than the noise of its held-out rows.",
-            plural(noise, "silo")
+            "The federation's model is not significantly better or worse than one trained alone {}.",
+            match unclear {
+                1 => "at the only silo".to_owned(),
+                more => format!("at any of the {more} silos"),
+            }
         ));
     }
     let mut text = format!(
-        "With the federation's model instead of one trained alone, {} of {} {}",
+        "The federation's model is significantly better than one trained alone at {} of {}",
         gain.len(),
         plural(story.silos.len(), "silo"),
-        verb(gain.len(), "gains", "gain"),
     );
     if !gain.is_empty() {
         text.push_str(&format!(": {}", names(&gain, table)));
     }
-    text.push_str(&format!(
-        "; {} {}",
-        lose.len(),
-        verb(lose.len(), "loses", "lose")
-    ));
+    text.push_str(&format!("; significantly worse at {}", lose.len()));
     if !lose.is_empty() {
         text.push_str(&format!(": {}", names(&lose, table)));
     }
-    if noise > 0 {
-        text.push_str(&format!(
-            "; for {noise} the difference is within the noise of the held-out rows"
-        ));
+    if unclear > 0 {
+        text.push_str(&format!("; at {unclear} the difference is not significant"));
     }
     if not_compared > 0 {
-        text.push_str(&format!("; {not_compared} hold out too few rows to tell"));
+        text.push_str(&format!("; {not_compared} could not be compared"));
     }
     text.push('.');
     if all.len() as f64 >= MANY {
         let chance = (BY_CHANCE * all.len() as f64).round().max(1.0);
         text.push_str(&format!(
-            " Of so many silos about {chance:.0} would seem to gain, and as many to lose, by chance."
+            " By chance alone about {chance:.0} of {} would seem better, and as many worse.",
+            all.len()
         ));
     }
     Some(text)
+}
+
+/// Why no silo can tell whether it gains.
+fn too_few(story: &Story) -> String {
+    let units = story.silos.iter().map(|silo| silo.test_units);
+    let Some(units) = units.collect::<Option<Vec<usize>>>() else {
+        return "No silo can tell whether it gains: its models were not measured row by row."
+            .to_owned();
+    };
+    let most = units.iter().max().filter(|most| **most < TELLING);
+    let (Some(least), Some(most)) = (units.iter().min(), most) else {
+        return "No silo can tell whether it gains: there is no finite difference.".to_owned();
+    };
+    let grouped = story
+        .silos
+        .iter()
+        .any(|silo| silo.test_units != Some(silo.test_samples));
+    let units = if grouped {
+        plural(*most, "group") + " of rows (`split.group`)"
+    } else {
+        plural(*most, "row")
+    };
+    let range = if least == most {
+        String::new()
+    } else {
+        format!("{least} to ")
+    };
+    format!(
+        "Each silo holds out only {range}{units}, too few to tell whether it gains ({TELLING} are needed)."
+    )
 }
 
 /// The silos that clearly gain (`sign` 1) or lose (−1), with the largest difference first.
@@ -249,7 +270,7 @@ fn on_average(story: &Story, table: &ComparisonTable) -> Option<String> {
         table.row_mean(Column::Coalition),
     ) {
         text.push_str(&format!(
-            " Counted by rows instead of silos it is {} and {}: {}.",
+            " Weighted by held-out rows it is {} and {}: {}.",
             coalition.text,
             own.text,
             difference(
@@ -263,7 +284,7 @@ fn on_average(story: &Story, table: &ComparisonTable) -> Option<String> {
     Some(text)
 }
 
-/// `1.87 better (95 % interval −0.35 to 4.10), within the noise`.
+/// `1.87 better (95 % interval −0.35 to 4.10, not significant)`.
 fn difference(
     interval: Option<Interval>,
     measured: f64,
@@ -278,7 +299,7 @@ fn difference(
     let Some(interval) = interval else {
         let word = if better < 0.0 { "worse" } else { "better" };
         return format!(
-            "{} {word}, with an unknown uncertainty, because the learner gives no results row by row",
+            "{} {word} (without an interval, because the models were not measured row by row)",
             span(better.abs(), table)
         );
     };
@@ -287,12 +308,12 @@ fn difference(
     }
     let word = if interval.by < 0.0 { "worse" } else { "better" };
     let clear = if interval.is_clear() {
-        ", more than noise"
+        "significant"
     } else {
-        ", within the noise"
+        "not significant"
     };
     format!(
-        "{} {word} (95 % interval {}){clear}",
+        "{} {word} (95 % interval {}, {clear})",
         span(interval.by.abs(), table),
         between(interval, table)
     )
@@ -334,32 +355,30 @@ fn what_is_served(story: &Story, table: &ComparisonTable) -> Option<String> {
     let members = table.served.iter().take(table.rows.len()).flatten();
     let chosen: Vec<Candidate> = members.map(|(candidate, _)| *candidate).collect();
     let kinds = [
-        (Candidate::Coalition, "the coalition's model"),
-        (Candidate::FineTuned, "the fine-tuned coalition's model"),
-        (
-            Candidate::OwnIntercept,
-            "the coalition's model with an intercept of their own",
-        ),
-        (Candidate::Global, "the mean of all coalitions' models"),
-        (Candidate::Robust, "a robust model of their own"),
-        (Candidate::Local, "their own model"),
+        Candidate::Coalition,
+        Candidate::FineTuned,
+        Candidate::OwnIntercept,
+        Candidate::Global,
+        Candidate::Robust,
+        Candidate::Local,
     ];
     let parts: Vec<String> = kinds
         .iter()
-        .map(|(kind, name)| (chosen.iter().filter(|one| *one == kind).count(), name))
+        .map(|kind| (chosen.iter().filter(|one| *one == kind).count(), *kind))
         .filter(|(count, _)| *count > 0)
-        .map(|(count, name)| format!("{count} {name}"))
+        .map(|(count, kind)| format!("{} {count}", choice(kind)))
         .collect();
     let gain = story.gain(ModelKind::Served, ModelKind::Local);
     let against = gain.map_or_else(String::new, |gain| {
         format!(
-            ", against models trained alone {}",
+            "; compared with models trained alone: {}",
             difference(Some(gain.per_silo), 0.0, story, table)
         )
     });
     Some(format!(
-        "If each silo serves the model that it chooses on rows of its own, never on held-out ones, the \
-         mean is {mean}{against}: {}.{}",
+        "Each silo then picks the model that it will use, judged on its own rows without the held-out \
+         ones. On average over silos the {} of these models is {mean}{against}. Picked: {}.{}",
+        long_name(&story.metric.name),
         parts.join(", "),
         harmed(story).unwrap_or_default()
     ))
@@ -368,16 +387,20 @@ fn what_is_served(story: &Story, table: &ComparisonTable) -> Option<String> {
 /// How many silos the served model harms, and how many it would by chance.
 fn harmed(story: &Story) -> Option<String> {
     let found = story.harmed.as_ref().filter(|found| found.not_own > 0)?;
-    let all = plural(found.compared, "silo");
-    let chance = format!("by chance it would be so at {:.1}", found.by_chance);
+    let all = found.compared;
+    let chance = format!(
+        "by chance about {:.1} of {all} would seem so",
+        found.by_chance
+    );
+    let none = match story.silos.len() == all {
+        true => "No silo".to_owned(),
+        false => format!("None of the {} that could be compared", plural(all, "silo")),
+    };
     Some(match found.harmed.len() {
-        0 => format!(
-            " None of {all} is harmed, that is, the 95 % interval against its own model is nowhere \
-             wholly worse; {chance}."
-        ),
+        0 => format!(" {none} is significantly worse off than alone ({chance})."),
         count => format!(
-            " It harms {count} of {all} ({}), that is, the 95 % interval against its own model is \
-             wholly worse; {chance}.",
+            " At {count} of {} the picked model is significantly worse than one trained alone: {} ({chance}).",
+            plural(all, "silo"),
             numbers::names(&found.harmed, NAMED)
         ),
     })
@@ -401,7 +424,7 @@ fn outsiders(table: &ComparisonTable) -> Option<String> {
         })
         .collect();
     Some(format!(
-        "{} outside the federation, on average: {}.",
+        "Mean over {} outside the federation: {}.",
         plural(table.outside.len(), "silo"),
         parts.join(", ")
     ))
@@ -471,23 +494,20 @@ mod tests {
         let mut story = made(false, 2.0, &rows);
         story.gains = vec![mean_gain(0.83, 2.0)];
         let text = said(&story);
-        let who = "With the federation's model instead of one trained alone, 1 of 3 silos gains: \
-                   Hospital 01 by 5.00 (95 % interval +3.00 to +7.00); 1 loses: Hospital 02 by 3.00 \
-                   (95 % interval −5.00 to −1.00); for 1 the difference is within the noise of the \
-                   held-out rows.";
+        let who = "The federation's model is significantly better than one trained alone at 1 of 3 silos: \
+                   Hospital 01 by 5.00 (95 % interval +3.00 to +7.00); significantly worse at 1: \
+                   Hospital 02 by 3.00 (95 % interval −5.00 to −1.00); at 1 the difference is not \
+                   significant.";
         assert!(text.starts_with(who), "{text}");
         let mean = "The mean over all silos of the mean absolute error is 49.17 with the federation's \
                     models and 50.00 with models trained alone: 0.83 better (95 % interval −1.17 to \
-                    +2.83), within the noise.";
+                    +2.83, not significant).";
         assert!(text.contains(mean), "{text}");
-        assert!(
-            text.contains("Counted by rows instead of silos it is"),
-            "{text}"
-        );
+        assert!(text.contains(" Weighted by held-out rows it is "), "{text}");
     }
 
     #[test]
-    fn nothing_is_called_better_than_noise_within_noise() {
+    fn what_chance_explains_is_called_not_significant() {
         let rows = [
             [Some(50.0), Some(48.0), Some(45.0)],
             [Some(50.0), Some(51.0), Some(49.0)],
@@ -496,15 +516,48 @@ mod tests {
         story.gains = vec![mean_gain(3.0, 4.0)];
         let text = said(&story);
         assert!(
-            text.contains("none of 2 silos gains or loses by more than the noise"),
+            text.starts_with(
+                "The federation's model is not significantly better or worse than one trained alone at any of \
+                 the 2 silos. The mean"
+            ),
             "{text}"
         );
-        assert!(
-            !text.contains("best (") && !text.contains("more than noise"),
-            "{text}"
-        );
+        assert!(!text.contains(", significant)"), "{text}");
         story.gains = vec![mean_gain(3.0, 1.0)];
-        assert!(said(&story).contains("more than noise"));
+        assert!(said(&story).contains(" (95 % interval +2.00 to +4.00, significant)"));
+        let one = made(false, 9.0, &[[Some(50.0), None, Some(45.0)]]);
+        assert!(said(&one).starts_with(
+            "The federation's model is not significantly better or worse than one trained alone at the only \
+             silo."
+        ));
+    }
+
+    #[test]
+    fn silos_that_hold_out_too_few_rows_or_groups_are_told_how_many_are_needed() {
+        let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
+        let mut few = |units: [Option<usize>; 3]| {
+            for (silo, units) in story.silos.iter_mut().zip(units) {
+                silo.gains.clear();
+                (silo.test_units, silo.test_samples) = (units, 9);
+            }
+            who_gains(&story, &ComparisonTable::of(&story)).unwrap()
+        };
+        let said = few([Some(2), Some(3), Some(2)]);
+        assert_eq!(
+            said,
+            "Each silo holds out only 2 to 3 groups of rows (`split.group`), too few to tell whether it gains \
+             (10 are needed)."
+        );
+        let said = few([Some(9); 3]);
+        assert_eq!(
+            said,
+            "Each silo holds out only 9 rows, too few to tell whether it gains (10 are needed)."
+        );
+        let said = few([None, Some(9), Some(9)]);
+        assert!(
+            said.ends_with("its models were not measured row by row."),
+            "{said}"
+        );
     }
 
     #[test]
@@ -526,16 +579,13 @@ mod tests {
     fn the_mean_comes_first_where_most_silos_hold_out_too_few_rows() {
         let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
         story.gains = vec![mean_gain(5.0, 2.0)];
-        assert!(said(&story).starts_with("With the federation's model"));
+        assert!(said(&story).starts_with("The federation's model is significantly better"));
         for silo in &mut story.silos[1..] {
             silo.gains.clear();
         }
         let text = said(&story);
         assert!(text.starts_with("The mean over all silos"), "{text}");
-        assert!(
-            text.contains("; 2 hold out too few rows to tell."),
-            "{text}"
-        );
+        assert!(text.contains("; 2 could not be compared."), "{text}");
     }
 
     #[test]
@@ -543,7 +593,10 @@ mod tests {
         let rows = vec![[Some(50.0), None, Some(45.0)]; 40];
         let text = said(&made(false, 2.0, &rows));
         assert!(
-            text.contains("and 37 more; 0 lose. Of so many silos about 1 would"),
+            text.contains(
+                "and 37 more; significantly worse at 0. By chance alone about 1 of 40 would seem better, and \
+                 as many worse."
+            ),
             "{text}"
         );
     }
@@ -573,9 +626,10 @@ mod tests {
         let text = said(&story);
         assert!(
             text.ends_with(
-                "the mean is 5.000: 1 the coalition's model, 1 their own model. 1 silo outside the federation, on \
-                 average: 9.000 with their own models, 7.000 with one global model, 8.000 with the \
-                 model that the federation gives them."
+                " Each silo then picks the model that it will use, judged on its own rows without the held-out \
+                 ones. On average over silos the mean absolute error of these models is 5.000. Picked: coalition's 1, own 1. Mean \
+                 over 1 silo outside the federation: 9.000 with their own models, 7.000 with one global model, \
+                 8.000 with the model that the federation gives them."
             ),
             "{text}"
         );

@@ -65,7 +65,7 @@ fn when_interrupted(again: String) {
         let Ok(runtime) = runtime else { return };
         if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
             let _ = say(&format!(
-                "interrupted: what was measured is kept; `{again}` goes on with the rest"
+                "interrupted: what was measured is kept; `{again}` measures the rest"
             ));
             Exit::Interrupted.now();
         }

@@ -13,6 +13,7 @@
 //! Everything random follows from seeds.
 
 mod config;
+mod counted;
 pub mod data;
 pub mod external;
 pub mod file;

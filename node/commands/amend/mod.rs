@@ -29,8 +29,7 @@ pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
                 examined(&standing.agreement, &amendment).map_err(NodeCommandError::Failed)?;
             if standing.agreement.difference(&new).is_empty() {
                 return Err(NodeCommandError::Failed(format!(
-                    "{} says what the agreement in force says: nothing would change, so nothing was \
-                     proposed",
+                    "{} has the same contents as the agreement in force, so nothing was proposed",
                     file.display()
                 )));
             }
@@ -119,7 +118,7 @@ impl AgreementInForce {
         match (JoinRequest::is_meant(name), key) {
             (true, None) if address.is_empty() && rows.is_none() => self.requested(name),
             (true, _) => Err(NodeCommandError::Usage(
-                "a request says key, address and rows itself: give nothing behind it".into(),
+                "a request has key, address and rows itself: give nothing after it".into(),
             )),
             (false, None) => Err(NodeCommandError::Usage(format!(
                 "the key of {name} is missing: give the line that it sends (`rota federation \
@@ -216,20 +215,39 @@ impl AgreementInForce {
         let mut out = io::stdout().lock();
         let id = shown(&known.hash());
         let line = format!(
-            "{} approves the amendment {id}; its node tells the others while it runs. `rota federation \
-             withdraw {id}` takes that back until the change is final.",
+            "{} approves the amendment {id}; its node sends the approval to the others when it runs. Until the \
+             change is final, `rota federation withdraw {id}` takes it back.",
             self.name()
         );
         writeln!(out, "{}", wrapped(&line))?;
         if known.needed > 1 {
-            let line = format!(
-                "It needs {} approvals. The others see it with `rota federation changes` and approve it \
-                 with `rota federation approve {id}`.",
-                known.needed
-            );
-            writeln!(out, "{}", wrapped(&line))?;
+            writeln!(out, "{}", wrapped(&self.approvals(known, &id)))?;
         }
         Ok(())
+    }
+
+    /// How many approvals there are with that of this institution, and what happens next.
+    fn approvals(&self, known: &KnownAmendment, id: &str) -> String {
+        let KnownAmendment {
+            approved, needed, ..
+        } = known;
+        let others = approved.iter().filter(|by| **by != self.institution.me);
+        let have = others.count() as u64 + 1;
+        let epoch = &self.agreement.epoch;
+        let mut unheard = known.unheard(epoch).into_iter();
+        if have < *needed || unheard.any(|name| name != self.name()) {
+            return format!(
+                "{have} of {needed} approvals so far. The others see the change with `rota federation changes` and \
+                 approve it with `rota federation approve {id}`."
+            );
+        }
+        let connected = match known.amendment.new_keys(epoch).is_empty() {
+            true => "",
+            false => " after every node with a new key has connected",
+        };
+        format!(
+            "{have} of {needed} approvals: the change takes effect with the next block{connected}."
+        )
     }
 
     /// Fails if no institution may accept the amendment, or this one's node could not live under it.
@@ -240,7 +258,7 @@ impl AgreementInForce {
             Ok(())
         } else {
             Err(NodeCommandError::Failed(format!(
-                "this institution's node could not live under the new agreement, so it was not approved: {}",
+                "this institution's node could not run under the new agreement, so it was not approved: {}",
                 wrong.join("; ")
             )))
         }
@@ -271,9 +289,9 @@ impl AgreementInForce {
         }
         self.say(&known, false)?;
         let line = format!(
-            "{} withdraws its approval of the amendment {id}; its node tells the others while it runs. If \
-             the change is final already, or becomes so before they know, it stays in force: propose \
-             another one then. `rota federation approve {id}` approves it again.",
+            "{} withdraws its approval of the amendment {id}; its node sends that to the others when it runs. If \
+             the change is final already, or becomes final before that, it stays in force, and only another change \
+             undoes it. `rota federation approve {id}` approves it again.",
             self.name()
         );
         Ok(writeln!(io::stdout().lock(), "{}", wrapped(&line))?)

@@ -12,7 +12,7 @@ use super::{AgreementInForce, NodeCommandError, failed, wrapped};
 
 /// Stands before the names of those whose approval is needed besides that of a quorum.
 const UNHEARD: &str =
-    "the group in which they are added up changes, so it also needs the approval of";
+    "the change affects their aggregation group, so it also needs the approval of";
 
 impl AgreementInForce {
     /// Prints all known changes of the agreement in force. One that cannot be read hides no other.
@@ -30,8 +30,8 @@ impl AgreementInForce {
         let own: Vec<String> = own.map(|known| shown(&known.hash())).collect();
         if own.len() >= KEPT {
             let line = format!(
-                "this institution stands by {} changes, and {KEPT} are the most at a time: before it \
-                 proposes or approves another, withdraw one of {} (rota federation withdraw ID)",
+                "this institution approves {} changes, and may approve {KEPT} at a time: before it proposes or \
+                 approves another, withdraw one of {} (rota federation withdraw ID)",
                 own.len(),
                 own.join(", ")
             );

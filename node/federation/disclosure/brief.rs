@@ -25,8 +25,8 @@ pub fn brief(agreement: &Agreement) -> Vec<String> {
 fn with_noise(agreement: &Agreement, masked: &Masked, release: Release) -> Vec<String> {
     let fewest = plural(usize::from(masked.smallest_sum), "institution");
     let (sum, go_on) = match release {
-        Release::Steps => ("one sum a round", "rounds go on"),
-        Release::Once { .. } => ("one sum", "the round goes on"),
+        Release::Steps => ("one sum a round", "rounds continue"),
+        Release::Once { .. } => ("one sum", "the round continues"),
     };
     let learned = format!(
         "every member learns who takes part, and when, and {sum}, with noise, of at least {fewest}"
@@ -40,21 +40,24 @@ fn with_noise(agreement: &Agreement, masked: &Masked, release: Release) -> Vec<S
 
 fn without_noise(masked: &Masked) -> Vec<String> {
     let groups = masked.groups();
-    let sums = groups
-        .iter()
-        .map(|group| format!("every member learns one sum a round of {}", names(group)));
+    let sums = groups.iter().map(|group| {
+        format!(
+            "every member learns one sum per round: that of {}",
+            names(group)
+        )
+    });
     let mut said = vec![
-        "every member learns who takes part, and when, and the model of no single institution"
+        "every member learns who takes part, and when, but no single institution's model"
             .to_owned(),
     ];
     said.extend(sums);
     said.push(
-        "that hides updates among institutions that are always there, and bounds nothing about patients"
+        "sums hide the updates of single institutions, and give no bound on what is learned about a patient"
             .into(),
     );
     said.extend(groups.iter().map(|group| {
         format!(
-            "if one institution of {} is down, their sum is not opened, and no round of this group goes on",
+            "if one institution of {} is down, their sum is not opened, and this group waits",
             names(group)
         )
     }));

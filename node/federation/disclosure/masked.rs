@@ -31,8 +31,8 @@ pub(super) fn leaves(
         ));
     }
     lines.push(
-        "  that it is ready for a round, and when: every member. No number of rows, no loss and no metric \
-         leaves in masked rounds"
+        "  that it is ready for a round, and when: every member. In masked rounds it sends no number of rows, no \
+         loss and no metric"
             .into(),
     );
     lines
@@ -42,16 +42,15 @@ pub(super) fn leaves(
 pub(super) fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
     let roster = &agreement.epoch.roster;
     let mut lines = vec![
-        "  masked rounds hide the updates of institutions that are always there; they bound nothing about \
-         patients, customers or other single rows"
+        "  sums hide the updates of single institutions; they give no bound on what is learned about a patient, a \
+         customer or another single row"
             .to_owned(),
-        "  masks do not protect what comes out: the common model, and each sum, may remember rows like any \
-         other model"
+        "  masks do not protect the result: the global model, and each sum, may memorise rows like any other model"
             .into(),
         format!(
-            "  up to {} that pool what they know, leads among them, learn of each group the sum of its other \
-             members, which are at least two",
-            plural(usize::from(masked.colluders), "member")
+            "  up to {} (leads may be among them) can learn only the sum of the other members of each group, which \
+             are at least two",
+            plural(usize::from(masked.colluders), "colluder")
         ),
     ];
     for group in masked.groups() {
@@ -60,12 +59,12 @@ pub(super) fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
             all => format!("all other {} of them", all - 1),
         };
         lines.push(format!(
-            "  of {}: if {together} pool what they know, they see our update exactly, by subtracting",
+            "  of {}: if {together} collude, they see our update exactly, by subtracting",
             names(group)
         ));
         lines.push(format!(
-            "  of {}: if one institution is down, the sum is not opened and no round of this group goes on. No \
-             agreed round is used up",
+            "  of {}: if one institution is down, the sum is not opened and this group waits. No agreed round is \
+             lost",
             names(group)
         ));
     }
@@ -98,7 +97,8 @@ pub(super) fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
     }
     lines.push(format!(
         "  on this machine's disk: the trained model and the secret of the round under way, until it is adopted, \
-         and of the last rounds whose sum told nothing, until the agreement changes; masked vectors and sums of {}. Old pages of a disk, backups and snapshots keep what was deleted",
+         and of the last rounds whose sum was void, until the agreement changes; masked vectors and sums of {}. \
+         Old pages of a disk, backups and snapshots keep what was deleted",
         plural(agreement.epoch.charter.keep_rounds as usize, "round")
     ));
     lines.push(format!("  {EXPERIMENTAL}"));
@@ -170,13 +170,13 @@ mod tests {
         for said in [
             "masked: to every member it looks like random numbers",
             "one sum a round of clinic 0, clinic 1, clinic 2, clinic 3, once a quorum has agreed",
-            "hide the updates of institutions that are always there; they bound nothing about patients",
-            "masks do not protect what comes out",
-            "up to 1 member that pool what they know",
-            "if all other 3 of them pool what they know, they see our update exactly",
+            "sums hide the updates of single institutions; they give no bound on what is learned about a patient",
+            "masks do not protect the result",
+            "up to 1 colluder (leads may be among them)",
+            "if all other 3 of them collude, they see our update exactly",
             "if one institution is down, the sum is not opened",
             "on this machine's disk: the trained model and the secret of the round under way",
-            "and of the last rounds whose sum told nothing, until the agreement changes",
+            "and of the last rounds whose sum was void, until the agreement changes",
             EXPERIMENTAL,
         ] {
             assert!(page.contains(said), "{said}: {page}");
@@ -197,7 +197,7 @@ mod tests {
         let page = page(8, groups);
         for said in [
             "one sum a round of clinic 0 (weight 1), clinic 1 (weight 2), clinic 2 (weight 2), clinic 3 (weight 1)",
-            "of clinic 4, clinic 5, clinic 6, gone: if all other 3 of them pool",
+            "of clinic 4, clinic 5, clinic 6, gone: if all other 3 of them collude",
             "the group of clinic 4, clinic 5, clinic 6, gone is never complete: gone is no member",
             "in no group are clinic 7",
         ] {

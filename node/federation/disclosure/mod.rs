@@ -40,7 +40,7 @@ pub fn disclosure(agreement: &Agreement, own: OwnSide) -> Vec<String> {
         .collect();
     let (task, strategy) = (&agreement.task, &agreement.strategy_config);
     let first = first(task, strategy, agreement.seed, &names).ok();
-    let mut lines = vec!["What stays in this house:".to_owned()];
+    let mut lines = vec!["What stays in this institution:".to_owned()];
     lines
         .push("  every row and every file of data, the names and codes that they have here".into());
     lines.push("  the secret key, and the results on rows held out here".into());
@@ -52,7 +52,7 @@ pub fn disclosure(agreement: &Agreement, own: OwnSide) -> Vec<String> {
     }
     if !strategy.trained.is_empty() {
         lines.push(format!(
-            "  all of the model but what is trained: {}",
+            "  all of the model except what is trained: {}",
             strategy.trained.join(", ")
         ));
     }
@@ -173,8 +173,8 @@ fn always(agreement: &Agreement) -> Vec<String> {
     );
     if agreement.status == StatusFor::Members {
         lines.push(
-            "  how its node is doing: the round and what it does, whom it is connected to, its version, since \
-             when it runs, and the room on its disk: every member that asks"
+            "  the state of its node (round and activity, connections, version, start, free disk space): every \
+             member that asks"
                 .into(),
         );
     }
@@ -229,7 +229,9 @@ fn learned(
         );
     }
     if first.is_some_and(|first| first.plan.cross_evaluate) {
-        lines.push("  from losses: whose patients, customers or stations are like whose".into());
+        lines.push(
+            "  from losses: which institutions have similar patients, customers or stations".into(),
+        );
     }
     if charter.shows_names() {
         lines.push(
@@ -239,9 +241,9 @@ fn learned(
         )
     } else {
         lines.push(format!(
-            "  names are removed from models, not traces: each of the {n} members leads about one \
-             round in {n} and knows the names then, and models of one institution may be recognised \
-             from round to round"
+            "  models are sent without names, but may still be recognised: each of the {n} members leads about one \
+             round in {n} and knows the authors then, and models of one institution resemble each other from round \
+             to round"
         ))
     }
     lines.push(

@@ -38,8 +38,8 @@ pub(super) fn leaves(
              these authors: every member{solved}",
             plural(usize::from(masked.smallest_sum), "institution")
         ),
-        "  that it is ready for a round, and when: every member. No loss and no metric leaves, and no number of rows \
-         but the agreed one"
+        "  that it is ready for a round, and when: every member. It sends no loss, no metric, and no number of \
+         rows but the agreed one"
             .into(),
     ]
 }
@@ -108,34 +108,37 @@ pub(super) fn learned(agreement: &Agreement, (masked, noise): (&Masked, &Noise))
     let both = together(agreement).map(|both| format!("  {both}"));
     let mut lines: Vec<_> = both.into_iter().collect();
     lines.extend([
-        "  that means: with or without this one, all that is published is as likely up to a factor e^epsilon, but \
-         for a probability of about delta; if all others pool what they know, up to a factor e^epsilon_alone"
+        "  that means: with or without it, nothing that is published becomes more than e^epsilon times as likely, \
+         except with probability about delta; if all others collude, e^epsilon_alone times"
             .to_owned(),
         format!(
             "  epsilon assumes that at most {}. Nobody can check this assumption; epsilon_alone holds \
              without it",
-            pooling(masked.colluders, "member")
+            colluding(masked.colluders, "member")
         ),
-        "  a patient treated in two institutions counts twice, because both of them tell something about this patient"
+        "  a patient treated in two institutions counts twice, because both of them disclose something about this \
+         patient"
             .into(),
     ]);
     if noise.unit == Unit::Row {
         lines.push("  a patient with several rows here counts once for each row".into());
     }
     lines.extend([
-        "  the agreed numbers of rows (`rows` in [[silo]]), and who takes part when, are public: all members know them"
+        "  the agreed numbers of rows (`rows` in [[silo]]), and who takes part when, are public: all members know \
+         them"
             .into(),
-        "  settings that were tuned on private rows, such as rates and norms, tell about these rows, too, and are \
-         not counted"
+        "  settings that were tuned on private rows, such as learning rates and norms, also disclose something \
+         about these rows, which is not counted"
             .into(),
         "  other federations that learn from the same rows add to it: only a ledger of the institution counts them \
          all"
             .into(),
-        "  who gets the common model learns no more than the members, because it is computed from the sums alone"
+        "  whoever gets the global model learns no more than the members, because it is computed from the sums alone"
             .into(),
         format!(
             "  on this machine's disk: the {} with their noise and the secret of the round under way, until it is \
-             adopted; masked vectors and sums of {}. Old pages of a disk, backups and snapshots keep what was deleted",
+             adopted; masked vectors and sums of {}. Old pages of a disk, backups and snapshots keep what was \
+             deleted",
             match noise.release {
                 Release::Steps => "clipped gradients",
                 Release::Once { .. } => "sums of products",
@@ -172,7 +175,7 @@ pub(super) fn stops(agreement: &Agreement, room: Option<LedgerRoom>) -> Vec<Stri
         };
         format!("  the ledger here has {what}")
     }));
-    lines.push("  from then on this node contributes nothing, and goes on voting".into());
+    lines.push("  from then on this node contributes nothing, but still votes".into());
     lines
 }
 
@@ -182,23 +185,23 @@ pub(super) fn worth(agreement: &Agreement) -> Vec<String> {
     let rows = silos.iter().filter_map(|silo| silo.rows).sum();
     vec![
         format!(
-            "  noise makes the common model worse, the more the fewer institutions and rows there are: here {} with \
-             {} rows in all",
+            "  noise makes the global model less accurate, the more so the fewer institutions and rows take part: \
+             here {} with {} rows in all",
             plural(silos.len(), "institution"),
             numbers::count(rows)
         ),
-        "  it is worth it only where that model still beats the one that this institution can make alone. This page \
-         cannot tell: before the first round `rota advise` plays such a federation with its noise on public or invented \
-         rows, and says \"join\" or \"do not join\""
+        "  joining is worth it only if that model is still better than one that this institution trains alone. \
+         This page cannot tell: before the first round `rota advise` simulates such a federation with its noise on \
+         public or synthetic rows, and advises to join or not"
             .into(),
     ]
 }
 
-/// So many members or institutions that tell each other what they know.
-pub(super) fn pooling(colluders: u16, one: &str) -> String {
+/// So many members or institutions that try to learn more than the sums.
+pub(super) fn colluding(colluders: u16, one: &str) -> String {
     match colluders {
-        1 => format!("1 {one} shares what it knows"),
-        some => format!("{some} {one}s pool what they know"),
+        1 => format!("1 {one} is curious and no two collude"),
+        some => format!("{some} {one}s collude"),
     }
 }
 

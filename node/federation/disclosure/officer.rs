@@ -1,10 +1,12 @@
 //! The paragraph for a data protection officer, with the numbers of a federation.
 
 use agreement::{Agreement, bound};
+use formatting::numbers;
+use privacy::accountant::Epsilon;
 use protocol::charter::{Noise, Unit};
 use protocol::privacy::Masked;
 
-use super::noised::pooling;
+use super::noised::colluding;
 
 /// The paragraph, a few sentences each.
 pub fn officer(agreement: &Agreement) -> Vec<String> {
@@ -17,15 +19,16 @@ pub fn officer(agreement: &Agreement) -> Vec<String> {
         ],
     };
     said.push(
-        "This is no legal finding of anonymity. It does not cover what holds for patients like ours in general, nor \
-         our own copies and staff."
+        "This is not a legal finding of anonymity. It does not cover what the results disclose about patients like \
+         ours in general, nor our own copies and staff."
             .into(),
     );
     said
 }
 
 /// Without noise.
-const NO_BOUND: &str = "There is no noise, and so no bound on what all published results together tell about one patient";
+const NO_BOUND: &str = "There is no noise, and so no bound on what all published results together tell about one \
+                        patient";
 
 fn of_sums(agreement: &Agreement, masked: &Masked) -> Vec<String> {
     let mut said = vec![format!(
@@ -36,7 +39,7 @@ fn of_sums(agreement: &Agreement, masked: &Masked) -> Vec<String> {
     match masked.noise() {
         Some(noise) => said.extend(with_noise(agreement, masked, noise)),
         None => said.push(format!(
-            "{NO_BOUND}. If all other institutions of our group pool what they know, they know our update."
+            "{NO_BOUND}. If all other institutions of our group collude, they know our update."
         )),
     }
     said.push("Who takes part, when, and with what weight, is known to all members.".into());
@@ -48,18 +51,31 @@ fn with_noise(agreement: &Agreement, masked: &Masked, noise: &Noise) -> Vec<Stri
         Unit::Row => "one row",
         Unit::Person(_) => "one patient's data",
     };
-    let institutions = pooling(masked.colluders, "institution");
+    let institutions = colluding(masked.colluders, "institution");
     let bound = bound(&agreement.epoch.charter).map(|bound| {
         let (epsilon, alone) = (bound.epsilon(), bound.alone());
         format!(
-            "With or without {data}, all published results together are as likely up to a factor e^{epsilon} (but \
-             for about {}), as long as at most {institutions}. If more do, masks give nothing, and the factor is up \
-             to e^{alone}: epsilon is {epsilon}, and epsilon_alone is {alone}.",
-            bound.delta()
+            "With or without {data}, nothing that is published becomes more than {} times as likely, except with \
+             probability about 1 in {}, as long as at most {institutions}. If all others collude, masks hide \
+             nothing, and the factor is {}: epsilon is {epsilon}, and epsilon_alone is {alone}.",
+            factor(epsilon),
+            numbers::count((1.0 / bound.delta().value()).round() as u64),
+            factor(alone),
         )
     });
     let twice = "A patient treated in two institutions counts twice.".to_owned();
     bound.into_iter().chain([twice]).collect()
+}
+
+/// The factor e^ε, rounded up, so that what is printed is never below what holds.
+fn factor(epsilon: Epsilon) -> String {
+    match epsilon.value().exp() {
+        factor if factor <= 100.0 => format!("{:.1} (e^{epsilon})", (10.0 * factor).ceil() / 10.0),
+        factor if factor <= 1e6 => {
+            format!("{} (e^{epsilon})", numbers::count(factor.ceil() as u64))
+        }
+        _ => format!("e^{epsilon}"),
+    }
 }
 
 /// The fewest authors of a sum.

@@ -122,12 +122,13 @@ fn every_sentence_is_said_with_noise() {
             "in each of 6 rounds, one gradient of ",
             "the sum over its training rows, that of each row clipped to norm 1, with noise of its own, masked: to \
              every member it looks like random numbers, with this institution's name",
-            "one sum a round of all institutions that are ready, of at least 3 institutions, once a quorum has agreed",
-            "No loss and no metric leaves, and no number of rows but the agreed one",
+            "one sum a round of all institutions that are ready, of at least 3 institutions, once a quorum has \
+             agreed",
+            "It sends no loss, no metric, and no number of rows but the agreed one",
             "all 6 rounds together: epsilon 1.0000 and epsilon_alone 1.4652, both at delta 1e-5, for one row",
-            "up to a factor e^epsilon, but for a probability of about delta",
-            "if all others pool what they know, up to a factor e^epsilon_alone",
-            "epsilon assumes that at most 1 member shares what it knows. Nobody can check this assumption; \
+            "more than e^epsilon times as likely, except with probability about delta",
+            "if all others collude, e^epsilon_alone times",
+            "epsilon assumes that at most 1 member is curious and no two collude. Nobody can check this assumption; \
              epsilon_alone holds without it",
             "a patient treated in two institutions counts twice",
             "a patient with several rows here counts once for each row",
@@ -135,24 +136,24 @@ fn every_sentence_is_said_with_noise() {
             "settings that were tuned on private rows",
             "are not counted",
             "other federations that learn from the same rows add to it",
-            "who gets the common model learns no more than the members",
+            "whoever gets the global model learns no more than the members",
             "on this machine's disk: the clipped gradients with their noise and the secret of the round under way",
             "Old pages of a disk, backups and snapshots keep what was deleted",
             masked::EXPERIMENTAL,
             "When it stops:",
             "after the 6 rounds that are agreed on, or before, when a limit of the institution's ledger",
             "whichever comes first",
-            "from then on this node contributes nothing, and goes on voting",
+            "from then on this node contributes nothing, but still votes",
             "Whether it is worth it:",
             "here 4 institutions with 480 rows in all",
-            "only where that model still beats the one that this institution can make alone",
-            "`rota advise` plays such a federation with its noise on public or invented rows",
+            "only if that model is still better than one that this institution trains alone",
+            "`rota advise` simulates such a federation with its noise on public or synthetic rows",
         ],
     );
     has_not(
         &page,
         &[
-            "they bound nothing about",
+            "they give no bound on",
             "whoever receives a model sees all of it",
             "the ledger here",
         ],
@@ -177,9 +178,11 @@ fn a_model_that_is_solved_at_once_is_said_with_the_bound_of_one_round() {
         &page,
         &[
             "in the only round, one list of ",
-            "the sums over its training rows of the products of every two columns, and of every column with the target, \
+            "the sums over its training rows of the products of every two columns, and of every column with the \
+             target, \
              each row shortened to norm 2 with a 1 for the intercept, each target brought within ±1, with noise",
-            "one sum of all institutions that are ready, of at least 3 institutions, once a quorum has agreed on exactly \
+            "one sum of all institutions that are ready, of at least 3 institutions, once a quorum has agreed on \
+             exactly \
              these authors: every member, which solves the model from it",
             "the only round: epsilon 1.0000 and epsilon_alone 1.4652, both at delta 1e-5, for one row",
             "the sums of products with their noise and the secret of the round under way",
@@ -189,7 +192,7 @@ fn a_model_that_is_solved_at_once_is_said_with_the_bound_of_one_round() {
     has_not(&page, &["gradient", "a round of all", "1 rounds"]);
     has(
         &officer(&North::read(&once(""))),
-        &["as likely up to a factor e^1.0000 (but for about 1e-5)"],
+        &["more than 2.8 (e^1.0000) times as likely, except with probability about 1 in 100,000"],
     );
     for page in statuses(&once("")) {
         has(
@@ -197,7 +200,7 @@ fn a_model_that_is_solved_at_once_is_said_with_the_bound_of_one_round() {
             &[
                 "and when, and one sum, with noise, of at least 3 institutions",
                 "the only round: epsilon 1.0000 and epsilon_alone 1.4652",
-                "if one institution is down, the round goes on without it",
+                "if one institution is down, the round continues without it",
             ],
         );
     }
@@ -253,14 +256,15 @@ fn the_paragraph_for_the_officer_has_the_numbers_of_the_federation() {
     let checked = "institutions is opened, and every member checks that before it helps.";
     let end = [
         "Who takes part, when, and with what weight, is known to all members.",
-        "This is no legal finding of anonymity. It does not cover what holds for patients like ours in general, nor \
-         our own copies and staff.",
+        "This is not a legal finding of anonymity. It does not cover what the results disclose about patients like \
+         ours in general, nor our own copies and staff.",
     ];
     let expected = [
         format!("{begin} 3 {checked}"),
-        "With or without one row, all published results together are as likely up to a factor e^1.0000 (but for \
-         about 1e-5), as long as at most 1 institution shares what it knows. If more do, masks give nothing, and the \
-         factor is up to e^1.4652: epsilon is 1.0000, and epsilon_alone is 1.4652."
+        "With or without one row, nothing that is published becomes more than 2.8 (e^1.0000) times as likely, \
+         except with probability about 1 in 100,000, as long as at most 1 institution is curious and no two collude. \
+         If all others collude, masks hide nothing, and the factor is 4.4 (e^1.4652): epsilon is 1.0000, and \
+         epsilon_alone is 1.4652."
             .into(),
         "A patient treated in two institutions counts twice.".into(),
         end[0].into(),
@@ -272,7 +276,7 @@ fn the_paragraph_for_the_officer_has_the_numbers_of_the_federation() {
         let expected = [
             format!("{begin} {fewest} {checked}"),
             "There is no noise, and so no bound on what all published results together tell about one patient. If \
-             all other institutions of our group pool what they know, they know our update."
+             all other institutions of our group collude, they know our update."
                 .into(),
             end[0].into(),
             end[1].into(),
@@ -306,19 +310,19 @@ fn statuses(text: &str) -> [Vec<String>; 2] {
 #[test]
 fn a_status_says_in_short_what_others_learn_for_one_group_and_for_two() {
     let of_sums = [
-        "every member learns who takes part, and when, and the model of no single institution",
-        "that hides updates among institutions that are always there, and bounds nothing about patients",
+        "every member learns who takes part, and when, but no single institution's model",
+        "sums hide the updates of single institutions, and give no bound on what is learned about a patient",
         masked::EXPERIMENTAL,
     ];
     for page in statuses(&North::masked("")) {
-        has(&page, &["What others learn"]);
+        has(&page, &["Disclosed to others"]);
         has(&page, &of_sums);
         has(
             &page,
             &[
-                "every member learns one sum a round of east, north, south, west coast",
-                "if one institution of east, north, south, west coast is down, their sum is not opened, and no round \
-                 of this group goes on",
+                "every member learns one sum per round: that of east, north, south, west coast",
+                "if one institution of east, north, south, west coast is down, their sum is not opened, and this \
+                 group waits",
             ],
         );
     }
@@ -328,7 +332,7 @@ fn a_status_says_in_short_what_others_learn_for_one_group_and_for_two() {
             has(
                 &page,
                 &[
-                    &format!("every member learns one sum a round of {group}"),
+                    &format!("every member learns one sum per round: that of {group}"),
                     &format!("if one institution of {group} is down, their sum is not opened"),
                 ],
             );
@@ -341,14 +345,15 @@ fn a_status_says_in_short_what_others_learn_for_one_group_and_for_two() {
                 "every member learns who takes part, and when, and one sum a round, with noise, of at least 3 \
                  institutions",
                 "all 6 rounds together: epsilon 1.0000 and epsilon_alone 1.4652, both at delta 1e-5, for one row",
-                "if one institution is down, rounds go on without it, as long as at least 3 institutions are ready",
+                "if one institution is down, rounds continue without it, as long as at least 3 institutions are \
+                 ready",
                 masked::EXPERIMENTAL,
             ],
         );
-        has_not(&page, &["bounds nothing about patients"]);
+        has_not(&page, &["no bound on what is learned about a patient"]);
     }
     for page in statuses(EXAMPLE) {
-        has_not(&page, &["What others learn"]);
+        has_not(&page, &["Disclosed to others"]);
     }
 }
 

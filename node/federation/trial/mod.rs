@@ -170,7 +170,7 @@ fn goes_on(
              what members train from it would be refused; set it well above {norm:.3}"
         ),
         error => format!(
-            "`strategy` cannot go on from the models of round {round}: {error}; keep the options that \
+            "`strategy` cannot continue from the models of round {round}: {error}; keep the options that \
              make its models"
         ),
     })

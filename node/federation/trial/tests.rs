@@ -154,7 +154,7 @@ fn another_model_than_that_of_the_newest_round_is_named() {
     );
     assert!(
         said.iter()
-            .any(|why| why.starts_with("`strategy` cannot go on from the models of round 3")),
+            .any(|why| why.starts_with("`strategy` cannot continue from the models of round 3")),
         "{said:#?}"
     );
 }

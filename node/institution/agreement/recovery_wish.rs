@@ -212,20 +212,20 @@ fn sign_here(epoch: &Epoch, lost: &[MemberIndex], round: u64) -> String {
     if lost.is_empty() {
         let open = round + 1;
         return format!(
-            "; if round {open} has no outcome here either, `rota recover --give-up {open}` signs it here too"
+            "; if round {open} has no outcome here either, sign it here too with `rota recover --give-up {open}`"
         );
     }
     let each = lost
         .iter()
         .map(|lost| format!(" --lost {}", quoted(epoch.roster.name(*lost))));
     let each: String = each.collect();
-    format!("; if they are gone for good, `rota recover{each}` signs it here too")
+    format!("; if they are gone for good, sign it here too with `rota recover{each}`")
 }
 
 /// Who has confirmed that all signatures of a recovery are there.
 fn so_many_confirmed(epoch: &Epoch, confirmed: &[MemberIndex], needed: usize) -> String {
     format!(
-        "; {} of {needed} have confirmed that these are all signatures ({})",
+        "; {} of {needed} have confirmed that they have all signatures ({})",
         confirmed.len(),
         if confirmed.is_empty() {
             "none yet".into()
@@ -240,10 +240,10 @@ fn so_many_confirmed(epoch: &Epoch, confirmed: &[MemberIndex], needed: usize) ->
 fn held(epoch: &Epoch, confirmed: &[MemberIndex], awaits: &[MemberIndex]) -> (NodeEvent, String) {
     let (gone, open) = (names(epoch, confirmed), names(epoch, awaits));
     let line = format!(
-        "warning: this node cannot sign the correction yet: it has confirmed to go on without {gone}, \
-         and {open} may have confirmed the same. It signs as soon as one of them has corrected itself \
-         too; if they confirm, it goes on as confirmed. If {open} will never come back, name them as \
-         lost too: `rota recover --abandon --lost ...`"
+        "warning: this node cannot sign the correction yet: it has confirmed to continue without {gone}, and \
+         {open} may have confirmed the same. It signs as soon as one of them has made the correction too; if they \
+         confirm, it continues as confirmed. If {open} will never come back, name them as lost too: `rota recover \
+         --abandon --lost ...`"
     );
     let event = NodeEvent::RecoveryHeld {
         confirmed_without: gone,
@@ -261,9 +261,9 @@ fn left_behind(
 ) -> (NodeEvent, String) {
     let by = names(epoch, by);
     let line = format!(
-        "warning: {by} declared this institution lost and went on without it after round {round} \
-         (recovery {recovery:#}). This node does not follow by itself. If they are right, ask them \
-         to admit it again, and start it with `rota run --follow-recovery {recovery:#} \
+        "warning: {by} declared this institution lost and continued without it after round {round} (recovery \
+         {recovery:#}). This node does not follow by itself. If they are right, ask them to admit it again, and \
+         start it with `rota run --follow-recovery {recovery:#} \
          --wait-for-admission`"
     );
     let event = NodeEvent::LeftBehind {

@@ -51,12 +51,12 @@ impl Owed {
             _ => String::new(),
         };
         format!(
-            "contributions are paused until this institution has signed the agreement in force, which \
-             change {number} brought and {}{why}: read it, and sign it with `rota federation sign`",
+            "contributions are paused: change {number} needs this institution's signature{why}, because {}. Read \
+             it, then run `rota federation sign`",
             if self.joined {
-                "which is another one than it signed when it joined, if it did"
+                "it has not signed the agreement as it was when it joined"
             } else {
-                "its [policy] does not let go on by itself"
+                "its [policy] does not accept such a change by itself"
             }
         )
     }

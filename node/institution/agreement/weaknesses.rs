@@ -20,8 +20,8 @@ pub(in crate::institution) fn weaknesses(
             "this federation has one member: it learns alone, and no other member checks its work",
         ),
         2 => Some(
-            "with 2 members this federation has no protection against a Byzantine member, and \
-             no round becomes final while one of the two is down",
+            "with 2 members this federation has no protection against a Byzantine member, and no round becomes \
+             final while one of the two is down",
         ),
         3 => Some(
             "with 3 members this federation has no protection against a Byzantine member, and \

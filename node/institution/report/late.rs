@@ -60,12 +60,13 @@ impl Late {
             None => "its training had not ended".into(),
         };
         let mut line = format!(
-            "warning: round {round} was over after {} without this institution's model: {what}",
+            "warning: round {round} ended after {} without this institution's model: {what}",
             said(over)
         );
         match (wanted, self.rounds) {
             (Some(beats), 1) => line.push_str(&format!(
-                ". The others wait for {}. To be waited for, propose `patience = {beats}` (in beats of {}; \
+                ". The others wait for {}. So that they wait long enough, propose `patience = {beats}` (in beats \
+                 of {}; \
                  {} now) under [charter] with `rota federation change`, or less training in a round \
                  (`epochs`)",
                 said(patience),

@@ -134,8 +134,8 @@ impl Waiting {
         } = *self;
         if let Some(why) = &self.bystander {
             return Some(format!(
-                "this node only listens and votes on changes, because it cannot take part under the \
-                 agreement in force: {why}. A change can put that right (`rota federation change`)"
+                "this node only listens and votes on changes, because it cannot take part under the agreement in \
+                 force: {why}. A change of the agreement can correct that (`rota federation change`)"
             ));
         }
         if let Some(what) = self.outdated {
@@ -158,14 +158,13 @@ impl Waiting {
                 None => format!("{quorum} other members have answered ({answers} have)"),
             };
             return Some(format!(
-                "only listening: the journal was lost, and this node neither votes nor contributes \
-                 until {after}"
+                "only listening: the journal was lost, so this node neither votes nor contributes until {after}"
             ));
         }
         let fetching = self.fetching.map(|round| {
             format!(
-                "taking no part: blobs of round {round} are missing or damaged, and are fetched from \
-                 the other members"
+                "taking no part: files of round {round} are missing or damaged, and are being fetched from the \
+                 other members"
             )
         });
         fetching.or_else(|| self.paused.clone())

@@ -51,7 +51,7 @@ impl OutputLines {
     /// Says once what lines of text in a file are not good for; nothing with JSON, and nothing on a terminal.
     pub(in crate::institution) fn begin(&self) {
         if !self.begun.swap(true, Ordering::Relaxed) && !io::stdout().is_terminal() {
-            let line = "these lines are for people: `rota report` needs those of `rota run --json`";
+            let line = "this is the human-readable log: `rota report` needs the lines of `rota run --json`";
             self.line(SystemTime::now(), line);
         }
     }
@@ -90,7 +90,7 @@ fn missing(lost: u64, json: bool) -> String {
     let lines = numbers::plural(lost as usize, "line");
     dated(
         now,
-        &format!("{lines} of this output are missing here: nobody read them in time"),
+        &format!("{lines} of this output are missing here, because they were not read in time"),
     )
 }
 

@@ -51,18 +51,17 @@ fn warning(notice: Notice, epoch: &Epoch) -> Option<(NodeEvent, String)> {
         Notice::Stranger { key, address } => {
             let key = key.map(|key| key.to_string());
             let line = format!(
-                "a node whose key is not in the agreement knocked and was refused: it came from \
-                 {address} with the key {}. If it belongs to a member, that member uses another key \
-                 or another agreement",
+                "refused a node whose key is not in the agreement: it came from {address} with the key {}. If it \
+                 belongs to a member, that member uses another key or another agreement",
                 key.as_deref().unwrap_or("of another kind")
             );
             Some((NodeEvent::Stranger { address, key }, line))
         }
         Notice::Crowd { from, turned_away } => {
             let line = format!(
-                "many connections from {from} say nothing: {turned_away} were turned away within a \
-                 minute, so that others get in. Whoever is responsible for {from} can stop them, or \
-                 a firewall here"
+                "many connections from {from} send nothing: {turned_away} were refused within a minute, so that \
+                 others get through. Ask whoever is responsible for {from} to stop them, or block them with a \
+                 firewall"
             );
             Some((NodeEvent::Crowd { from, turned_away }, line))
         }

@@ -71,7 +71,7 @@ impl UnreachableMember {
     pub(in crate::institution) fn line(&self, name: &str) -> String {
         let span = crate::status::text::span;
         format!(
-            "{name} {} (for {}); this node keeps trying, and reports it again in {}",
+            "{name} {} (for {}); this node keeps trying, and reports again in {}",
             self.why,
             span(self.lasting),
             span(self.pause)

@@ -57,11 +57,10 @@ impl WeightWatch {
         );
         let then = match self.most {
             Some(most) => format!("`max-weight` lowers it to {} %", 100.0 * most),
-            None => "it sets the model almost alone".into(),
+            None => "it alone almost determines the model".into(),
         };
         let line = format!(
-            "{whose} to round {round} has {percent} % of the weight of all, by {} rows that it claims: \
-             {then}",
+            "{whose} to round {round} has {percent} % of the total weight, because it claims {} rows: {then}",
             count(rows)
         );
         (event, Some(line))
@@ -76,15 +75,16 @@ impl WeightWatch {
         }
         if few {
             return Some(format!(
-                "this institution's learner says that it trained on {} rows, and it has {} training rows: its \
-                 model weighs no more than these; look at the learner, unless it trains on few rows on purpose",
+                "this institution's learner reports that it trained on {} rows, but it has {} training rows: its \
+                 model gets the weight of the smaller number; check the learner, unless it trains on few rows on \
+                 purpose",
                 count(claimed),
                 count(own)
             ));
         }
         Some(format!(
-            "this institution's learner says that it trained on {} rows, and it has {} training rows: \
-             others see the larger number, as far as this institution may claim it; look at the learner",
+            "this institution's learner reports that it trained on {} rows, but it has {} training rows: others \
+             see the larger number, as far as this institution may claim it; check the learner",
             count(claimed),
             count(own)
         ))

@@ -35,7 +35,7 @@ fn refused(institution: &Institution, living: &Living) -> Option<String> {
     let why: Vec<_> = refusals.into_iter().map(|refusal| refusal.why).collect();
     (!why.is_empty()).then(|| {
         format!(
-            "the institution's policy lets this node vote, and contribute nothing: {}",
+            "the institution's policy lets this node vote but not contribute: {}",
             why.join("; ")
         )
     })

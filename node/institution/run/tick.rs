@@ -85,7 +85,7 @@ impl NodeWatch {
         self.owed = None;
         handle.resume();
         locked(&self.waiting).resume();
-        let line = "this institution has signed the agreement in force: it contributes again";
+        let line = "this institution has signed the agreement in force and contributes again";
         let at = began.elapsed().as_secs_f64();
         self.reporter.print(at, NodeEvent::Signed {}, line.into());
     }

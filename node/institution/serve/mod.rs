@@ -61,8 +61,8 @@ impl Serving {
                 seconds,
             };
             let line = format!(
-                "still trains models alone to compare with, for {seconds} s so far: the federation is done, \
-                 and nobody waits for it"
+                "still training models alone for the comparison, for {seconds} s so far: the federation is done, \
+                 and nobody waits for this"
             );
             reporter.print(self.job.at(), event, line);
         }
@@ -158,7 +158,7 @@ impl Serving {
                 seconds: 0,
             };
             let line = format!(
-                "trains models alone, each for up to {}, to compare them with the federation's ({})",
+                "training models alone, each for up to {}, to compare them with the federation's ({})",
                 plural(rounds as usize, "round"),
                 on.words()
             );
@@ -188,7 +188,9 @@ impl Serving {
         let (event, line) = serves(&note, began.elapsed());
         self.results().push((job.at(), event, line));
         if let Err(why) = kept {
-            tracing::warn!("which model is served is not noted in the state: {why}");
+            tracing::warn!(
+                "the choice of the served model was not saved in the state folder: {why}"
+            );
         }
     }
 }

@@ -183,9 +183,9 @@ fn unfollowed(epoch: &Epoch, passage: &Passage, id: Hash, follow: Option<Hash>) 
     let by = names(&mut recovery.standings.iter().map(|signed| signed.by));
     let lost = names(&mut recovery.lost.iter().copied());
     Some(format!(
-        "warning: {by} went on without {lost} and without a quorum after round {} (recovery {id:#}). This \
-         node does not follow by itself: ask them, and the others, and start it again with \
-         --follow-recovery {id:#} if that is the federation to join",
+        "warning: {by} continued without {lost} and without a quorum after round {} (recovery {id:#}). This node \
+         does not follow by itself: ask them and the others, and restart it with --follow-recovery {id:#} if that \
+         is the federation to join",
         recovery.after.round
     ))
 }
@@ -253,7 +253,7 @@ mod tests {
         let epoch = epoch(2);
         let (passage, id) = made(&epoch, &[0], 1);
         let why = unfollowed(&epoch, &passage, id, None).unwrap();
-        assert!(why.contains("silo 0 went on without silo 1"), "{why}");
+        assert!(why.contains("silo 0 continued without silo 1"), "{why}");
         assert!(why.contains(&format!("--follow-recovery {id:#}")), "{why}");
         let mut alike = id;
         alike.0[31] ^= 1;

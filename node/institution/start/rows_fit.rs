@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use formatting::numbers::{plural, verb};
 use learn::RowCounts;
 use protocol::MemberIndex;
 use task::data::{OwnRows, Target};
@@ -20,7 +21,7 @@ pub struct RowsFit {
     pub columns: usize,
     /// Numbers that a row becomes.
     pub numbers: usize,
-    /// Values that are missing and get a substitute.
+    /// Cells that are missing and get a substitute.
     pub missing: usize,
     /// Rows by class, where classes are predicted.
     pub classes: Vec<(String, usize)>,
@@ -91,8 +92,18 @@ pub fn fit(
     let columns = schema.map_or(0, |schema| schema.names().count());
     let read = set.silos.first().map(|(_, table)| table);
     let count = read.map_or(0, task::data::Table::len);
+    let firsts = schema.map_or(Vec::new(), task::schema::Schema::first_numbers);
     let missing = read.map_or(0, |read| {
-        read.values.iter().filter(|value| value.is_nan()).count()
+        let rows = read.values.chunks(read.columns.len().max(1));
+        let missing = |row: &&f64| row.is_nan();
+        rows.map(|row| {
+            firsts
+                .iter()
+                .filter_map(|at| row.get(*at))
+                .filter(missing)
+                .count()
+        })
+        .sum()
     });
     let targets = read.map_or(&[][..], |read| &read.target);
     let classes = match &set.target {
@@ -187,10 +198,17 @@ impl RowsFit {
             ..
         } = self;
         let mut lines = vec![format!(
-            "{rows} rows fit the schema, at least {least} are needed: {} to train, {} to validate, {} \
-             to test; {columns} columns, which become {numbers} numbers a row; {missing} values are \
-             missing and substituted",
-            split.train, split.validation, split.test
+            "{} {} the schema, at least {least} are needed: {} to train, {} to validate, {} to test; {}, encoded \
+             as {} per row; {} {} missing and filled in",
+            plural(*rows, "row"),
+            verb(*rows, "fits", "fit"),
+            split.train,
+            split.validation,
+            split.test,
+            plural(*columns, "column"),
+            plural(*numbers, "number"),
+            plural(*missing, "cell"),
+            verb(*missing, "is", "are"),
         )];
         if !self.classes.is_empty() {
             let part = |count: usize| 100.0 * count as f64 / (*rows).max(1) as f64;

@@ -115,9 +115,7 @@ pub(in crate::institution) fn fetch(
     let runtime = runtime()?;
     let mut mesh = connect(present, &runtime)?;
     let (hash, bytes) = (wish.hash, wish.limit);
-    let line = format!(
-        "asks the other members for the model that the federation starts from (hash {hash}, {bytes} bytes)"
-    );
+    let line = format!("asking the other members for the start model (hash {hash}, {bytes} bytes)");
     let event = NodeEvent::AsksForStart {
         hash: format!("{hash:#}"),
         bytes,
@@ -133,7 +131,7 @@ pub(in crate::institution) fn fetch(
     };
     let model = read(&model)?;
     keep_start(&institution.state, &model)?;
-    let line = format!("has got the model that the federation starts from (hash {hash})");
+    let line = format!("received the start model (hash {hash})");
     let event = NodeEvent::HasStart {
         hash: format!("{hash:#}"),
     };
@@ -177,8 +175,8 @@ async fn ask(
                 if said.elapsed() >= REMINDER {
                     said = Instant::now();
                     let line = format!(
-                        "still has no model to start from: none of the {} members that can be reached has \
-                         it; the proposer's node does, or ask for the file start.safetensors",
+                        "still without the start model: none of the {} members that can be reached has it. The \
+                         proposer's node has it; or ask for the file start.safetensors",
                         up.len()
                     );
                     output.print(SystemTime::now(), 0.0, event.clone(), &line);

@@ -287,8 +287,8 @@ impl Nodes {
     /// What to say where members do not see each other's status.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         (!self.shown).then_some(
-            "The agreement lets every institution see its own node only. With `status = \"members\"` in \
-             its [charter], members see all nodes; that is a change which the members approve.",
+            "Under this agreement every institution sees only its own node. With `status = \"members\"` in \
+             [charter], members see all nodes; that is a change which the members have to approve.",
         )
     }
 }

@@ -24,7 +24,7 @@ pub fn page(nodes: &Nodes) -> String {
                 p.kicker { "Federation " (short(&federation.id)) }
                 h1 { (plain(&federation.name)) }
                 p.lead {
-                    (answer.count()) " of " (federation.members) " nodes say how they are doing; a round needs "
+                    (answer.count()) " of " (federation.members) " nodes report their state; a round needs "
                     (federation.quorum) "."
                 }
             }
@@ -41,7 +41,7 @@ pub fn page(nodes: &Nodes) -> String {
             }
             footer { p.note {
                 "As of " (moment(&nodes.time)) ", as the node of " (plain(&nodes.silo))
-                " sees them. What a node says of itself is its own word. This page loads itself again every "
+                " sees them. The state of a node is self-reported. This page reloads every "
                 (AGAIN) " seconds. " a href="/" { "This node" }
             } }
         },

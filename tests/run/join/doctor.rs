@@ -127,7 +127,7 @@ fn a_peer_that_is_down_is_named_with_what_to_ask() {
     assert!(
         text.contains("wait  peers")
             && text.contains(
-                "This node is ready. It waits for 2 of 2 other members, whose nodes do not"
+                "This node is ready. The nodes of 2 of 2 other members do not answer yet"
             ),
         "{text}"
     );

@@ -132,15 +132,16 @@ fn told_before_the_first_round(demo: &Demo) -> (String, String) {
         for sentence in [
             "in each of 6 rounds, one gradient of 11 numbers: the sum over its training rows",
             "one sum a round of all institutions that are ready, of at least 4 institutions",
-            "epsilon assumes that at most 1 member shares what it knows",
+            "epsilon assumes that at most 1 member is curious and no two collude",
             "experimental: not reviewed by a cryptographer",
             "When it stops: after the 6 rounds that are agreed on",
             "For the data protection officer: What leaves us in a round looks like random numbers to everybody. \
              Only the sum over at least 4 institutions is opened",
             &format!(
-                "as likely up to a factor e^{epsilon} (but for about 1e-5), as long as at most 1 institution"
+                " (e^{epsilon}) times as likely, except with probability about 1 in 100,000, as long as at most 1 \
+                 institution is curious"
             ),
-            &format!("up to e^{alone}: epsilon is {epsilon}, and epsilon_alone is {alone}"),
+            &format!(" (e^{alone}): epsilon is {epsilon}, and epsilon_alone is {alone}"),
         ] {
             assert!(page.contains(sentence), "{sentence}: {page}");
         }
@@ -275,7 +276,7 @@ fn a_node_whose_policy_refuses_votes_and_sends_nothing_of_its_own_while_rounds_g
     nodes.nodes.start(REFUSED);
     nodes.until(REFUSED, "waiting");
     let status = flat(&good(&["status", "--config", refused.to_str().unwrap()]));
-    let sentence = "takes part no: the institution's policy lets this node vote, and contribute nothing: the rounds of \
+    let sentence = "takes part no: the institution's policy lets this node vote but not contribute: the rounds of \
                     this agreement are masked+noised, and [policy] allows clear only (`modes`)";
     assert_eq!(status.matches(sentence).count(), 1, "{status}");
     (0..REFUSED).for_each(|node| nodes.nodes.start(node));

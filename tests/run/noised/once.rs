@@ -28,7 +28,7 @@ fn four_institutions_solve_one_model_from_a_noised_sum_with_one_line_in_every_le
             "of at least 4 institutions, once a quorum has agreed on exactly these authors: every member, which solves \
              the model from it",
             "When it stops: after the only round that is agreed on",
-            &format!("as likely up to a factor e^{epsilon} (but for about 1e-5)"),
+            &format!(" (e^{epsilon}) times as likely, except with probability about 1 in 100,000"),
         ] {
             assert!(page.contains(sentence), "{sentence}: {page}");
         }

@@ -109,7 +109,7 @@ impl Agreement {
             }
             if change.key == "rounds" && self.spends_more(other) {
                 change.weaker = Some(
-                    "every round more tells more of each patient: ε and ε_alone of all rounds rise",
+                    "every further round discloses more about each patient: ε and ε_alone of all rounds rise",
                 );
             }
         }

@@ -127,8 +127,7 @@ impl KeptAbsence {
             return vec![match self.clear {
                 0 => format!("{federation}: there is no final round yet"),
                 _ => format!(
-                    "{federation}: all {} are in clear, and every member sees every model: there is nothing \
-                     to subtract",
+                    "{federation}: all {} are in clear, so every member sees every model and needs no subtraction",
                     plural(self.clear, "round")
                 ),
             }];
@@ -149,7 +148,7 @@ impl KeptAbsence {
         if self.clear > 0 {
             let rounds = plural(self.clear, "round");
             lines.push(format!(
-                "  {rounds} in clear beside them: every member saw every model of these"
+                "  in addition {rounds} in clear, where every member saw every model"
             ));
         }
         lines.extend(self.pairs.iter().map(AbsencePair::line));
@@ -159,21 +158,23 @@ impl KeptAbsence {
 
     fn verdict(&self) -> String {
         if self.author_sets.is_empty() {
-            return "No sum could be opened again here, so there is nothing to subtract.".into();
+            return "No sum could be opened again from this folder, so there is nothing to subtract.".into();
         }
         if self.pairs.is_empty() {
-            return "No two opened sums of this federation differ in a part of their authors: this attack has \
+            return "All opened sums of this federation have the same authors or none in common: this attack has \
                     nothing to subtract."
                 .into();
         }
         let exact = self.pairs.iter().any(|pair| pair.over_noise.is_none());
         if exact {
-            "Sums without noise differ in a part of their authors: near the end of learning such a difference \
-             is the update of those that one of them lacks. Masked rounds do not allow that."
+            "There are sums without noise that differ in some of their authors: when learning has nearly \
+             converged, such a difference is the update of the authors that one of them lacks. Masked rounds do \
+             not allow that."
                 .into()
         } else {
-            "Differences as long as their noise (about 1) show nothing but noise. What a longer one tells is \
-             bounded by the ε of all rounds together. This node keeps no update of its own to compare with."
+            "A difference about as long as its noise (about 1) shows nothing but noise. What a longer one \
+             discloses is bounded by the ε of all rounds together. This node keeps no update of its own to compare \
+             with."
                 .into()
         }
     }
@@ -321,7 +322,7 @@ mod tests {
             found
                 .lines()
                 .join("\n")
-                .contains("2 rounds in clear beside them")
+                .contains("in addition 2 rounds in clear")
         );
         let clear = ReopenedSums {
             masked: 0,

@@ -159,8 +159,8 @@ impl NoisedAbsence {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![
             format!(
-                "{}: how near a sum with noise, less the next one without an institution, comes to the update of \
-                 that institution (cosine without its sign, 1: known but for its length)",
+                "{}: how well the update of an institution is recovered from a sum with noise minus the next sum \
+                 without that institution (absolute cosine; 1: known except for its length)",
                 self.scenario
             ),
             String::new(),
@@ -176,8 +176,8 @@ impl NoisedAbsence {
             format!("  a random direction       {:.3}", self.chance),
             String::new(),
             format!(
-                "Means over {} rounds of {} numbers, with intervals over {} runs that differ by their noise. Not \
-                 tried: differences added up over several absences, and members that take their own noise off.",
+                "Means over {} rounds of {} numbers, with intervals over {} runs with different noise. Not tried: \
+                 differences added up over several absences, and members that subtract their own noise.",
                 self.rounds - 1,
                 self.numbers,
                 self.runs

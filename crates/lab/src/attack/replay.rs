@@ -57,7 +57,7 @@ pub(crate) fn replay(
         let model = base.state.models.first();
         // Adaptive strategies keep moments beside the model.
         let model = model.and_then(|model| Params::gather(&layout, &[model]));
-        released.push(model.ok_or_else(|| failed("it has no common model".into()))?);
+        released.push(model.ok_or_else(|| failed("it has no global model".into()))?);
     }
     Ok(released)
 }

@@ -248,9 +248,9 @@ fn exposure(experiment: &Experiment, label: &str, results: &[UnitResult]) -> Vec
         result.parameters
     )];
     clauses.push(match strategy.names() {
-        Names::Removed => "its name is signed but not published with the model".into(),
+        Names::Removed => "its models are published without its name".into(),
         Names::Shown => {
-            "its name stands beside the model, because the method keeps state for every member"
+            "its models are published with its name, because the strategy keeps state for every member"
                 .into()
         }
     });
@@ -263,7 +263,7 @@ fn exposure(experiment: &Experiment, label: &str, results: &[UnitResult]) -> Vec
     }
     if (1..=3).any(|round| plan(round).cross_evaluate) {
         clauses.push(
-            "its losses of all members' models, by which its own model can be guessed".into(),
+            "its losses of all members' models, from which its own model can be guessed".into(),
         );
     }
     clauses

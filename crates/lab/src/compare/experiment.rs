@@ -383,9 +383,7 @@ impl Experiment {
 
     fn check(&self) -> Result<(), ExperimentError> {
         if self.entries.is_empty() {
-            return Err(
-                self.fault("there is no table [[strategy]]: name at least one way of learning")
-            );
+            return Err(self.fault("there is no table [[strategy]]: name at least one strategy"));
         }
         if self.seeds == 0 {
             return Err(self.fault("`seeds` is 0, it must be at least 1"));

@@ -65,7 +65,7 @@ pub use run::{
 };
 pub use spread::Spread;
 
-pub use crate::statistic::BY_CHANCE;
+pub use crate::statistic::{BY_CHANCE, TELLING};
 
 #[cfg(test)]
 mod tests;

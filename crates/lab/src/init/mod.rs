@@ -7,6 +7,7 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
+use formatting::numbers::{plural, verb};
 use task::data::DataError;
 use task::data::Target;
 use task::propose::{SchemaProposal, Wishes, propose};
@@ -49,7 +50,7 @@ pub fn draft(
         .count();
     if enough < 2 {
         return Err(DataError::Config(format!(
-            "a federation needs at least two silos with {small} rows, and there are {enough}"
+            "a federation needs at least two silos with {small} rows each, found {enough}"
         )));
     }
     let text = text::scenario(&proposal, files, wishes, scenario, small);
@@ -67,8 +68,9 @@ pub fn findings(draft: &ScenarioDraft) -> Vec<String> {
     let mut rows: Vec<usize> = proposal.silos.iter().map(|(_, rows)| *rows).collect();
     rows.sort_unstable();
     let mut lines = vec![format!(
-        "{} rows of {silos} silos, between {} and {} rows each (median {})",
-        proposal.rows,
+        "{} of {}, between {} and {} rows each (median {})",
+        plural(proposal.rows, "row"),
+        plural(silos, "silo"),
         rows[0],
         rows[silos - 1],
         rows[silos / 2],
@@ -76,8 +78,11 @@ pub fn findings(draft: &ScenarioDraft) -> Vec<String> {
     let small = rows.iter().filter(|rows| **rows < draft.silo_rows).count();
     if small > 0 {
         lines.push(format!(
-            "{small} silos have fewer than {} rows and are left out (`silo-rows`)",
-            draft.silo_rows
+            "{} {} fewer than {} rows and {} left out (`silo-rows`)",
+            plural(small, "silo"),
+            verb(small, "has", "have"),
+            draft.silo_rows,
+            verb(small, "is", "are"),
         ));
     }
     lines.extend(described(proposal));
@@ -103,10 +108,11 @@ pub fn described(proposal: &SchemaProposal) -> Vec<String> {
         "to predict: {target}, {kind}{}",
         proposal.predicted
     )];
-    let numbers = proposal.schema.encoded().len();
+    let (columns, numbers) = (proposal.columns.len(), proposal.schema.encoded().len());
     lines.push(format!(
-        "{} columns to learn from, which become {numbers} numbers a row:",
-        proposal.columns.len()
+        "{} to learn from, encoded as {} per row:",
+        plural(columns, "column"),
+        plural(numbers, "number"),
     ));
     let width = proposal
         .columns
@@ -118,7 +124,12 @@ pub fn described(proposal: &SchemaProposal) -> Vec<String> {
         lines.push(format!("  {name:width$}  {what}"));
     }
     if !proposal.left_out.is_empty() {
-        lines.push(format!("{} columns are left out:", proposal.left_out.len()));
+        let left = proposal.left_out.len();
+        lines.push(format!(
+            "{} {} left out:",
+            plural(left, "column"),
+            verb(left, "is", "are")
+        ));
         for (name, why) in &proposal.left_out {
             lines.push(format!("  {name:width$}  {why}"));
         }

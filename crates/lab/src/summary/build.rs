@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use formatting::numbers::plural;
 use learn::Study;
 use methods::learner::Task;
 use methods::params::Params;
@@ -150,17 +151,19 @@ fn notes(
         && let Some(last) = rounds.last().filter(|last| last.round < scenario.rounds)
     {
         notes.push(format!(
-            "the federation ended with round {} of {}, because its models got no better on validation rows \
-             for {} round(s) (`stop`); the last outcome has those of the best round",
-            last.round, scenario.rounds, stop.patience
+            "early stopping after round {} of {}: for {} the models did not improve on validation rows (`stop`); \
+             the last outcome has the models of the best round",
+            last.round,
+            scenario.rounds,
+            plural(stop.patience as usize, "round"),
         ));
     }
     if every(adopted) > 1 {
         notes.push(format!(
-            "curves show the held-out metric of one round in {} and of the last, because all silos and \
-             rounds together have {} models",
-            every(adopted),
-            adopted
+            "curves show the held-out metric once every {} and for the last one, because all silos and rounds \
+             together have {}",
+            plural(every(adopted) as usize, "round"),
+            plural(adopted, "model")
         ));
     }
     let noise = NoiseBound::of(&reports.federation.epoch.charter);
@@ -184,8 +187,8 @@ fn notes(
     notes.extend(reports.late());
     if study.silos.len() == 1 {
         notes.push(
-            "there is one silo, so nothing is learned from others: give a file for each silo, name \
-             the column that tells them apart (`silo-column`), or deal the rows to `pretend-silos`"
+            "there is only one silo, so nothing is learned from others: give a file for each silo, name the column \
+             that has the silo of a row (`silo-column`), or split the rows into trial silos (`pretend-silos`)"
                 .to_owned(),
         );
     }
@@ -471,9 +474,9 @@ impl Reports<'_> {
         let patience = self.federation.epoch.patience().as_secs_f64();
         let words = |(by, (rounds, took, known)): (MemberIndex, (usize, Duration, bool))| {
             format!(
-                "{} came too late for {rounds} of the rounds, which are without its model: {} {:.1} s, and the \
-                 others wait for {patience:.1} s (`patience`)",
+                "{} was too late for {}: {} {:.1} s, and the others wait for {patience:.1} s (`patience`)",
                 self.name(by),
+                plural(rounds, "round"),
                 if known {
                     "it was ready after"
                 } else {

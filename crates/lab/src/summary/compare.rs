@@ -131,6 +131,7 @@ fn info(
         outside: result.member.is_none(),
         samples: result.rows.train,
         test_samples: result.rows.test,
+        test_units: local.map(|measured| measured.together().len()),
         trainings,
         local: value(ModelKind::Local),
         global: value(ModelKind::Global),

@@ -8,8 +8,8 @@ use protocol::{MemberIndex, Report};
 use super::LeftOutMembers;
 
 /// Why a round is without a member that its lead did not name: it closed before the member's model was there.
-const CLOSED: &str = "its model came after the lead had closed the round, or the lead did not wait for it \
-                      because the last round had ended without it";
+const CLOSED: &str = "its model arrived after the lead had closed the round, or the lead did not wait for it \
+                      because it was absent in the round before";
 
 /// Whom the leads left out, in the order of rounds, and why.
 pub(super) fn left_out<'a>(

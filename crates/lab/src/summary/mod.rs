@@ -220,6 +220,9 @@ pub struct SiloInfo {
     pub samples: usize,
     /// Number of held-out rows that the metric was measured on.
     pub test_samples: usize,
+    /// Number of groups among these rows (`split.group`), or of rows where they have none; `None` where
+    /// the models were not measured row by row.
+    pub test_units: Option<usize>,
     /// How often it trained for the federation.
     pub trainings: usize,
     /// Held-out metric of the model that it trained alone.

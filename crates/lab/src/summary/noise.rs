@@ -34,7 +34,7 @@ impl NoiseBound {
     /// A sentence about it, without a full stop.
     pub(super) fn sentence(&self) -> String {
         format!(
-            "sums have noise, so that all that is opened together keeps to {}, if every institution brings the \
+            "sums have noise: everything that is opened satisfies {} together, if every institution trains on the \
              rows that it declared",
             self.words
         )

@@ -142,20 +142,17 @@ fn a_member_that_is_always_late_costs_the_others_less_than_a_tenth_of_their_pace
         with > 0.9 * without && with < without,
         "{with} rounds a minute, and {without} where all are in time"
     );
-    let said = late.notes.iter().any(|note| note.contains("came too late"));
+    let said = late.notes.iter().any(|note| note.contains("was too late"));
     assert!(said, "{:?}", late.notes);
 }
 
 #[test]
 fn who_is_late_is_named_with_the_time_that_is_missing() {
     let late = play(How::Late);
-    let said = late
-        .notes
-        .iter()
-        .find(|note| note.contains("came too late"));
+    let said = late.notes.iter().find(|note| note.contains("was too late"));
     let said = said.unwrap_or_else(|| panic!("{:?}", late.notes));
     assert!(
-        said.starts_with("toy 3 came too late for ")
+        said.starts_with("toy 3 was too late for ")
             && said.ends_with("and the others wait for 20.0 s (`patience`)"),
         "{said}"
     );

@@ -101,7 +101,7 @@ fn a_round_beyond_a_limit_is_refused_and_has_no_line() {
         assert_eq!(matches!(limit, Limit::Epsilon(_)), key == "epsilon = ");
         let said = why.to_string();
         assert!(
-            said.contains(key) && said.contains("if all others pool"),
+            said.contains(key) && said.contains("if all others collude"),
             "{said}"
         );
     }

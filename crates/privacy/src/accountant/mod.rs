@@ -44,7 +44,7 @@
 //! assert!(bound.epsilon().value() <= 1.0);
 //! assert_eq!(
 //!     bound.to_string(),
-//!     "epsilon 1.0000 (2.1547 if all others pool what they know), delta 1e-5"
+//!     "epsilon 1.0000 (2.1547 if all others collude), delta 1e-5"
 //! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -208,11 +208,7 @@ impl fmt::Display for Bound {
         self.epsilon.fmt(f)?;
         f.write_str(" (")?;
         self.alone.fmt(f)?;
-        write!(
-            f,
-            " if all others pool what they know), delta {}",
-            self.delta
-        )
+        write!(f, " if all others collude), delta {}", self.delta)
     }
 }
 

@@ -8,7 +8,7 @@ use super::multiplier::{BITS, Multiplier};
 /// Two numbers that leave nobody to add noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{fewest} authors of a sum at least, of which {colluders} may pool what they know: there must be \
+    "{fewest} authors of a sum at least, of which {colluders} may collude: there must be \
      more authors than colluders, or no noise is left that they do not know"
 )]
 pub struct AuthorsError {

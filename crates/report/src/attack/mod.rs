@@ -20,10 +20,10 @@ pub fn membership(found: &MembershipAttack, command: &str) -> String {
         found
             .bound
             .as_ref()
-            .map(|bound| ("bound by the noise", bound.auc)),
+            .map(|bound| ("bound by differential privacy", bound.auc)),
     );
-    let lead = "How well the models of a federation tell which rows they learned from: the area under the ROC curve. \
-                0.5 is guessing, 1 is always right.";
+    let lead = "How well an attacker who sees the models of a federation can tell which rows they were trained on: \
+                the area under the ROC curve. 0.5 is guessing, 1 is always right.";
     page(
         &found.scenario,
         "Rota · attack on membership",
@@ -37,14 +37,14 @@ pub fn membership(found: &MembershipAttack, command: &str) -> String {
                     Some(bound) => p {
                         "No attack on these rounds can have an area above "
                         b { (format!("{:.3}", bound.auc)) }
-                        ": all rounds together keep to " (bound.words) "."
+                        ": all rounds together satisfy " (bound.words) "."
                     },
                     None => p { "These sums have no noise, so nothing bounds what a stronger attack finds." },
                 }
                 p.note {
                     (found.shadows) " shadow federations and " (found.targets) " attacked ones of " (found.silos)
                     " institutions and " (found.rounds) " rounds, each with about half of " (found.rows)
-                    " " (found.unit) "s. Intervals (95 %): " (found.unit) "s drawn again."
+                    " " (found.unit) "s. Intervals (95 %): " (found.unit) "s resampled."
                 }
             }
             (not_tried(&found.not_tried))
@@ -62,7 +62,7 @@ pub fn own(found: &OwnMembership, command: &str) -> String {
     page(
         &found.model,
         "Rota · attack on membership, on own rows",
-        "How well the losses of a model tell the rows that it learned from apart from rows that were held out.",
+        "How well the losses of a model distinguish the rows that it was trained on from rows that were held out.",
         html! {
             section {
                 h2 { "What was found" }
@@ -74,7 +74,7 @@ pub fn own(found: &OwnMembership, command: &str) -> String {
                 }
                 p.note {
                     "This is the weakest attack. If it finds nothing, a stronger one still may; only noise bounds \
-                     all of them. The interval (95 %) is from rows drawn again."
+                     all of them. The interval (95 %) is from rows resampled."
                 }
             }
             (not_tried(std::slice::from_ref(&found.not_tried)))
@@ -98,8 +98,8 @@ pub fn canary(found: &CanaryAudit, command: &str) -> String {
     page(
         &found.scenario,
         "Rota · audit with canaries",
-        "Lower bounds on epsilon, measured: invented units are in a federation or not, by a coin each, and an auditor \
-         guesses from the opened sums which are in.",
+        "Measured lower bounds on epsilon: for each synthetic unit (a canary) a coin decides whether it is in the \
+         federation, and an auditor guesses from the opened sums which of them are.",
         html! {
             section {
                 h2 { "What was found" }
@@ -175,7 +175,7 @@ fn not_tried(what: &[String]) -> Markup {
     html! {
         section {
             h2 { "What was not tried" }
-            p { "An attack that finds little is no proof that there is little to find." }
+            p { "An attack that finds little does not prove that there is little to find." }
             ul { @for one in what { li { (one) } } }
         }
     }

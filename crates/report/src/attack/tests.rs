@@ -43,7 +43,7 @@ fn a_page_has_intervals_baselines_the_bound_and_what_was_not_tried() {
         "0.530",
         "0.510 to 0.550",
         "guessing 0.500",
-        "bound by the noise 0.575",
+        "bound by differential privacy 0.575",
         "more shadows",
         "rota attack membership heart",
         "epsilon 1.0000",

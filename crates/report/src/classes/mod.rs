@@ -35,12 +35,12 @@ pub(crate) fn section(story: &Story) -> Markup {
     let two = story.settings.classes.len() == 2;
     html! {
         section {
-            h2 { "How the classifiers err" }
+            h2 { "Errors of the classifiers" }
             p.note {
                 "Of the model that each silo adopted, on its held-out rows. "
                 @if two {
                     "Calibration: how often a row is of class “" (positive(story)) "” where that is predicted with "
-                    "this probability; on the diagonal predictions are as sure as they should be. "
+                    "this probability; on the diagonal the model is calibrated. "
                 } @else {
                     "Calibration: how often the predicted class is right where it is predicted with this "
                     "probability. There are ROC curves for two classes only. "

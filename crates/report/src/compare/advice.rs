@@ -21,16 +21,16 @@ pub fn write_advice(out: &mut impl Write, advice: &Advice) -> io::Result<()> {
 fn words(advice: &Advice) -> String {
     let mut sentences = advised(advice);
     sentences.push(format!(
-        "This rests on {} with {} tried for each way of learning; {}.",
+        "The advice is based on {}, with {} tried for each strategy; {}.",
         match advice.seeds {
             0 => "no complete seed".into(),
             seeds => numbers::plural(seeds, "seed"),
         },
         numbers::plural(advice.points, "setting"),
         if advice.cut_short {
-            "time was over before the comparison was complete: give it more minutes (--minutes)"
+            "the time ran out before the comparison was complete: allow more minutes (--minutes)"
         } else {
-            "more minutes (--minutes) make intervals narrower"
+            "more minutes (--minutes) make the intervals narrower"
         }
     ));
     sentences.join(" ")
@@ -42,21 +42,21 @@ fn advised(advice: &Advice) -> Vec<String> {
     match (&advice.recommended, &advice.best) {
         (Some(label), _) => together(advice, label),
         (None, Some(label)) if advice.gain.is_none() && advice.cut_short => vec![format!(
-            "No advice yet: time was over before a second seed could confirm a gain over training alone. \
-             On the first seed {label} looked best."
+            "No advice yet: the time ran out before a second seed could confirm a gain over training alone. On the \
+             first seed {label} was best."
         )],
         (None, Some(label)) => vec![format!(
-            "Stay alone, or get more rows: no way of learning together is clearly better than training \
-             alone. {label} looked best, with {} in {metric} per silo (95 %) on seeds that did not choose it.",
-            gain(advice).unwrap_or_else(|| "no measurable gain".into())
+            "Stay alone, or get more rows: no strategy is significantly better than training alone. The best was \
+             {label}, with a gain in {metric} of {} per silo (95 %), measured on other seeds than those that chose \
+             it.",
+            gain(advice).unwrap_or_else(|| "unknown size".into()),
         )],
         (None, None) if advice.cut_short => vec![
-            "No advice yet: time was over before any way of learning together, and training alone, had \
-             been measured."
+            "No advice yet: the time ran out before training alone and at least one strategy had been measured."
                 .into(),
         ],
         (None, None) => {
-            vec!["Nothing could be compared with training alone: see what went wrong above.".into()]
+            vec!["No strategy could be compared with training alone: see what went wrong above.".into()]
         }
     }
 }
@@ -77,19 +77,19 @@ fn together(advice: &Advice, label: &str) -> Vec<String> {
     let (winners, members, losers) = advice.members;
     let mut sentences = vec![
         format!(
-            "Learn together with {label}: its {metric} is better than that of training alone by {} per \
-             silo (95 %), measured on seeds that did not choose it.",
+            "Learn together with {label}: its {metric} is better than that of training alone by {} per silo (95 \
+             %), measured on other seeds than those that chose it.",
             gain(advice).unwrap_or_default()
         ),
         format!(
-            "The gain is clear at {winners} of {members} silos and a clear loss at {losers}; chance alone \
-             would give about {:.1} clear losses.",
+            "It is significantly better at {winners} of {members} silos and significantly worse at {losers}; by \
+             chance alone about {:.1} would seem worse.",
             advice.by_chance
         ),
     ];
     if losers as f64 > advice.by_chance.ceil() && !advice.stay_alone.is_empty() {
         sentences.push(format!(
-            "Better off alone: {}.",
+            "Significantly worse than alone: {}.",
             numbers::names(&advice.stay_alone, 8)
         ));
     }

@@ -33,14 +33,14 @@ pub(super) fn communication(comparison: &Comparison, variant: &VariantTable) -> 
     };
     let note = if comparison.tune.validation > 0.0 {
         format!(
-            "Each: to the first round whose {by} on validation rows is within 1 % of the best / to the round \
-             that is best by it, which is the result / all rounds. bytes: sent by all members. numbers: \
-             parameters that one member sent as models.",
+            "Each cell has three numbers: up to the first round whose {by} on validation rows is within 1 % of the \
+             best / up to the best round by it, which is the result / over all rounds. bytes: sent by all members. \
+             numbers: parameters that one member sent as models.",
             by = comparison.tune.by.key()
         )
     } else {
-        "Each: to the round of the result / all rounds. bytes: sent by all members. numbers: \
-                  parameters that one member sent as models."
+        "Each cell has two numbers: up to the round of the result / over all rounds. bytes: sent by all members. \
+         numbers: parameters that one member sent as models."
             .into()
     };
     let columns = ["", "rounds", "bytes", "numbers", "parameters"];

@@ -13,7 +13,7 @@ use super::text::{how, trained};
 pub fn markdown(comparison: &Comparison) -> String {
     let mut out = String::new();
     if comparison.quick {
-        paragraph(&mut out, "In the quick form: not to be quoted.");
+        paragraph(&mut out, "In the quick form: do not quote its numbers.");
     }
     paragraph(&mut out, &text(&comparison.description));
     paragraph(&mut out, &text(&how(comparison)));

@@ -20,9 +20,9 @@ pub(super) fn table(variant: &VariantTable) -> Option<TextTable> {
     let rows: Vec<_> = variant.strategies.iter().filter_map(cells).collect();
     let columns = ["", "epsilon", "epsilon_alone", "delta"];
     (!rows.is_empty()).then(|| TextTable {
-        title: "what the noise of all rounds bounds".into(),
-        note: "epsilon: as long as no more members than agreed pool what they know. epsilon_alone: if all \
-               others do. Settings with noise are chosen by no rows, and the result is the last round's."
+        title: "privacy loss of all rounds together".into(),
+        note: "epsilon: if no more members collude than agreed. epsilon_alone: if all others do. Settings with \
+               noise are not tuned on rows, and the result is that of the last round."
             .into(),
         columns: columns.map(str::to_owned).to_vec(),
         main: Vec::new(),

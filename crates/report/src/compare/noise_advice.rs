@@ -22,8 +22,8 @@ pub fn write_noise_advice(out: &mut impl Write, advice: &NoiseAdvice) -> io::Res
 fn words(advice: &NoiseAdvice) -> String {
     let mut sentences: Vec<String> = match advice.seeds {
         0 | 1 => vec![
-            "No advice yet: time was over before two seeds had been measured with all ways of learning. Give \
-             it more minutes (--minutes)."
+            "No advice yet: the time ran out before two seeds had been measured with and without noise. Allow more \
+             minutes (--minutes)."
                 .into(),
         ],
         _ => {
@@ -37,7 +37,7 @@ fn words(advice: &NoiseAdvice) -> String {
     }
     if advice.seeds > 1 {
         sentences.push(format!(
-            "This rests on {}. It holds for rows like these, and for no others.",
+            "The advice is based on {}, and holds only for rows like these.",
             numbers::plural(advice.seeds, "seed")
         ));
     }
@@ -49,44 +49,53 @@ fn release(one: &ReleaseAdvice, metric: &str) -> String {
     let noise = one.noise.as_ref().map_or("noise", |noise| &noise.words);
     let Some(gain) = one.gain else {
         return format!(
-            "Do not join with {}: it could not be compared with the model that each silo makes alone.",
+            "Do not join with {}: it could not be compared with models trained alone.",
             one.label
         );
     };
     if one.own_intercept {
         // The sentence before it has the noise.
-        let (join, is) = match one.joins() {
-            true => ("Join", "is better"),
-            false => ("Do not join", "is not clearly better"),
-        };
+        let join = if one.joins() { "Join" } else { "Do not join" };
+        let is = compared(&gain);
         return format!(
-            "{join} with an intercept that every silo then fits on its own rows ({}): that {is}, by {} per silo.",
+            "{join} if every silo then fits the intercept on its own rows ({}): this model {is} one trained alone: \
+             {} per silo.",
             one.label,
             interval(&gain)
         );
     }
     let price = one.price.map_or_else(String::new, |price| {
         format!(
-            " Against the federation without noise it is {}.",
+            " Compared with the federation without noise the difference is {}.",
             interval(&price)
         )
     });
     let sentence = if one.joins() {
         format!(
-            "Join: with {noise}, the federation's {metric} ({}) is better than that of the model that each silo \
-             makes alone, by {} per silo (95 %).",
+            "Join: with {noise}, the federation's {metric} ({}) is significantly better than that of a model \
+             trained alone: {} per silo (95 %).",
             one.label,
             interval(&gain)
         )
     } else {
+        let is = compared(&gain);
         format!(
-            "Do not join: with {noise}, the federation's {metric} ({}) is not clearly better than that of the \
-             model that each silo makes alone: {} per silo (95 %), and the whole interval would have to be above 0.",
+            "Do not join: with {noise}, the federation's {metric} ({}) is {is} that of a model trained alone: {} \
+             per silo (95 %; to join, the whole interval would have to be above 0).",
             one.label,
             interval(&gain)
         )
     };
     sentence + &price
+}
+
+/// How a model with this gain compares with another one.
+fn compared(gain: &Interval) -> &'static str {
+    match gain {
+        gain if gain.low > 0.0 => "significantly better than",
+        gain if gain.high < 0.0 => "significantly worse than",
+        _ => "not significantly better than",
+    }
 }
 
 fn interval(interval: &Interval) -> String {
@@ -98,13 +107,15 @@ fn interval(interval: &Interval) -> String {
 fn what_changes(changes: &WhatChanges) -> String {
     let epsilon = match &changes.epsilon {
         NeededTimes::At { times, noise } => format!(
-            "On the same rows the advice would be to join with {times} times the epsilon{}.",
+            "With {times} times the epsilon the advice on the same rows would be to join{}.",
             noise
                 .as_ref()
                 .map_or_else(String::new, |noise| format!(": {}", noise.words))
         ),
         NeededTimes::NotUpTo(times) => {
-            format!("On the same rows it would stay the same up to {times} times the epsilon.")
+            format!(
+                "On the same rows the advice would not change with up to {times} times the epsilon."
+            )
         }
         NeededTimes::Unknown(why) => {
             format!("What a larger epsilon would change is not known: {why}.")
@@ -113,11 +124,11 @@ fn what_changes(changes: &WhatChanges) -> String {
     let more = |changed: &NeededTimes, what: &str| match changed {
         NeededTimes::At { times, .. } => {
             format!(
-                "On rows drawn to resemble these it would be to join with {times} times the {what}."
+                "With {times} times the {what}, simulated by synthetic rows like these, it would be to join."
             )
         }
         NeededTimes::NotUpTo(times) => format!(
-            "On rows drawn to resemble these it would stay the same up to {times} times the {what}."
+            "With up to {times} times the {what}, simulated by synthetic rows like these, it would not change."
         ),
         NeededTimes::Unknown(why) => format!("What more {what} would change is not known: {why}."),
     };

@@ -21,7 +21,7 @@ pub fn page(comparison: &Comparison, command: &str, date: &str) -> String {
                 h1 { (comparison.experiment) }
                 p.lead { (comparison.description) }
                 @if comparison.quick {
-                    p.lead.bad { "This is the quick form of the experiment, which is not to be quoted." }
+                    p.lead.bad { "This is the quick form of the experiment: do not quote its numbers." }
                 }
                 p.muted {
                     (numbers::plural(comparison.seeds, "seed"))
@@ -52,7 +52,8 @@ fn section(comparison: &Comparison, variant: &VariantTable) -> Markup {
             (download::data(&comparison.experiment, &csv::csv(comparison)))
             h3 { "Course" }
             p.note {
-                "Means over seeds on test rows, which nothing was chosen by. Point at a line for its name. Seconds are "
+                "Means over seeds on test rows, which were not used for any choice. Point at a line for its name. \
+                 Seconds are "
                 "those of training on this machine, which may have done other things at the same time."
             }
             (curves::charts(&name, &metric_words(comparison.metrics[0]), variant))
@@ -144,7 +145,7 @@ fn tuning(comparison: &Comparison) -> Markup {
                 div.scroll.tall tabindex="0" role="region" aria-label="What was tried" {
                     table.stuck {
                         thead { tr {
-                            th scope="col" { "way of learning" }
+                            th scope="col" { "strategy" }
                             th scope="col" { "settings" }
                             th.number scope="col" { (comparison.tune.by.key()) }
                             th.number scope="col" { "best round" }

@@ -69,7 +69,8 @@ fn note(paper: &PaperTable) -> String {
     let words = match (paper.figures.is_empty(), paper.data) {
         (true, _) | (_, PaperData::Other) => "",
         _ => {
-            " reached: a gain beyond chance. beaten: also a larger share of the reference's value than there."
+            " reached: a significant gain. beaten: in addition, relative to the reference's value, a larger gain \
+             than the paper's."
         }
     };
     data + claim.as_deref().unwrap_or_default() + words
@@ -80,7 +81,7 @@ fn verdict(verdict: PaperVerdict) -> &'static str {
         PaperVerdict::Reached => "reached",
         PaperVerdict::Beaten => "beaten",
         PaperVerdict::NotReached => "not reached",
-        PaperVerdict::NoGain => "it has none",
+        PaperVerdict::NoGain => "the paper has none",
         PaperVerdict::NotComparable => "not comparable",
         PaperVerdict::NotMeasured => "not measured",
     }

@@ -60,15 +60,18 @@ pub(super) fn table(
         "worst",
         "vs own (95 %)",
         "+/=/−",
-        "harmed / chance",
-        "serve",
+        "harmed",
+        "own",
+        "strategy",
+        "tuned",
+        "other",
     ];
     let who = if outside { "silos outside" } else { "members" };
     Some(TextTable {
         title: format!("what {who} would serve: {}", metric.key()),
         note: note(outside),
         // What was gained, who is harmed, what is served, and the mean.
-        main: [4, 5, 6, 7, 1]
+        main: [4, 5, 6, 7, 8, 9, 10, 1]
             .into_iter()
             .filter(|&at| at < width)
             .collect(),
@@ -100,36 +103,32 @@ fn line(label: &str, served: &ServedSummary, outside: bool, decimals: usize) -> 
     cells.push(gain.map_or_else(String::new, |gain| {
         format!("{} / {:.1}", gain.difference.losses, gain.by_chance)
     }));
-    cells.push(if outside {
-        String::new()
-    } else {
-        choices(served)
-    });
+    if !outside {
+        cells.extend(choices(served));
+    }
     cells
 }
 
 /// What the columns mean.
 fn note(outside: bool) -> String {
     format!(
-        "Each silo chooses on its own rows between the strategy's model and those that it \
-         makes alone. own model: the best that it makes alone, by cross-validation. harmed / chance: \
-         silos that are clearly worse off than with it, and how many of those that serve another would \
-         seem so by chance.{}",
+        "Each silo chooses on its own rows between the strategy's model and models that it trains alone. own model: \
+         the best one trained alone, by cross-validation. harmed: silos that are significantly worse off than with \
+         it / how many of those that serve another model would seem so by chance.{}",
         if outside {
             ""
         } else {
-            " serve: members with their own model / the strategy's / that tuned on their rows / \
-                 another (fitted robustly alone, the mean of all coalitions, with noise the strategy's with an \
-                 intercept of their own)."
+            " own, strategy, tuned, other: how many members serve their own model, the strategy's, the strategy's \
+             fine-tuned on their rows, or another one (robust and trained alone, the mean of all coalitions', or \
+             under noise the strategy's with an own intercept)."
         }
     )
 }
 
-/// Members by what they serve.
-fn choices(served: &ServedSummary) -> String {
+/// Members by what they serve: their own model, the strategy's, a fine-tuned one, another one.
+fn choices(served: &ServedSummary) -> [String; 4] {
     let of = |name: &str| served.candidates.get(name).copied().unwrap_or(0.0);
     let others = of("robust") + of("global") + of("own-intercept");
     let each = [of("local"), of("coalition"), of("fine-tuned"), others];
-    let each = each.map(|count| numbers::value(count, 1));
-    each.join(" / ")
+    each.map(|count| numbers::value(count, 1))
 }

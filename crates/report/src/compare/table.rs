@@ -126,14 +126,14 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
 fn results_note(tested: usize) -> String {
     let chance = BY_CHANCE * tested as f64;
     let what = "silos: mean over silos, each counting once. rows: over all test rows. worst: the worst silo. \
-                apart: standard deviation over silos, so how unlike their results are. \
-                best round: silos, after the round that is best on test rows, of the silos outside where there are any.";
+                apart: standard deviation over silos, so how unlike their results are. best round: as silos, but \
+                after the round that is best on test rows (of the silos outside, where there are any).";
     match tested {
         0 => what.to_owned(),
         _ => format!(
-            "{what} vs: mean gain per silo. +/=/−: silos whose own 95 % interval is wholly better, \
-             includes no difference, is wholly worse (harmed); by chance about {chance:.1} of {tested} \
-             would be harmed."
+            "{what} vs: mean gain per silo. +/=/−: silos that are significantly better / not significantly \
+             different / significantly worse (harmed), by their own 95 % intervals; by chance about {chance:.1} of \
+             {tested} would seem harmed."
         ),
     }
 }

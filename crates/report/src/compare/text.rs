@@ -24,11 +24,10 @@ pub fn write(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
         out,
         "{}: {} compared over {}{}",
         numbers::plain(&comparison.experiment),
-        numbers::plural(runs.max().unwrap_or(0), "way of learning")
-            .replace("way of learnings", "ways of learning"),
+        numbers::plural(runs.max().unwrap_or(0), "strategy"),
         numbers::plural(comparison.seeds, "seed"),
         if comparison.quick {
-            ", in its quick form: not to be quoted"
+            ", in its quick form: do not quote its numbers"
         } else {
             ""
         },
@@ -73,12 +72,11 @@ pub fn write(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
 pub(super) fn trained(comparison: &Comparison) -> String {
     let [direct, network] = ["direct", "virtual"].map(|mesh| comparison.meshes.contains(mesh));
     match (direct, network) {
-        (true, false) => "Federations were trained without messages (mesh direct): the same models, to the \
-                          bit, as over a network; bytes are those of models."
+        (true, false) => "Federations were trained without messages (mesh direct), which gives bit by bit the same \
+                          models as a network; bytes are those of models."
             .into(),
-        (true, true) => "Federations were trained over the simulated network where faults, links or times of \
-                         work are asked for, and else without messages (mesh direct): there bytes are those \
-                         of models."
+        (true, true) => "Federations were trained over the simulated network where the experiment has faults, \
+                         links or costs, otherwise without messages (mesh direct), where bytes are those of models."
             .into(),
         (false, _) => "Federations were trained over the simulated network (mesh virtual).".into(),
     }
@@ -88,8 +86,7 @@ pub(super) fn trained(comparison: &Comparison) -> String {
 pub(super) fn how(comparison: &Comparison) -> String {
     let tune = &comparison.tune;
     if tune.validation == 0.0 {
-        return "No rows were held out for a choice: every way of learning has its first settings and \
-                its last round."
+        return "No validation rows were held out: every strategy has its first settings and its last round."
             .into();
     }
     let share = (100.0 * tune.validation).round();
@@ -99,13 +96,13 @@ pub(super) fn how(comparison: &Comparison) -> String {
         "by the first seed"
     };
     let again = if tune.again {
-        ", then trained again on all training rows"
+        ", then models were trained again on all training rows"
     } else {
         ""
     };
     format!(
-        "Settings (at most {} for each way) and round chosen {who} by the {} on {share} % of the rows{again}; \
-         test rows are used once. ± is the standard deviation over seeds.",
+        "Settings (at most {} per strategy) and round were chosen {who} by the {} on {share} % of the rows as \
+         validation rows{again}; test rows are used once. ± is the standard deviation over seeds.",
         tune.points,
         tune.by.key(),
     )

@@ -1,4 +1,4 @@
-//! Who is with whom over seeds: the share of the seeds in which two members are in one coalition.
+//! Members in one coalition over seeds: the share of the seeds in which two members are in one coalition.
 
 use lab::compare::{ComparisonRow, VariantTable};
 use maud::{Markup, html};
@@ -21,7 +21,7 @@ pub(super) fn section(name: &str, variant: &VariantTable) -> Markup {
     let rows: Vec<&ComparisonRow> = grouped.collect();
     html! {
         @if !rows.is_empty() {
-            h3 { "Who is with whom" }
+            h3 { "Members in one coalition" }
             p.note {
                 "Share of the seeds in which two members are in one coalition after the chosen round: in percent, or as "
                 "a colour, darker for a larger share. Members that are often together stand side by side. The adjusted "
@@ -52,7 +52,8 @@ fn shown(name: &str, variant: &VariantTable, row: &ComparisonRow, shares: &[Vec<
     }
     if members.len() > DRAWN {
         return html! { p.muted {
-            "Drawn for up to " (DRAWN) " members. Who is with whom stands in the JSON of " code { "rota compare --json" } "."
+            "Drawn for up to " (DRAWN) " members. Members in one coalition stands in the JSON of " code { "rota \
+             compare --json" } "."
         } };
     }
     let order = order(shares);

@@ -42,7 +42,8 @@ pub fn page(all: &Laboratory, command: &str, date: &str) -> String {
                 h2 { "What goes wrong" }
                 @if all.faults.is_empty() { p { "Nothing." } }
                 @else { ul { @for fault in &all.faults { li { (fault) } } } }
-                p.note { "\"The lead\" is the member that leads at that moment, so each rotation loses another one." }
+                p.note { "\"The lead\" is the member that leads at that moment, so each rotation loses a different \
+                          member." }
                 h3 { "Run it again" }
                 pre tabindex="0" { (command) }
                 p.muted { "rota " (all.version) }

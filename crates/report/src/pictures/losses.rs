@@ -34,9 +34,10 @@ pub(super) fn section(story: &Story) -> Markup {
             p { (matrix.said()) }
             @if let Some(proven) = proven(story) { p { "Proven: " (proven) "." } }
             p.note {
-                "Measured in round " (losses.round) ". A row is whose data, a column whose model. The darker, the more "
-                "the model loses there beyond the best of the row: what all models lose on a silo’s data "
-                "says nothing of groups, and does not change which are best. Frames are the coalitions."
+                "Measured in round " (losses.round) ". Each row is the data of a silo, each column a model. The \
+                 darker a cell, the more "
+                "its loss exceeds that of the best model on these data: a loss that all models share there "
+                "does not affect which grouping is best. Frames are the coalitions."
             }
             figure.(if matrix.wide() { "trail" } else { "half" }) {
                 (matrix.drawing())
@@ -171,7 +172,7 @@ impl<'a> LossPicture<'a> {
         let mean = |(sum, count): (f64, usize)| {
             (count > 0).then(|| numbers::value(sum / count as f64, self.decimals))
         };
-        let best = "more than the best model there";
+        let best = "more than the best model on these data";
         match (mean(within), mean(beyond)) {
             (Some(within), Some(beyond)) => format!(
                 "On the data of a silo, models of others of its coalition lose on average {within} {best}, models of other \
@@ -364,8 +365,17 @@ mod tests {
         assert_eq!(steps(0), [0, 1, 1, 8, 8, 8]);
         assert_eq!(steps(4), [8, 8, 8, 1, 0, 1]);
         let page = section(&story).into_string();
-        assert!(page.contains("lose on average 0.100 more than the best model there, models of other coalitions 1.100") || page.contains("lose on average 0.10 more than the best model there, models of other coalitions 1.10"), "{page}");
-        assert!(page.contains("Proven: by the losses of the members, other coalitions could save at most 3.1 % of the cost."), "{page}");
+        assert!(
+            page.contains(
+                "lose on average 0.100 more than the best model on these data, models of other \
+                               coalitions 1.100"
+            ) || page.contains(
+                "lose on average 0.10 more than the best model \
+                               on these data, models of other coalitions 1.10"
+            ),
+            "{page}"
+        );
+        assert!(page.contains("Proven: of the loss by which members exceed the best model on their rows, another grouping into as many coalitions could save at most 3.1 %."), "{page}");
         assert!(page.contains("Model of Hospital 03 on data of Hospital 02: "));
     }
 

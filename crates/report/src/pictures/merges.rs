@@ -201,7 +201,7 @@ impl<'a> GroupTree<'a> {
         );
         match self.merges.taken {
             None => text.push_str(
-                " The silos took none of the groups on this way, but kept those that they had.",
+                " The silos adopted none of these groupings and kept the one that they had.",
             ),
             Some(taken) if taken.groups != best => {
                 let groups = numbers::plural(taken.groups, "group");
@@ -546,7 +546,7 @@ mod tests {
         story.summary.merges.as_mut().unwrap().taken = None;
         let page = section(&story).into_string();
         assert!(
-            page.contains("The silos took none of the groups")
+            page.contains("The silos adopted none of these groupings")
                 && page.contains("2 groups: most utility"),
             "{page}"
         );

@@ -168,9 +168,9 @@ fn star(comparison: &ComparisonTable) -> &'static str {
     let marked = comparison.rows.iter().chain(&comparison.outside);
     let mut marked = marked.chain([&comparison.means]).flatten().flatten();
     if marked.any(|cell| cell.best) {
-        "; * marks what is better than the others by more than noise"
+        "; * marks a model that is significantly better than all others in its line"
     } else {
-        "; nothing is better than the others by more than noise"
+        "; no model is significantly better than all others in its line"
     }
 }
 
@@ -438,7 +438,7 @@ pub(crate) fn unusable(story: &Story) -> Vec<(String, String)> {
         let names: Vec<String> = found().map(|one| one.silo.clone()).collect();
         let first = found().next()?;
         let subject = if names.len() == silos && silos > 1 {
-            format!("{what} at all {silos} silos")
+            format!("{what} at all {}", numbers::plural(silos, "silo"))
         } else {
             format!("{what} at {}", numbers::names(&names, 12))
         };

@@ -124,13 +124,13 @@ fn write_absence(out: &mut impl Write, found: &AbsenceAttack) -> io::Result<()> 
     let Some(last) = found.rounds.last().map(|round| round.round) else {
         return writeln!(
             out,
-            "{}: one round tells nothing: add --rounds",
+            "{}: this attack needs at least two rounds: add --rounds",
             found.scenario
         );
     };
     writeln!(
         out,
-        "{}: how near sums of {} come to the update of a single institution (cosine, 1: known but for its \
+        "{}: how well sums of {} disclose the update of a single institution (cosine; 1: known except for its \
          length)\n",
         found.scenario,
         numbers::plural(found.silos.len(), "institution")
@@ -159,8 +159,8 @@ fn write_absence(out: &mut impl Write, found: &AbsenceAttack) -> io::Result<()> 
     }
     writeln!(
         out,
-        "\nMasked rounds open sums of one and the same authors for as long as the federation lives, so the \
-         first column never happens. Masks do not hide what the sum alone tells."
+        "\nMasked rounds open only sums of the same authors for the whole life of the federation, so the first \
+         column cannot happen. Masks do not hide what the sum alone discloses."
     )
 }
 
@@ -220,26 +220,26 @@ fn write_text(
     let Some(linkage) = linkage else {
         return writeln!(
             out,
-            "{}: nothing to recognise: models carry their authors' names, or no two rounds in a row \
-             had models of the same silo",
+            "{}: nothing to recognise: members see models with their authors' names, or no silo contributed to \
+             two rounds in a row",
             scenario.name
         );
     };
     writeln!(
         out,
-        "{}: who led a round knows the authors of its models, and sees those of the next round without \
-         names",
+        "{}: the lead of a round knows the authors of its models, and tries to tell the authors of the next \
+         round's models, which it sees without names",
         scenario.name
     )?;
     writeln!(
         out,
-        "{} models in {} rounds, each after the round before\n",
+        "{} models in {} rounds, each compared with the models of the round before\n",
         linkage.entries, linkage.rounds
     )?;
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-    writeln!(out, "  {:32} authors recognised", "by")?;
+    writeln!(out, "  {:37} authors recognised", "by")?;
     for clue in &linkage.clues {
-        writeln!(out, "  {:32} {:>6}", clue.kind.words(), percent(clue.share))?;
+        writeln!(out, "  {:37} {:>6}", clue.kind.words(), percent(clue.share))?;
     }
-    writeln!(out, "  {:32} {:>6}", "guessing", percent(linkage.chance))
+    writeln!(out, "  {:37} {:>6}", "guessing", percent(linkage.chance))
 }

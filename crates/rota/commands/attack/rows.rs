@@ -71,7 +71,7 @@ pub(super) fn canary(options: &AttackCanary) -> Result<(), CommandError> {
              `mode = \"masked+noised\"`",
         ));
     }
-    announce(how, &format!("playing {runs} federations"));
+    announce(how, &format!("simulating {runs} federations"));
     let size = CanaryOptions {
         canaries: *canaries,
         runs: *runs,

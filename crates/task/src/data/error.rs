@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::{LeftOut, nearest};
+use crate::counted::counted;
 
 /// Why data could not be read, partitioned or prepared.
 #[derive(Debug, thiserror::Error)]
@@ -156,7 +157,8 @@ pub enum DataError {
     },
     /// A silo has fewer rows than the schema asks for.
     #[error(
-        "silo {silo:?} has {rows} usable rows, but the schema asks for at least {least} (`min-rows`)"
+        "silo {silo:?} has {}, but the schema asks for at least {least} (`min-rows`)",
+        counted(*rows, "usable row")
     )]
     FewRows {
         /// The silo.
@@ -168,7 +170,8 @@ pub enum DataError {
     },
     /// A silo has too few rows to train and to test on.
     #[error(
-        "silo {silo:?} has {rows} usable row(s), but split into train {train}, validation {validation}, test {test}; it needs at least 1 to train and 1 to test"
+        "silo {silo:?} has {}, split into train {train}, validation {validation}, test {test}; it needs at least 1 to train and 1 to test",
+        counted(*rows, "usable row")
     )]
     TooFewRows {
         /// The silo.

@@ -2,7 +2,8 @@
 
 use super::cells::Cells;
 use super::personal::may_be_level;
-use super::{ColumnUse, Wishes, counted};
+use super::{ColumnUse, Wishes};
+use crate::counted::counted;
 use crate::schema::{ColumnType, FeatureColumns, Levels, MissingRule};
 
 /// Most levels that a category keeps; rarer ones become `other`.

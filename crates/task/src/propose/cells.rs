@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::rows_that;
 use super::stand_in::stand_ins;
+use crate::counted::rows_that;
 use crate::data::{DataError, Format, RawFile, are_with_zeros, without_zeros};
 use crate::schema::MissingRule;
 

@@ -1,7 +1,8 @@
 //! Finds out what is predicted.
 
+use super::Wishes;
 use super::cells::Cells;
-use super::{Wishes, rows_that};
+use crate::counted::rows_that;
 use crate::data::{DataError, nearest};
 use crate::schema::{ClassValues, TargetColumn};
 
@@ -58,10 +59,7 @@ pub(super) fn target(
     });
     let positive = positive(cells, name, &values, wishes, notes)?;
     check_classes(cells, name, &values, wishes, notes)?;
-    let each: Vec<String> = values
-        .iter()
-        .map(|value| format!("{value} {}", cells.values[*value]))
-        .collect();
+    let rows = with_rows(cells, &values, positive.as_ref());
     let one = |value: &&String| ClassValues::One((*value).clone());
     let classes = match (&positive, distinct) {
         // One against all others.
@@ -83,7 +81,30 @@ pub(super) fn target(
         positive,
         ..column
     };
-    Ok((target, Some(format!("classes: {}", each.join(", ")))))
+    Ok((target, Some(format!("classes, with their rows: {rows}"))))
+}
+
+/// The classes with their rows: every value, or of more than two the positive one and all others together.
+fn with_rows(cells: &Cells<'_>, values: &[&String], positive: Option<&String>) -> String {
+    let listed = |values: &[&String]| {
+        let each = values
+            .iter()
+            .map(|value| format!("{value} {}", cells.values[*value]));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    match positive {
+        Some(positive) if values.len() > 2 => {
+            let others = values.iter().copied();
+            let others: Vec<&String> = others.filter(|value| *value != positive).collect();
+            let rows: usize = others.iter().map(|value| cells.values[*value]).sum();
+            format!(
+                "{positive} {}, not {positive} {rows} ({})",
+                cells.values[positive],
+                listed(&others)
+            )
+        }
+        _ => listed(values),
+    }
 }
 
 /// The class that counts as positive: the wished one, of two the one that is usual or rarer.
@@ -114,8 +135,7 @@ fn positive(
             let chosen = usual.or(rarer).map(|value| (*value).clone());
             if let Some(chosen) = &chosen {
                 notes.push(format!(
-                    "of the two values of {name:?}, {chosen:?} is taken as positive: say otherwise \
-                     with --positive"
+                    "of the two values of {name:?}, {chosen:?} is taken as positive (--positive takes the other)"
                 ));
             }
             Ok(chosen)
@@ -143,9 +163,9 @@ fn check_classes(
             return Err(wrong_target(
                 name,
                 &format!(
-                    "{rows} the class {value:?}, and a class is never folded into others: every member would \
-                 read that there is one. If they may, say --keep {:?}; if not, leave these rows out of \
-                 the table",
+                    "{rows} the class {value:?}, which is too few: classes are listed in the agreement, so every \
+                     member would read that there is such a row. If they may, say --keep {:?}; if not, remove \
+                     these rows from the table",
                     format!("{name}={value}")
                 ),
             ));

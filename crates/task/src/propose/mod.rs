@@ -19,6 +19,7 @@ mod stand_in;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::counted::rows_that;
 use crate::data::{
     DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target, pretend_silo,
     silo_of,
@@ -111,24 +112,6 @@ enum ColumnUse {
     Odd,
     /// The column is left out; why.
     LeftOut(String),
-}
-
-/// A number of things, in words.
-pub fn counted(count: usize, thing: &str) -> String {
-    match count {
-        1 => format!("1 {thing}"),
-        _ => format!("{count} {thing}s"),
-    }
-}
-
-/// A number of rows and what they do: `hold`, `have`.
-pub fn rows_that(rows: usize, verb: &str) -> String {
-    let verb = match (rows, verb) {
-        (1, "have") => "has".into(),
-        (1, verb) => format!("{verb}s"),
-        (_, verb) => verb.to_owned(),
-    };
-    format!("{} {verb}", counted(rows, "row"))
 }
 
 /// What was found in the files, and what is proposed.
@@ -551,8 +534,8 @@ fn silos(
         )
     };
     Err(DataError::Config(format!(
-        "all rows are of one silo, and a federation needs several: {hint}; or deal the rows to \
-         pretend silos with --pretend-silos 3, to try a federation out"
+        "all rows are of one silo, and a federation needs several: {hint}; or split the rows into trial silos with \
+         --pretend-silos 3"
     )))
 }
 

@@ -267,7 +267,10 @@ fn a_rare_class_is_named_and_asked_and_never_folded() {
         &wishes(&[("died", "unknown")], true),
     )
     .unwrap();
-    assert_eq!(kept.predicted, "classes: no 30, unknown 1, yes 30");
+    assert_eq!(
+        kept.predicted,
+        "classes, with their rows: no 30, unknown 1, yes 30"
+    );
     // A scenario stays where the rows are.
     let stays = of("own-class.csv", text.as_bytes(), &wishes(&[], false)).unwrap();
     assert!(

@@ -196,6 +196,22 @@ impl Schema {
         numbers.chain(levels).chain(indicators).collect()
     }
 
+    /// The positions of the first number of every column among the [encoded](Self::encoded) ones: a cell that
+    /// is missing there is missing in all numbers of its column. A column with a single level has none.
+    pub fn first_numbers(&self) -> Vec<usize> {
+        let levels = self
+            .columns()
+            .map(|(_, feature)| feature.kind.levels().map(Levels::all));
+        let (numbers, levels): (Vec<_>, Vec<_>) = levels.partition(Option::is_none);
+        let mut next = numbers.len();
+        let mut firsts: Vec<usize> = (0..next).collect();
+        for levels in levels.into_iter().flatten().filter(|all| all.len() > 1) {
+            firsts.push(next);
+            next += levels.len() - 1;
+        }
+        firsts
+    }
+
     /// Whether a cell of this column may hold such a value.
     pub fn allows(&self, column: &str, value: &str) -> bool {
         let feature = self.columns().find(|(name, _)| *name == column);

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::counted::{counted, rows_that};
 use crate::data::{DataError, Format, OwnRows, RawFile, SplitConfig, nearest, open, same_class};
-use crate::propose::{Cells, counted, rows_that};
+use crate::propose::Cells;
 use crate::schema::{
     ClassValues, ColumnType, FeatureColumns, Levels, LocalNames, MissingRule, Schema,
 };

@@ -51,7 +51,7 @@ impl HeardOf {
         let advice = match (own || approved.len() >= *needed, unspoken) {
             (_, Some(why)) => format!("; {why}"),
             (_, None) if objection.is_some() => format!(
-                "; this node cannot accept it, and neither approves nor votes for it: {}",
+                "; this node cannot accept it, so it neither approves it nor votes for it: {}",
                 objection.as_deref().unwrap_or_default()
             ),
             (true, None) => String::new(),
@@ -60,27 +60,32 @@ impl HeardOf {
             ),
         };
         let new: Vec<_> = awaits.iter().map(ToString::to_string).collect();
-        let waits = if new.is_empty() {
-            String::new()
-        } else {
-            format!(
-                "; approvals are signed when a node with each of these new keys has connected: {}",
-                new.join(", ")
-            )
+        let waits = match new.as_slice() {
+            [] => String::new(),
+            [key] => format!(
+                "; they are signed as soon as the node with the new key {key} has connected"
+            ),
+            keys => format!(
+                "; they are signed as soon as the nodes with the new keys {} have connected",
+                keys.join(", ")
+            ),
         };
         let unheard = known.unheard(&agreement.epoch);
         let group = if unheard.is_empty() {
             String::new()
         } else {
             format!(
-                "; it also needs the approval of {}, whose group changes",
+                "; it also needs the approval of {}, whose aggregation group changes",
                 unheard.join(", ")
             )
         };
+        let by = match names.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", names.join(", ")),
+        };
         let line = format!(
-            "amendment {id}: {} of {needed} approvals ({}){group}{waits}{advice}",
+            "amendment {id}: {} of {needed} approvals{by}{group}{waits}{advice}",
             approved.len(),
-            names.join(", ")
         );
         let event = NodeEvent::Amendment {
             amendment: format!("{hash:#}"),

@@ -67,7 +67,7 @@ impl KnownAmendment {
         let silos = agreement.epoch.roster.silos().iter();
         for silo in silos.filter(|silo| self.amendment.stolen.contains(&silo.key)) {
             lines.push(format!(
-                "the old key of {} was stolen, they say: nodes tell whoever has it nothing any more",
+                "the old key of {} is declared stolen: nodes refuse whoever uses it",
                 silo.name
             ));
         }

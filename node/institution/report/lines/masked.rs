@@ -17,8 +17,8 @@ impl News {
                 let missing: Vec<_> = members.iter().map(|by| self.named(*by)).collect();
                 let line = if missing.is_empty() {
                     format!(
-                        "warning: round {round} waits: too few institutions are ready, or the sums of every \
-                         group told nothing in three rounds in a row, and the agreement has to change"
+                        "warning: round {round} waits: too few institutions are ready, or the sums of every group \
+                         were void in three rounds in a row, and the agreement has to change"
                     )
                 } else {
                     let names = missing.join(", ");
@@ -28,7 +28,7 @@ impl News {
                         ),
                         None => format!("no group is complete, because {names} is not ready"),
                     };
-                    format!("warning: round {round} waits: {why}. No agreed round is used up")
+                    format!("warning: round {round} waits: {why}. No agreed round is lost")
                 };
                 let round = *round;
                 self.print(at, NodeEvent::GroupsIncomplete { round, missing }, line);
@@ -59,7 +59,7 @@ impl News {
     fn other_sum(&mut self, at: Time, before: &Circle, now: &Circle) {
         let (before, now) = (names(before), names(now));
         let line = format!(
-            "warning: this institution does not answer a sum of {now}: it has answered sums of {before}, and \
+            "warning: this institution takes no part in a sum of {now}: it has taken part in sums of {before}, and \
              the difference of two such sums could be the model of a single institution"
         );
         self.print(at, NodeEvent::OtherSum { before, now }, line);
@@ -91,8 +91,8 @@ impl News {
             Notice::VoidSum { round, group, why } => {
                 let authors = self.group(usize::from(group));
                 let line = format!(
-                    "warning: the sum of {authors} tells nothing in round {round}: {why}. Their models are left \
-                     out of it"
+                    "warning: the sum of {authors} is void in round {round}: {why}. Their models are left out of \
+                     the round"
                 );
                 let why = why.to_string();
                 let event = NodeEvent::VoidSum {

@@ -157,7 +157,7 @@ impl News {
                 self.print(at, event, format!("warning: {gone}"));
             }
             Notice::Recovered { round } => {
-                let line = format!("all blobs of round {round} have been fetched again");
+                let line = format!("all files of round {round} have been fetched again");
                 self.print(at, NodeEvent::Whole { round: *round }, line);
             }
             Notice::Store { reason } => {
@@ -210,7 +210,7 @@ impl News {
         let measured = held_out.as_ref();
         let measured = measured.map_or(String::new(), |held_out| format!(": {}", held_out.brief()));
         let line = format!(
-            "goes on from round {}, coalition {} of {}{measured}",
+            "resuming after round {}, coalition {} of {}{measured}",
             last.round,
             last.coalition + 1,
             last.models.len(),
@@ -274,7 +274,10 @@ impl News {
         };
         for last in &finals {
             if last.round != round {
-                let line = format!("{}   adopted later with a newer one", self.head(last));
+                let line = format!(
+                    "{}   adopted later, together with a newer one",
+                    self.head(last)
+                );
                 self.output.line(self.now, &line);
             }
         }

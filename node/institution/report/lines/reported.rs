@@ -196,8 +196,8 @@ impl News {
         let line = match self.epoch.charter.rounds {
             rounds if rounds == last => format!("all {rounds} rounds are done"),
             rounds => format!(
-                "the federation ends with round {last} of {rounds}: its models get no better on \
-                 the members' validation rows"
+                "early stopping after round {last} of {rounds}: the models no longer improve on the members' \
+                 validation rows"
             ),
         };
         self.print(at, NodeEvent::Finished { rounds: last }, line);

@@ -104,7 +104,7 @@ fn what_all_rounds_bound_keeps_to_epsilon_and_has_epsilon_alone_beside_it() {
     // Two parts of the noise are unknown: three authors, of whom one colludes.
     assert_eq!(
         bound.to_string(),
-        "epsilon 1.0000 (1.4652 if all others pool what they know), delta 1e-5"
+        "epsilon 1.0000 (1.4652 if all others collude), delta 1e-5"
     );
     let clear = Agreement::parse("f.toml", &text(&[])).unwrap();
     assert_eq!(crate::bound(&clear.epoch.charter), None);

@@ -34,9 +34,9 @@ use planted::PlantedCanaries;
 /// What this audit does not try.
 const NOT_TRIED: [&str; 4] = [
     "rows as canaries, which only the models see",
-    "noise that members who pool what they know take off",
-    "masks, votes, restarts and ledgers: sums are added up in the open here",
-    "units that say other things in other rounds",
+    "colluding members that subtract their own noise",
+    "masks, votes, restarts and ledgers: sums are computed in clear here",
+    "units with other contents in other rounds",
 ];
 
 /// Most canaries, unless more are asked for.
@@ -260,7 +260,7 @@ fn audited(
 ) -> Result<CanaryAudit, RunError> {
     let charter = &planted.federation.epoch.charter;
     let bound = bound(charter);
-    let bound = bound.ok_or_else(|| RunError::Setup("its noise bounds nothing".into()))?;
+    let bound = bound.ok_or_else(|| RunError::Setup("its noise gives no bound".into()))?;
     let (delta, epsilon) = (bound.delta().value(), bound.epsilon().value());
     let canaries = planted.coordinates.len();
     let guesses = guesses(canaries);
@@ -334,20 +334,20 @@ impl CanaryAudit {
         let most = 3.0 * LEVEL * runs as f64;
         if above as f64 > most.max(1.0) {
             return format!(
-                "{above} of {runs} lower bounds are above the claimed epsilon: the claim is wrong, or the program."
+                "{above} of {runs} lower bounds are above the claimed epsilon: the claim or the program is wrong."
             );
         }
         if self.epsilon.is_none_or(|claimed| self.most <= claimed) {
             return format!(
-                "This audit could not have contradicted the claim: with all {} guesses right it would show {:.2}, \
-                 which is not above the claimed epsilon. More canaries can show more: a model with more parameters \
-                 has room for them.",
+                "This audit cannot contradict the claim: even with all {} guesses right it would show only {:.2}, \
+                 which is not above the claimed epsilon. More canaries could show more; they need a model with \
+                 more parameters.",
                 self.guesses, self.most
             );
         }
         format!(
             "{above} of {runs} lower bounds are above the claimed epsilon; by chance one in twenty may be. That \
-             does not prove the claim: an audit sees large errors only."
+             does not prove the claim: an audit detects only large errors."
         )
     }
 }
@@ -373,10 +373,7 @@ mod tests {
         };
         for (most, claimed) in [(0.0, Some(1.0)), (1.0, Some(1.0)), (3.0, None)] {
             let said = audit(most, claimed).verdict();
-            assert!(
-                said.contains("could not have contradicted the claim"),
-                "{said}"
-            );
+            assert!(said.contains("cannot contradict the claim"), "{said}");
         }
         let said = audit(3.0, Some(1.0)).verdict();
         assert!(said.contains("does not prove the claim"), "{said}");

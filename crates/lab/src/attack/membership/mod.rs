@@ -42,7 +42,7 @@ pub const FEWEST_SHADOWS: usize = 16;
 /// What this attack does not try.
 const NOT_TRIED: [&str; 3] = [
     "shadows that look at the opened sums",
-    "noise that members who pool what they know take off",
+    "colluding members that subtract their own noise",
     "more shadows, or other questions to a model than its confidence in the rows as they are",
 ];
 
@@ -104,7 +104,7 @@ pub struct MembershipBound {
 pub struct MembershipTest {
     /// What it looks at.
     pub name: String,
-    /// The area under its ROC curve, with an interval from rows drawn again.
+    /// The area under its ROC curve, with an interval from rows resampled.
     pub auc: AttackEstimate,
 }
 
@@ -213,7 +213,10 @@ fn tests(
         });
         found.insert(
             2,
-            ("all opened sums, by one who knows all other rows", informed),
+            (
+                "all opened sums, by an attacker who knows all other rows",
+                informed,
+            ),
         );
     }
     let tests = found.into_iter().map(|(name, auc)| {
@@ -230,8 +233,8 @@ impl MembershipAttack {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![
             format!(
-                "{}: how well the models of {} tell which of {} they learned from (area under the ROC curve; \
-                 0.5: guessing, 1: always right)",
+                "{}: how well an attacker can tell from the models of {} which of {} they were trained on (area \
+                 under the ROC curve; 0.5: guessing, 1: always right)",
                 self.scenario,
                 plural(self.silos, "institution"),
                 plural(self.rows, &self.unit)
@@ -246,7 +249,7 @@ impl MembershipAttack {
             Some(bound) => {
                 lines.push(format!(
                     "  {:50} {:.3}",
-                    "bound for every attack, by the noise", bound.auc
+                    "bound for every attack, by differential privacy", bound.auc
                 ));
                 lines.push(format!("  all rounds together: {}", bound.words));
             }
@@ -255,7 +258,7 @@ impl MembershipAttack {
         lines.push(String::new());
         lines.push(format!(
             "{} shadows and {} attacked federations of {} rounds, each with about half of the {unit}s. Intervals \
-             (95 %): {unit}s drawn again. An attack that finds little is no proof that there is little to find. Not \
+             (95 %): {unit}s resampled. An attack that finds little does not prove that there is little to find. Not \
              tried: {}.",
             self.shadows,
             self.targets,

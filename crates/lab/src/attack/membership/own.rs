@@ -60,10 +60,10 @@ impl OwnMembership {
     /// What was found, as lines of text.
     pub fn lines(&self) -> Vec<String> {
         let verdict = if self.auc.low > 0.5 {
-            "The model has lower losses on rows that it learned from than on rows that were held out: it remembers \
-             some of what it saw, or the held-out rows are of another kind, such as later ones."
+            "The model has lower losses on its training rows than on the held-out rows: it has memorised some of \
+             them, or the held-out rows are of another kind, such as later ones."
         } else {
-            "By its losses alone this model does not tell its training rows from the held-out ones."
+            "The losses of this model alone do not distinguish its training rows from the held-out rows."
         };
         vec![
             self.model.clone(),
@@ -84,8 +84,9 @@ impl OwnMembership {
             ),
             String::new(),
             format!(
-                "{verdict} This is the weakest attack, by one who has the model and the rows and nothing else. If it \
-                 finds nothing, a stronger one still may; only noise bounds all of them. Not tried: {}.",
+                "{verdict} This is the weakest attack: the attacker has only the model and the rows. Where it \
+                 finds nothing, a stronger attack still may; only differential privacy bounds all of them. Not \
+                 tried: {}.",
                 self.not_tried
             ),
         ]
@@ -106,7 +107,7 @@ mod tests {
         assert!(found.lines().join("\n").contains("remembers"));
         let same = OwnMembership::of("m", &held_out, &held_out).unwrap();
         assert_eq!(same.auc.value, 0.5);
-        assert!(same.lines().join("\n").contains("does not tell"));
+        assert!(same.lines().join("\n").contains("do not distinguish"));
         assert_eq!(OwnMembership::of("m", &held_out, &[]), None);
     }
 }

@@ -195,7 +195,7 @@ impl SiloUnits {
         // Who a row is of does not depend on the model.
         let start = genesis(&*silo.strategy, &*learner, silo.initial_seed);
         let start = start.state.models.first();
-        let start = start.ok_or_else(|| refused("there is no common model"))?;
+        let start = start.ok_or_else(|| refused("there is no global model"))?;
         let results = results(&*learner, start)?;
         if results.groups.len() != samples {
             return Err(refused(

@@ -255,7 +255,7 @@ impl MoreNeeded<'_> {
             Ok(false) => (),
             Ok(true) => {
                 return unknown(
-                    "rows drawn to resemble these already say to join at today's numbers".into(),
+                    "for synthetic rows like these the advice is to join already with today's numbers".into(),
                 );
             }
             Err(why) => return unknown(why),
@@ -289,7 +289,7 @@ impl MoreNeeded<'_> {
             .scenario(variant, entry, &RunSettings::new(), 0);
         let scenario = scenario.map_err(|error| said(&error))?;
         let TaskConfig::Table(task) = &scenario.task else {
-            return Err("only rows of tables can be drawn to resemble others".into());
+            return Err("synthetic rows can be made for tables only".into());
         };
         let seed = scenario.seed;
         let tables = match &self.rows.made {
@@ -303,7 +303,7 @@ impl MoreNeeded<'_> {
             return Err("some silos are outside of the federation".into());
         }
         Imitation::of(&tables, &train)
-            .ok_or_else(|| "rows with such targets cannot be drawn to resemble others".into())
+            .ok_or_else(|| "synthetic rows cannot be made for such targets".into())
     }
 
     /// Whether the advice would be to join with so many times the silos and rows.
@@ -328,7 +328,7 @@ impl MoreNeeded<'_> {
         let results = run_units(&experiment, options, Some(self.until), progress);
         let results = results.map_err(|error| error.to_string())?;
         if complete(&experiment, &results) < experiment.seeds {
-            return Err("time was over: give it more minutes (--minutes)".into());
+            return Err("time ran out: allow more minutes (--minutes)".into());
         }
         let comparison = Comparison::of(&experiment, results, 0.0);
         Ok(noised(&experiment, &comparison).any(|release| release.joins()))

@@ -53,12 +53,12 @@ pub(super) fn heavy_note(
     };
     let bound = federation.members.first().and_then(|silo| silo.max_weight);
     let then = match bound {
-        Some(bound) => format!("`max-weight` lowers it to {:.1} %", 100.0 * bound),
-        None => "it sets the model almost alone".into(),
+        Some(bound) => format!("`max-weight` limits it to {:.1} %", 100.0 * bound),
+        None => "it alone almost determines the model".into(),
     };
     // Not rounded up to all of it.
     Some(format!(
-        "in {rounds} one contribution has more than half of the weight of all, up to {:.1} %: {}; {then}",
+        "in {rounds} one contribution has more than half of the total weight, up to {:.1} %: {}; {then}",
         (1000.0 * largest).floor() / 10.0,
         names.join(", ")
     ))

@@ -64,14 +64,14 @@ fn declared_rows_and_max_weight_keep_a_learner_with_absurd_rows_from_setting_the
     // The report names whose it is, and what follows.
     let name = &free.silos[0].name;
     let expected = format!(
-        "in 5 rounds between 1 and 5 one contribution has more than half of the weight of all, up to \
-         99.9 %: {name}; it sets the model almost alone"
+        "in 5 rounds between 1 and 5 one contribution has more than half of the total weight, up to \
+         99.9 %: {name}; it alone almost determines the model"
     );
     assert_eq!(note(&free), Some(&*expected));
     assert_eq!(note(&declared), None);
     let capped = note(&capped).unwrap();
     assert!(
-        capped.ends_with("; `max-weight` lowers it to 15.0 %"),
+        capped.ends_with("; `max-weight` limits it to 15.0 %"),
         "{capped}"
     );
 }

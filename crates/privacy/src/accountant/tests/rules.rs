@@ -100,11 +100,11 @@ fn both_numbers_stand_side_by_side() {
     let bound = spent(&[(20.0, 100)], (3, 1)).bound(delta(1e-5));
     assert_eq!(
         bound.to_string(),
-        "epsilon 1.9934 (2.9436 if all others pool what they know), delta 1e-5"
+        "epsilon 1.9934 (2.9436 if all others collude), delta 1e-5"
     );
     assert_eq!(
         format!("{bound:.1}"),
-        "epsilon 2.0 (3.0 if all others pool what they know), delta 1e-5"
+        "epsilon 2.0 (3.0 if all others collude), delta 1e-5"
     );
 }
 

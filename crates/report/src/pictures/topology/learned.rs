@@ -110,15 +110,15 @@ pub(super) fn said(first: &LearnedGraph, last: &LearnedGraph, graphs: usize) -> 
     };
     if graphs == 1 {
         return format!(
-            "Learned after round {}, and the same since: {} are joined.",
+            "Learned after round {} and unchanged since: {} are joined.",
             last.round,
             of(last)
         );
     }
     let (came, went) = (last.more_than(first), first.more_than(last));
     format!(
-        "First learned after round {}, when {} were joined; the last change was after round {}, and since then {} \
-         are. Between the two {} came and {went} went.",
+        "First learned after round {}, with {} joined; last changed after round {}, with {} joined. Between the \
+         two, {} were added and {went} removed.",
         first.round,
         of(first),
         last.round,

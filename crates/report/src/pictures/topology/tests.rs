@@ -35,8 +35,8 @@ fn story(silos: usize, outside: usize) -> Story {
 fn the_first_and_the_last_graph_are_drawn_with_what_came_and_went() {
     let page = section(&story(6, 2)).into_string();
     assert!(page.contains(
-        "First learned after round 2, when 5 of 15 pairs were joined; the last change was after round 4, and \
-         since then 7 of 15 pairs are. Between the two 3 edges came and 1 went."
+        "First learned after round 2, with 5 of 15 pairs joined; last changed after round 4, with 7 of 15 pairs \
+         joined. Between the two, 3 edges were added and 1 removed."
     ), "{page}");
     assert_eq!(page.matches("<svg role").count(), 2);
     // Each member in both, and each silo outside.

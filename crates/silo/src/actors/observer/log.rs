@@ -38,10 +38,7 @@ pub(super) fn log(notice: &Notice, round: &mut u64, view: &mut u64) {
             warn!(round, view, "the transcript of a masked vector is wrong");
         }
         Notice::VoidSum { round, group, why } => {
-            warn!(
-                round,
-                view, group, "the sum of a group tells nothing: {why}"
-            );
+            warn!(round, view, group, "the sum of a group is void: {why}");
         }
         Notice::Lost { messages } => {
             warn!(
@@ -202,14 +199,14 @@ fn log_change(report: &Report, at_round: u64, at_view: u64) {
                 ?lost,
                 signed,
                 needed,
-                "members want to go on without others"
+                "members want to continue without others"
             );
         }
         Report::RecoveryHeld { confirmed, awaits } => warn!(
             view = at_view,
             ?confirmed,
             ?awaits,
-            "a correction waits: this member has confirmed to go on without others"
+            "a correction waits: this member has confirmed to continue without others"
         ),
         Report::LeftBehind {
             recovery,

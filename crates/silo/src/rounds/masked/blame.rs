@@ -103,7 +103,7 @@ impl<'a> VoidRound<'a> {
         let name = self.epoch.roster.name(author);
         found
             .map(|(sum, _)| sum)
-            .ok_or_else(|| format!("{name} is no author of a sum that told nothing in this round"))
+            .ok_or_else(|| format!("{name} is no author of a void sum of this round"))
     }
 
     /// Whether this is the secret behind an author's keys in the list.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use csv::StringRecord;
 
 use super::{DataError, Format, RowPlace};
+use crate::counted::verb;
 
 mod lexer;
 mod shape;
@@ -95,7 +96,7 @@ impl RawFile {
                 1 => "a column".to_owned(),
                 several => format!("{several} columns"),
             },
-            shape::verb(left.len()),
+            verb(left.len(), "are"),
             if last {
                 ", at the end of every line"
             } else {
@@ -204,9 +205,9 @@ impl RawFile {
         }
         if cut > 0 {
             notes.push(format!(
-                "{cut} of {} rows end{} with separators and nothing between them, which are left out",
+                "{cut} of {} rows {} with separators and nothing between them, which are left out",
                 rows.len(),
-                if cut == 1 { "s" } else { "" }
+                verb(cut, "end")
             ));
         }
         Self::new(path, &names, rows, notes)

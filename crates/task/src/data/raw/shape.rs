@@ -4,6 +4,7 @@
 use csv::StringRecord;
 
 use super::lexer::{CsvRecord, Lexer, is_blank, is_invisible};
+use crate::counted::verb;
 use crate::data::{Format, number};
 
 /// Words that begin the last row of a table where it sums up the others.
@@ -69,11 +70,6 @@ pub(super) fn lines(of: &[u64]) -> String {
     }
 }
 
-/// "is" or "are", for as many lines.
-pub(super) fn verb(count: usize) -> &'static str {
-    if count == 1 { "is" } else { "are" }
-}
-
 /// Cells that hold something.
 fn filled(cells: &StringRecord) -> usize {
     cells.iter().filter(|cell| !cell.is_empty()).count()
@@ -105,15 +101,15 @@ pub(super) fn trimmed(
                 1 => "stands",
                 _ => "stand",
             },
-            verb(skipped.len())
+            verb(skipped.len(), "are")
         ));
     }
     if !empty.is_empty() {
         notes.push(format!(
             "{} {} separators only and {} left out",
             lines(&empty),
-            if empty.len() == 1 { "has" } else { "have" },
-            verb(empty.len())
+            verb(empty.len(), "have"),
+            verb(empty.len(), "are")
         ));
     }
     if named && records.len() > 1 {
@@ -132,12 +128,8 @@ pub(super) fn trimmed(
             notes.push(format!(
                 "{} {} the names of the columns and {} left out",
                 lines(&again),
-                if again.len() == 1 {
-                    "repeats"
-                } else {
-                    "repeat"
-                },
-                verb(again.len())
+                verb(again.len(), "repeat"),
+                verb(again.len(), "are")
             ));
         }
     }
@@ -256,7 +248,7 @@ pub(crate) fn tidied(raw: &[String]) -> (Vec<String>, Option<String>) {
             "the name{} of {} {} spaces or invisible characters that are left out",
             if changed.len() == 1 { "" } else { "s" },
             changed.join(", "),
-            if changed.len() == 1 { "has" } else { "have" }
+            verb(changed.len(), "have")
         )
     });
     (tidied, note)

@@ -19,6 +19,7 @@ use super::{
     DataError, DataSet, Format, LeftOut, RawFile, Rule, SplitConfig, Table, missing_notes,
     mojibake, notation_notes, open,
 };
+use crate::counted::verb;
 use crate::schema::{EncodedColumn, FileLayout, Filter, LocalNames, ReadRow, Schema};
 
 pub use self::own::{OwnFile, OwnRows};
@@ -318,9 +319,11 @@ impl RowsConfig {
         if small > 0 {
             silos.retain(|(_, table)| table.len() >= self.silo_rows);
             note = Some(format!(
-                "{small} of {} silos have fewer than {} rows and are left out",
+                "{small} of {} silos {} fewer than {} rows and {} left out",
                 small + silos.len(),
-                self.silo_rows
+                verb(small, "have"),
+                self.silo_rows,
+                verb(small, "are")
             ));
         }
         let few = |(_, table): &&(String, Table)| table.len() < schema.min_rows;
@@ -416,10 +419,11 @@ impl RowsConfig {
             });
         }
         if !left.is_empty() {
+            let unused = raw.rows.len() - used;
             notes.push(format!(
-                "{} of {} rows are left out: {left}",
-                raw.rows.len() - used,
-                raw.rows.len()
+                "{unused} of {} rows {} left out: {left}",
+                raw.rows.len(),
+                verb(unused, "are")
             ));
         }
         let path = raw.path.display();

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use methods::learner::{Split, together};
 
 use super::{DataError, Table};
+use crate::counted::counted;
 use crate::random::{shuffle, stream};
 use crate::schema::Schema;
 
@@ -380,9 +381,10 @@ impl Units {
             };
         }
         DataError::Config(format!(
-            "silo {silo:?} has {rows} usable rows of {} groups (`split.group`), but split into train {train}, \
-             validation {validation}, test {test} groups; it needs at least 1 to train and 1 to test",
-            self.len()
+            "silo {silo:?} has {} of {} (`split.group`), split into train {train}, validation {validation}, test \
+             {test} groups; it needs at least 1 to train and 1 to test",
+            counted(rows, "usable row"),
+            counted(self.len(), "group"),
         ))
     }
 }

@@ -91,7 +91,7 @@ fn too_few_rows_are_refused_with_their_numbers() {
     let error = split.divide(&[0, 0], 7, "small").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "silo \"small\" has 2 usable row(s), but split into train 0, validation 1, test 1; \
+        "silo \"small\" has 2 usable rows, split into train 0, validation 1, test 1; \
          it needs at least 1 to train and 1 to test"
     );
 }
@@ -227,8 +227,7 @@ fn one_patient_cannot_be_divided_and_contradictions_are_refused() {
     let error = fractions(0.0, 0.3)
         .parts(&table, &[0; 6], 1, "a")
         .unwrap_err();
-    let said =
-        "6 usable rows of 1 groups (`split.group`), but split into train 0, validation 0, test 1";
+    let said = "6 usable rows of 1 group (`split.group`), split into train 0, validation 0, test 1";
     assert!(error.to_string().contains(said), "{error}");
     let text = |text: &str| toml::from_str::<SplitConfig>(text).unwrap().check();
     text("group = 'patient'\ntime = 'day'").unwrap();

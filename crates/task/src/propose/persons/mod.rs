@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use crate::counted::verb;
 use crate::data::Table;
 
 /// Words of a column that names persons, or what comes several times of one.
@@ -113,7 +114,7 @@ pub fn group_column(columns: &[ColumnCells<'_>], silos: &[u32]) -> Option<GroupC
         }
     }
     if let Some(values) = named.iter().min_by_key(|values| values.groups.len()) {
-        return Some(values.proposed("its name says that these are persons or their cases"));
+        return Some(values.proposed("by its name these are persons or their cases"));
     }
     let (companions, values) = unnamed
         .into_iter()
@@ -226,7 +227,8 @@ impl<'a> ColumnValues<'a> {
             rows,
             reason: format!(
                 "{column:?} has {groups} values in {rows} rows, and {why}: `split = {{ group = {column:?} }}` \
-                 keeps the rows of one together, so that a model is not tested on those that it has seen"
+                 keeps the rows of each value in one part, so that a model is not tested on persons that it has \
+                 seen"
             ),
         }
     }
@@ -292,13 +294,19 @@ impl Repeated {
             0..=5 => String::new(),
             count => format!(" and {} more", count - 5),
         };
+        let rows = self.rows;
+        let repeat = |count: usize| format!("{count} of {rows} rows {}", verb(count, "repeat"));
+        let what = match (self.within, self.across) {
+            (within, 0) => format!("{} another row of the same silo", repeat(within)),
+            (0, across) => format!("{} a row of another silo", repeat(across)),
+            (within, across) => format!(
+                "{} another row of the same silo, and {across} a row of another silo",
+                repeat(within)
+            ),
+        };
         Some(format!(
-            "of {} rows, {} are there twice within a silo and {} at two silos: {}{more}; where copies are in \
-             training and in test rows, a model seems better than it is: take them out of the files, or keep \
-             them together by `split = {{ group = \"COLUMN\" }}`",
-            self.rows,
-            self.within,
-            self.across,
+            "{what}: {}{more}; a model seems better than it is if the same row is used for training and for \
+             testing: remove the copies, or keep them together with `split = {{ group = \"COLUMN\" }}`",
             shown.join(", ")
         ))
     }

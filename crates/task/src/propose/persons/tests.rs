@@ -161,7 +161,7 @@ fn rows_that_are_there_twice_are_counted_within_a_silo_and_at_two() {
     let note = found.note().unwrap();
     assert!(
         note.starts_with(
-            "of 7 rows, 1 are there twice within a silo and 1 at two silos: north (1), south (1);"
+            "1 of 7 rows repeats another row of the same silo, and 1 a row of another silo: north (1), south (1);"
         ),
         "{note}"
     );

@@ -224,7 +224,7 @@ fn question(file: &RawFile, (column, text): &(String, String), mark: char) -> Da
         path: file.path.clone(),
         column: column.clone(),
         readings: format!(
-            "{text:?}, which is {large} or {small}, and nothing in the file tells which: answer in `format` \
+            "{text:?}, which is {large} or {small}, and nothing in the file decides which: state it in `format` \
              with {as_large} or with `decimal = \"{mark}\"`"
         ),
     }

@@ -33,7 +33,8 @@ fn of_task(task: &TaskConfig, table: &PrivacyTable) -> Option<KeyFault> {
         ),
         ModelConfig::Mlp { .. } | ModelConfig::Network(_) => fault(
             "task.table.model",
-            "cannot be solved at once: sums of products tell all that a linear model needs, and no other one. \
+            "cannot be solved at once: sums of products are all that a linear model needs, but not enough for \
+             another one. \
              Choose \"logistic\" or `linear = { loss = \"squared\" }`, or `release = \"steps\"`",
         ),
     }
@@ -74,7 +75,7 @@ fn of_strategy(of: &MaskedTask<'_>) -> Option<KeyFault> {
 fn of_rounds(rounds: u64) -> Option<KeyFault> {
     (rounds != 1).then(|| {
         let what = format!(
-            "is {rounds}, and must be 1 where the model is solved at once: one sum tells all that it needs, and a \
+            "is {rounds}, and must be 1 where the model is solved at once: one sum is all that it needs, and a \
              second one would cost as much again. Choose `release = \"steps\"` for more"
         );
         ("rounds", what)

@@ -46,7 +46,7 @@ fn the_bound_is_that_of_one_round_and_the_clipping_follows_from_both_norms() {
     let bound = crate::bound(&agreement.epoch.charter).unwrap();
     assert_eq!(
         bound.to_string(),
-        "epsilon 1.0000 (1.4652 if all others pool what they know), delta 1e-5"
+        "epsilon 1.0000 (1.4652 if all others collude), delta 1e-5"
     );
 }
 
