@@ -31,9 +31,9 @@ fn later(graph: &ModuleGraph) -> Vec<String> {
 #[test]
 fn no_part_of_a_node_names_a_part_after_it() {
     let graph = modules::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("node"));
-    for part in 0..PARTS.len() {
+    for (part, name) in PARTS.iter().enumerate() {
         let modules = graph.keys().filter(|module| place(module) == Some(part));
-        assert!(modules.count() > 1, "{} has no modules", PARTS[part]);
+        assert!(modules.count() > 1, "{name} has no modules");
     }
     let inside = |module: &&modules::Module| module.len() > 2 && module[0] == "institution";
     let unlisted: Vec<_> = graph
