@@ -206,8 +206,9 @@ impl Schema {
         let numbers = self.columns().count() - levels().count();
         let mut next = numbers;
         let first = |levels: usize| {
-            next += levels - 1;
-            next - (levels - 1)
+            let at = next;
+            next += levels.saturating_sub(1);
+            at
         };
         (0..numbers).chain(levels().map(first)).collect()
     }
