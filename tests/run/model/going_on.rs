@@ -52,7 +52,7 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
         format!("{:#}", continues.model),
         format!("{:#}", continues.federation),
         "as its members agreed on it in round 3".into(),
-        "by the strategy fedprox, in 2 rounds, on the scale of the model that it starts from"
+        "with the strategy fedprox, in 2 rounds, on the scale of the model that it starts from"
             .into(),
     ] {
         assert!(shown.contains(&said), "{said}: {shown}");
