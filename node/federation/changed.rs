@@ -274,7 +274,7 @@ mod tests {
         let key = SecretKey::from_bytes(&[9; 32]).public();
         let lines = after(old.admitting("a.b", key, None, Vec::new()).unwrap());
         assert!(
-            lines[0].starts_with("members n: 4 → 5; of which may break the rules, f: 1; votes")
+            lines[0].starts_with("members, n: 4 → 5; of these may break the rules, f: 1; votes")
         );
         assert!(
             !lines.iter().any(|line| line.starts_with(WEAKER)),
