@@ -240,7 +240,7 @@ mod tests {
         ]);
         assert_eq!(
             lines[0],
-            "members n: 4; of which may break the rules, f: 1; votes that are needed, q: 3"
+            "members, n: 4; of these may break the rules, f: 1; votes needed (quorum), q: 3"
         );
         assert!(lines[1].starts_with("weaker: charter.names: \"removed\" → \"shown\""));
         assert!(lines[2].starts_with("weaker: charter.verification: \"full\" → \"inclusion\""));
@@ -262,8 +262,8 @@ mod tests {
         assert_eq!(
             lines[..2],
             [
-                "members n: 4 → 3; of which may break the rules, f: 1 → 0; votes that are needed, q: 3 → 2",
-                "weaker: of 3 members none may break the rules any more, of 4 before 1",
+                "members, n: 4 → 3; of these may break the rules, f: 1 → 0; votes needed (quorum), q: 3 → 2",
+                "weaker: of 3 members none may break the rules any more; before it was 1 of 4",
             ]
         );
         assert!(
@@ -274,7 +274,7 @@ mod tests {
         let key = SecretKey::from_bytes(&[9; 32]).public();
         let lines = after(old.admitting("a.b", key, None, Vec::new()).unwrap());
         assert!(
-            lines[0].starts_with("members n: 4 → 5; of which may break the rules, f: 1; votes")
+            lines[0].starts_with("members, n: 4 → 5; of these may break the rules, f: 1; votes")
         );
         assert!(
             !lines.iter().any(|line| line.starts_with(WEAKER)),

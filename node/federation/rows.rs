@@ -122,7 +122,9 @@ mod tests {
     #[test]
     fn members_without_declared_rows_are_named_where_models_are_weighed_by_them() {
         let none = undeclared(&agreement(str::to_owned)).unwrap();
-        assert!(none.starts_with("no member declares its training rows, and models are weighed"));
+        assert!(
+            none.starts_with("no member declares its training rows, although models are weighted")
+        );
         let n = agreement(str::to_owned).epoch.roster.len();
         let but_the_last = vec![40; n - 1];
         let one = agreement(|text| declaring(text, &but_the_last));
@@ -132,7 +134,7 @@ mod tests {
             said.starts_with(&format!("{last} declared no training rows")),
             "{said}"
         );
-        assert!(said.contains(": it can set the model alone"), "{said}");
+        assert!(said.contains(": it could determine the model alone"), "{said}");
         assert_eq!(
             undeclared(&agreement(|text| declaring(text, &vec![40; n]))),
             None

@@ -325,7 +325,8 @@ fn epsilon_and_epsilon_alone_at_delta_refuse_more_noised_rounds_than_fit() {
             let agreement = noised(rounds, "");
             assert_eq!(keys(&policy, &agreement), [key], "{limits}, {rounds}");
             let why = refusals(&policy, &agreement).concat();
-            let more = format!("after {rounds} rounds more of this agreement the ledger");
+            let rounds_more = formatting::numbers::plural(rounds as usize, "round");
+            let more = format!("after {rounds_more} more of this agreement the ledger");
             assert!(why.starts_with(&more), "{why}");
             assert!(why.ends_with(": 25 of them would fit"), "{why}");
             let room = LedgerRoom {
@@ -468,8 +469,8 @@ fn the_line_of_a_ledger_names_both_numbers_their_limits_and_delta() {
     assert_eq!(
         text(),
         format!(
-            "patients (unit row): 1 contribution; epsilon {} of 2, epsilon_alone {} of 3.5 if all others pool \
-             what they know, delta 1e-5",
+            "patients (unit row): 1 contribution; epsilon {} of 2, epsilon_alone {} of 3.5 if all others \
+             collude, delta 1e-5",
             bound.epsilon(),
             bound.alone()
         )

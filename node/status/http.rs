@@ -268,7 +268,7 @@ mod tests {
         assert!(metrics.contains(metrics::CONTENT_TYPE) && metrics.ends_with("# EOF\n"));
         let all = exchange(at, &ask("GET", "/federation")).await;
         assert!(
-            all.starts_with("HTTP/1.1 200 ") && all.contains("of 4 nodes say"),
+            all.starts_with("HTTP/1.1 200 ") && all.contains("of 4 nodes report"),
             "{all}"
         );
         let head = exchange(at, &ask("HEAD", "/")).await;

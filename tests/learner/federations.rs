@@ -445,7 +445,7 @@ pub(crate) fn a_federation_of_programs_goes_on() {
     let north = configs[0].to_str().unwrap();
     let output = go_on(&["--config", north]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("It goes on from round 4"));
+    assert!(text(&output.stdout).contains("It continues from round 4"));
     let agreed = Agreement::load(&agreement).unwrap();
     let start = start_model(&next.join("start.safetensors")).unwrap();
     assert_eq!(agreed.continues.unwrap().model.0, start.hash());

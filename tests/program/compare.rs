@@ -510,7 +510,7 @@ fn an_interrupted_comparison_names_the_command_that_goes_on() {
     let said = rest.last().unwrap();
     assert!(
         said.ends_with(
-            "`rota compare diabetes --seeds 500 --out kept --resume` goes on with the rest"
+            "`rota compare diabetes --seeds 500 --out kept --resume` measures the rest"
         ),
         "{said}"
     );

@@ -105,17 +105,14 @@ fn a_table_of_texts_becomes_a_federation_without_a_column_typed_by_hand() {
     );
     for said in [
         "2,000 rows of 5 silos",
-        "to predict: readmitted, 2 classes: NO ",
+        "to predict: readmitted, 2 classes, with their rows: ",
         "encounter_id",
         "an identifier",
         "98 % of the values are missing",
         " codes: ",
         "rota simulate scenario.toml",
     ] {
-        assert!(
-            found.replace("2000 rows", "2,000 rows").contains(said),
-            "{said}: {found}"
-        );
+        assert!(found.contains(said), "{said}: {found}");
     }
     let run = good(
         &folder,

@@ -246,7 +246,7 @@ fn the_text_output_has_a_line_per_round() {
     let again = good(&["run", "--until-done", "--config", config]);
     assert!(!again.contains("Z  round "), "{again}");
     assert!(
-        again.contains("goes on from round 3, coalition 1 of 1"),
+        again.contains("resuming after round 3, coalition 1 of 1"),
         "{again}"
     );
     assert!(again.contains("all 3 rounds are done"), "{again}");

@@ -95,7 +95,7 @@ fn one_of_two_goes_on_alone_and_the_other_comes_back() {
     }
     let said = good(&["verify", "--state", state.to_str().unwrap()]);
     let what =
-        format!("after round 3 the other members went on without {goes} and without a quorum");
+        format!("after round 3 the other members continued without {goes} and without a quorum");
     assert!(said.contains(&what), "{said}");
     assert!(said.contains("1 to 5 computed again"), "{said}");
 }

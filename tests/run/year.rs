@@ -392,8 +392,8 @@ fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
     for said in [said, approved] {
         let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
         for expected in [
-            "archive has signed this agreement with itself in it",
-            "60 rows of it fit",
+            "archive signed this agreement, with itself as a member, on ",
+            "and states that 60 rows fit.",
         ] {
             assert!(words.contains(expected), "{expected}: {said}");
         }

@@ -463,12 +463,12 @@ mod tests {
         let said = worse_than_constant(&story).unwrap();
         assert!(
             said.starts_with(
-                "The federation's model is worse than a constant prediction, the mean or"
+                "The federation's model is worse than a constant prediction (the mean, or"
             ),
             "{said}"
         );
         assert!(
-            said.contains("is 18.000, that of the constant 8.600, over all held-out rows."),
+            said.contains("over all held-out rows its mean absolute error is 18.000, that of the constant 8.600."),
             "{said}"
         );
         assert!(said.contains("Try a smaller learning rate"), "{said}");

@@ -134,7 +134,7 @@ fn every_sentence_is_said_with_noise() {
             "a patient with several rows here counts once for each row",
             "the agreed numbers of rows (`rows` in [[silo]]), and who takes part when, are public",
             "settings that were tuned on private rows",
-            "are not counted",
+            "which is not counted",
             "other federations that learn from the same rows add to it",
             "whoever gets the global model learns no more than the members",
             "on this machine's disk: the clipped gradients with their noise and the secret of the round under way",

@@ -106,8 +106,8 @@ mod tests {
         let (event, line) = late.missed(&epoch, 5, None, of(21_000));
         assert_eq!(
             line,
-            "warning: round 5 was over after 21.0 s without this institution's model: its training had not \
-             ended. The others wait for 20.0 s. To be waited for, propose `patience = 32` (in beats of 1.0 s; \
+            "warning: round 5 ended after 21.0 s without this institution's model: its training had not \
+             ended. The others wait for 20.0 s. So that they wait long enough, propose `patience = 32` (in beats of 1.0 s; \
              20 now) under [charter] with `rota federation change`, or less training in a round (`epochs`)"
         );
         let patience = |event| match event {

@@ -126,7 +126,7 @@ mod tests {
             again.first().map(|report| report.line("south")),
             Some(
                 "south at 192.0.2.7:4001 does not answer over UDP (for 1m 5s); this node keeps \
-                 trying, and reports it again in 1m"
+                 trying, and reports again in 1m"
                     .into()
             )
         );

@@ -85,7 +85,7 @@ mod tests {
     fn the_page_has_every_node_and_escapes_names() {
         let said = page(&fixture::nodes());
         for text in [
-            "2 of 4 nodes say how they are doing",
+            "2 of 4 nodes report their state",
             "waiting for the lead, west &lt;coast&gt;",
             "takes no part; not connected to east, west &lt;coast&gt;",
             "east at 192.0.2.3:4001 does not answer over UDP",

@@ -34,7 +34,7 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
         "fedprox",
     ];
     let said = good(&[&go_on[..], &["--out", &out]].concat());
-    assert!(said.contains("It goes on from round 3 of stays"), "{said}");
+    assert!(said.contains("It continues from round 3 of stays"), "{said}");
 
     // The agreement says whose it is, and its id depends on that.
     let earlier = Agreement::load(&hospitals.folder.join("federation.toml")).unwrap();
@@ -52,7 +52,7 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
         format!("{:#}", continues.model),
         format!("{:#}", continues.federation),
         "as its members agreed on it in round 3".into(),
-        "by the strategy fedprox, in 2 rounds, on the scale of the model that it starts from"
+        "with the strategy fedprox, in 2 rounds, on the scale of the model that it starts from"
             .into(),
     ] {
         assert!(shown.contains(&said), "{said}: {shown}");

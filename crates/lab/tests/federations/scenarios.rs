@@ -156,8 +156,8 @@ fn long_federations_are_measured_every_few_rounds_and_say_so() {
         assert!(point.loss.is_some());
         assert_eq!(point.metric.is_some(), measured(point.round), "{point:?}");
     }
-    let said = "curves show the held-out metric of one round in 2 and of the last, because all silos and \
-                rounds together have 2006 models";
+    let said = "curves show the held-out metric once every 2 rounds and for the last one, because all silos and \
+                rounds together have 2,006 models";
     assert!(
         summary.notes.contains(&said.to_owned()),
         "{:?}",

@@ -161,9 +161,33 @@ mod tests {
         let words = release(&advice(0.01), "log-loss");
         assert!(words.starts_with("Join: "), "{words}");
         assert!(words.contains("+0.050 [+0.010, +0.090]"), "{words}");
-        assert!(words.contains("without noise it is −0.030"), "{words}");
+        assert!(
+            words.contains("without noise the difference is −0.030"),
+            "{words}"
+        );
         let words = release(&advice(-0.001), "log-loss");
         assert!(words.starts_with("Do not join: "), "{words}");
+        assert!(
+            words.contains(" is not significantly better than that of"),
+            "{words}"
+        );
+        let worse = Interval {
+            by: -0.088,
+            low: -0.117,
+            high: -0.060,
+        };
+        let words = release(
+            &ReleaseAdvice {
+                gain: Some(worse),
+                ..advice(0.0)
+            },
+            "log-loss",
+        );
+        assert!(
+            words.contains(" is significantly worse than that of"),
+            "{words}"
+        );
+        assert!(words.contains("−0.088 [−0.117, −0.060]"), "{words}");
     }
 
     #[test]
@@ -208,8 +232,8 @@ mod tests {
             rows: NeededTimes::Unknown("time was over".into()),
         });
         for part in [
-            "the same up to 10 times the epsilon",
-            "to join with 5 times the silos",
+            "the advice would not change with up to 10 times the epsilon.",
+            "With 5 times the silos, simulated by synthetic rows like these, it would be to join.",
             "What more rows at every silo would change is not known: time was over.",
         ] {
             assert!(said.contains(part), "{said}");

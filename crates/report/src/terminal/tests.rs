@@ -21,7 +21,7 @@ fn the_report_has_leads_failed_views_reasons_and_hand_overs() {
         "A    4 silos",
         "refused-reason",
         "charge-text",
-        "memo      off",
+        "cache     off",
         "safety    S1–S9 held after each of 54,321 events",
     ] {
         assert!(text.contains(part), "{part} is missing in\n{text}");

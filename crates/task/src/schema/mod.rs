@@ -196,20 +196,21 @@ impl Schema {
         numbers.chain(levels).chain(indicators).collect()
     }
 
-    /// The positions of the first number of every column among the [encoded](Self::encoded) ones: a cell that
-    /// is missing there is missing in all numbers of its column. A column with a single level has none.
+    /// The positions of the first number of every column among the [encoded](Self::encoded) ones: a missing
+    /// cell is missing in all numbers of its column.
     pub fn first_numbers(&self) -> Vec<usize> {
-        let levels = self
-            .columns()
-            .map(|(_, feature)| feature.kind.levels().map(Levels::all));
-        let (numbers, levels): (Vec<_>, Vec<_>) = levels.partition(Option::is_none);
-        let mut next = numbers.len();
-        let mut firsts: Vec<usize> = (0..next).collect();
-        for levels in levels.into_iter().flatten().filter(|all| all.len() > 1) {
-            firsts.push(next);
-            next += levels.len() - 1;
-        }
-        firsts
+        let levels = || {
+            let kinds = self.columns().map(|(_, feature)| feature.kind.levels());
+            kinds.flatten().map(|levels| levels.all().len())
+        };
+        let numbers = self.columns().count() - levels().count();
+        let mut next = numbers;
+        let first = |levels: usize| {
+            let at = next;
+            next += levels.saturating_sub(1);
+            at
+        };
+        (0..numbers).chain(levels().map(first)).collect()
     }
 
     /// Whether a cell of this column may hold such a value.

@@ -90,16 +90,15 @@ fn columns_are_found_by_name_in_any_order() {
 #[test]
 fn a_missing_category_is_one_missing_cell() {
     let more = "[[feature]]\nname = \"way\"\ntype = \"category\"\nlevels = [\"a\", \"b\", \"c\"]\nmissing = \"mean\"\n";
-    let one = "[[feature]]\nname = \"one\"\ntype = \"category\"\nlevels = [\"x\"]\n";
-    // `way` has the numbers 3 and 4 of 7, `one` none, and `ward` the number 5.
+    // `way` has the numbers 3 and 4 of 7, and `ward` the number 5.
     let text = CLINIC.replacen(
         "[[feature]]\nname = \"ward\"",
-        &format!("{more}{one}[[feature]]\nname = \"ward\""),
+        &format!("{more}[[feature]]\nname = \"ward\""),
         1,
     );
     let schema = schema(&text);
     assert_eq!(schema.first_numbers(), [0, 1, 2, 3, 5]);
-    let text = "age,systolic,diastolic,way,one,ward,outcome\n60,,80,,x,,home\n";
+    let text = "age,systolic,diastolic,way,ward,outcome\n60,,80,,,home\n";
     let rows = read(&schema, "", text).unwrap();
     let (values, _) = used(&rows, 0);
     let missing = schema

@@ -104,7 +104,7 @@ mod tests {
         let remembered: Vec<_> = held_out.iter().map(|loss| loss - 0.5).collect();
         let found = OwnMembership::of("m", &remembered, &held_out).unwrap();
         assert!(found.auc.value > 0.8 && found.auc.low > 0.5, "{found:?}");
-        assert!(found.lines().join("\n").contains("remembers"));
+        assert!(found.lines().join("\n").contains("memorised"));
         let same = OwnMembership::of("m", &held_out, &held_out).unwrap();
         assert_eq!(same.auc.value, 0.5);
         assert!(same.lines().join("\n").contains("do not distinguish"));

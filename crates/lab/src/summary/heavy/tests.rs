@@ -45,7 +45,7 @@ fn error(summary: &Summary) -> f64 {
 
 fn note(summary: &Summary) -> Option<&str> {
     let mut notes = summary.notes.iter();
-    notes.find_map(|note| note.contains("half of the weight").then_some(&**note))
+    notes.find_map(|note| note.contains("half of the total weight").then_some(&**note))
 }
 
 #[test]

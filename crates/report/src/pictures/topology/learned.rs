@@ -102,17 +102,19 @@ pub(super) fn said(first: &LearnedGraph, last: &LearnedGraph, graphs: usize) -> 
     let pairs = |graph: &LearnedGraph| graph.nodes * graph.nodes.saturating_sub(1) / 2;
     let of = |graph: &LearnedGraph| {
         let (edges, pairs) = (graph.edges.len(), pairs(graph));
-        if pairs > 0 && edges == pairs {
-            format!("all {pairs} pairs")
+        let all = numbers::plural(pairs, "pair");
+        if pairs > 1 && edges == pairs {
+            format!("all {all}")
         } else {
-            format!("{edges} of {pairs} pairs")
+            format!("{edges} of {all}")
         }
     };
     if graphs == 1 {
         return format!(
-            "Learned after round {} and unchanged since: {} are joined.",
+            "Learned after round {} and unchanged since: {} {} joined.",
             last.round,
-            of(last)
+            of(last),
+            numbers::verb(last.edges.len(), "is", "are")
         );
     }
     let (came, went) = (last.more_than(first), first.more_than(last));

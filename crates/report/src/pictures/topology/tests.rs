@@ -145,7 +145,7 @@ fn a_graph_of_another_number_of_clusters_is_not_drawn_in_the_places_of_the_last(
     }
     let page = section(&story).into_string();
     assert!(
-        page.contains("Learned after round 2, and the same since"),
+        page.contains("Learned after round 2 and unchanged since"),
         "{page}"
     );
 }
@@ -165,7 +165,7 @@ fn clusters_are_nodes_with_the_shares_of_their_members() {
     }
     let page = section(&story).into_string();
     assert!(
-        page.contains("Learned after round 1, and the same since: all 1 pairs are joined."),
+        page.contains("Learned after round 1 and unchanged since: 1 of 1 pair is joined."),
         "{page}"
     );
     assert!(
