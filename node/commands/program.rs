@@ -108,7 +108,13 @@ mod tests {
         let program = NodeCommand::augment_subcommands(Command::new("x")).subcommand(hidden);
         let expected = names(&program, &called().unwrap());
         let to = folder.path().join("man1");
-        run(&ProgramCommand::Man(PrintMan { to: Some(to.clone()) }), program).unwrap();
+        run(
+            &ProgramCommand::Man(PrintMan {
+                to: Some(to.clone()),
+            }),
+            program,
+        )
+        .unwrap();
         let written = fs::read_dir(to).unwrap();
         let mut written: Vec<_> = written
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -134,7 +134,10 @@ mod tests {
             said.starts_with(&format!("{last} declared no training rows")),
             "{said}"
         );
-        assert!(said.contains(": it could determine the model alone"), "{said}");
+        assert!(
+            said.contains(": it could determine the model alone"),
+            "{said}"
+        );
         assert_eq!(
             undeclared(&agreement(|text| declaring(text, &vec![40; n]))),
             None

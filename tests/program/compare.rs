@@ -509,9 +509,7 @@ fn an_interrupted_comparison_names_the_command_that_goes_on() {
     assert_eq!(run.wait().unwrap().code(), Some(130), "{first} {rest:?}");
     let said = rest.last().unwrap();
     assert!(
-        said.ends_with(
-            "`rota compare diabetes --seeds 500 --out kept --resume` measures the rest"
-        ),
+        said.ends_with("`rota compare diabetes --seeds 500 --out kept --resume` measures the rest"),
         "{said}"
     );
 }

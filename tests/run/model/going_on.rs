@@ -34,7 +34,10 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
         "fedprox",
     ];
     let said = good(&[&go_on[..], &["--out", &out]].concat());
-    assert!(said.contains("It continues from round 3 of stays"), "{said}");
+    assert!(
+        said.contains("It continues from round 3 of stays"),
+        "{said}"
+    );
 
     // The agreement says whose it is, and its id depends on that.
     let earlier = Agreement::load(&hospitals.folder.join("federation.toml")).unwrap();
