@@ -40,9 +40,9 @@ impl PrivacyMode {
 pub(crate) struct PolicyTable {
     /// Kinds of changes of the agreement that the institution follows without signing the new one:
     /// `"rounds"` (their number), `"addresses"`, `"epochs"` (of the training in a
-    /// round), `"members"` (that come, go or have another key, as long as as many as before may break the
-    /// rules). By default all four. What weakens the agreement is none of them. After any other change the
-    /// node contributes nothing until the institution has signed.
+    /// round), `"members"` (that come, go or have another key, if f, the number of faulty members that is
+    /// tolerated, stays the same). By default all four. What weakens the agreement is none of them. After any
+    /// other change the node contributes nothing until the institution has signed.
     #[serde(default = "every_routine")]
     pub(crate) approve: Vec<Routine>,
     /// Modes of privacy under which the node takes part: `"clear"`, `"masked"`, `"masked+noised"`. By default all.
@@ -61,7 +61,7 @@ pub(crate) struct PolicyTable {
     /// In masked rounds, the fewest authors of a sum, by default 3.
     #[serde(default = "smallest_sum")]
     pub(crate) smallest_sum: u16,
-    /// Members that may pool what they know without learning this institution's model: the agreement has to
+    /// Members that may collude without learning this institution's model: the agreement has to
     /// withstand as many. Refuses rounds in clear. By default any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) colluders: Option<u16>,
@@ -69,15 +69,15 @@ pub(crate) struct PolicyTable {
     /// folder. Every contribution has a line in it. By default there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ledger: Option<PathBuf>,
-    /// With `ledger`: largest ε of all contributions from the source together, in all federations: with or
-    /// without one row or person, all that was opened is as likely up to a factor e^ε, as long as no more
-    /// members pool what they know than each agreement's `colluders`; `epsilon-alone` limits what holds if all
-    /// do. Refuses rounds without noise. By default any.
+    /// With `ledger`: largest ε of all contributions from the source together, in all federations: one row or
+    /// person more or less changes the probability of whatever was opened by a factor of at most e^ε, except
+    /// for `delta`, as long as no more members collude than each agreement's `colluders`; `epsilon-alone`
+    /// limits what holds if all do. Refuses rounds without noise. By default any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub(crate) epsilon: Option<f64>,
     /// With `ledger`: largest ε_alone of all contributions from the source together: the bound that is left
-    /// where all other institutions pool what they know. It is larger than ε (`epsilon`). Refuses rounds
+    /// where all other institutions collude. It is larger than ε (`epsilon`). Refuses rounds
     /// without noise. By default any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]

@@ -186,7 +186,7 @@ pub(crate) struct SiloTable {
 pub struct PrivacyTable {
     /// Whether members see every contributed model, only sums of groups, or only sums with noise.
     pub(crate) mode: Mode,
-    /// Members of a masked federation that may pool what they know, leads among them, and still learn
+    /// Members of a masked federation that may collude, leads among them, and still learn
     /// nothing but the sums; with noise `epsilon` holds as long as no more do. At least 1, at most 2q − n − 1.
     /// Without it: f, or 1 where f is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -244,8 +244,9 @@ pub struct PrivacyTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0078125, max = 1048575))]
     pub(crate) z: Option<f64>,
-    /// Bound that all rounds together keep to: with or without one unit everything that was opened is as
-    /// likely up to a factor e^epsilon. The noise follows from it, and an agreement in force says `z`.
+    /// Bound that all rounds together keep to: one unit more or less changes the probability of whatever was
+    /// opened by a factor of at most e^epsilon, except for `delta`. The noise follows from it, and an
+    /// agreement in force says `z`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.001, max = 1000))]
     pub(crate) epsilon: Option<f64>,

@@ -20,7 +20,8 @@ pub enum Routine {
     Addresses,
     /// Epochs of the training in a round.
     Epochs,
-    /// Members that come, go, or have another key, as long as as many as before may break the rules.
+    /// Members that come, go, or have another key, if f, the number of faulty members that is tolerated,
+    /// stays the same.
     /// Counts only where contributions are not masked: nothing is today.
     Members,
 }

@@ -23,10 +23,10 @@ const KEPT: [&str; 2] = ["ditto", "ditto-own"];
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Ditto {
-    /// Weight of a silo's model in the mean that becomes the common model.
+    /// Weight of a silo's model in the mean that becomes the global model.
     pub weight: WeightRule,
     /// Strength λ of the proximal term in the objective of a silo's own model `v`,
-    /// `F_k(v) + λ/2·‖v − w‖²` around the common model `w`. At 0 the own model is trained alone.
+    /// `F_k(v) + λ/2·‖v − w‖²` around the global model `w`. At 0 the own model is trained alone.
     /// Default 0.1; the paper chooses among 0.05, 0.1, 0.2, 1 and 2.
     #[schemars(range(min = 0))]
     pub lambda: f64,

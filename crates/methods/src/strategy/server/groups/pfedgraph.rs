@@ -42,7 +42,7 @@ pub struct PFedGraph {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Since {
-    /// The common model before the first round.
+    /// The global model before the first round.
     #[default]
     First,
     /// The silo's own model at the beginning of this round.

@@ -34,7 +34,7 @@ pub enum WeightRule {
 pub struct FedAvgOptions {
     /// Weight of a silo's model in the mean.
     pub weight: WeightRule,
-    /// Momentum of the common model: the share of its last change that every change keeps. Default 0.
+    /// Momentum of the global model: the share of its last change that every change keeps. Default 0.
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub momentum: f64,

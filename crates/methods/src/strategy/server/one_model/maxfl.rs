@@ -20,7 +20,7 @@ use crate::strategy::{EquipError, SettleError, Strategy, StrategyError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MaxFl {
-    /// Behaviour of a silo that the common model does not appeal to.
+    /// Behaviour of a silo that the global model does not appeal to.
     pub variant: Appeal,
     /// Step size η_g of the global model; a longer step could leave the range of the contributed
     /// models. Default 1.
