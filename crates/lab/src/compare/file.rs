@@ -48,7 +48,7 @@ pub(super) struct ExperimentFile {
     #[serde(default)]
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub(super) training: Option<Table>,
-    /// The ways of learning that are compared, one table `[[strategy]]` for each: the strategy as in a
+    /// The strategies that are compared, one table `[[strategy]]` for each: the strategy as in a
     /// scenario, or `name = "pooled"` (one model trained on the rows of all members), or `name =
     /// "constant"` (every row is given the mean target).
     #[serde(default)]
@@ -75,7 +75,7 @@ pub(super) struct ExperimentFile {
     pub(super) quick: Table,
 }
 
-/// One way of learning, as it is written.
+/// One strategy, as it is written.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct EntryFile {
@@ -93,7 +93,7 @@ pub(super) struct EntryFile {
     /// Whether it is also measured what every silo would serve. Default: as the experiment says.
     #[serde(default)]
     pub(super) served: Option<bool>,
-    /// Changes of the scenario for this way of learning, by key.
+    /// Changes of the scenario for this strategy, by key.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub(super) set: Table,
