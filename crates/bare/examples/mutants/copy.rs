@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::edit::apply;
-use super::entries::{Edit, Entries};
+use super::entries::{Edit, MutantEntries};
 
 /// What Cargo reads to build crates of the workspace.
 const COPIED: [&str; 9] = [
@@ -36,7 +36,11 @@ impl Copy {
     ///
     /// # Errors
     /// A sentence: what cannot be read, written or edited.
-    pub(crate) fn make(workspace: &Path, target: &Path, entries: &Entries) -> Result<Self, String> {
+    pub(crate) fn make(
+        workspace: &Path,
+        target: &Path,
+        entries: &MutantEntries,
+    ) -> Result<Self, String> {
         let copy = Self {
             root: target.join("mutants"),
             target: target.to_owned(),
@@ -149,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_lines_of_every_edit_are_in_the_sources_exactly_once() {
-        let entries = Entries::read(&workspace().join("crates/protocol/mutants")).unwrap();
+        let entries = MutantEntries::read(&workspace().join("crates/protocol/mutants")).unwrap();
         assert!(entries.mutants.len() > 150, "{}", entries.mutants.len());
         let mut files = BTreeMap::new();
         for path in ["crates/protocol", "crates/bare"] {
@@ -160,7 +164,7 @@ mod tests {
 
     #[test]
     fn names_of_mutants_are_used_once() {
-        let entries = Entries::read(&workspace().join("crates/protocol/mutants")).unwrap();
+        let entries = MutantEntries::read(&workspace().join("crates/protocol/mutants")).unwrap();
         let mut names: Vec<_> = entries.mutants.iter().map(|mutant| &mutant.name).collect();
         let all = names.len();
         names.sort();

@@ -44,14 +44,14 @@ pub(crate) struct Edit {
 }
 
 /// All mutants with all their edits.
-pub(crate) struct Entries {
+pub(crate) struct MutantEntries {
     /// The mutants, by clause.
     pub(crate) mutants: Vec<Mutant>,
     /// The edits that make all of them.
     pub(crate) edits: Vec<Edit>,
 }
 
-impl Entries {
+impl MutantEntries {
     /// Reads all files of a folder.
     ///
     /// # Errors

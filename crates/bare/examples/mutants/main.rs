@@ -20,11 +20,11 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use copy::Copy;
-use entries::{Entries, Mutant};
+use entries::{Mutant, MutantEntries};
 
 fn mutants(only: Option<&str>) -> Result<(), String> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let entries = Entries::read(&workspace.join("crates/protocol/mutants"))?;
+    let entries = MutantEntries::read(&workspace.join("crates/protocol/mutants"))?;
     if only == Some("list") {
         let line = |of: &Mutant| println!("{}: {}: {}", of.clause, of.name, of.sentence);
         entries.mutants.iter().for_each(line);

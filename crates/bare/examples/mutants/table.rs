@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const VARIABLE: &str = "ROTA_MUTATION";
 
 /// What the tests say of a mutant.
-struct Row<'a> {
+struct MutantRow<'a> {
     mutant: Option<&'a Mutant>,
     failed: Vec<String>,
     /// Whether they came to an end.
@@ -26,7 +26,7 @@ struct Row<'a> {
     seconds: f64,
 }
 
-impl<'a> Row<'a> {
+impl<'a> MutantRow<'a> {
     /// Runs all tests with a rule broken, or with none.
     fn of(mutant: Option<&'a Mutant>, tests: &Path) -> io::Result<Self> {
         let began = Instant::now();
@@ -103,8 +103,9 @@ fn output(tests: &Path, mutant: Option<&Mutant>) -> io::Result<String> {
 /// A sentence: the tests fail without a mutant, or some mutants go unnoticed.
 pub(crate) fn print(tests: &Path, mutants: &[&Mutant]) -> Result<(), String> {
     let began = Instant::now();
-    let run =
-        |mutant| Row::of(mutant, tests).map_err(|error| format!("{}: {error}", tests.display()));
+    let run = |mutant| {
+        MutantRow::of(mutant, tests).map_err(|error| format!("{}: {error}", tests.display()))
+    };
     // Without a mutant everything passes, so that a failure is due to the mutant.
     let calm = run(None)?;
     if calm.noticed() {

@@ -2,44 +2,33 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use formatting::numbers::plural;
 use learn::Study;
-use methods::learner::Task;
+use methods::Role;
 use methods::params::Params;
-use methods::strategy::{State, findings};
-use methods::{Learner, Role};
-use protocol::certificate::Verdict;
-use protocol::{MemberIndex, Report};
-use serde_json::Value;
+use protocol::MemberIndex;
 use silo::Notice;
 
 use crate::participation::ParticipatingSilos;
 use crate::reference::References;
 use simulations::Federation;
 use simulations::LinkageResult;
-use simulations::Mesh;
-use simulations::RoundRecord;
 use simulations::RunError;
 use simulations::RunRecord;
 use simulations::pool::Threads;
 use simulations::scenario::Scenario;
 
-use super::basis::coalitions;
 use super::compare::compare;
 use super::heavy::heavy_note;
-use super::left_out::left_out;
 use super::metrics::{AdoptedModel, adopted_models, last_adopted, measure};
 use super::newcomers::newcomers;
 use super::noise::NoiseBound;
-use super::results::{Settings, TrainingFailed};
+use super::reports::Reports;
+use super::results::Settings;
 use super::silos::silo_results;
 use super::stops::stops;
-use super::{
-    Curve, FaultInfo, LastMerges, LeftOutMembers, MetricInfo, Nullified, Refused, RoundInfo,
-    SiloLosses, SiloTraffic, Summary, ViewLead,
-};
+use super::{Curve, MetricInfo, RoundInfo, Summary};
 
 /// About how many points of curves are measured: in longer or larger federations not every round is.
 const POINTS: usize = 2_000;
@@ -275,331 +264,4 @@ fn curves(
         .into_iter()
         .map(|((silo, round), values): ((usize, u64), _)| point(((silo, round), values)))
         .collect())
-}
-
-/// What the silos of a federation reported, in the order of time.
-struct Reports<'a> {
-    federation: &'a Federation,
-    recorded: &'a RunRecord,
-}
-
-impl Reports<'_> {
-    fn name(&self, member: MemberIndex) -> String {
-        self.federation.epoch.roster.name(member).into()
-    }
-
-    /// Seconds of virtual time that the run took, where time was virtual.
-    fn virtual_seconds(&self) -> Option<f64> {
-        let recorded = self.recorded;
-        let protocol = recorded.protocol.as_ref()?;
-        (recorded.mesh == Mesh::VIRTUAL).then(|| protocol.ended.elapsed().as_secs_f64())
-    }
-
-    /// Bytes of messages that all silos sent.
-    fn messages(&self) -> Option<u64> {
-        let protocol = self.recorded.protocol.as_ref()?;
-        Some(protocol.traffic.iter().map(|sent| sent.messages).sum())
-    }
-
-    /// The losses that groups were formed by.
-    fn losses(&self) -> Option<SiloLosses> {
-        let losses = self.recorded.basis.losses.as_ref();
-        losses.map(|losses| SiloLosses::new(losses, |member| self.name(member)))
-    }
-
-    /// The merges that groups were formed by.
-    fn merges(&self, all: &[AdoptedModel]) -> Option<LastMerges> {
-        let merges = &self.recorded.basis.merges;
-        LastMerges::of(
-            merges,
-            |round| coalitions(all, round),
-            |member| self.name(member),
-        )
-    }
-
-    /// What every silo sent.
-    fn traffic(&self) -> Vec<SiloTraffic> {
-        self.federation
-            .epoch
-            .roster
-            .silos()
-            .iter()
-            .zip(self.recorded.protocol.iter().flat_map(|run| &run.traffic))
-            .map(|(silo, &sent)| SiloTraffic {
-                silo: silo.name.clone(),
-                sent,
-            })
-            .collect()
-    }
-
-    /// The learners of the silos, wrapped by the strategy.
-    fn learners(&self) -> Vec<Arc<dyn Learner>> {
-        let members = self.federation.members.iter();
-        members.map(|member| member.learner.clone()).collect()
-    }
-
-    fn names(&self, members: &[MemberIndex]) -> Vec<String> {
-        members.iter().map(|&member| self.name(member)).collect()
-    }
-
-    fn reports(&self) -> impl Iterator<Item = (f64, MemberIndex, &Report)> {
-        self.recorded
-            .notices
-            .iter()
-            .filter_map(|(time, member, notice)| match notice {
-                Notice::Protocol(report) => Some((time.elapsed().as_secs_f64(), *member, report)),
-                _ => None,
-            })
-    }
-
-    /// How often a silo trained in a round after these first ones.
-    fn trainings(&self, silo: usize, after: u64) -> usize {
-        let trained =
-            |notice: &Notice| matches!(notice, Notice::Trained { round, .. } if *round > after);
-        let notices = self.recorded.notices.iter();
-        notices
-            .filter(|(_, by, notice)| by.at() == silo && trained(notice))
-            .count()
-    }
-
-    /// The outcome that was adopted with a round.
-    fn outcome(&self, of: u64) -> String {
-        let mut notices = self.recorded.notices.iter();
-        let outcome = notices.find_map(|(_, _, notice)| match notice {
-            Notice::Adopted { round, outcome, .. } if *round == of => Some(outcome),
-            _ => None,
-        });
-        outcome.map_or(String::new(), |outcome| format!("{outcome:#}"))
-    }
-
-    /// What the strategy kept after a round, and what its models say of it.
-    fn memory(&self, of: u64, all: &[AdoptedModel]) -> BTreeMap<String, Value> {
-        let Some(adopted) = all.iter().find(|adopted| adopted.round == of) else {
-            return BTreeMap::new();
-        };
-        let kept = adopted.state.memory.iter();
-        let kept = kept.map(|(name, value)| (name.to_owned(), value.json()));
-        let found = findings(&adopted.state).into_iter();
-        kept.chain(found.map(|(name, value)| (name, value.json())))
-            .collect()
-    }
-
-    fn rounds(&self, all: &[AdoptedModel]) -> Vec<RoundInfo> {
-        let silo = &self.federation.members[0];
-        let start = State::genesis(silo.learner.initial(silo.initial_seed));
-        let strategy = &silo.strategy;
-        let round = |recorded: &RoundRecord| {
-            let round = recorded.round;
-            let mut coalitions = BTreeMap::<u32, BTreeMap<usize, String>>::new();
-            for adopted in all.iter().filter(|adopted| adopted.round == round) {
-                let name = self.name(MemberIndex(adopted.silo as u16));
-                coalitions
-                    .entry(adopted.coalition)
-                    .or_default()
-                    .insert(adopted.silo, name);
-            }
-            let plan = strategy.plan(&start, round);
-            RoundInfo {
-                round,
-                led: recorded.led.clone(),
-                kind: match plan.task {
-                    Task::Summarise => "summarise",
-                    Task::Keep => "keep",
-                    Task::Train(_) => "train",
-                },
-                cross_evaluated: plan.cross_evaluate,
-                coalitions: coalitions
-                    .into_values()
-                    .map(|members| members.into_values().collect())
-                    .collect(),
-                authors: self.names(&recorded.authors),
-                outcome: self.outcome(round),
-                memory: self.memory(round, all),
-            }
-        };
-        self.recorded.rounds.iter().map(round).collect()
-    }
-
-    fn refused(&self) -> Vec<Refused> {
-        let mut times = BTreeMap::<(MemberIndex, u64, String), u64>::new();
-        for (_, _, notice) in &self.recorded.notices {
-            let (key, more) = match notice {
-                Notice::Protocol(Report::Refused {
-                    member,
-                    round,
-                    reason,
-                }) => ((*member, *round, reason.to_string()), 1),
-                Notice::Unopened {
-                    from,
-                    reason,
-                    times,
-                }
-                | Notice::Dropped {
-                    from,
-                    reason,
-                    times,
-                } => ((*from, 0, reason.clone()), *times),
-                _ => continue,
-            };
-            *times.entry(key).or_default() += more;
-        }
-        times
-            .into_iter()
-            .map(|((member, round, reason), times)| Refused {
-                member: self.name(member),
-                round,
-                reason,
-                times,
-            })
-            .collect()
-    }
-
-    /// Who came too late for rounds, in sentences.
-    fn late(&self) -> Vec<String> {
-        // Rounds, the longest time that a model took, and whether it was ready then.
-        let mut late = BTreeMap::<MemberIndex, (usize, Duration, bool)>::new();
-        for (_, by, report) in self.reports() {
-            if let Report::Late { ready, over, .. } = report {
-                let own = late.entry(by).or_default();
-                let took = ready.unwrap_or(*over);
-                let longest = took.max(own.1);
-                let known = if took >= own.1 {
-                    ready.is_some()
-                } else {
-                    own.2
-                };
-                *own = (own.0 + 1, longest, known);
-            }
-        }
-        let patience = self.federation.epoch.patience().as_secs_f64();
-        let words = |(by, (rounds, took, known)): (MemberIndex, (usize, Duration, bool))| {
-            format!(
-                "{} was too late for {}: {} {:.1} s, and the others wait for {patience:.1} s (`patience`)",
-                self.name(by),
-                plural(rounds, "round"),
-                if known {
-                    "it was ready after"
-                } else {
-                    "it was not ready after"
-                },
-                took.as_secs_f64()
-            )
-        };
-        late.into_iter().map(words).collect()
-    }
-
-    fn training_failed(&self) -> Vec<TrainingFailed> {
-        self.reports()
-            .filter_map(|(_, silo, report)| match report {
-                Report::TrainingFailed { round, reason } => Some(TrainingFailed {
-                    silo: self.name(silo),
-                    round: *round,
-                    reason: reason.clone(),
-                }),
-                _ => None,
-            })
-            .collect()
-    }
-
-    fn faults(&self) -> Vec<FaultInfo> {
-        let mut seen = BTreeMap::<(MemberIndex, String), Vec<String>>::new();
-        for (_, by, report) in self.reports() {
-            if let Report::Fault(evidence) = report {
-                let name = self.name(by);
-                let by = seen
-                    .entry((evidence.member, evidence.charge()))
-                    .or_default();
-                if !by.contains(&name) {
-                    by.push(name);
-                }
-            }
-        }
-        seen.into_iter()
-            .map(|((member, charge), seen_by)| FaultInfo {
-                member: self.name(member),
-                charge,
-                seen_by,
-            })
-            .collect()
-    }
-
-    fn left_out(&self) -> Vec<LeftOutMembers> {
-        let reports = self.reports().map(|(_, by, report)| (by, report));
-        left_out(reports, &self.federation.epoch.roster)
-    }
-
-    fn nullified(&self) -> Vec<Nullified> {
-        let mut leads = BTreeMap::new();
-        let mut votes = Vec::new();
-        for (_, silo, report) in self.reports() {
-            match report {
-                Report::Entered { lead, .. } => {
-                    leads.insert(silo, *lead);
-                }
-                Report::Nullifying { view, reason } => votes.push(Nullified {
-                    view: *view,
-                    lead: leads
-                        .get(&silo)
-                        .map_or(String::new(), |&lead| self.name(lead)),
-                    silo: self.name(silo),
-                    reason: reason.to_string(),
-                }),
-                _ => {}
-            }
-        }
-        votes
-    }
-
-    fn timeline(&self, rounds: &[RoundInfo]) -> Vec<ViewLead> {
-        let protocol = self.recorded.protocol.as_ref();
-        let ended = protocol.map_or(0.0, |run| run.ended.elapsed().as_secs_f64());
-        let mut views = BTreeMap::<u64, ViewLead>::new();
-        for (at, _, report) in self.reports() {
-            if let Report::Entered { view, lead, round } = report {
-                let entered = views.entry(*view).or_insert_with(|| ViewLead {
-                    view: *view,
-                    lead: self.name(*lead),
-                    from: at,
-                    to: ended,
-                    round: *round,
-                    result: "open",
-                });
-                if *round > entered.round {
-                    // A round became final within the view, which may give it another lead.
-                    (entered.lead, entered.round) = (self.name(*lead), *round);
-                }
-            }
-        }
-        let mut result = |view: &u64, result: &'static str| {
-            if let Some(lead) = views.get_mut(view)
-                && lead.result != "final"
-            {
-                lead.result = result;
-            }
-        };
-        for (_, _, report) in self.reports() {
-            match report {
-                Report::Final { view, .. } => result(view, "final"),
-                Report::Certified(certificate) => match certificate.verdict {
-                    Verdict::Nullified => result(&certificate.view, "nullified"),
-                    Verdict::Final(_) => result(&certificate.view, "empty"),
-                    Verdict::Notarised(_) | Verdict::Outcome { .. } => {}
-                },
-                _ => {}
-            }
-        }
-        // The round that a view worked on is the first that became final in it or in a later view:
-        // the first member that entered it may have been a round behind.
-        for lead in views.values_mut() {
-            let after = |round: &&RoundInfo| round.view().is_some_and(|view| view >= lead.view);
-            let next = rounds.iter().find(after);
-            lead.round = next.map_or(lead.round, |round| round.round);
-        }
-        let starts: Vec<_> = views.values().map(|lead| lead.from).collect();
-        let mut timeline: Vec<_> = views.into_values().collect();
-        for (lead, next) in timeline.iter_mut().zip(starts.into_iter().skip(1)) {
-            lead.to = next;
-        }
-        timeline
-    }
 }

@@ -15,6 +15,7 @@ mod measured;
 mod metrics;
 mod newcomers;
 mod noise;
+mod reports;
 mod results;
 mod silos;
 mod stops;

@@ -43,11 +43,11 @@ impl Mlp {
             .map(|(layer, pair)| (layer, pair[0], pair[1]))
     }
 
-    fn load(&self, model: &Params) -> Vec<DenseLayer> {
+    fn load(&self, model: &Params) -> Vec<LayerTensors> {
         let known = "the learner checked the layout";
         let device = self.device.tensors();
         self.dense()
-            .map(|(layer, ins, outs)| DenseLayer {
+            .map(|(layer, ins, outs)| LayerTensors {
                 weight: tensor(model, &weight_name(layer), [outs, ins], device).expect(known),
                 bias: tensor(model, &bias_name(layer), [outs], device).expect(known),
             })
@@ -188,14 +188,14 @@ fn bias_name(layer: usize) -> String {
 
 /// A dense layer: `weight` (out, in), `bias` (out).
 #[derive(Clone)]
-struct DenseLayer {
+struct LayerTensors {
     weight: Tensor<2>,
     bias: Tensor<1>,
 }
 
 /// A training under way; biases are never decayed.
 struct MlpFit {
-    layers: Vec<DenseLayer>,
+    layers: Vec<LayerTensors>,
     /// One for every layer, or none.
     modifications: Vec<(TensorModification<2>, TensorModification<1>)>,
     /// One for every layer.
@@ -242,7 +242,7 @@ impl ModelFit for MlpFit {
 }
 
 /// The inputs of every layer, and the outputs: rows × k.
-fn forward(layers: &[DenseLayer], input: Tensor<2>) -> (Vec<Tensor<2>>, Tensor<2>) {
+fn forward(layers: &[LayerTensors], input: Tensor<2>) -> (Vec<Tensor<2>>, Tensor<2>) {
     let mut inputs = Vec::with_capacity(layers.len());
     let mut value = input;
     for (index, layer) in layers.iter().enumerate() {
@@ -258,11 +258,11 @@ fn forward(layers: &[DenseLayer], input: Tensor<2>) -> (Vec<Tensor<2>>, Tensor<2
 
 /// Mean loss, and its gradient by layer. The loss itself, rows × k numbers, is taken on the host.
 fn backward(
-    layers: &[DenseLayer],
+    layers: &[LayerTensors],
     input: Tensor<2>,
     targets: &[f32],
     loss: Loss,
-) -> (f64, Vec<DenseLayer>) {
+) -> (f64, Vec<LayerTensors>) {
     let device = input.device();
     let (inputs, output) = forward(layers, input);
     let [rows, width] = output.dims();
@@ -275,7 +275,7 @@ fn backward(
     for (index, (layer, input)) in layers.iter().zip(inputs).enumerate().rev() {
         let weight = slope.clone().transpose().matmul(input.clone());
         let bias = slope.clone().sum_dim(0).squeeze_dim::<1>(0);
-        gradients.push(DenseLayer { weight, bias });
+        gradients.push(LayerTensors { weight, bias });
         if index > 0 {
             let dead = input.lower_equal_scalar(0.0);
             slope = slope.matmul(layer.weight.clone()).mask_fill(dead, 0.0);

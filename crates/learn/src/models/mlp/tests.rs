@@ -8,12 +8,12 @@ use crate::models::tests::{params, rows};
 use crate::models::{Loss, RegressionLoss};
 
 /// Mean loss and gradients by burn's autodiff.
-fn by_autodiff(model: &Mlp, start: &Params, data: &Rows, loss: Loss) -> (f64, Vec<DenseLayer>) {
+fn by_autodiff(model: &Mlp, start: &Params, data: &Rows, loss: Loss) -> (f64, Vec<LayerTensors>) {
     let device = model.device.tensors().clone().autodiff();
-    let layers: Vec<DenseLayer> = model
+    let layers: Vec<LayerTensors> = model
         .load(start)
         .into_iter()
-        .map(|layer| DenseLayer {
+        .map(|layer| LayerTensors {
             weight: layer.weight.autodiff().require_grad(),
             bias: layer.bias.autodiff().require_grad(),
         })
@@ -39,7 +39,7 @@ fn by_autodiff(model: &Mlp, start: &Params, data: &Rows, loss: Loss) -> (f64, Ve
         }
     };
     let gradients = value.backward();
-    let by_layer = layers.iter().map(|layer| DenseLayer {
+    let by_layer = layers.iter().map(|layer| LayerTensors {
         weight: layer.weight.grad(&gradients).unwrap(),
         bias: layer.bias.grad(&gradients).unwrap(),
     });

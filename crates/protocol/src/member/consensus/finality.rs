@@ -112,7 +112,7 @@ impl Extending<'_> {
             return self.settle(certificate);
         }
         let audited = self.chain.is_audited(&self.config.epoch, certificate);
-        (audited) && self.chain.insert(certificate.clone(), self.now)
+        audited && self.chain.insert(certificate.clone(), self.now)
     }
 
     /// The outcome of the last final round is certified: it waits to be adopted. False if it is not the one

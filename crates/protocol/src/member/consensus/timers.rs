@@ -69,8 +69,7 @@ impl<'a> Timing<'a> {
             return Some(Refusal::Silent { lead, silence });
         }
         let slow = self.now >= self.view.entered + timeout;
-        let refused = slow;
-        refused.then(|| Refusal::Slow {
+        slow.then(|| Refusal::Slow {
             lead: lead(),
             timeout,
         })

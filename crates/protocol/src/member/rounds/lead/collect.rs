@@ -148,8 +148,7 @@ impl Leading<'_> {
             fields.weight?,
             self.config.epoch.roster.rows(message.sender),
         );
-        let admitted = got <= most;
-        (!admitted).then_some(Refusal::TooManyRows { got, most })
+        (got > most).then_some(Refusal::TooManyRows { got, most })
     }
 
     /// A contributed model was fetched and checked, or could not be.

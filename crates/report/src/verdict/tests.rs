@@ -1,0 +1,212 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+use crate::comparison::tests::story as made;
+use lab::summary::MeanGain;
+
+fn said(story: &Story) -> String {
+    verdict(story, &ComparisonTable::of(story))
+}
+
+fn mean_gain(by: f64, noise: f64) -> MeanGain {
+    let (low, high) = (by - noise, by + noise);
+    let interval = Interval { by, low, high };
+    MeanGain {
+        model: ModelKind::Coalition,
+        over: ModelKind::Local,
+        silos: 2,
+        per_silo: interval,
+        per_row: interval,
+    }
+}
+
+#[test]
+fn a_model_that_is_worse_than_a_constant_is_called_so_in_the_first_sentence() {
+    let mut story = crate::fixture::story(3, 1, 2);
+    let all = story.silos.len();
+    for silo in &mut story.silos {
+        (silo.coalition, silo.constant) = (Some(18.0), Some(8.6));
+    }
+    let said = worse_than_constant(&story).unwrap();
+    assert!(
+        said.starts_with(
+            "The federation's model is worse than a constant prediction (the mean, or"
+        ),
+        "{said}"
+    );
+    assert!(
+        said.contains(
+            "over all held-out rows its mean absolute error is 18.000, that of the constant 8.600."
+        ),
+        "{said}"
+    );
+    assert!(said.contains("Try a smaller learning rate"), "{said}");
+    // One that has learned nothing is not, and neither is a better one.
+    for good in [8.65, 3.0] {
+        story
+            .silos
+            .iter_mut()
+            .for_each(|silo| silo.coalition = Some(good));
+        assert_eq!(worse_than_constant(&story), None, "{all} silos, {good}");
+    }
+    story.metric.higher_is_better = true;
+    assert!(worse_than_constant(&story).is_some());
+}
+
+#[test]
+fn gainers_and_losers_are_named_with_their_intervals() {
+    let rows = [
+        [Some(50.0), None, Some(45.0)],
+        [Some(50.0), None, Some(53.0)],
+        [Some(50.0), None, Some(49.5)],
+    ];
+    let mut story = made(false, 2.0, &rows);
+    story.gains = vec![mean_gain(0.83, 2.0)];
+    let text = said(&story);
+    let who = "The federation's model is significantly better than one trained alone at 1 of 3 silos: \
+               Hospital 01 by 5.00 (95 % interval +3.00 to +7.00); significantly worse at 1: \
+               Hospital 02 by 3.00 (95 % interval −5.00 to −1.00); at 1 the difference is not \
+               significant.";
+    assert!(text.starts_with(who), "{text}");
+    let mean = "The mean over all silos of the mean absolute error is 49.17 with the federation's \
+                models and 50.00 with models trained alone: 0.83 better (95 % interval −1.17 to \
+                +2.83, not significant).";
+    assert!(text.contains(mean), "{text}");
+    assert!(text.contains(" Weighted by held-out rows it is "), "{text}");
+}
+
+#[test]
+fn what_chance_explains_is_called_not_significant() {
+    let rows = [
+        [Some(50.0), Some(48.0), Some(45.0)],
+        [Some(50.0), Some(51.0), Some(49.0)],
+    ];
+    let mut story = made(false, 9.0, &rows);
+    story.gains = vec![mean_gain(3.0, 4.0)];
+    let text = said(&story);
+    assert!(
+        text.starts_with(
+            "The federation's model is not significantly better or worse than one trained alone at any of \
+             the 2 silos. The mean"
+        ),
+        "{text}"
+    );
+    assert!(!text.contains(", significant)"), "{text}");
+    story.gains = vec![mean_gain(3.0, 1.0)];
+    assert!(said(&story).contains(" (95 % interval +2.00 to +4.00, significant)"));
+    let one = made(false, 9.0, &[[Some(50.0), None, Some(45.0)]]);
+    assert!(said(&one).starts_with(
+        "The federation's model is not significantly better or worse than one trained alone at the only \
+         silo."
+    ));
+}
+
+#[test]
+fn silos_that_hold_out_too_few_rows_or_groups_are_told_how_many_are_needed() {
+    let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
+    let mut few = |units: [Option<usize>; 3]| {
+        for (silo, units) in story.silos.iter_mut().zip(units) {
+            silo.gains.clear();
+            (silo.test_units, silo.test_samples) = (units, 9);
+        }
+        who_gains(&story, &ComparisonTable::of(&story)).unwrap()
+    };
+    let said = few([Some(2), Some(3), Some(2)]);
+    assert_eq!(
+        said,
+        "Each silo holds out only 2 to 3 groups of rows (`split.group`), too few to tell whether it gains \
+         (10 are needed)."
+    );
+    let said = few([Some(9); 3]);
+    assert_eq!(
+        said,
+        "Each silo holds out only 9 rows, too few to tell whether it gains (10 are needed)."
+    );
+    let said = few([None, Some(9), Some(9)]);
+    assert!(
+        said.ends_with("its models were not measured row by row."),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_model_of_no_use_comes_first_with_a_remedy() {
+    let mut story = made(false, 1.0, &[[Some(50.0), None, Some(1e28)]]);
+    let reason = "its mae is 1.0e28, that of a constant prediction 65.0".to_owned();
+    story.silos[0].unusable = vec![(ModelKind::Coalition, reason)];
+    story.silos[0].gains.clear();
+    story.usable = false;
+    let text = said(&story);
+    let first = "The federation's model is of no use at 1 of 1 silo: at Hospital 01 its mae is \
+                 1.0e28, that of a constant prediction 65.0. If training diverged, try a smaller \
+                 learning rate (now 0.01).";
+    assert!(text.starts_with(first), "{text}");
+    assert!(!text.contains("The mean over"), "{text}");
+}
+
+#[test]
+fn the_mean_comes_first_where_most_silos_hold_out_too_few_rows() {
+    let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
+    story.gains = vec![mean_gain(5.0, 2.0)];
+    assert!(said(&story).starts_with("The federation's model is significantly better"));
+    for silo in &mut story.silos[1..] {
+        silo.gains.clear();
+    }
+    let text = said(&story);
+    assert!(text.starts_with("The mean over all silos"), "{text}");
+    assert!(text.contains("; 2 could not be compared."), "{text}");
+}
+
+#[test]
+fn chance_is_named_where_there_are_many_silos() {
+    let rows = vec![[Some(50.0), None, Some(45.0)]; 40];
+    let text = said(&made(false, 2.0, &rows));
+    assert!(
+        text.contains(
+            "and 37 more; significantly worse at 0. By chance alone about 1 of 40 would seem better, and \
+             as many worse."
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn served_pooled_and_outside_models_are_in_it() {
+    let rows = [
+        [Some(5.0), Some(7.0), Some(4.0)],
+        [Some(6.0), Some(7.0), Some(6.0)],
+        [Some(9.0), Some(7.0), Some(8.0)],
+    ];
+    let mut story = made(false, 0.5, &rows);
+    let serves = |candidate, metric| lab::summary::ServedInfo {
+        candidate,
+        on: methods::serving::ComparedOn::Folds,
+        metric: Some(metric),
+        measured: Vec::new(),
+    };
+    for silo in &mut story.silos {
+        let coalition = silo.coalition.unwrap();
+        silo.pooled = Some(coalition - 1.0);
+        silo.served = Some(serves(Candidate::Coalition, coalition));
+    }
+    story.silos[1].served = Some(serves(Candidate::Local, 6.0));
+    let outsider = story.silos.pop().unwrap();
+    story.outside.push(outsider);
+    let text = said(&story);
+    assert!(
+        text.ends_with(
+            " Each silo then picks the model that it will use, judged on its own rows without the held-out \
+             ones. On average over silos the mean absolute error of these models is 5.000. Picked: coalition's 1, own 1. Mean \
+             over 1 silo outside the federation: 9.000 with their own models, 7.000 with one global model, \
+             8.000 with the model that the federation gives them."
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn without_reference_models_nothing_is_compared() {
+    let text = said(&made(true, 0.0, &[[None, None, Some(0.5)]]));
+    assert!(text.starts_with("No reference"), "{text}");
+    let text = said(&made(true, 0.0, &[[None; 3]]));
+    assert!(text.starts_with("Nothing was measured"), "{text}");
+}
