@@ -296,7 +296,7 @@ mod tests {
         let lines = changed_words(&seven, &six);
         assert_eq!(
             lines[1],
-            "weaker: of 6 members only one may break the rules, of 7 before 2"
+            "weaker: of 6 members only one may break the rules; before it was 2 of 7"
         );
     }
 

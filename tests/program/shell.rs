@@ -77,7 +77,7 @@ fn manual_pages_render_without_a_warning() {
     }
     for file in &files {
         let shown = Command::new("groff")
-            .args(["-man", "-Tutf8", "-ww", "-rLL=100n"])
+            .args(["-man", "-Tutf8", "-P-cbu", "-ww", "-rLL=100n"])
             .arg(file)
             .output()
             .unwrap();

@@ -114,7 +114,7 @@ fn ids_are_typed_whole_or_with_sixteen_digits_and_not_with_fewer() {
     let (code, said) = told(&["changes"], config);
     assert_eq!(code, 0, "{said}");
     assert!(
-        said.contains("stands by 4 changes, and 4 are the most at a time"),
+        said.contains("approves 4 changes, and may approve 4 at a time"),
         "{said}"
     );
     let line = said.split("withdraw one of").nth(1).unwrap();

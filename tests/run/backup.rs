@@ -56,7 +56,7 @@ fn a_node_whose_disk_is_gone_goes_on_from_its_backup_with_the_chain_of_the_other
     kill(&mut nodes, 3);
     // A state that has gone on since is never written over.
     let (code, said) = restore(&file, home);
-    assert_eq!(code, 1, "{said}");
+    assert_eq!(code, 2, "{said}");
     assert!(
         said.contains("holds a state already") && said.contains("a backup never overwrites one"),
         "{said}"
@@ -87,7 +87,7 @@ fn a_node_whose_disk_is_gone_goes_on_from_its_backup_with_the_chain_of_the_other
     assert!(all.iter().all(|chain| *chain == all[0]));
     // Once it has taken part again, the state is newer than the backup.
     let (code, said) = restore(&file, home);
-    assert_eq!(code, 1, "{said}");
+    assert_eq!(code, 2, "{said}");
     assert!(said.contains("has adopted round 150"), "{said}");
     // The audit log goes on, and says where something is missing.
     let audit = good(&["audit", "--summary", "--state", state.to_str().unwrap()]);
@@ -161,7 +161,7 @@ fn a_backup_is_not_put_over_other_files_and_another_federation_is_named() {
     fs::create_dir_all(&elsewhere).unwrap();
     fs::write(elsewhere.join("silo.toml"), "other = 1\n").unwrap();
     let (code, said) = restore(&file, &elsewhere);
-    assert_eq!(code, 1, "{said}");
+    assert_eq!(code, 2, "{said}");
     assert!(
         said.contains("silo.toml exists with other contents"),
         "{said}"
@@ -178,7 +178,7 @@ fn a_backup_is_not_put_over_other_files_and_another_federation_is_named() {
     nodes.kill(0);
     let home = other.configs[0].parent().unwrap();
     let (code, said) = restore(&file, home);
-    assert_eq!(code, 1, "{said}");
+    assert_eq!(code, 2, "{said}");
     assert!(said.contains("of the federation"), "{said}");
     // Something that is no backup.
     let (code, said) = restore(config, &elsewhere);

@@ -199,7 +199,7 @@ fn a_key_that_was_stolen_is_named_before_anybody_approves() {
         let said = changes(&demo.configs[0]);
         said.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let stolen = "the old key of silo 4 was stolen";
+    let stolen = "the old key of silo 4 is declared stolen";
     assert!(!rekey("--lost").contains(stolen));
     assert!(rekey("--stolen").contains(stolen));
 }

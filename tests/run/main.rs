@@ -126,7 +126,7 @@ fn an_identity_is_made_once_and_shown() {
     assert_eq!(made.trim().len(), 64);
     assert_eq!(good(&["identity", "show", file]), made);
     let again = output(&["identity", "new", "--out", file]);
-    assert_eq!(again.status.code(), Some(1));
+    assert_eq!(again.status.code(), Some(2));
     let said = text(&again.stderr);
     assert!(said.contains("a.key exists already"), "{said}");
     assert_eq!(good(&["identity", "show", file]), made);

@@ -57,7 +57,7 @@ fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
         "to every member it looks like random numbers",
-        "they give no bound on patients",
+        "they give no bound on what is learned about a patient",
         "masks do not protect the result",
         "if all other 3 of them collude, they see our update exactly",
         "if one institution is down, the sum is not opened",

@@ -107,7 +107,7 @@ fn federation(name: &str, tables: Tables) {
     ];
     let said = good(&[&new[..], &drawn].concat());
     // Said before it is written, with the rows of every level that is listed.
-    assert!(said.contains("2 classes: "), "{said}");
+    assert!(said.contains("2 classes, with their rows: "), "{said}");
     let before = said.find("This stands in the agreement").unwrap();
     assert!(before < said.find("written: ").unwrap(), "{said}");
     let left: Vec<&str> = said

@@ -68,7 +68,7 @@ fn a_member_that_masks_otherwise_is_named_before_the_first_round() {
     let said = text(&done.stdout);
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(done.status.code(), Some(3), "{said}");
-    let absent = format!("wait rehearsal {} was not tried", name(1));
+    let absent = format!("wait rehearsal {} was not tested", name(1));
     assert!(said.contains(&absent), "{said}");
 }
 

@@ -269,7 +269,7 @@ fn persons_are_attacked_with_all_their_rows() {
     assert!(informed(&faint).low > 0.95, "{faint:?}");
     let lines = faint.lines().join("\n");
     for said in [
-        "which of 76 persons they learned from",
+        "which of 76 persons they were trained on",
         "each with about half of the persons",
         "the rows of a person one by one",
     ] {
