@@ -31,7 +31,7 @@ ci:
 wheel:
     python3 -m venv target/maturin
     target/maturin/bin/pip install --quiet "maturin>=1.7,<2"
-    cd python && ../target/maturin/bin/maturin build --release --out ../dist
+    cd python && ../target/maturin/bin/maturin build --profile dist --out ../dist
 
 # The tests of the Python package, in a fresh environment, with the program that `cargo test` builds.
 python:

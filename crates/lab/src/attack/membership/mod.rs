@@ -214,7 +214,7 @@ fn tests(
         found.insert(
             2,
             (
-                "all opened sums, by an attacker who knows all other rows",
+                "all opened sums, all other rows known",
                 informed,
             ),
         );
