@@ -28,8 +28,9 @@ pub enum LogFormat {
 pub struct LogSettings<'a> {
     /// 0 for warnings, 1 for events, 2 and more for every step.
     pub verbose: u8,
-    /// Whether warnings are left out, too: of many runs, of which some are expected to fail.
-    pub many_runs: bool,
+    /// Whether warnings are left out, too: of many runs, of which some are expected to fail, and of one that
+    /// is to be quiet, whose summary says what happened.
+    pub without_warnings: bool,
     /// Whether lines have a time.
     pub timed: bool,
     /// Format of the lines.
@@ -64,7 +65,7 @@ impl Drop for Started {
 /// A collector that cannot be used, or a program without traces.
 pub fn start(options: &LogSettings<'_>, bar: &ProgressBar) -> Result<Started, String> {
     let level = match options.verbose {
-        0 if options.many_runs => LevelFilter::ERROR,
+        0 if options.without_warnings => LevelFilter::ERROR,
         0 => LevelFilter::WARN,
         1 => LevelFilter::INFO,
         _ => LevelFilter::DEBUG,

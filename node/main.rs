@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     };
     let log = LogSettings {
         verbose: cli.log.verbose,
-        many_runs: false,
+        without_warnings: false,
         timed: run.is_some(),
         format: cli.log.log_format,
         otlp: run.and_then(|run| run.otlp.as_deref()),

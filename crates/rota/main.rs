@@ -33,10 +33,11 @@ fn main() -> ExitCode {
     };
     let log = LogSettings {
         verbose: cli.log.verbose,
-        many_runs: matches!(
-            cli.command,
-            RotaCommand::Compare(_) | RotaCommand::Advise(_) | RotaCommand::Lab(_)
-        ),
+        without_warnings: match &cli.command {
+            RotaCommand::Compare(_) | RotaCommand::Advise(_) | RotaCommand::Lab(_) => true,
+            RotaCommand::Simulate(simulate) => simulate.quiet,
+            _ => false,
+        },
         timed: run.is_some(),
         format: cli.log.log_format,
         otlp: run.and_then(|run| run.otlp.as_deref()),

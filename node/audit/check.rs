@@ -21,8 +21,7 @@ use formatting::numbers::plain;
 pub enum CheckError {
     /// No log.
     #[error(
-        "there is no audit log in {}: the node has not run yet, or --state names another folder than the node's \
-         silo.toml", .0.display()
+        "there is no audit log in {}: the node has not run yet", .0.display()
     )]
     Nothing(PathBuf),
     /// A file cannot be read.

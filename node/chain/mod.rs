@@ -32,8 +32,7 @@ pub(crate) use missing::before;
 pub enum ChainError {
     /// No journal.
     #[error(
-        "there is no journal in {}: the node has not run yet, or --state names another folder than the node's \
-         silo.toml", .0.display()
+        "there is no journal in {}: the node has not run yet", .0.display()
     )]
     Nothing(PathBuf),
     /// The journal cannot be read.

@@ -341,10 +341,15 @@ impl CheckResult {
         };
         let waiting = self.peers.iter().filter(waiting).count();
         lines.push(match bad {
-            0 if self.verdict == CheckVerdict::Waiting => format!(
-                "This node is ready. The nodes of {waiting} of {} do not answer yet.",
-                plural(self.peers.len(), "other member")
-            ),
+            0 if self.verdict == CheckVerdict::Waiting => match (waiting, self.peers.len()) {
+                (1, 1) => "This node is ready. The node of the other member does not answer yet.".into(),
+                (1, all) => format!(
+                    "This node is ready. The node of 1 of {all} other members does not answer yet."
+                ),
+                (some, all) => format!(
+                    "This node is ready. The nodes of {some} of {all} other members do not answer yet."
+                ),
+            },
             0 => "All is well: this node can take part.".into(),
             bad => format!("{} found: see above.", plural(bad, "problem")),
         });

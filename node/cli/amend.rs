@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use protocol::PublicKey;
 
 use super::{NodePlace, key, rows};
@@ -23,7 +23,7 @@ pub enum Amend {
         #[command(flatten)]
         here: Here,
     },
-    /// Propose to admit an institution
+    /// Propose to admit an institution to a running federation
     ///
     /// It comes last in the list of members.
     Admit {
@@ -111,9 +111,10 @@ pub enum Amend {
 
 /// Options of `rota recover`.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").args(["lost", "give_up"]).required(true)))]
 pub struct Recover {
     /// Name of a member that is lost for good; may be repeated
-    #[arg(long, value_name = "NAME", required_unless_present = "give_up")]
+    #[arg(long, value_name = "NAME")]
     pub lost: Vec<String>,
     /// Final round of secure aggregation to repeat, whose outcome no quorum certifies; nobody is lost
     #[arg(long, value_name = "ROUND", conflicts_with_all = ["lost", "abandon"])]

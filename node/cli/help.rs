@@ -41,14 +41,27 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ),
 ];
 
+/// What the command `help` does, at every level.
+const HELP: &str = "Print the help of a command";
+
 /// Parses the command line of this process.
 ///
 /// # Errors
 /// What clap found wrong with it, or the help that was asked for; [`refused`] prints both.
 pub fn parse<P: Parser>() -> Result<P, clap::Error> {
     let mut command = grouped(P::command());
+    command.build();
+    let mut command = with_help_lines(command);
     let matches = command.try_get_matches_from_mut(std::env::args_os())?;
     P::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// The command, built, with one sentence for every `help` below it.
+fn with_help_lines(command: Command) -> Command {
+    command.mut_subcommands(|one| match one.get_name() {
+        "help" => one.about(HELP),
+        _ => with_help_lines(one),
+    })
 }
 
 /// Prints why a command line was not understood, or the help that was asked for; `hint` follows an error.
@@ -70,7 +83,7 @@ pub fn grouped(command: Command) -> Command {
     };
     let about = |name: &str| {
         let known = command.find_subcommand(name).and_then(Command::get_about);
-        known.map_or("Print the help of a command".into(), ToString::to_string)
+        known.map_or(HELP.into(), ToString::to_string)
     };
     let mut groups = String::new();
     for (heading, names) in GROUPS {

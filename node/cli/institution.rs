@@ -191,7 +191,7 @@ pub enum NodeFederationCommand {
     /// options change them, and an id of its own. The first round starts from a model that the earlier one
     /// agreed on, which is written beside the agreement as `start.safetensors`: every member needs both files.
     Continue(ContinueFederation),
-    /// Add a member to an agreement
+    /// Add a member to a draft
     ///
     /// A member sends the line that `rota identity new` prints; files with such lines add several members at
     /// once, in their order. The order of members is part of the agreement. A signed consent holds for the

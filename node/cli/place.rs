@@ -11,6 +11,9 @@ pub const SILO: &str = "silo.toml";
 /// Names a node instead of `--config`.
 const VARIABLE: &str = "ROTA_CONFIG";
 
+/// Names a node.
+const OPTION: &str = "--config";
+
 /// The node that a command is about.
 #[derive(Debug, Default, Clone, Args)]
 pub struct NodePlace {
@@ -33,11 +36,12 @@ pub struct StatePlace {
 /// No configuration where one was looked for.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "there is no {SILO} {looked}: run the command in the folder of a node, or name the node with --config \
-     PATH or {VARIABLE} (its {SILO}, or the folder that has it); `rota federation join` writes one"
+    "there is no {SILO} {looked}: {remedy} (its {SILO}, or the folder that has it); `rota federation join` \
+     writes one"
 )]
 pub struct NoNode {
     looked: String,
+    remedy: String,
 }
 
 impl NodePlace {
@@ -59,6 +63,12 @@ impl NodePlace {
                 looked: match from {
                     Some(from) => format!("at {} (from {from})", file.display()),
                     None => format!("in the current folder, {}", current().display()),
+                },
+                remedy: match from {
+                    Some(from) => format!("name another node with {from}"),
+                    None => format!(
+                        "run the command in the folder of a node, or name the node with {OPTION} PATH or {VARIABLE}"
+                    ),
                 },
             });
         }
@@ -82,7 +92,7 @@ impl NodePlace {
     fn looked_at(&self) -> (PathBuf, Option<&'static str>) {
         let variable = env::var_os(VARIABLE).filter(|place| !place.is_empty());
         match (&self.config, variable) {
-            (Some(place), _) => (file_at(place), Some("--config")),
+            (Some(place), _) => (file_at(place), Some(OPTION)),
             (None, Some(place)) => (file_at(Path::new(&place)), Some(VARIABLE)),
             (None, None) => (SILO.into(), None),
         }
@@ -131,8 +141,7 @@ mod tests {
             let place = file_at(&missing).display().to_string();
             for part in [
                 &place,
-                "--config PATH",
-                "ROTA_CONFIG",
+                "(from --config): name another node with --config",
                 "rota federation join",
             ] {
                 assert!(said.contains(part), "{said}");

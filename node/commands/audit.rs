@@ -2,15 +2,19 @@
 
 use std::io::{self, BufWriter, Write};
 
-use crate::audit::{AuditLine, check};
+use crate::audit::{AUDIT, AuditLine, check};
 use agreement::Agreement;
 
-use super::{NodeCommandError, state_of};
+use super::{NodeCommandError, journal_of, state_of};
 use crate::cli::Audit as Arguments;
 
 /// Checks the log, and prints its lines or what it says.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), NodeCommandError> {
-    let state = state_of(&arguments.of)?;
+    let mut state = state_of(&arguments.of)?;
+    // The log can be checked without the journal, but not where there is neither.
+    if !state.join(AUDIT).is_dir() {
+        state = journal_of(&arguments.of)?;
+    }
     let kept = state.join("federation.toml");
     let agreement = Agreement::load(arguments.federation.as_deref().unwrap_or(&kept))?;
     let mut out = BufWriter::new(io::stdout().lock());

@@ -9,13 +9,13 @@ use crate::store;
 use formatting::numbers;
 use protocol::Hash;
 
-use super::{NodeCommandError, quietly, state_of, vacant, wrapped, write};
+use super::{NodeCommandError, journal_of, quietly, vacant, wrapped, write};
 use crate::cli::BlameRound;
 
 /// Says what is known of a void round, discloses this institution's secret of it, or examines those of
 /// others.
 pub(crate) fn run(options: &BlameRound) -> Result<(), NodeCommandError> {
-    let (state, federation) = (state_of(&options.of)?, options.federation.as_deref());
+    let (state, federation) = (journal_of(&options.of)?, options.federation.as_deref());
     let found = quietly(|| blame(&state, federation, options.round, &options.with))?;
     if let Some(file) = &options.disclose {
         vacant(file, false)?;

@@ -5,12 +5,12 @@ use std::io::{self, BufWriter, Write};
 use crate::chain::FinalChain;
 use formatting::numbers;
 
-use super::{NodeCommandError, quietly, state_of};
+use super::{NodeCommandError, journal_of, quietly};
 use crate::cli::PrintChain as Arguments;
 
 /// Prints the chain.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), NodeCommandError> {
-    let state = state_of(&arguments.of)?;
+    let state = journal_of(&arguments.of)?;
     let chain = quietly(|| FinalChain::read(&state, arguments.federation.as_deref()));
     let chain = chain?;
     let mut out = BufWriter::new(io::stdout().lock());

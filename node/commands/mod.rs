@@ -40,6 +40,7 @@ use crate::identity::IdentityError;
 use crate::institution::{NodeError, PresentError, SetupError, state_folder};
 use crate::model::ModelError;
 use crate::status::socket::SocketError;
+use crate::store::has_journal;
 use crate::verify::{EvidenceFileError, VerifyError};
 use ::ledger::LedgerError;
 use agreement::{AddError, ConfigError, TokenError};
@@ -145,6 +146,21 @@ pub enum NodeCommandError {
     /// No node where one was looked for.
     #[error(transparent)]
     NoNode(#[from] NoNode),
+    /// No journal in the state folder of a node.
+    #[error(
+        "there is no journal in {}: the node has not run yet{}", state.display(),
+        if *named {
+            ", or --state names another folder than the node's silo.toml"
+        } else {
+            " (`rota run`)"
+        }
+    )]
+    NotRun {
+        /// The state folder.
+        state: PathBuf,
+        /// Whether an option named it, and not the node's silo.toml.
+        named: bool,
+    },
     /// A key file cannot be read or made.
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -293,38 +309,43 @@ impl Failure for NodeCommandError {
             | Self::NoTerminal
             | Self::Log(_)
             | Self::Exists(_)
-            | Self::Identity(IdentityError::Exists(_) | IdentityError::Form(_))
+            | Self::Identity(
+                IdentityError::Exists(_)
+                | IdentityError::Form(_)
+                | IdentityError::File { what: "read", .. },
+            )
             | Self::Join(JoinError::Exists(_))
             | Self::Ledger(LedgerError::Exists { .. })
             | Self::Backup(BackupError::Setup(_) | BackupError::Exists(_))
-            | Self::Restore(RestoreError::InTheWay(_) | RestoreError::Used { .. })
-            | Self::Chain(
-                ChainError::Nothing(_) | ChainError::Agreement(_) | ChainError::Federation { .. },
+            | Self::Restore(
+                RestoreError::Archive(_)
+                | RestoreError::Config(_)
+                | RestoreError::Mixed(_)
+                | RestoreError::InTheWay(_)
+                | RestoreError::Used { .. },
             )
+            | Self::Chain(ChainError::Agreement(_) | ChainError::Federation { .. })
             | Self::Blame(BlameError::File(_))
             | Self::Evidence(
                 EvidenceFileError::Unreadable { .. } | EvidenceFileError::Malformed { .. },
-            )
-            | Self::Audit(CheckError::Nothing(_)) => Exit::Input,
+            ) => Exit::Input,
             Self::Verify(error) | Self::Blame(BlameError::Verify(error)) => match error {
-                VerifyError::Nothing(_)
-                | VerifyError::Agreement(_)
-                | VerifyError::Federation { .. } => Exit::Input,
+                VerifyError::Agreement(_) | VerifyError::Federation { .. } => Exit::Input,
                 _ => Exit::Failure,
             },
             Self::Model(error) => match error {
                 ModelError::Data(error) | ModelError::Export(ExportError::Data(error)) => {
                     data(error)
                 }
-                ModelError::Nothing(_)
-                | ModelError::Federation { .. }
+                ModelError::Federation { .. }
                 | ModelError::NoRound { .. }
                 | ModelError::NoCoalition { .. } => Exit::Input,
                 _ => Exit::Failure,
             },
             Self::Data(error) => data(error),
             Self::Node(error) if error.is_configuration() => Exit::Input,
-            Self::Node(_)
+            Self::NotRun { .. }
+            | Self::Node(_)
             | Self::Identity(_)
             | Self::Present(_)
             | Self::Join(_)
@@ -371,6 +392,19 @@ pub fn state_of(place: &StatePlace) -> Result<PathBuf, NodeCommandError> {
         Some(folder) => Ok(folder.clone()),
         None => Ok(state_folder(&place.node.file()?)?),
     }
+}
+
+/// The state folder that a command reads, of a node that has run.
+///
+/// # Errors
+/// [`NodeCommandError`]: as [`state_of`], or there is no journal in it.
+pub fn journal_of(place: &StatePlace) -> Result<PathBuf, NodeCommandError> {
+    let state = state_of(place)?;
+    if has_journal(&state) {
+        return Ok(state);
+    }
+    let named = place.state.is_some();
+    Err(NodeCommandError::NotRun { state, named })
 }
 
 /// Refuses to overwrite a file, unless that is wanted.
@@ -438,7 +472,10 @@ pub fn write(file: &Path, text: &str) -> Result<(), NodeCommandError> {
 /// How a program ends with an error of data.
 pub fn data(error: &DataError) -> Exit {
     match error {
-        DataError::Config(_) | DataError::TooManySilos { .. } => Exit::Input,
+        DataError::Config(_)
+        | DataError::TooManySilos { .. }
+        | DataError::NoFolder { .. }
+        | DataError::File { .. } => Exit::Input,
         _ => Exit::Failure,
     }
 }

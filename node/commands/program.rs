@@ -11,7 +11,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
 use super::NodeCommandError;
-use crate::cli::ProgramCommand;
+use crate::cli::{GROUPS, ProgramCommand};
 use crate::exit::Exit;
 
 /// Prints about the program with this command line.
@@ -30,7 +30,7 @@ pub fn run(asked: &ProgramCommand, program: Command) -> Result<(), NodeCommandEr
         }
         ProgramCommand::Man(options) => {
             // A page of `help` would say nothing that the other pages do not.
-            let mut program = program.disable_help_subcommand(true);
+            let mut program = in_groups(program).disable_help_subcommand(true);
             program.build();
             let Some(folder) = &options.to else {
                 return Ok(out.write_all(&page(program)?)?);
@@ -68,10 +68,32 @@ fn unwritten(path: &Path, reason: io::Error) -> NodeCommandError {
     }
 }
 
+/// The program with its subcommands in the order of its help.
+fn in_groups(program: Command) -> Command {
+    let names: Vec<_> = GROUPS.iter().flat_map(|(_, names)| *names).collect();
+    program.mut_subcommands(|one| {
+        let place = names.iter().position(|name| **name == one.get_name());
+        one.display_order(place.unwrap_or(names.len()))
+    })
+}
+
 /// The page of one command, which ends with the exit codes.
 fn page(command: Command) -> io::Result<Vec<u8>> {
+    let after = command.get_after_help().map(ToString::to_string);
+    // The heading of a section in place of the first line.
+    let examples = after
+        .as_deref()
+        .and_then(|after| after.strip_prefix("Examples:\n"));
+    let (heading, command) = match examples.map(str::to_owned) {
+        Some(examples) => ("EXAMPLES", command.after_help(examples)),
+        None => ("NOTES", command),
+    };
     let mut page = Vec::new();
     Man::new(command).render(&mut page)?;
+    let page = String::from_utf8_lossy(&page);
+    let mut page = page
+        .replace("\n.SH EXTRA\n", &format!("\n.SH {heading}\n"))
+        .into_bytes();
     let mut codes = Roff::new();
     codes.control("SH", ["EXIT STATUS"]);
     for exit in Exit::ALL {

@@ -17,7 +17,7 @@ use crate::cli::Recover;
 pub(crate) fn recover(options: &Recover) -> Result<(), NodeCommandError> {
     let institution = present(&options.here.node.file()?)?;
     let epoch = &institution.agreement.epoch;
-    let failed = |why: String| NodeCommandError::Failed(why);
+    let usage = |why: String| NodeCommandError::Usage(why);
     if let Some(round) = options.give_up {
         return give_up(options, &institution, round);
     }
@@ -26,7 +26,7 @@ pub(crate) fn recover(options: &Recover) -> Result<(), NodeCommandError> {
     names.dedup();
     // Whether the agreement can go on with so few, before anything is signed.
     let rest = institution.agreement.without_all(&names);
-    rest.map_err(|why| failed(why.to_string()))?;
+    rest.map_err(|why| usage(why.to_string()))?;
     let silos = epoch.roster.silos();
     let members = epoch.roster.members();
     let lost: Vec<MemberIndex> = members
@@ -34,9 +34,9 @@ pub(crate) fn recover(options: &Recover) -> Result<(), NodeCommandError> {
         .collect();
     if lost.contains(&institution.me) {
         let why = "an institution cannot declare itself lost; `rota federation leave` leaves";
-        return Err(failed(why.into()));
+        return Err(usage(why.into()));
     }
-    let rest = remaining(epoch, &lost).map_err(|why| failed(why.to_string()))?;
+    let rest = remaining(epoch, &lost).map_err(|why| usage(why.to_string()))?;
     let newest = newest(&institution.state, epoch)?;
     explain(epoch, (&rest, &lost), newest)?;
     if options.abandon {
@@ -72,8 +72,10 @@ fn give_up(
     let epoch = &institution.agreement.epoch;
     let failed = |why: String| NodeCommandError::Failed(why);
     let all = remaining(epoch, &[]);
-    let all =
-        all.map_err(|_| failed("only a masked round (secure aggregation) can be given up".into()))?;
+    let all = all.map_err(|_| {
+        let why = "only a masked round (secure aggregation) can be given up";
+        NodeCommandError::Usage(why.into())
+    })?;
     let (newest, view) = newest(&institution.state, epoch)?;
     if newest != round {
         return Err(failed(format!(

@@ -8,7 +8,7 @@ use agreement::Agreement;
 use formatting::numbers;
 use serde::Serialize;
 
-use super::{NodeCommandError, quietly, state_of};
+use super::{NodeCommandError, journal_of, quietly};
 use crate::cli::{Verify as Arguments, data_folder};
 
 /// Verifies the state of a node, or a file of evidence.
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), NodeCommandError> {
             writeln!(out, "{}", super::wrapped(&proof.sentence()))?
         }
     } else {
-        let state = state_of(&arguments.of)?;
+        let state = journal_of(&arguments.of)?;
         let data = data_folder(arguments.data.as_deref());
         let verified = quietly(|| verify(&state, federation, data.as_deref()))?;
         if arguments.json {

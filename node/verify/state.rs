@@ -26,8 +26,7 @@ use crate::store::{self, AGREEMENT, Snapshot, StoreOpenError, StoredBlob};
 pub enum VerifyError {
     /// No journal.
     #[error(
-        "there is no journal in {}: the node has not run yet, or --state names another folder than the node's \
-         silo.toml", .0.display()
+        "there is no journal in {}: the node has not run yet", .0.display()
     )]
     Nothing(PathBuf),
     /// The journal cannot be read.

@@ -86,11 +86,12 @@ impl Verified {
             )?;
         }
         for (round, members) in self.left_out.iter().filter(|(_, left)| !left.is_empty()) {
+            let were = verb(members.len(), "contribution was", "contributions were");
             let members: Vec<_> = members.iter().map(|member| plain(member)).collect();
             let members = members.join(", ");
             writeln!(
                 out,
-                "          round {round} was finished without {members}, whose contribution was asked for"
+                "          round {round} was finished without {members}, whose {were} asked for"
             )?;
         }
         Ok(())

@@ -62,6 +62,48 @@ fn a_command_describes_itself_briefly_and_at_length() {
 }
 
 #[test]
+fn an_inner_help_is_described_as_the_outer_one() {
+    for name in ["federation", "solve", "model"] {
+        let help = text(&rota(&[name, "--help"]).stdout);
+        let line = help
+            .lines()
+            .find(|line| line.trim_start().starts_with("help "));
+        let line = line.unwrap_or_default();
+        assert!(line.ends_with("Print the help of a command"), "{help}");
+        assert_eq!(text(&rota(&["help", name]).stdout), help);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_wrong_input_for_every_command() {
+    for arguments in [
+        &["simulate", "nowhere.toml"][..],
+        &["simulate", "digits20", "--data", "nowhere"],
+        &["compare", "nowhere.toml"],
+        &["init", "nowhere.csv"],
+        &["identity", "show", "nowhere.key"],
+        &["restore", "nowhere.tar"],
+        &["report", "nowhere.jsonl"],
+        &["verify", "nowhere.json"],
+        &["federation", "show", "nowhere.toml"],
+        &["recover"],
+        &["advise", "diabetes", "--minutes", "0"],
+        &["status", "--config", "nowhere"],
+    ] {
+        let output = rota(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+    }
+    let said = text(&rota(&["recover"]).stderr);
+    assert!(
+        said.contains("--lost") && said.contains("--give-up"),
+        "{said}"
+    );
+    let said = text(&rota(&["advise", "nofile"]).stderr);
+    assert!(said.contains("built-in scenarios diabetes"), "{said}");
+}
+
+#[test]
 fn what_is_mistyped_is_refused_with_what_is_like_it() {
     for (arguments, like) in [
         (&["simulat"][..], "'simulate'"),

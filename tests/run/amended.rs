@@ -70,7 +70,7 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
     }
     nodes.until(4, "waits-for-admission");
     nodes.until(0, "finished");
-    assert!(changes(&demo.configs[0]).contains("no amendment is proposed"));
+    assert!(changes(&demo.configs[0]).contains("no change is proposed"));
     // One proposes: a member more, and four rounds.
     let said = says(&demo.configs[0], &["admit", "newcomer", &key, &address]);
     assert!(said.contains("newcomer comes in"), "{said}");

@@ -29,7 +29,7 @@ fn one_of_two_goes_on_alone_and_the_other_comes_back() {
         ("nobody", "there is no member"),
     ] {
         let refused = output(&["recover", "--lost", lost, "--config", config, "--yes"]);
-        assert_eq!(refused.status.code(), Some(1));
+        assert_eq!(refused.status.code(), Some(2));
         let said = text(&refused.stderr);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains(why), "{said}");

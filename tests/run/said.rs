@@ -62,8 +62,8 @@ fn compare(texts: &SaidTexts, parts: &[&str], sentences: &[&str]) {
     }
 }
 
-const ALWAYS_THERE: &str = "sums hide the updates of single institutions, and give no bound on what is learned \
-                            about a patient";
+const ALWAYS_THERE: &str = "sums hide the updates of institutions that are always there, and give no bound on \
+                            what is learned about a patient";
 const NO_REVIEW: &str = "experimental: not reviewed by a cryptographer";
 const NO_NOISE: &str = "There is no noise, and so no bound on what all published results together tell about one \
                         patient.";
@@ -123,7 +123,7 @@ fn one_group_and_two_groups_are_said_in_check_status_and_report() {
             }
         }
         for said in [
-            "sums hide the updates of single institutions; they give no bound on what is learned about a patient",
+            "sums hide the updates of institutions that are always there; they give no bound on what is learned about a patient",
             NO_REVIEW,
         ] {
             assert!(texts.check.contains(said), "{said}: {}", texts.check);

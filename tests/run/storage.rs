@@ -154,7 +154,7 @@ fn missing_or_damaged_blobs_are_fetched_and_all_chains_are_equal() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("is the agreement of federation"));
     let nothing = output(&["chain", "--state", demo.folder.to_str().unwrap()]);
-    assert_eq!(nothing.status.code(), Some(2));
+    assert_eq!(nothing.status.code(), Some(1));
     assert!(text(&nothing.stderr).contains("there is no journal in"));
 }
 

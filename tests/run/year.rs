@@ -187,7 +187,7 @@ impl Year {
                 more => format!("{more} changes of the agreement"),
             };
             assert!(said.contains(&so_far), "{place}: {said}");
-            assert!(said.contains("no amendment is proposed"), "{place}: {said}");
+            assert!(said.contains("no change is proposed"), "{place}: {said}");
             let page = self.config(node).with_file_name("agreement.html");
             let print = ["federation", "print", "--force", "--out"];
             self.good(node, &[&print[..], &[page.to_str().unwrap()]].concat());

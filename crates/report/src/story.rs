@@ -210,6 +210,13 @@ impl Story {
             .collect()
     }
 
+    /// Whether the round of a view became final in an earlier one: after the last round a view begins for none.
+    pub(crate) fn is_final_before(&self, view: &ViewLead) -> bool {
+        let mut rounds = self.rounds.iter();
+        rounds
+            .any(|round| round.round >= view.round && round.view().is_some_and(|of| of < view.view))
+    }
+
     /// The views that were voted down, each with the view after it.
     pub fn hand_overs(&self) -> impl Iterator<Item = (&ViewLead, Option<&ViewLead>)> {
         let views = self.timeline.iter().enumerate();

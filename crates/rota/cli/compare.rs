@@ -95,7 +95,7 @@ pub(crate) struct Advise {
     #[command(flatten)]
     pub(crate) source: AdviceSource,
     /// Time limit of the comparison, in minutes; more time means more seeds and settings
-    #[arg(long, value_name = "M", default_value_t = 5.0)]
+    #[arg(long, value_name = "M", default_value_t = 5.0, value_parser = minutes, allow_negative_numbers = true)]
     pub(crate) minutes: f64,
     /// Folder of the data files [default: $ROTA_DATA, or ./data]
     #[arg(long, value_name = "DIR")]
@@ -106,6 +106,13 @@ pub(crate) struct Advise {
     /// Hide the progress bar
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// Minutes, more than none, and not more than a year has.
+fn minutes(text: &str) -> Result<f64, &'static str> {
+    let minutes = text.parse().ok();
+    let minutes = minutes.filter(|minutes| *minutes > 0.0 && *minutes <= 525_600.0);
+    minutes.ok_or("expected a number of minutes, more than 0")
 }
 
 /// Where results go.

@@ -81,7 +81,7 @@ pub(crate) enum RotaCommand {
     Experiments,
     /// Print the JSON Schema of a file, for editors
     Schema(PrintSchema),
-    /// Run algorithms of the lead on CSV files
+    /// Run the grouping algorithms on CSV files
     #[command(subcommand)]
     Solve(Solve),
     /// List strategies with options, defaults and sources
@@ -157,7 +157,7 @@ pub(crate) struct Simulate {
     /// Skip the reference models: local ones, and one global model
     #[arg(long)]
     pub(crate) no_references: bool,
-    /// Hide the progress bar
+    /// Hide the progress bar and warnings, which the summary repeats
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }

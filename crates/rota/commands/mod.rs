@@ -186,18 +186,18 @@ mod tests {
 
     #[test]
     fn configuration_exits_with_2_and_failure_with_1() {
-        let usage: [CommandError; 3] = [
+        let missing = DataError::NoFolder {
+            source_name: "heart",
+            hint: "get them",
+        };
+        let usage: [CommandError; 4] = [
+            RunError::Data(missing).into(),
             ScenarioError::Override("--silos must be at least 1".into()).into(),
             RunError::Setup("too many coalitions".into()).into(),
             RunError::Data(DataError::Config("no layers".into())).into(),
         ];
         assert!(usage.iter().all(|error| error.exit() == Exit::Input));
-        let missing = DataError::NoFolder {
-            source_name: "heart",
-            hint: "get them",
-        };
-        let failures: [CommandError; 3] = [
-            RunError::Data(missing).into(),
+        let failures: [CommandError; 2] = [
             io::Error::from(io::ErrorKind::StorageFull).into(),
             CommandError::Report {
                 path: "x".into(),

@@ -17,7 +17,7 @@ pub(crate) fn run(options: &WriteReport) -> Result<(), CommandError> {
         vacant(&options.out, options.force)?;
     }
     let history = history::read(&options.logs);
-    let history = history.map_err(|error| CommandError::failed(error.to_string()))?;
+    let history = history.map_err(|error| CommandError::usage(error.to_string()))?;
     let mut out = BufWriter::new(io::stdout().lock());
     if options.json {
         let json = serde_json::to_string_pretty(&history).map_err(io::Error::from)?;

@@ -234,19 +234,28 @@ impl AgreementInForce {
         let others = approved.iter().filter(|by| **by != self.institution.me);
         let have = others.count() as u64 + 1;
         let epoch = &self.agreement.epoch;
-        let mut unheard = known.unheard(epoch).into_iter();
-        if have < *needed || unheard.any(|name| name != self.name()) {
+        let mut unheard = known.unheard(epoch);
+        unheard.retain(|name| *name != self.name());
+        if have < *needed || !unheard.is_empty() {
+            let missing = match unheard.is_empty() {
+                true => String::new(),
+                false => format!("; {} {}", show::UNHEARD, unheard.join(", ")),
+            };
             return format!(
-                "{have} of {needed} approvals so far. The others see the change with `rota federation changes` and \
-                 approve it with `rota federation approve {id}`."
+                "{have} of {needed} approvals so far{missing}. The others see the change with `rota federation \
+                 changes` and approve it with `rota federation approve {id}`."
             );
         }
+        let certified = match epoch.charter.privacy.masked() {
+            Some(_) => ", once the outcome of the last round is certified",
+            None => "",
+        };
         let connected = match known.amendment.new_keys(epoch).is_empty() {
             true => "",
             false => " after every node with a new key has connected",
         };
         format!(
-            "{have} of {needed} approvals: the change takes effect with the next block{connected}."
+            "{have} of {needed} approvals: the change takes effect with one of the next blocks{connected}{certified}."
         )
     }
 

@@ -11,7 +11,7 @@ use protocol::member::KEPT;
 use super::{AgreementInForce, NodeCommandError, failed, wrapped};
 
 /// Stands before the names of those whose approval is needed besides that of a quorum.
-const UNHEARD: &str =
+pub(super) const UNHEARD: &str =
     "the change affects their aggregation group, so it also needs the approval of";
 
 impl AgreementInForce {
@@ -24,7 +24,7 @@ impl AgreementInForce {
         writeln!(out, "{}", wrapped(&line))?;
         let known = self.known();
         if known.is_empty() {
-            writeln!(out, "no amendment is proposed")?;
+            writeln!(out, "no change is proposed")?;
         }
         let own = known.iter().filter(|known| self.stands(known));
         let own: Vec<String> = own.map(|known| shown(&known.hash())).collect();

@@ -52,7 +52,8 @@ fn without_noise(masked: &Masked) -> Vec<String> {
     ];
     said.extend(sums);
     said.push(
-        "sums hide the updates of single institutions, and give no bound on what is learned about a patient"
+        "sums hide the updates of institutions that are always there, and give no bound on what is learned about \
+         a patient"
             .into(),
     );
     said.extend(groups.iter().map(|group| {

@@ -42,7 +42,7 @@ pub(super) fn leaves(
 pub(super) fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
     let roster = &agreement.epoch.roster;
     let mut lines = vec![
-        "  sums hide the updates of single institutions; they give no bound on what is learned about a patient, a \
+        "  sums hide the updates of institutions that are always there; they give no bound on what is learned about a patient, a \
          customer or another single row"
             .to_owned(),
         "  masks do not protect the result: the global model, and each sum, may memorise rows like any other model"
@@ -170,7 +170,7 @@ mod tests {
         for said in [
             "masked: to every member it looks like random numbers",
             "one sum a round of clinic 0, clinic 1, clinic 2, clinic 3, once a quorum has agreed",
-            "sums hide the updates of single institutions; they give no bound on what is learned about a patient",
+            "sums hide the updates of institutions that are always there; they give no bound on what is learned about a patient",
             "masks do not protect the result",
             "up to 1 colluder (leads may be among them)",
             "if all other 3 of them collude, they see our update exactly",

@@ -200,7 +200,7 @@ pub(super) fn worth(agreement: &Agreement) -> Vec<String> {
 /// So many members or institutions that try to learn more than the sums.
 pub(super) fn colluding(colluders: u16, one: &str) -> String {
     match colluders {
-        1 => format!("1 {one} is curious and no two collude"),
+        1 => format!("1 {one} is curious and no two {one}s collude"),
         some => format!("{some} {one}s collude"),
     }
 }

@@ -56,8 +56,8 @@ fn with_noise(agreement: &Agreement, masked: &Masked, noise: &Noise) -> Vec<Stri
         let (epsilon, alone) = (bound.epsilon(), bound.alone());
         format!(
             "With or without {data}, nothing that is published becomes more than {} times as likely, except with \
-             probability about 1 in {}, as long as at most {institutions}. If all others collude, masks hide \
-             nothing, and the factor is {}: epsilon is {epsilon}, and epsilon_alone is {alone}.",
+             probability about 1 in {}, as long as at most {institutions}. If more do, masks hide nothing, \
+             and the factor is at most {}: epsilon is {epsilon}, and epsilon_alone is {alone}.",
             factor(epsilon),
             numbers::count((1.0 / bound.delta().value()).round() as u64),
             factor(alone),

@@ -262,8 +262,8 @@ fn the_paragraph_for_the_officer_has_the_numbers_of_the_federation() {
     let expected = [
         format!("{begin} 3 {checked}"),
         "With or without one row, nothing that is published becomes more than 2.8 (e^1.0000) times as likely, \
-         except with probability about 1 in 100,000, as long as at most 1 institution is curious and no two collude. \
-         If all others collude, masks hide nothing, and the factor is 4.4 (e^1.4652): epsilon is 1.0000, and \
+         except with probability about 1 in 100,000, as long as at most 1 institution is curious and no two institutions \
+         collude. If more do, masks hide nothing, and the factor is at most 4.4 (e^1.4652): epsilon is 1.0000, and \
          epsilon_alone is 1.4652."
             .into(),
         "A patient treated in two institutions counts twice.".into(),

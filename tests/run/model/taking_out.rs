@@ -31,7 +31,7 @@ fn a_model_is_listed_shown_exported_and_predicts_the_same_everywhere() {
     );
     let north = config(&hospitals.configs[0]);
     let early = output(&["model", "list", "--config", north]);
-    assert_eq!(early.status.code(), Some(2));
+    assert_eq!(early.status.code(), Some(1));
     let said = text(&early.stderr);
     assert!(said.contains("has not run yet (`rota run`)"), "{said}");
     let lines = TestHospitals::run(&hospitals.configs);

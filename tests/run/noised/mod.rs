@@ -132,7 +132,7 @@ fn told_before_the_first_round(demo: &Demo) -> (String, String) {
         for sentence in [
             "in each of 6 rounds, one gradient of 11 numbers: the sum over its training rows",
             "one sum a round of all institutions that are ready, of at least 4 institutions",
-            "epsilon assumes that at most 1 member is curious and no two collude",
+            "epsilon assumes that at most 1 member is curious and no two members collude",
             "experimental: not reviewed by a cryptographer",
             "When it stops: after the 6 rounds that are agreed on",
             "For the data protection officer: What leaves us in a round looks like random numbers to everybody. \

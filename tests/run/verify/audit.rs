@@ -106,7 +106,9 @@ fn a_line_that_was_changed_or_cut_is_named() {
     assert!(said.contains("the journal beside it names it"), "{said}");
     fs::remove_file(folder.join("journal.redb")).unwrap();
     let done = output(&["audit", "--state", folder.to_str().unwrap()]);
-    assert_eq!(done.status.code(), Some(2));
+    assert_eq!(done.status.code(), Some(1));
+    let said = text_of(&done.stderr);
+    assert!(said.contains("there is no journal in"), "{said}");
 }
 
 /// Somebody without the key, who wants a line to be gone.

@@ -54,6 +54,7 @@ impl Copy {
         let switch = include_str!("switch.rs");
         let switch = format!("{switch}\n/// All mutants.\nconst NAMES: &[&str] = &{names:?};\n");
         files.insert(Path::new(SOURCES).join("mutation.rs"), switch.into_bytes());
+        clear(&copy.root, Path::new(""), &files)?;
         for (path, bytes) in files {
             let path = copy.root.join(path);
             if fs::read(&path).is_ok_and(|old| old == bytes) {
@@ -125,6 +126,28 @@ fn collect(root: &Path, path: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) -> 
     Ok(())
 }
 
+/// Removes the files of a copy that the workspace does not have any more, and folders that are empty then:
+/// Cargo would compile what is left there.
+fn clear(copy: &Path, path: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) -> Result<(), String> {
+    let folder = copy.join(path);
+    let failed = |error| format!("cannot clear {}: {error}", folder.display());
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(&folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let path = path.join(entry.file_name());
+        if entry.file_type().map_err(failed)?.is_dir() {
+            clear(copy, &path, files)?;
+            // One that still has files stays.
+            let _ = fs::remove_dir(entry.path());
+        } else if !files.contains_key(&path) {
+            fs::remove_file(entry.path()).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
 /// Applies the edits to the files.
 fn edited(files: &mut BTreeMap<PathBuf, Vec<u8>>, edits: &[Edit]) -> Result<(), String> {
     let mut by_file = BTreeMap::<_, Vec<_>>::new();
@@ -160,6 +183,22 @@ mod tests {
             collect(&workspace(), Path::new(path), &mut files).unwrap();
         }
         edited(&mut files, &entries.edits).unwrap();
+    }
+
+    #[test]
+    fn files_that_the_workspace_has_no_more_leave_the_copy() {
+        let copy = std::env::temp_dir().join(format!("rota-mutants-{}", std::process::id()));
+        for folder in ["kept", "gone/below"] {
+            fs::create_dir_all(copy.join(folder)).unwrap();
+        }
+        for file in ["kept/a.rs", "kept/b.rs", "gone/below/c.rs"] {
+            fs::write(copy.join(file), "").unwrap();
+        }
+        let files = BTreeMap::from([(PathBuf::from("kept/a.rs"), Vec::new())]);
+        clear(&copy, Path::new(""), &files).unwrap();
+        let there = ["kept/a.rs", "kept/b.rs", "gone"].map(|path| copy.join(path).exists());
+        fs::remove_dir_all(&copy).unwrap();
+        assert_eq!(there, [true, false, false]);
     }
 
     #[test]

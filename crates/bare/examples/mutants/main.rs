@@ -1,5 +1,5 @@
 //! Breaks every rule of the protocol in turn, and prints which transition tests notice, as a table in
-//! Markdown. Fails if none does:
+//! Markdown. Fails if one goes unnoticed:
 //!
 //! ```text
 //! mutants [CLAUSE-OR-NAME]     the transition tests of the protocol

@@ -36,7 +36,8 @@ pub enum ExperimentError {
     },
     /// A file that cannot be read.
     #[error(
-        "cannot read the experiment {file}: {why}; the built-in experiments are {built_in}{near}"
+        "cannot read the experiment {file}: {why}; the built-in experiments are {built_in}, and the built-in \
+         scenarios {scenarios}{near}"
     )]
     File {
         /// The file.
@@ -47,6 +48,8 @@ pub enum ExperimentError {
         near: String,
         /// Names of the built-in experiments.
         built_in: String,
+        /// Names of the built-in scenarios, which are compared with the references.
+        scenarios: String,
     },
     /// A result that cannot be read or written.
     #[error("cannot {what} {}: {reason}", path.display())]

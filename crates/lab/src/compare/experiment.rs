@@ -169,17 +169,18 @@ impl Experiment {
             let file = format!("{name}.toml (built in)");
             return Self::parse(&file, text, Path::new(""), choices);
         }
+        let names = |of: &[(&str, &str)]| {
+            let names: Vec<_> = of.iter().map(|(name, _)| *name).collect();
+            names.join(", ")
+        };
         let path = Path::new(name);
         let text = task::file::read_text(path, task::file::CONFIGURATION);
         let text = text.map_err(|error| ExperimentError::File {
             file: name.into(),
             why: error.to_string(),
             near: task::data::nearest(name, built_in.map(|(name, _)| *name)),
-            built_in: BUILT_IN
-                .iter()
-                .map(|(name, _)| *name)
-                .collect::<Vec<_>>()
-                .join(", "),
+            built_in: names(BUILT_IN),
+            scenarios: names(simulations::scenario::BUILT_IN),
         })?;
         Self::parse(name, &text, path.parent().unwrap_or(Path::new("")), choices)
     }

@@ -58,7 +58,7 @@ fn release(one: &ReleaseAdvice, metric: &str) -> String {
         let join = if one.joins() { "Join" } else { "Do not join" };
         let is = compared(&gain);
         return format!(
-            "{join} if every silo then fits the intercept on its own rows ({}): this model {is} one trained alone: \
+            "{join} if every silo then fits the intercept on its own rows ({}): this model is {is} one trained alone: \
              {} per silo.",
             one.label,
             interval(&gain)
@@ -154,6 +154,22 @@ mod tests {
             gain: Some(interval(0.05, low, 0.09)),
             price: Some(interval(-0.03, -0.05, -0.01)),
         }
+    }
+
+    #[test]
+    fn an_own_intercept_is_advised_in_a_whole_sentence() {
+        let fitted = |low| ReleaseAdvice {
+            own_intercept: true,
+            ..advice(low)
+        };
+        let words = release(&fitted(0.01), "log-loss");
+        let join = "Join if every silo then fits the intercept on its own rows (steps, epsilon 1): this model is \
+                    significantly better than one trained alone: ";
+        assert!(words.starts_with(join), "{words}");
+        let words = release(&fitted(-0.001), "log-loss");
+        assert!(words.starts_with("Do not join if every silo"), "{words}");
+        let is = "this model is not significantly better than one trained alone: ";
+        assert!(words.contains(is), "{words}");
     }
 
     #[test]

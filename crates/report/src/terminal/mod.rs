@@ -386,6 +386,9 @@ pub(crate) fn ending(story: &Story, view: &ViewLead) -> String {
             )
         }
         "empty" => format!("empty block, made the block before it final after {took}"),
+        _ if story.is_final_before(view) => {
+            format!("after the last round; the run ended {took} later")
+        }
         _ => format!("under way for {took} when the run ended"),
     }
 }

@@ -190,10 +190,25 @@ fn too_few(story: &Story) -> String {
         return "No silo can tell whether it gains: its models were not measured row by row."
             .to_owned();
     };
-    let most = units.iter().max().filter(|most| **most < TELLING);
-    let (Some(least), Some(most)) = (units.iter().min(), most) else {
-        return "No silo can tell whether it gains: there is no finite difference.".to_owned();
+    let (Some(least), Some(most)) = (units.iter().min(), units.iter().max()) else {
+        return "No silo can tell whether it gains: there is none.".to_owned();
     };
+    let enough = units.iter().filter(|units| **units >= TELLING).count();
+    if enough > 0 {
+        return if enough == units.len() {
+            "No silo can tell whether it gains: there is no finite difference.".to_owned()
+        } else {
+            format!(
+                "No silo can tell whether it gains: {} too few held-out rows ({TELLING} are needed), and at the \
+                 {} there is no finite difference.",
+                match units.len() - enough {
+                    1 => "1 has".to_owned(),
+                    few => format!("{few} have"),
+                },
+                numbers::verb(enough, "other one", "others"),
+            )
+        };
+    }
     let grouped = story
         .silos
         .iter()
@@ -392,15 +407,19 @@ fn harmed(story: &Story) -> Option<String> {
         "by chance about {:.1} of {all} would seem so",
         found.by_chance
     );
-    let none = match story.silos.len() == all {
-        true => "No silo".to_owned(),
-        false => format!("None of the {} that could be compared", plural(all, "silo")),
+    let none = match all {
+        _ if story.silos.len() == all => "No silo is".to_owned(),
+        1 => "The only silo that could be compared is not".to_owned(),
+        _ => format!("None of the {all} silos that could be compared is"),
     };
     Some(match found.harmed.len() {
-        0 => format!(" {none} is significantly worse off than alone ({chance})."),
+        0 => format!(" {none} significantly worse off than alone ({chance})."),
         count => format!(
-            " At {count} of {} the picked model is significantly worse than one trained alone: {} ({chance}).",
-            plural(all, "silo"),
+            " At {} the picked model is significantly worse than one trained alone: {} ({chance}).",
+            match all {
+                1 => "the only silo that could be compared".to_owned(),
+                _ => format!("{count} of {all} silos"),
+            },
             numbers::names(&found.harmed, NAMED)
         ),
     })

@@ -101,6 +101,72 @@ fn what_chance_explains_is_called_not_significant() {
 }
 
 #[test]
+fn no_difference_is_told_from_too_few_rows_at_some_silos() {
+    let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
+    let mut with = |units: [usize; 3]| {
+        for (silo, units) in story.silos.iter_mut().zip(units) {
+            silo.gains.clear();
+            silo.test_units = Some(units);
+        }
+        who_gains(&story, &ComparisonTable::of(&story)).unwrap()
+    };
+    assert_eq!(
+        with([40, 12, 10]),
+        "No silo can tell whether it gains: there is no finite difference."
+    );
+    assert_eq!(
+        with([40, 2, 3]),
+        "No silo can tell whether it gains: 2 have too few held-out rows (10 are needed), and at the other one \
+         there is no finite difference."
+    );
+    assert_eq!(
+        with([40, 20, 3]),
+        "No silo can tell whether it gains: 1 has too few held-out rows (10 are needed), and at the others there \
+         is no finite difference."
+    );
+}
+
+#[test]
+fn who_is_harmed_is_said_in_whole_sentences_also_of_one_silo() {
+    let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
+    let mut with = |compared, names: &[&str]| {
+        story.harmed = Some(lab::summary::Harmed {
+            compared,
+            not_own: 1,
+            harmed: names.iter().map(|name| (*name).to_owned()).collect(),
+            by_chance: 0.1,
+        });
+        harmed(&story).unwrap()
+    };
+    let chance = "(by chance about 0.1 of";
+    for (said, begins) in [
+        (
+            with(3, &[]),
+            " No silo is significantly worse off than alone ",
+        ),
+        (
+            with(2, &[]),
+            " None of the 2 silos that could be compared is significantly worse off than alone ",
+        ),
+        (
+            with(1, &[]),
+            " The only silo that could be compared is not significantly worse off than alone ",
+        ),
+        (
+            with(1, &["north"]),
+            " At the only silo that could be compared the picked model is significantly worse than one trained \
+             alone: north ",
+        ),
+        (
+            with(3, &["north"]),
+            " At 1 of 3 silos the picked model is significantly worse than one trained alone: north ",
+        ),
+    ] {
+        assert!(said.starts_with(&format!("{begins}{chance}")), "{said}");
+    }
+}
+
+#[test]
 fn silos_that_hold_out_too_few_rows_or_groups_are_told_how_many_are_needed() {
     let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
     let mut few = |units: [Option<usize>; 3]| {
