@@ -276,9 +276,9 @@ fn wrong_scenarios_exit_with_2_and_name_file_line_and_key() {
 }
 
 #[test]
-fn missing_data_exit_with_1_and_say_where_to_get_them() {
+fn missing_data_exit_with_2_and_say_where_to_get_them() {
     let (code, error) = refused(&["heart"]);
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
     for said in [
         "--data",
         "archive.ics.uci.edu",
@@ -289,7 +289,7 @@ fn missing_data_exit_with_1_and_say_where_to_get_them() {
     }
     let empty = folder("no-data");
     let (code, error) = refused(&["heart", "--data", empty.to_str().unwrap()]);
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
     assert!(error.contains("processed.cleveland.data"), "{error}");
 }
 
@@ -426,7 +426,7 @@ fn a_model_that_hardly_learned_is_weak_and_not_of_no_use() {
 fn a_warning_names_silo_round_and_view() {
     let fault = "[[fault]]\nkill = 'lead'\nphase = 'collecting'\nround = 2\n";
     let file = scenario("warning", &format!("{NULL}{fault}"));
-    let output = rota(&["simulate", "-q", "--json", "--no-references", &file]);
+    let output = rota(&["simulate", "--json", "--no-references", &file]);
     let log = text(&output.stderr);
     let vote = log.lines().find(|line| line.contains("voting against"));
     let vote = vote.unwrap_or_else(|| panic!("no vote in\n{log}"));

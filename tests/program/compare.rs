@@ -528,7 +528,7 @@ fn what_is_wrong_is_named_before_anything_runs() {
             2,
             &["--strategies", "tlf"],
         ),
-        (&["compare", "heart", "--quick"], 1, &["heart_disease"]),
+        (&["compare", "heart", "--quick"], 2, &["heart_disease"]),
         (&["compare", "heart", "--shard", "3/2"], 2, &["such as 2/8"]),
         (
             &["compare", "merge", "nowhere"],
