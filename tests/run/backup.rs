@@ -182,6 +182,6 @@ fn a_backup_is_not_put_over_other_files_and_another_federation_is_named() {
     assert!(said.contains("of the federation"), "{said}");
     // Something that is no backup.
     let (code, said) = restore(config, &elsewhere);
-    assert_eq!(code, 1, "{said}");
+    assert_eq!(code, 2, "{said}");
     assert!(said.contains("is not a whole backup"), "{said}");
 }

@@ -128,7 +128,7 @@ fn every_sentence_is_said_with_noise() {
             "all 6 rounds together: epsilon 1.0000 and epsilon_alone 1.4652, both at delta 1e-5, for one row",
             "more than e^epsilon times as likely, except with probability about delta",
             "if all others collude, e^epsilon_alone times",
-            "epsilon assumes that at most 1 member is curious and no two collude. Nobody can check this assumption; \
+            "epsilon assumes that at most 1 member is curious and no two members collude. Nobody can check this assumption; \
              epsilon_alone holds without it",
             "a patient treated in two institutions counts twice",
             "a patient with several rows here counts once for each row",
@@ -311,7 +311,8 @@ fn statuses(text: &str) -> [Vec<String>; 2] {
 fn a_status_says_in_short_what_others_learn_for_one_group_and_for_two() {
     let of_sums = [
         "every member learns who takes part, and when, but no single institution's model",
-        "sums hide the updates of single institutions, and give no bound on what is learned about a patient",
+        "sums hide the updates of institutions that are always there, and give no bound on what is learned about a \
+         patient",
         masked::EXPERIMENTAL,
     ];
     for page in statuses(&North::masked("")) {
