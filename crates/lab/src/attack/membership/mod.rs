@@ -211,13 +211,7 @@ fn tests(
             let scores = target.informed.as_ref();
             scores.map_or(f64::NAN, |scores| scores[row])
         });
-        found.insert(
-            2,
-            (
-                "all opened sums, all other rows known",
-                informed,
-            ),
-        );
+        found.insert(2, ("all opened sums, all other rows known", informed));
     }
     let tests = found.into_iter().map(|(name, auc)| {
         Some(MembershipTest {
