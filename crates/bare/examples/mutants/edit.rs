@@ -67,7 +67,7 @@ fn functions(lines: &[&str], name: &str) -> Vec<Range<usize>> {
         let closes = |line: &&str| {
             indentation(line) == indentation(lines[at]) && line.trim_start().starts_with('}')
         };
-        let last = lines[at..].iter().position(|line| closes(line));
+        let last = lines[at..].iter().position(closes);
         at..last.map_or(lines.len(), |last| at + last + 1)
     })
     .collect()
