@@ -4,7 +4,7 @@
 //! [`run`] drives [`protocol::Member`]s directly. Training, scoring and deciding take time and give
 //! hashes. The network loses, delays, duplicates and blocks messages; members crash, also in the
 //! middle of a step, with and without their journals; up to f of them are Byzantine. The
-//! [invariants](crate::invariants) are checked after every event. Towards the end all faults stop
+//! [`invariants`] are checked after every event. Towards the end all faults stop
 //! except faulty members, and every honest member must finish: under constant faults a federation
 //! that cannot recover would go unnoticed.
 

@@ -1,7 +1,7 @@
 //! Byzantine members: each is an honest member with a [`ByzantineMember`] between it and the
 //! network, which changes what the member sends and receives.
 //!
-//! Both simulators use them. The [bare one](crate) calls every hook of a [`Deviation`]. What
+//! Both simulators use them. The [bare one](crate) calls every hook of a `Deviation`. What
 //! is injected into the member is not verified there, so the member can be made to lead a round on
 //! invented contributions. A whole silo verifies what it receives; its
 //! `Tamper` keeps messages from it, and changes what it sends and serves.

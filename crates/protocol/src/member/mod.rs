@@ -6,9 +6,9 @@
 //! | `config` | what a member is told when it starts |
 //! | `receive`, `answers`, `queries` | who takes a message or an answer; what the surroundings may ask |
 //! | `restart` | restarting with the records of the journal |
-//! | [`consensus`] | agreement on blocks |
-//! | [`rounds`] | rounds of learning, in clear and masked |
-//! | [`governance`] | changes of the agreement |
+//! | `consensus` | agreement on blocks |
+//! | `rounds` | rounds of learning, in clear and masked |
+//! | `governance` | changes of the agreement |
 //!
 //! A rule sees only what it depends on: structs like `Judging` or `Voting` are built for one call and borrow
 //! those fields of [`Member`] that they may read or change. They give back what concerns other fields: a
