@@ -4,12 +4,13 @@
 //! ```text
 //! cargo run --release -p bare --example sweep -- SEEDS [FIRST]              all sizes
 //! cargo run --release -p bare --example sweep -- SEEDS FIRST MEMBERS        one size
-//! cargo run --release -p bare --example sweep -- replay MEMBERS SEED     one run, told in sentences
+//! cargo run --release -p bare --example sweep -- replay MEMBERS SEED     the events of one run as text
 //! cargo run --release -p bare --example sweep -- masked SEEDS [FIRST]      masked rounds
 //! cargo run --release -p bare --example sweep -- replay-masked SEED      one run of these
 //! cargo run --release -p bare --example sweep -- digest SEEDS            a digest of every sort
 //! ```
 
+use std::collections::BTreeMap;
 use std::env;
 use std::error::Error;
 use std::io::{self, BufWriter, Write};
@@ -21,8 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use bare::{BareOptions, Ended, RunFailure, Sort, combine, run};
-use protocol::Hash;
+use bare::{BareOptions, Ended, Sort, combine, run};
 
 /// Sizes of federations, and the share of the seeds that each gets, in thousandths: a federation of
 /// fifty costs some two hundred times what one of four costs.
@@ -87,6 +87,21 @@ fn heading() {
     println!("members    runs     faults     events   epochs   simulated hours   seconds");
 }
 
+/// Does something for every seed, on all cores.
+fn on_all_cores(seeds: Range<u64>, each: &(dyn Fn(u64) + Sync)) {
+    let next = AtomicU64::new(seeds.start);
+    let some = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                break;
+            }
+            each(seed);
+        }
+    };
+    thread::scope(|scope| (0..cores()).for_each(|_| drop(scope.spawn(some))));
+}
+
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
@@ -111,28 +126,17 @@ fn sweep_worlds(
     world: &(dyn Fn(u64) -> BareOptions + Sync + RefUnwindSafe),
     replay: &dyn Fn(u64) -> String,
 ) -> bool {
-    let (since, next) = (Instant::now(), AtomicU64::new(seeds.start));
+    let since = Instant::now();
     let (sum, failures) = (
         Mutex::new(RunSums::default()),
         Mutex::new(Vec::<(u64, String)>::new()),
     );
-    let some = || {
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds.end {
-                break;
-            }
-            // A panic is a failure of its seed, and the others go on.
-            match panic::catch_unwind(|| run(seed, &world(seed))) {
-                Ok(Ok(ended)) => locked(&sum).add(&ended),
-                Ok(Err(failure)) => locked(&failures).push((seed, failure.to_string())),
-                Err(_) => locked(&failures).push((seed, format!("seed {seed}: panicked"))),
-            }
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..cores() {
-            scope.spawn(some);
+    on_all_cores(seeds, &|seed| {
+        // A panic is a failure of its seed, and the others continue.
+        match panic::catch_unwind(|| run(seed, &world(seed))) {
+            Ok(Ok(ended)) => locked(&sum).add(&ended),
+            Ok(Err(failure)) => locked(&failures).push((seed, failure.to_string())),
+            Err(_) => locked(&failures).push((seed, format!("seed {seed}: panicked"))),
         }
     });
     let sum = locked(&sum);
@@ -186,24 +190,15 @@ fn replay(mut options: BareOptions, seed: u64) -> Result<(), Box<dyn Error>> {
 fn digest(seeds: u64) -> Result<(), Box<dyn Error>> {
     let mut all = Vec::new();
     for sort in &Sort::ALL {
-        let (began, next) = (Instant::now(), AtomicU64::new(0));
+        let began = Instant::now();
         let count = seeds.div_ceil(sort.every);
-        let traces = Mutex::new(Vec::new());
-        let some = || {
-            loop {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed >= count {
-                    break;
-                }
-                let trace = sort.trace(seed);
-                locked(&traces).push((seed, trace));
-            }
-        };
-        thread::scope(|scope| (0..cores()).for_each(|_| drop(scope.spawn(some))));
-        let mut traces = traces.into_inner().unwrap_or_else(PoisonError::into_inner);
-        traces.sort_by_key(|(seed, _)| *seed);
-        let traces = traces.into_iter().map(|(_, trace)| trace);
-        let digest: Hash = combine(&traces.collect::<Result<Vec<_>, Box<RunFailure>>>()?);
+        let traces = Mutex::new(BTreeMap::new());
+        on_all_cores(0..count, &|seed| {
+            let trace = sort.trace(seed);
+            locked(&traces).insert(seed, trace);
+        });
+        let traces = traces.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let digest = combine(&traces.into_values().collect::<Result<Vec<_>, _>>()?);
         println!("{:>9} {count:>5} seeds  {digest}", sort.name);
         eprintln!("{:>9} {:.0} s", sort.name, began.elapsed().as_secs_f64());
         all.push(digest);

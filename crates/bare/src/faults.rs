@@ -123,6 +123,15 @@ impl Faults {
             beyond: 0,
         }
     }
+
+    /// All faults of members that keep to the rules and their journals: losses, splits, crashes and deaths.
+    pub(crate) fn without_byzantine() -> Self {
+        Self {
+            journal_loss: JournalLoss::Never,
+            byzantine: Byzantine::None,
+            ..Self::all()
+        }
+    }
 }
 
 /// A fault at a given time.

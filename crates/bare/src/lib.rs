@@ -22,7 +22,7 @@ mod masks;
 mod moments;
 pub mod random;
 pub mod script;
-pub mod signatures;
+mod signatures;
 mod simulator;
 mod sorts;
 mod symbolic;

@@ -16,7 +16,7 @@ const HEADER: usize = OVERHEAD - 64;
 /// A verifier that knows every signature made in the simulation, with its key and statement. It
 /// verifies any other signature, strictly or by the simulated keys, and caches the result.
 #[derive(Debug, Default)]
-pub struct KnownSignatures {
+pub(crate) struct KnownSignatures {
     made: Mutex<BTreeMap<[u8; 64], KnownSignature>>,
     /// The keys whose signatures are keyed hashes.
     simulated: Mutex<SimulatedKeys>,
@@ -50,7 +50,7 @@ impl KnownSignature {
 
 impl KnownSignatures {
     /// A key like this one whose signatures are keyed hashes, which this verifier checks.
-    pub fn simulate(&self, key: SecretKey) -> SecretKey {
+    pub(crate) fn simulate(&self, key: SecretKey) -> SecretKey {
         let key = key.simulated();
         let mut simulated = self
             .simulated
@@ -77,7 +77,7 @@ impl KnownSignatures {
     }
 
     /// Records that a member sealed this frame itself.
-    pub fn sealed(&self, epoch: &Epoch, by: MemberIndex, frame: &Bytes) {
+    pub(crate) fn sealed(&self, epoch: &Epoch, by: MemberIndex, frame: &Bytes) {
         let signature = frame
             .get(HEADER..)
             .and_then(|rest| rest.first_chunk::<64>());
@@ -91,7 +91,7 @@ impl KnownSignatures {
     }
 
     /// Records that a member signed this message.
-    pub fn signed(&self, epoch: &Epoch, message: &Message) {
+    pub(crate) fn signed(&self, epoch: &Epoch, message: &Message) {
         let signature = message.signature.to_bytes();
         if !self.made().contains_key(&signature) {
             self.sealed(epoch, message.sender, &envelope::reseal(epoch, message));

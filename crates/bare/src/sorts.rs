@@ -3,7 +3,7 @@
 use protocol::Hash;
 use protocol::roster::quorum;
 
-use super::{BareOptions, Byzantine, Deaths, Faults, JournalLoss, Plans, RunFailure, run};
+use super::{BareOptions, Byzantine, Deaths, Faults, Plans, RunFailure, run};
 
 /// Federations that have something in common; which one is drawn from a seed.
 #[derive(Debug, Clone, Copy)]
@@ -12,7 +12,7 @@ pub struct Sort {
     pub name: &'static str,
     /// The federation of a seed.
     pub world: fn(u64) -> BareOptions,
-    /// One of so many seeds is enough, because these federations are large; at least 1.
+    /// Divisor of the number of seeds, at least 1: fewer seeds of federations that take long.
     pub every: u64,
 }
 
@@ -63,7 +63,7 @@ impl BareOptions {
     /// federation the Byzantine members are twins.
     pub fn open_world(members: usize, seed: u64) -> Self {
         let faults = match members {
-            0..4 => without_byzantine(),
+            0..4 => Faults::without_byzantine(),
             _ if seed % 5 == 4 => Faults {
                 byzantine: Byzantine::Twins,
                 ..Faults::all()
@@ -75,14 +75,13 @@ impl BareOptions {
             ..Self::new(members, faults)
         }
     }
-}
 
-/// Losses, splits, crashes and deaths of members that keep to the rules, with their journals.
-fn without_byzantine() -> Faults {
-    Faults {
-        journal_loss: JournalLoss::Never,
-        byzantine: Byzantine::None,
-        ..Faults::all()
+    /// Rounds whose sums have noise, of a quorum of authors at least.
+    pub(crate) fn noised(members: usize, faults: Faults) -> Self {
+        Self {
+            fewest_authors: Some(quorum(members) as u16),
+            ..Self::new(members, faults)
+        }
     }
 }
 
@@ -97,12 +96,11 @@ fn noised(seed: u64) -> BareOptions {
     let changes = u32::from(seed.is_multiple_of(3));
     let faults = match changes {
         0 => Faults::all(),
-        _ => without_byzantine(),
+        _ => Faults::without_byzantine(),
     };
     BareOptions {
-        fewest_authors: Some(quorum(members) as u16),
         changes,
-        ..BareOptions::new(members, faults)
+        ..BareOptions::noised(members, faults)
     }
 }
 
@@ -118,7 +116,7 @@ fn people(seed: u64) -> BareOptions {
 fn recovery(seed: u64) -> BareOptions {
     let faults = Faults {
         deaths: Deaths::None,
-        ..without_byzantine()
+        ..Faults::without_byzantine()
     };
     BareOptions {
         rounds: 6,
@@ -132,7 +130,7 @@ fn recovery(seed: u64) -> BareOptions {
 fn subset(seed: u64) -> BareOptions {
     let members = size(&[3, 4], seed);
     let faults = match members {
-        3 => without_byzantine(),
+        3 => Faults::without_byzantine(),
         _ => Faults::all(),
     };
     BareOptions {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::edit::apply;
 use super::entries::{Edit, MutantEntries};
 
-/// What Cargo reads to build crates of the workspace.
+/// Files and folders that Cargo reads to build crates of the workspace.
 const COPIED: [&str; 9] = [
     "Cargo.toml",
     "Cargo.lock",

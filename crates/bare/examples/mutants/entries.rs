@@ -27,11 +27,11 @@ pub(crate) struct Mutant {
     pub(crate) clause: String,
     /// Its name.
     pub(crate) name: String,
-    /// What is wrong then.
+    /// Clause of a sentence that says what is wrong then.
     pub(crate) sentence: String,
 }
 
-/// Lines in the place of others.
+/// Replacement of some lines of a source by others.
 pub(crate) struct Edit {
     /// The file, below the sources of the crate.
     pub(crate) file: String,
@@ -135,7 +135,7 @@ fn switches(line: &str) -> impl Iterator<Item = String> {
     quoted.map(str::to_owned)
 }
 
-/// Whether edits ask for just the mutants that they stand below.
+/// Checks that edits ask for exactly the mutants that they stand below.
 fn made(together: &[String], asked: &BTreeSet<String>) -> Result<(), String> {
     let named: BTreeSet<_> = together.iter().cloned().collect();
     if named == *asked {

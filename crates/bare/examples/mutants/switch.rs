@@ -11,7 +11,7 @@ pub(crate) fn known(name: &'static str) -> &'static str {
     name
 }
 
-/// Whether a rule is broken everywhere in this process.
+/// Returns true if a rule is broken everywhere in this process.
 pub(crate) fn broken(rule: &str) -> bool {
     static EVERYWHERE: OnceLock<Option<&'static str>> = OnceLock::new();
     let read = || {

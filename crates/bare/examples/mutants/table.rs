@@ -17,11 +17,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// The environment variable that names the rule to break.
 const VARIABLE: &str = "ROTA_MUTATION";
 
-/// What the tests say of a mutant.
+/// Result of the tests with one mutant.
 struct MutantRow<'a> {
     mutant: Option<&'a Mutant>,
     failed: Vec<String>,
-    /// Whether they came to an end.
+    /// False if the tests had to be stopped.
     ended: bool,
     seconds: f64,
 }
@@ -69,7 +69,7 @@ impl<'a> MutantRow<'a> {
     }
 }
 
-/// What the tests print, up to where they are stopped.
+/// Returns the output of the tests, up to where they are stopped.
 fn output(tests: &Path, mutant: Option<&Mutant>) -> io::Result<String> {
     let mut command = Command::new(tests);
     command.arg("--test-threads=1").env_remove(VARIABLE);

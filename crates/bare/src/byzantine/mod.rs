@@ -53,7 +53,7 @@ pub use certificates::certificate;
 /// Gives the blob of a hash, if the silo of a Byzantine member has it.
 pub type BlobSource = Arc<dyn Fn(&Hash) -> Option<Bytes> + Send + Sync>;
 
-/// What a Byzantine member does in response to an event.
+/// Response of a Byzantine member to an event.
 #[derive(Default)]
 pub struct Actions {
     /// Frames that it sends, each to one member or to all others.
@@ -236,7 +236,7 @@ impl ByzantineMember {
     }
 
     /// This member, reporting every signature that it makes to a cache.
-    pub fn with_signatures(mut self, signatures: Arc<KnownSignatures>) -> Self {
+    pub(crate) fn with_signatures(mut self, signatures: Arc<KnownSignatures>) -> Self {
         self.attacker.signatures = Some(signatures);
         self
     }
@@ -259,7 +259,7 @@ impl ByzantineMember {
     }
 
     /// A beat has passed; its member works on this round.
-    pub fn beat(&mut self, now: Time, round: u64) -> Actions {
+    pub(crate) fn beat(&mut self, now: Time, round: u64) -> Actions {
         (self.attacker.now, self.attacker.round) = (now, round);
         let mut actions = Actions::default();
         for deviation in &mut self.deviations {
@@ -269,7 +269,7 @@ impl ByzantineMember {
     }
 
     /// A message was delivered: what its member receives instead.
-    pub fn incoming(&mut self, now: Time, opened: Opened) -> Actions {
+    pub(crate) fn incoming(&mut self, now: Time, opened: Opened) -> Actions {
         let (mut actions, received) = self.hear(now, &opened);
         if received {
             actions.inject.push(opened);
@@ -315,7 +315,7 @@ impl ByzantineMember {
     }
 
     /// The decision of a lead.
-    pub fn decide(&mut self, honest: Vec<u8>) -> Vec<u8> {
+    pub(crate) fn decide(&mut self, honest: Vec<u8>) -> Vec<u8> {
         let deviations = self.deviations.iter_mut();
         deviations.fold(honest, |decision, deviation| {
             deviation.decide(&mut self.attacker, decision)
@@ -323,28 +323,28 @@ impl ByzantineMember {
     }
 
     /// Whether its member takes part in every round, as if every plan named it.
-    pub fn claims_invitation(&self) -> bool {
+    pub(crate) fn claims_invitation(&self) -> bool {
         self.deviations
             .iter()
             .any(|deviation| deviation.claims_invitation())
     }
 
     /// Whether the member claims to hold a blob that does not exist.
-    pub fn claims_blob(&self, blob: &Hash) -> bool {
+    pub(crate) fn claims_blob(&self, blob: &Hash) -> bool {
         self.deviations
             .iter()
             .any(|deviation| deviation.claims_blob(blob))
     }
 
     /// Whether the member adds wrong streams to the vectors that it masks.
-    pub fn spoils_masks(&self) -> bool {
+    pub(crate) fn spoils_masks(&self) -> bool {
         self.deviations
             .iter()
             .any(|deviation| deviation.spoils_masks())
     }
 
     /// Whether the member serves a blob to another one.
-    pub fn serves(&self, to: MemberIndex, blob: &Hash) -> bool {
+    pub(crate) fn serves(&self, to: MemberIndex, blob: &Hash) -> bool {
         let mut deviations = self.deviations.iter();
         deviations.all(|deviation| deviation.serves(&self.attacker, to, blob))
     }

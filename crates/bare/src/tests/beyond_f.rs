@@ -8,7 +8,7 @@ use super::*;
 fn more_than_f_faults_leave_safety_and_a_diagnosis() {
     for members in [3, 4, 7] {
         let faults = match members {
-            3 => without_byzantine(),
+            3 => Faults::without_byzantine(),
             _ => Faults::all(),
         };
         let ended = sweep(

@@ -4,7 +4,6 @@
 use protocol::charter::Verification;
 
 use super::masked::{all, is_unsafe, masked, most_colluders, of_three, violated};
-use super::noised::noised;
 use super::put_back::{only_put_back, six_rounds};
 use super::twins::only_twins;
 use super::verification::wrong_outcomes;
@@ -97,7 +96,7 @@ fn two_recoveries_of_one_epoch_are_detected() {
 fn words_about_changes_that_no_institution_said_and_votes_against_its_word_are_detected() {
     for (rule, faults) in [
         ("AlikeApproved", Faults::none()),
-        ("WithdrawalIgnored", without_byzantine()),
+        ("WithdrawalIgnored", Faults::without_byzantine()),
     ] {
         let options = BareOptions {
             changes: 2,
@@ -203,7 +202,7 @@ fn shares_that_are_given_away_early_open_a_noised_sum_that_is_not_final() {
         journal_loss: JournalLoss::Never,
         ..Faults::all()
     };
-    let options = noised(7, crashes);
+    let options = BareOptions::noised(7, crashes);
     let options = breaking("UnmaskedEarly", &options);
     let mut failures = (0..400).filter_map(|seed| run(seed, &options).err());
     let wrong = |failure: &RunFailure| !matches!(failure.kind, FailureKind::NotLive { .. });

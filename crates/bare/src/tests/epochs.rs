@@ -37,7 +37,10 @@ fn changes_come_into_force_under_all_faults() {
 #[test]
 fn changes_come_into_force_in_small_federations_under_crashes_and_deaths() {
     for members in [1, 2, 3] {
-        run_all(&changing(members, 3, without_byzantine()), seeds(60));
+        run_all(
+            &changing(members, 3, Faults::without_byzantine()),
+            seeds(60),
+        );
     }
 }
 

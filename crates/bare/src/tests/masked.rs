@@ -53,7 +53,7 @@ fn without_faults_every_masked_round_takes_one_view() {
 fn masked_rounds_finish_under_losses_splits_and_crashes() {
     let faults = Faults {
         deaths: Deaths::None,
-        ..without_byzantine()
+        ..Faults::without_byzantine()
     };
     for (members, usual) in [(4, 60), (7, 20), (10, 8)] {
         run_all(&masked(members, faults), seeds(usual));
@@ -97,13 +97,13 @@ fn masked_rounds_go_on_without_a_member_that_is_in_no_group() {
     for ended in run_all(&options, seeds(10)) {
         assert_eq!((ended.dead, ended.stalled), (1, None));
     }
-    run_all(&of_three(without_byzantine()), seeds(30));
+    run_all(&of_three(Faults::without_byzantine()), seeds(30));
     run_all(&of_three(all()), seeds(30));
 }
 
 #[test]
 fn masked_rounds_are_safe_with_changes_and_recoveries() {
-    let mut options = masked(7, without_byzantine());
+    let mut options = masked(7, Faults::without_byzantine());
     options.changes = 1;
     run_all(&options, seeds(15));
     options.changes = 0;
@@ -179,7 +179,7 @@ fn rounds_that_are_given_up_too_early_are_safe() {
         // Whoever dies for good would have to be named as lost.
         let faults = Faults {
             deaths: Deaths::None,
-            ..without_byzantine()
+            ..Faults::without_byzantine()
         };
         let mut options = masked(members, faults);
         options.strange_machines = strange;
@@ -205,7 +205,7 @@ fn no_choice_of_colluders_knows_more_than_final_sums() {
     for (members, usual) in [(4, 20), (5, 20), (6, 20), (7, 15)] {
         run_all(&most_colluders(members, all()), seeds(usual));
     }
-    let mut options = most_colluders(7, without_byzantine());
+    let mut options = most_colluders(7, Faults::without_byzantine());
     options.changes = 1;
     run_all(&options, seeds(10));
     options.changes = 0;

@@ -74,15 +74,6 @@ fn sweep(members: usize, seeds: impl IntoIterator<Item = u64>, faults: Faults) -
     run_all(&BareOptions::new(members, faults), seeds)
 }
 
-/// All faults except Byzantine members and lost journals.
-fn without_byzantine() -> Faults {
-    Faults {
-        journal_loss: JournalLoss::Never,
-        byzantine: Byzantine::None,
-        ..Faults::all()
-    }
-}
-
 #[test]
 fn without_faults_every_round_takes_one_view() {
     for members in [1, 2, 3, 4, 7, 10] {
@@ -124,7 +115,11 @@ fn traces_of_every_sort_are_as_pinned() {
     if std::env::var_os("ROTA_GOLDEN").is_some() {
         std::fs::write(path, &traces).unwrap();
     } else {
-        assert_eq!(traces, golden.unwrap(), "`just golden` writes them anew");
+        assert_eq!(
+            traces,
+            golden.unwrap(),
+            "a change of behaviour is written to the golden file by `just golden`"
+        );
     }
 }
 
@@ -154,7 +149,7 @@ fn rounds_with_and_without_cross_evaluation_finish_under_all_faults() {
 #[test]
 fn one_to_three_members_finish_under_crashes_and_deaths() {
     for members in [1, 2, 3] {
-        sweep(members, seeds(50), without_byzantine());
+        sweep(members, seeds(50), Faults::without_byzantine());
     }
 }
 
@@ -174,7 +169,7 @@ fn seeds_that_failed_once_pass() {
     run_all(&options, [591]);
     // Two members each had one of two final blocks, and neither sent its block to the other (1471).
     // The only member of a plan died, or withheld its signature, after it had contributed.
-    let mut options = BareOptions::new(3, without_byzantine());
+    let mut options = BareOptions::new(3, Faults::without_byzantine());
     options.plans = Plans::Subset;
     run_all(&options, [1471, 7012, 7485]);
     let mut options = BareOptions::new(4, Faults::all());
@@ -182,7 +177,7 @@ fn seeds_that_failed_once_pass() {
     run_all(&options, [1065, 1710]);
     // A member that left had the only proof of it, and was gone before it had told anybody.
     for (members, seeds) in [(1, [1199, 6503]), (2, [671, 5295])] {
-        let mut options = BareOptions::new(members, without_byzantine());
+        let mut options = BareOptions::new(members, Faults::without_byzantine());
         options.changes = 2;
         run_all(&options, seeds);
     }

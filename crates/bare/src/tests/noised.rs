@@ -1,24 +1,15 @@
 //! Masked rounds with noise under faults: one sum of all ready members.
 
 use protocol::message::{Kind, Phase};
-use protocol::roster::quorum;
 
 use crate::moments::Moment;
 
 use super::*;
 
-/// So many members, and sums of a quorum of them at least.
-pub(super) fn noised(members: usize, faults: Faults) -> BareOptions {
-    BareOptions {
-        fewest_authors: Some(quorum(members) as u16),
-        ..BareOptions::new(members, faults)
-    }
-}
-
 #[test]
 fn without_faults_every_noised_round_takes_one_view() {
     for members in [4, 7] {
-        for ended in run_all(&noised(members, Faults::none()), 0..5) {
+        for ended in run_all(&BareOptions::noised(members, Faults::none()), 0..5) {
             assert!(ended.views <= 5, "{members}: {ended:?}");
         }
     }
@@ -28,17 +19,17 @@ fn without_faults_every_noised_round_takes_one_view() {
 fn noised_rounds_finish_under_losses_splits_and_crashes() {
     let faults = Faults {
         deaths: Deaths::None,
-        ..without_byzantine()
+        ..Faults::without_byzantine()
     };
     for (members, usual) in [(4, 40), (7, 15), (10, 5)] {
-        run_all(&noised(members, faults), seeds(usual));
+        run_all(&BareOptions::noised(members, faults), seeds(usual));
     }
 }
 
 #[test]
 fn noised_rounds_are_safe_under_all_faults() {
     for (members, usual) in [(4, 40), (7, 20), (10, 5)] {
-        run_all(&noised(members, Faults::all()), seeds(usual));
+        run_all(&BareOptions::noised(members, Faults::all()), seeds(usual));
     }
 }
 
@@ -49,13 +40,13 @@ fn noised_rounds_are_safe_with_twins_and_journals_that_were_put_back_or_lost() {
             journal_loss,
             ..Faults::all()
         };
-        run_all(&noised(7, faults), seeds(15));
+        run_all(&BareOptions::noised(7, faults), seeds(15));
     }
 }
 
 #[test]
 fn noised_rounds_are_safe_with_changes_and_recoveries() {
-    let mut options = noised(7, without_byzantine());
+    let mut options = BareOptions::noised(7, Faults::without_byzantine());
     options.changes = 1;
     run_all(&options, seeds(15));
     options.changes = 0;
@@ -81,7 +72,7 @@ fn noised_rounds_are_safe_without_members_that_die_at_any_moment() {
             deaths: Deaths::At(moment),
             ..Faults::all()
         };
-        run_all(&noised(7, faults), seeds(4));
+        run_all(&BareOptions::noised(7, faults), seeds(4));
     }
 }
 
@@ -105,7 +96,7 @@ fn a_second_draw_of_noise_in_a_round_is_detected() {
         journal_loss: JournalLoss::Never,
         ..Faults::all()
     };
-    let kind = violated(BrokenMasks::DrawnAgain, noised(7, faults));
+    let kind = violated(BrokenMasks::DrawnAgain, BareOptions::noised(7, faults));
     assert!(
         kind.starts_with("P7 ") && kind.contains("second draw"),
         "{kind}"
@@ -117,7 +108,7 @@ fn given_up() -> BareOptions {
     BareOptions {
         strange_machines: 3,
         gives_up: true,
-        ..noised(7, Faults::none())
+        ..BareOptions::noised(7, Faults::none())
     }
 }
 
@@ -145,6 +136,6 @@ fn a_second_draw_of_a_twin_that_does_not_look_into_the_ledger_is_detected() {
         deaths: Deaths::None,
         ..Faults::all()
     };
-    let kind = violated(BrokenMasks::LedgerIgnored, noised(7, faults));
+    let kind = violated(BrokenMasks::LedgerIgnored, BareOptions::noised(7, faults));
     assert!(kind.starts_with("P7 "), "{kind}");
 }

@@ -24,7 +24,7 @@ fn changes_come_into_force_whatever_people_say_first() {
 fn changes_come_into_force_whatever_people_say_first_and_whatever_fails() {
     for (members, usual) in [(3, 20), (4, 30), (7, 8)] {
         let faults = match members {
-            3 => without_byzantine(),
+            3 => Faults::without_byzantine(),
             _ => Faults::all(),
         };
         run_all(&erring(members, 2, faults), seeds(usual));

@@ -18,7 +18,7 @@ fn plans_that_name_few_members_are_carried_out() {
 #[test]
 fn a_round_of_few_members_finishes_under_all_faults() {
     for members in [2, 3] {
-        run_all(&some(members, without_byzantine()), seeds(20));
+        run_all(&some(members, Faults::without_byzantine()), seeds(20));
     }
     run_all(&some(4, Faults::all()), seeds(60));
     run_all(&some(7, Faults::all()), seeds(10));

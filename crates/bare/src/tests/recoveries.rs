@@ -5,7 +5,7 @@ use super::*;
 fn gone(members: usize) -> BareOptions {
     let faults = Faults {
         deaths: Deaths::None,
-        ..without_byzantine()
+        ..Faults::without_byzantine()
     };
     BareOptions {
         rounds: 6,

@@ -35,7 +35,7 @@ fn every_rotation_but_fixed_finishes_under_all_faults() {
         run_all(&under(rotation, 4, Faults::all()), seeds(60));
         run_all(&under(rotation, 7, Faults::all()), seeds(12));
         run_all(&under(rotation, 10, Faults::all()), seeds(3));
-        run_all(&under(rotation, 3, without_byzantine()), seeds(20));
+        run_all(&under(rotation, 3, Faults::without_byzantine()), seeds(20));
     }
 }
 

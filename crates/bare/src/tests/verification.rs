@@ -11,7 +11,7 @@ fn under(verification: Verification, members: usize, faults: Faults) -> BareOpti
 
 /// All faults but Byzantine members.
 fn crashes() -> Faults {
-    without_byzantine()
+    Faults::without_byzantine()
 }
 
 #[test]
