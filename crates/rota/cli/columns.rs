@@ -39,10 +39,10 @@ pub(crate) struct Columns {
     /// Text for a missing value, beside the usual ones; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) missing_mark: Vec<String>,
-    /// Column whose values that look alike, such as True and TRUE, are merged; may be repeated
+    /// Column in which similar values, such as True and TRUE, are merged; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) same: Vec<String>,
-    /// Column whose values that look alike stay different; may be repeated
+    /// Column in which similar values stay different; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) different: Vec<String>,
     /// What the files leave open.

@@ -75,7 +75,7 @@ pub(super) struct ExperimentFile {
     pub(super) quick: Table,
 }
 
-/// One strategy, as it is written.
+/// A strategy of an experiment and its settings.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct EntryFile {

@@ -3,7 +3,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `config` | what a member is told when it starts |
+//! | `config` | configuration that a member starts with |
 //! | `receive`, `answers`, `queries` | who takes a message or an answer; what the surroundings may ask |
 //! | `restart` | restarting with the records of the journal |
 //! | `consensus` | agreement on blocks |

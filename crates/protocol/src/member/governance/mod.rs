@@ -7,7 +7,7 @@
 //! | `approvals` | what members say of amendments: the last word of each counts |
 //! | `ending` | the end of the epoch |
 //! | `recovery` | `Recovering`: going on without members that are gone for good |
-//! | `recoveries` | who has signed and confirmed that, and when a member may sign anew |
+//! | `recoveries` | members that have signed and confirmed a recovery, and when one may sign another |
 
 pub(in crate::member) mod amendments;
 pub(in crate::member) mod approvals;
