@@ -50,10 +50,26 @@ const HELP: &str = "Print the help of a command";
 /// What clap found wrong with it, or the help that was asked for; [`refused`] prints both.
 pub fn parse<P: Parser>() -> Result<P, clap::Error> {
     let mut command = grouped(P::command());
-    command.build();
-    let mut command = with_help_lines(command);
-    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let arguments = std::env::args_os;
+    let mut matches = command.try_get_matches_from_mut(arguments());
+    // Only a help shows these lines; they need all commands built, which no other start has to wait for.
+    if matches.as_ref().is_err_and(shows_help) {
+        command = grouped(P::command());
+        command.build();
+        command = with_help_lines(command);
+        matches = command.try_get_matches_from_mut(arguments());
+    }
+    let matches = matches?;
     P::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Returns true if parsing ended because a help text is to be shown.
+fn shows_help(error: &clap::Error) -> bool {
+    use clap::error::ErrorKind;
+    matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    )
 }
 
 /// The command, built, with one sentence for every `help` below it.
