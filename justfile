@@ -92,6 +92,14 @@ sweep-masked SEEDS="1000" FIRST="0":
 replay-masked SEED:
     cargo run --release -p bare --example sweep -- replay-masked {{SEED}}
 
+# The same of federations with noise: `just sweep-noised 1000`.
+sweep-noised SEEDS="1000" FIRST="0":
+    cargo run --release -p bare --example sweep -- noised {{SEEDS}} {{FIRST}}
+
+# One of these federations, told in sentences: `just replay-noised 591`.
+replay-noised SEED:
+    cargo run --release -p bare --example sweep -- replay-noised {{SEED}}
+
 # One of the federations of `just sweep`, told in sentences: `just replay 4 591`.
 replay MEMBERS SEED:
     cargo run --release -p bare --example sweep -- replay {{MEMBERS}} {{SEED}}

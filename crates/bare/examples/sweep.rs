@@ -7,6 +7,8 @@
 //! cargo run --release -p bare --example sweep -- replay MEMBERS SEED     the events of one run as text
 //! cargo run --release -p bare --example sweep -- masked SEEDS [FIRST]      masked rounds
 //! cargo run --release -p bare --example sweep -- replay-masked SEED      one run of these
+//! cargo run --release -p bare --example sweep -- noised SEEDS [FIRST]      masked rounds with noise
+//! cargo run --release -p bare --example sweep -- replay-noised SEED      one run of these
 //! cargo run --release -p bare --example sweep -- digest SEEDS            a digest of every sort
 //! ```
 
@@ -73,13 +75,18 @@ fn sweep(seeds: u64, first: u64, only: Option<usize>) -> Result<(), Box<dyn Erro
     ended(began, failed)
 }
 
-/// As [`sweep`], of federations with masked rounds.
-fn sweep_masked(seeds: u64, first: u64) -> Result<(), Box<dyn Error>> {
+/// As [`sweep`], of federations with masked rounds, or with noise: `world` draws those of this name.
+fn sweep_drawn(
+    name: &str,
+    world: fn(u64) -> BareOptions,
+    seeds: u64,
+    first: u64,
+) -> Result<(), Box<dyn Error>> {
     let began = Instant::now();
     heading();
-    let replay = |seed| format!("just replay-masked {seed}");
+    let replay = |seed| format!("just replay-{name} {seed}");
     let seeds = first..first + seeds;
-    let failed = sweep_worlds("masked", seeds, &BareOptions::masked_world, &replay);
+    let failed = sweep_worlds(name, seeds, &world, &replay);
     ended(began, failed)
 }
 
@@ -219,8 +226,18 @@ fn main() -> Result<(), Box<dyn Error>> {
             let seed = seed.parse()?;
             replay(BareOptions::masked_world(seed), seed)
         }
-        ["masked", seeds] => sweep_masked(seeds.parse()?, 0),
-        ["masked", seeds, first] => sweep_masked(seeds.parse()?, first.parse()?),
+        ["replay-noised", seed] => {
+            let seed = seed.parse()?;
+            replay(BareOptions::noised_world(seed), seed)
+        }
+        [name @ ("masked" | "noised"), seeds, ref first @ ..] if first.len() < 2 => {
+            let world = match name {
+                "masked" => BareOptions::masked_world,
+                _ => BareOptions::noised_world,
+            };
+            let first = first.first().map_or(Ok(0), |first| first.parse())?;
+            sweep_drawn(name, world, seeds.parse()?, first)
+        }
         ["digest", seeds] => digest(seeds.parse()?),
         [seeds] => sweep(seeds.parse()?, 0, None),
         [seeds, first] => sweep(seeds.parse()?, first.parse()?, None),

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use protocol::Hash;
 
-/// So many void sums in a row suspend a group until the agreement changes.
+/// So many rounds with a void sum, in a row or not, suspend a group until the agreement changes.
 const VOID_ROUNDS: u8 = 3;
 
-/// How many sums in a row were void, for every outcome of a masked round.
+/// In how many rounds of the epoch sums were void, for every outcome of a masked round.
 #[derive(Debug, Default)]
 pub(super) struct BareVoids(BTreeMap<Hash, VoidCounts>);
 
@@ -40,12 +40,19 @@ impl BareVoids {
         let mut new = (0, 0);
         for (group, is_void) in sums {
             let count = void.entry(group).or_default();
-            *count = if is_void { *count + 1 } else { 0 };
+            *count += u8::from(is_void);
             new.0 += u64::from(is_void);
-            new.1 += u64::from(*count == VOID_ROUNDS);
+            new.1 += u64::from(is_void && *count == VOID_ROUNDS);
         }
         self.0.insert(outcome, VoidCounts { epoch, void });
         new
+    }
+
+    /// Whether a group is suspended in an epoch.
+    pub(super) fn any_suspended(&self, epoch: &Hash) -> bool {
+        let of_epoch = self.0.values().filter(|counts| counts.epoch == *epoch);
+        let mut counts = of_epoch.flat_map(|counts| counts.void.values());
+        counts.any(|count| *count >= VOID_ROUNDS)
     }
 
     /// The groups of which no sum is opened in a round that starts from this state.
@@ -61,10 +68,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_void_sums_in_a_row_suspend_a_group_in_their_epoch() {
+    fn three_void_sums_suspend_a_group_in_their_epoch_in_a_row_or_not() {
         let (mut voids, epoch) = (BareVoids::default(), Hash([9; 32]));
         let outcome = |at: u8| Hash([at; 32]);
-        for (at, void) in [(1, true), (2, true), (3, false), (4, true), (5, true)] {
+        for (at, void) in [(1, true), (2, false), (3, false), (4, true), (5, false)] {
             let sums = [(0, void), (1, false)].into_iter();
             let new = voids.add((outcome(at), epoch), &outcome(at - 1), sums);
             assert_eq!(new, (u64::from(void), 0));

@@ -38,6 +38,19 @@ impl BareOptions {
         }
         options
     }
+
+    /// The federation with noise of this seed: as [`masked_world`](Self::masked_world) draws it, with one sum
+    /// of all that are ready in place of its groups.
+    pub fn noised_world(seed: u64) -> Self {
+        let masked = Self::masked_world(seed);
+        let mut random = Random::new(seed, "noised world");
+        let (least, most) = ((masked.colluders + 1).max(3), quorum(masked.members));
+        Self {
+            fewest_authors: Some((least + random.below(most - least + 1)) as u16),
+            groups: Vec::new(),
+            ..masked
+        }
+    }
 }
 
 /// Most members that may pool what they know: 2q − n − 1.

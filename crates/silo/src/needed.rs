@@ -7,7 +7,7 @@ use protocol::message::Block;
 
 use crate::record::JournalRecord;
 
-/// Void rounds whose secrets are kept: a group is suspended after as many in a row.
+/// Void rounds whose secrets are kept: a group is suspended after as many.
 pub(crate) const VOID_KEPT: usize = 3;
 
 /// A void round whose secret is kept, by the positions of its records.

@@ -66,7 +66,9 @@ pub struct MaskedNote {
     pub left_out: Vec<bool>,
     /// The sums that were opened.
     pub sums: Vec<SumNote>,
-    /// For each group of the charter how many of its last sums told nothing, without a break.
+    /// For each group of the charter in how many rounds of this epoch its sums told nothing. A later sum that
+    /// tells something takes none of them back. Earlier programs counted only those since the last good sum:
+    /// in their documents the number may be lower.
     pub void: Vec<u8>,
     /// Why the models stay as they were, if they do.
     pub nothing: Option<Nothing>,
@@ -113,14 +115,15 @@ pub enum Nothing {
 }
 
 impl MaskedNote {
-    /// Counts the sums of this round, where `void` has the counts before it, of so many groups. A
-    /// group that sat out keeps its count.
+    /// Counts this round for each group that has a void sum in it, where `void` has the counts before it, of so
+    /// many groups. Nothing takes a count back: a member could spoil sums for ever otherwise, if it spares
+    /// one from time to time.
     pub(crate) fn count(&mut self, groups: usize) {
         self.void.resize(groups, 0);
-        for sum in &self.sums {
-            if let Some(count) = self.void.get_mut(usize::from(sum.group)) {
-                *count = sum.void.map_or(0, |_| count.saturating_add(1));
-            }
+        for (group, count) in self.void.iter_mut().enumerate() {
+            let mut sums = self.sums.iter();
+            let void = sums.any(|sum| sum.void.is_some() && usize::from(sum.group) == group);
+            *count = count.saturating_add(u8::from(void));
         }
     }
 }

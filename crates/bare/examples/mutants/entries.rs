@@ -129,10 +129,11 @@ impl MutantEntries {
     }
 }
 
-/// The names of mutants that a line asks for.
+/// The names of mutants that a line asks for: what it quotes with a capital. Names of keys have none.
 fn switches(line: &str) -> impl Iterator<Item = String> {
     let quoted = line.split('"').skip(1).step_by(2);
-    quoted.map(str::to_owned)
+    let names = quoted.filter(|text| text.starts_with(char::is_uppercase));
+    names.map(str::to_owned)
 }
 
 /// Checks that edits ask for exactly the mutants that they stand below.

@@ -186,6 +186,9 @@ pub enum Behaviour {
     /// Adds wrong streams to its vector, so that the sum is void.
     #[serde(skip)]
     WrongStreams,
+    /// Does that in every second round, so that no two void sums follow each other.
+    #[serde(skip)]
+    WrongStreamsByTurns,
     /// Gives no shares of the masks of a final round away.
     #[serde(skip)]
     NoShares,
@@ -355,7 +358,8 @@ impl Behaviour {
             Self::HiddenVector => Box::new(HiddenVector),
             Self::WrongTranscript => Box::new(FalseVector::transcript()),
             Self::TwoVectors => Box::new(FalseVector::second()),
-            Self::WrongStreams => Box::new(WrongStreams),
+            Self::WrongStreams => Box::new(WrongStreams { every: 1 }),
+            Self::WrongStreamsByTurns => Box::new(WrongStreams { every: 2 }),
             Self::NoShares => Box::new(FalseOpening::NoShares),
             Self::FalseShares => Box::new(FalseOpening::FalseShares),
             Self::FalseOutcome => Box::new(FalseOpening::FalseOutcome),

@@ -146,11 +146,14 @@ impl Deviation for FalseVector {
 
 /// An author that adds other streams to its vector than it should. Nobody can see that before the sum is
 /// opened.
-pub(super) struct WrongStreams;
+pub(super) struct WrongStreams {
+    /// The rounds between two such vectors, at least 1.
+    pub(super) every: u64,
+}
 
 impl Deviation for WrongStreams {
-    fn spoils_masks(&self) -> bool {
-        true
+    fn spoils_masks(&self, round: u64) -> bool {
+        round.is_multiple_of(self.every)
     }
 }
 

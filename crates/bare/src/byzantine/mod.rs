@@ -181,8 +181,8 @@ trait Deviation: Send {
         false
     }
 
-    /// Whether the member adds wrong streams to the vectors that it masks.
-    fn spoils_masks(&self) -> bool {
+    /// Whether the member adds wrong streams to the vectors that it masks in this round.
+    fn spoils_masks(&self, _: u64) -> bool {
         false
     }
 
@@ -337,10 +337,10 @@ impl ByzantineMember {
     }
 
     /// Whether the member adds wrong streams to the vectors that it masks.
-    pub(crate) fn spoils_masks(&self) -> bool {
+    pub(crate) fn spoils_masks(&self, round: u64) -> bool {
         self.deviations
             .iter()
-            .any(|deviation| deviation.spoils_masks())
+            .any(|deviation| deviation.spoils_masks(round))
     }
 
     /// Whether the member serves a blob to another one.

@@ -9,8 +9,6 @@ use protocol::message::{MaskedSheet, PublicKeys};
 use protocol::privacy::Sum;
 use protocol::{Hash, Member, MemberIndex, Record, Time};
 
-use crate::byzantine::ByzantineMember;
-
 use super::super::draws::DrawPlace;
 use super::super::masks::{BareMasks, BareSecret, BrokenMasks};
 use super::super::symbolic::NO_NOISE;
@@ -120,7 +118,7 @@ impl Simulator<'_> {
         let own = own.map(|own| own.keys.public);
         let lost = || WorkError::Refused("the secret behind these keys is lost".into());
         let byzantine = self.nodes[at].byzantine.as_ref();
-        let spoilt = byzantine.is_some_and(ByzantineMember::spoils_masks);
+        let spoilt = byzantine.is_some_and(|liar| liar.spoils_masks(list.round));
         let redrawn = self.options.broken_masks == Some(BrokenMasks::SecretNotDurable);
         let secret = secret.filter(|secret| redrawn || Some(secret.public()) == own);
         let result = match secret {

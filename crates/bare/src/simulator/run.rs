@@ -149,7 +149,8 @@ impl Simulator<'_> {
 
     /// Whether masked rounds can go on: a group is whole whose members are all honest, alive, never had to do
     /// without a journal, and do not know that theirs is outdated: these sign nothing more in the epoch. With
-    /// noise, as many members are like that as a sum needs. Clear rounds can in any case.
+    /// noise, as many members are like that as a sum needs, and the budget of voids is not spent. Clear rounds can
+    /// in any case.
     fn some_group_whole(&self) -> bool {
         let groups = &self.options.groups;
         let whole = |node: &usize| {
@@ -163,7 +164,8 @@ impl Simulator<'_> {
         if let Some(fewest) = self.options.fewest_authors {
             let quorum = self.newest().epoch.roster.quorum();
             let whole = (0..self.nodes.len()).filter(whole).count();
-            return enough && whole >= quorum.max(fewest.into());
+            let suspended = self.voids.any_suspended(&self.newest().epoch.id);
+            return enough && whole >= quorum.max(fewest.into()) && !suspended;
         }
         groups.is_empty() || enough && groups.iter().any(|group| group.iter().all(whole))
     }

@@ -139,3 +139,55 @@ fn a_second_draw_of_a_twin_that_does_not_look_into_the_ledger_is_detected() {
     let kind = violated(BrokenMasks::LedgerIgnored, BareOptions::noised(7, faults));
     assert!(kind.starts_with("P7 "), "{kind}");
 }
+
+/// Runs of members with noise, of whom one spoils sums, with so many changes of the agreement.
+fn spoiled(members: usize, behaviour: Behaviour, changes: u32) -> Vec<Ended> {
+    let faults = Faults {
+        byzantine: Byzantine::Only(Box::leak(Box::new([behaviour]))),
+        until: Duration::from_secs(12 * u64::from(changes)),
+        ..Faults::none()
+    };
+    let options = BareOptions {
+        rounds: 12,
+        changes,
+        ..BareOptions::noised(members, faults)
+    };
+    run_all(&options, seeds(8))
+}
+
+/// Each void sum costs every author a line of its ledger, and nobody is named for it.
+#[test]
+fn whoever_spoils_noised_sums_now_and_then_spoils_three_under_an_agreement_and_no_more() {
+    for behaviour in [Behaviour::WrongStreams, Behaviour::WrongStreamsByTurns] {
+        for members in [4, 7] {
+            let ended = spoiled(members, behaviour, 0);
+            let alive = ended.iter().filter(|run| run.dead == 0);
+            let mut suspended = 0;
+            for run in alive {
+                assert_eq!((run.void, run.suspended), (3, 1), "{run:?}");
+                assert!(run.stalled.is_some());
+                suspended += 1;
+            }
+            assert!(suspended > 4, "{suspended}");
+        }
+    }
+}
+
+#[test]
+fn a_change_of_the_agreement_gives_a_new_budget_of_voids() {
+    let ended = spoiled(7, Behaviour::WrongStreamsByTurns, 1);
+    for run in &ended {
+        assert!(run.void <= 3 * run.epochs, "{run:?}");
+    }
+    assert!(ended.iter().any(|run| run.epochs == 2 && run.void > 3));
+}
+
+/// Worlds as `just sweep-noised` draws them.
+#[test]
+fn noised_rounds_are_safe_in_worlds_that_are_drawn() {
+    for seed in seeds(20) {
+        let world = BareOptions::noised_world(seed);
+        let ended = run(seed, &world);
+        assert!(ended.is_ok(), "{}\n{world:?}", ended.unwrap_err());
+    }
+}

@@ -160,8 +160,9 @@ impl Sensitivity {
     }
 
     /// The largest absolute value that an honest coordinate of a noised sum has: Δ for each of `units`,
-    /// and 10·σ for each author. A sum beyond is void. Noise alone exceeds it less often than once in
-    /// 10²² coordinates.
+    /// and 10·σ·√authors, ten standard deviations of the noise of all. A sum beyond is void. Discrete
+    /// Gaussian noise is subgaussian with its σ (Canonne, Kamath and Steinke 2020), and that of k authors with
+    /// σ·√k, so noise alone exceeds it in less than 2·e⁻⁵⁰ of all coordinates, four of 10²².
     ///
     /// # Errors
     ///
@@ -170,7 +171,9 @@ impl Sensitivity {
         // Coordinates are integers, so none of one unit exceeds the integer part of Δ.
         let (squares, bits) = self.four_squares();
         let most = squares.isqrt() >> (1 + bits / 2);
-        let noise = 10 * u128::from(sigma) * u128::from(authors);
+        let square = 100 * u128::from(sigma) * u128::from(sigma) * u128::from(authors);
+        let floor = square.isqrt();
+        let noise = floor + u128::from(floor * floor < square);
         let reach = u128::from(units)
             .checked_mul(most)
             .and_then(|all| all.checked_add(noise));

@@ -40,7 +40,7 @@ pub struct Planned {
     /// Exact size of a contributed model, in bytes.
     pub blob_size: u64,
     /// In masked rounds: the groups, by their position in the charter, whose sums told nothing in three
-    /// rounds in a row. No sum of them is opened in this round.
+    /// rounds of this epoch, in a row or not. No sum of them is opened in this round.
     pub suspended: Vec<usize>,
 }
 

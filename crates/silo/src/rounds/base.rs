@@ -13,8 +13,8 @@ use protocol::message::{Entry, EntryFields, Sheet as SignedSheet};
 use crate::config::SiloConfig;
 use crate::outcome::Settled;
 
-/// Rounds in a row after which a group whose sum tells nothing is not added up any more, until the
-/// agreement changes.
+/// The budget of voids: a group whose sums told nothing in so many rounds, in a row or not, is not added up any
+/// more until the agreement changes. With noise each of them has cost every author of it a line.
 const VOID_ROUNDS: u8 = 3;
 
 /// The last adopted outcome, and what follows from it for the next round. Shared with jobs.
@@ -33,8 +33,8 @@ pub struct RoundBase {
     gate_id: Hash,
     /// The charter's largest share of a weight.
     max_weight: Option<f64>,
-    /// For each group of the charter how many of its last sums told nothing, in this epoch and without a
-    /// break; empty if none did.
+    /// For each group of the charter in how many rounds of this epoch its sums told nothing; empty if none
+    /// did.
     pub(crate) void: Vec<u8>,
     plan: OnceLock<Plan>,
 }
@@ -234,7 +234,7 @@ impl RoundBase {
     }
 }
 
-/// How many of the last sums of each group told nothing in the present epoch.
+/// In how many rounds of the present epoch the sums of each group told nothing.
 fn void(config: &SiloConfig, settled: &Settled) -> Vec<u8> {
     let note = settled.document.masked.as_ref();
     let note = note.filter(|note| note.epoch == config.member.epoch.id);

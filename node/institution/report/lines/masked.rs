@@ -18,7 +18,7 @@ impl News {
                 let line = if missing.is_empty() {
                     format!(
                         "warning: round {round} waits: too few institutions are ready, or the sums of every group \
-                         were void in three rounds in a row, and the agreement has to change"
+                         were void in three rounds, and the agreement has to change"
                     )
                 } else {
                     let names = missing.join(", ");

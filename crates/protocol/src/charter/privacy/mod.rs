@@ -125,12 +125,6 @@ impl Masked {
         if charter.verification != Verification::Full {
             return Err(CharterError::MaskedUnverified(charter.verification));
         }
-        range(
-            "min-contributions",
-            charter.min_contributions.into(),
-            quorum,
-            n,
-        )?;
         range("colluders", self.colluders.into(), 1, 2 * quorum - n - 1)?;
         let ascending = self.shows.windows(2).all(|pair| pair[0] < pair[1]);
         if !ascending || self.noise().is_some() && !self.shows.is_empty() {

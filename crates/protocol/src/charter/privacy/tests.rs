@@ -107,6 +107,13 @@ fn numbers_that_do_not_protect_authors_are_refused() {
         why(7, few),
         range("min-contributions", 4, "between 5 and 7 with 7 members")
     );
+    // A quorum, also where 2f + 1 are fewer.
+    let mut few = charter(6, of_all(6));
+    few.min_contributions = 3;
+    assert_eq!(
+        why(6, few),
+        range("min-contributions", 3, "between 4 and 6 with 6 members")
+    );
     for (n, colluders, most) in [(4, 2, 1), (7, 3, 2), (7, 0, 2)] {
         let mut masked = of_all(n);
         masked.colluders = colluders;
@@ -266,6 +273,24 @@ fn a_noised_sum_has_all_ready_members_and_none_has_fewer_than_agreed() {
         masked.missing(&epoch.roster, &members(&[0, 2, 3, 5])),
         members(&[1, 4, 6])
     );
+}
+
+#[test]
+fn names_of_those_who_are_shown_ascend_and_there_are_none_with_noise() {
+    let shows = |names: &[&str]| {
+        let mut masked = of_all(4);
+        masked.shows = names.iter().map(|name| (*name).to_owned()).collect();
+        why(4, charter(4, masked))
+    };
+    assert_eq!(shows(&["silo 1", "silo 2"]), None);
+    assert_eq!(shows(&["silo 2", "silo 1"]), Some(CharterError::Shows));
+    assert_eq!(shows(&["silo 1", "silo 1"]), Some(CharterError::Shows));
+    let mut genesis = noised(7, 5, |_| {}, 0);
+    let Privacy::Masked(masked) = &mut genesis.charter.privacy else {
+        unreachable!("rounds are masked")
+    };
+    masked.shows = vec!["silo 1".into()];
+    assert_eq!(Epoch::first(&genesis).err(), Some(CharterError::Shows));
 }
 
 #[test]

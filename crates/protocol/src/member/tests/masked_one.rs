@@ -8,6 +8,7 @@ use super::toy::{public, vector};
 use crate::charter::Epoch;
 use crate::charter::privacy::{Circle, threshold};
 use crate::effects::{MaskedList, WorkError};
+use crate::member::rounds::masked::answering::authors;
 use crate::message::{
     Content, KeyList, Keys, ListDocument, MaskedRound, MaskedSheet, Proposal, Ready,
 };
@@ -15,20 +16,29 @@ use crate::message::{
 /// A member that has contributed its keys to the first round, and does not lead soon.
 fn contributed(epoch: Arc<Epoch>) -> One {
     let me = epoch.lead(0);
+    contributed_by(epoch, me)
+}
+
+/// This member, once it has contributed its keys to the first round.
+pub(super) fn contributed_by(epoch: Arc<Epoch>, me: MemberIndex) -> One {
     let mut one = One::of(epoch, me);
     one.plan();
     prepare(&mut one);
     one
 }
 
-fn follower(n: u16) -> One {
+pub(super) fn follower(n: u16) -> One {
     contributed(masked(n, 5))
 }
 
 /// Seven members in two groups, so that a list can lack some.
-fn of_two_groups() -> One {
+pub(super) fn two_groups() -> Arc<Epoch> {
     let groups = || vec![group(0..3), group(3..7)];
-    contributed(epoch_with(7, 5, |charter| mask(charter, 7, groups())))
+    epoch_with(7, 5, |charter| mask(charter, 7, groups()))
+}
+
+fn of_two_groups() -> One {
+    contributed(two_groups())
 }
 
 pub(super) fn prepare(one: &mut One) -> Vec<Effect> {
@@ -37,14 +47,14 @@ pub(super) fn prepare(one: &mut One) -> Vec<Effect> {
     one.step(Input::Done(Answer::Prepared { round, result }))
 }
 
-fn keys(one: &One, member: MemberIndex) -> Keys {
+pub(super) fn keys(one: &One, member: MemberIndex) -> Keys {
     Keys {
         plan: plan(),
         public: public(member.at(), one.member.round()),
     }
 }
 
-fn ready(one: &One, member: MemberIndex, keys: Keys) -> Ready {
+pub(super) fn ready(one: &One, member: MemberIndex, keys: Keys) -> Ready {
     let signature = one
         .sealed(member, one.member.round(), 0, Body::Keys(keys))
         .0
@@ -88,32 +98,50 @@ pub(super) fn list(one: &One, members: &[MemberIndex]) -> Arc<MaskedList> {
 
 /// The sheet of all vectors for a list of all members.
 pub(super) fn sheet(one: &One) -> MaskedSheet {
-    let list = list(one, &one.all()).root;
-    let entries = one
-        .all()
-        .into_iter()
-        .map(|by| vector(by.at(), list).entry(by))
-        .collect();
-    MaskedSheet { list, entries }
+    sheet_of(one, &one.all())
+}
+
+/// The sheet of all vectors for a list of these members.
+pub(super) fn sheet_of(one: &One, members: &[MemberIndex]) -> MaskedSheet {
+    let list = list(one, members);
+    let authors = authors(&list).into_iter();
+    let entries = authors.map(|by| vector(by.at(), list.root).entry(by));
+    MaskedSheet {
+        list: list.root,
+        entries: entries.collect(),
+    }
+}
+
+/// Signatures of all authors of a sheet of a round.
+pub(super) fn inclusions(one: &One, sheet: &MaskedSheet, round: u64) -> Inclusions {
+    let root = sheet.root();
+    let signed = sheet.authors().map(|by| {
+        let body = Body::Inclusion { sheet: root };
+        (by, one.sealed(by, round, 0, body).0.signature)
+    });
+    signed.collect()
 }
 
 /// A proposal of a masked round of all members.
 pub(super) fn proposal(one: &One, change: impl FnOnce(&mut MaskedRound)) -> Proposal {
-    let sheet = sheet(one);
-    let signed = |by: MemberIndex| {
-        let body = Body::Inclusion {
-            sheet: sheet.root(),
-        };
-        (by, one.sealed(by, one.member.round(), 0, body).0.signature)
-    };
+    proposal_of(one, &one.all(), change)
+}
+
+/// A proposal of a masked round of these members.
+pub(super) fn proposal_of(
+    one: &One,
+    members: &[MemberIndex],
+    change: impl FnOnce(&mut MaskedRound),
+) -> Proposal {
+    let sheet = sheet_of(one, members);
     let mut round = MaskedRound {
         round: one.member.round(),
         plan: plan(),
         state: one.epoch.charter.start,
         list: sheet.list,
-        ready: one.all(),
+        ready: members.to_vec(),
         sheet: sheet.root(),
-        inclusions: one.all().into_iter().map(signed).collect(),
+        inclusions: inclusions(one, &sheet, one.member.round()),
     };
     change(&mut round);
     Proposal {
@@ -123,13 +151,19 @@ pub(super) fn proposal(one: &One, change: impl FnOnce(&mut MaskedRound)) -> Prop
     }
 }
 
-/// A member of n that has answered the list of all members, and knows the sheet.
-fn listed(n: u16) -> One {
+/// A member of n that has answered the list of all members.
+pub(super) fn answered(n: u16) -> One {
     let mut one = follower(n);
     one.hear_lead(1, Body::KeyList(key_list(&one, &one.all())));
     let list = list(&one, &one.all()).root;
     let result = Ok(vector(one.me.at(), list));
     one.step(Input::Done(Answer::Masked { list, result }));
+    one
+}
+
+/// A member of n that has answered the list of all members, and knows the sheet.
+pub(super) fn listed(n: u16) -> One {
+    let mut one = answered(n);
     one.hear_lead(1, Body::MaskedSheet(sheet(&one)));
     one
 }
@@ -239,7 +273,7 @@ pub(super) fn a_masked_round_with_wrong_vectors_is_refused() {
 }
 
 /// The lead of view 1 sends this, and it is refused.
-fn refuses(mut one: One, body: Body, reason: Refusal) {
+pub(super) fn refuses(mut one: One, body: Body, reason: Refusal) {
     let expected = one.refuses_lead(1, reason);
     assert_eq!(one.hear_lead(1, body), expected);
 }
