@@ -12,10 +12,12 @@ use protocol::identity::Signature;
 use protocol::message::{Amendment, Approval, Block, Change, Content, Passage};
 use protocol::roster::Silo;
 use protocol::{Epoch, Epochs, Hash, SecretKey};
+use task::data::SplitKey;
 use tempfile::TempDir;
 
 use crate::identity;
 use crate::institution::Institution;
+use crate::split_key;
 
 /// The key of this number.
 pub(crate) fn key(number: u8) -> SecretKey {
@@ -124,6 +126,7 @@ impl North {
         }
         fs::write(at("rows.csv"), rows).unwrap();
         identity::write(&at("identity.key"), &key(9)).unwrap();
+        split_key::write(&at("identity.key"), &SplitKey::new([9; 32])).unwrap();
         let silo = "federation = \"federation.toml\"\nidentity = \"identity.key\"\nstate = \"state\"\n\
                     listen = [\"/ip4/127.0.0.1/tcp/4001\"]\n[data.rows]\nfiles = [\"rows.csv\"]\n";
         fs::write(at("silo.toml"), silo).unwrap();
@@ -178,6 +181,10 @@ impl North {
     pub(crate) fn noised(keys: &str) -> String {
         Self::sums("none", &format!("mode = \"masked+noised\"\n{keys}"))
             .replace("missing = \"mean\"", "missing = \"drop\"")
+            .replace(
+                "split = { validation = 0.0, test = 0.3 }",
+                "split = { validation = 0.0, test = 0.3, keyed = true }",
+            )
             .replace("[[silo]]\n", "[[silo]]\nrows = 120\n")
     }
 

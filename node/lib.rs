@@ -2,7 +2,7 @@
 //!
 //! | part | what |
 //! |---|---|
-//! | [`federation`], [`identity`] | the agreement of a federation and a member's key, as files |
+//! | [`federation`], [`identity`], [`split_key`] | the agreement of a federation, a member's key, and the secret by which it holds out rows, as files |
 //! | [`institution`] | one institution's node: its configuration and its run |
 //! | [`check`] | looks at everything that a node needs, before it runs or while it does |
 //! | [`status`], [`events`] | what a running node says of itself: socket, text, screen, page, metrics, lines |
@@ -38,6 +38,7 @@ mod otlp;
 pub mod paths;
 pub mod policy;
 pub mod pool;
+pub mod split_key;
 pub mod status;
 pub mod store;
 pub mod verify;

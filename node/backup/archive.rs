@@ -19,6 +19,8 @@ const MANIFEST: &str = "backup.json";
 pub(super) const SILO: &str = "silo.toml";
 /// The secret key.
 pub(super) const KEY: &str = "identity.key";
+/// The secret by which rows are held out.
+pub(super) const SPLIT: &str = crate::split_key::SPLIT_KEY;
 /// The first agreement.
 pub(super) const AGREEMENT: &str = "federation.toml";
 /// The file that `start-model` names.
@@ -225,7 +227,7 @@ fn manifest(file: &Path, bytes: &[u8]) -> Result<Manifest, ArchiveError> {
 
 /// Whether a backup can have a file of this name. None leads out of the folder that it is put into.
 fn is_known(name: &str) -> bool {
-    if [SILO, KEY, AGREEMENT, START_MODEL, MODEL].contains(&name) {
+    if [SILO, KEY, SPLIT, AGREEMENT, START_MODEL, MODEL].contains(&name) {
         return true;
     }
     let plain = |rest: &str| {

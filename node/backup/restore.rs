@@ -11,11 +11,12 @@ use silo::JournalRecord;
 
 use super::archive::{
     AGREEMENT, AUDITED, Archive, ArchiveError, BESIDE_AGREEMENT, BESIDE_CONSENT, KEY, MODEL,
-    Manifest, PASSAGES, SILO, START_MODEL, STATE,
+    Manifest, PASSAGES, SILO, SPLIT, START_MODEL, STATE,
 };
 use crate::audit::{AuditLog, LogError};
 use crate::identity::{self, IdentityError};
 use crate::institution::{Places, protocol_records};
+use crate::split_key;
 use crate::store::{self, Owner, StoreOpenError};
 
 /// Why a backup was not put back.
@@ -223,6 +224,7 @@ fn target(name: &str, places: &Places, folder: &Path) -> Option<PathBuf> {
     match name {
         SILO => Some(folder.join(SILO)),
         KEY => Some(places.identity.clone()),
+        SPLIT => Some(split_key::beside(&places.identity)),
         AGREEMENT => Some(places.federation.clone()),
         START_MODEL => places.start_model.clone(),
         MODEL => Some(folder.join(MODEL)),

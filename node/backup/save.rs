@@ -12,13 +12,14 @@ use task::file;
 
 use super::archive::{
     AGREEMENT, Archive, BESIDE_AGREEMENT, BESIDE_CONSENT, FORMAT, KEY, MODEL, Manifest, PASSAGES,
-    SILO, START_MODEL, STATE, hash_of,
+    SILO, SPLIT, START_MODEL, STATE, hash_of,
 };
 use crate::audit::AUDIT;
 use crate::institution::{
     Configured, IN_FORCE, Institution, Membership, Places, SetupError, place, protocol_records,
 };
 use crate::model::{PERSONAL, START};
+use crate::split_key;
 use crate::store::{self, StoreOpenError};
 use crate::verify::EVIDENCE;
 
@@ -123,6 +124,7 @@ pub fn save(config: &Path, model: Option<Vec<u8>>, to: &Path) -> Result<Saved, B
     let name = config.display().to_string();
     let places = Places::read(&name, &text, folder).map_err(SetupError::from)?;
     files.add(KEY, &places.identity)?;
+    files.add(SPLIT, &split_key::beside(&places.identity))?;
     files.add(AGREEMENT, &places.federation)?;
     let is_consent = |name: &str| name.contains("consent") && name.ends_with(".toml");
     let beside = |file: &Path| file.parent().unwrap_or(Path::new("")).to_owned();

@@ -44,7 +44,11 @@ fn refused(archive: &Archive, folder: &Path) -> String {
 fn an_archive_is_read_as_it_was_written_and_its_owner_alone_can_read_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.tar");
-    let ours = archive(&[("silo.toml", b"x = 1\n"), ("state/audit/000001.jsonl", b"")]);
+    let ours = archive(&[
+        ("silo.toml", b"x = 1\n"),
+        ("split.key", b"secret"),
+        ("state/audit/000001.jsonl", b""),
+    ]);
     ours.write(&file).unwrap();
     let read = Archive::read(&file).unwrap();
     assert_eq!(read.manifest, ours.manifest);

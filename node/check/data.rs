@@ -5,6 +5,7 @@ use protocol::MemberIndex;
 use super::Finding;
 use crate::federation::{beyond, excluded};
 use crate::institution::{Configured, Data, fit, misfits, surveyed};
+use crate::split_key;
 
 /// The rows: whether they fit the schema, how many there are, and of which classes. Also returns the
 /// number of training rows.
@@ -24,11 +25,15 @@ pub(super) fn rows(
         }
     };
     let agreement = &configured.agreement;
-    // The counts are the same under every name.
     let name = me.map_or("silo", |me| agreement.epoch.roster.name(me));
     let (task, folder) = (&agreement.task, &configured.folder);
     let survey = surveyed(task, rows, folder);
-    let found = match fit(task, rows, name, folder, configured.seed) {
+    let key = split_key::is_needed(task).then(|| split_key::read(&configured.identity));
+    let key = match key.transpose() {
+        Ok(key) => key,
+        Err(why) => return (None, vec![Finding::bad("rows", why.to_string())]),
+    };
+    let found = match fit(task, rows, name, folder, (configured.seed, key.as_ref())) {
         Ok(found) => found,
         Err(error) => {
             let bad = Finding::bad("rows", error.to_string()).remedy(

@@ -62,6 +62,15 @@ pub(super) fn agreement(first: &Configured, now: &Configured) -> Vec<Finding> {
             _ => Finding::good("agreement", words),
         });
     }
+    if let Some((key, what)) = now.agreement.split_fault() {
+        findings.push(
+            Finding::bad(
+                "agreement",
+                format!("the epsilon of this agreement does not hold: `{key}` {what}"),
+            )
+            .remedy("go on in a new federation, which `rota federation continue` writes"),
+        );
+    }
     if let Some(line) = federation::undeclared(&now.agreement) {
         findings.push(Finding::note("agreement", line));
     }

@@ -8,6 +8,7 @@ use crate::federation::{
     addresses, consents_beside, draft_words, own_rows, recomputed, undeclared, words,
 };
 use crate::institution::{Configured, Data, Membership, SetupError, agreement_in, standing};
+use crate::split_key;
 use crate::store::has_journal;
 use agreement::{Agreement, Draft, InForce, Invitation, Joining, confusing, read_configuration};
 use formatting::numbers;
@@ -62,6 +63,10 @@ pub fn status(out: &mut impl Write, file: &Path, text: &str) -> io::Result<()> {
             writeln!(out, "federation {:#}", agreement.epoch.federation)?;
             if let Some(line) = undeclared(&agreement) {
                 writeln!(out, "{}", wrapped(&format!("note: {line}")))?;
+            }
+            if let Some((key, what)) = agreement.split_fault() {
+                let line = format!("nobody can sign this yet: `{key}` {what}");
+                writeln!(out, "{}", wrapped(&line))?;
             }
             let members = numbers::plural(agreement.epoch.roster.len(), "member");
             writeln!(
@@ -235,6 +240,7 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
     }
     out.flush()?;
     start.map_err(NodeCommandError::Failed)?;
+    let mut key = None;
     let (rows, folder): (OwnRows, _) = match (&options.config, options.data.as_slice()) {
         (None, []) => return Ok(()),
         (None, files) => (
@@ -252,6 +258,9 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
                     epoch.federation
                 )));
             }
+            if split_key::is_needed(&agreement.task) {
+                key = split_key::read(&configured.identity).ok();
+            }
             match configured.data {
                 Data::Rows(rows) => (*rows, configured.folder),
                 Data::Share { .. } | Data::Program => {
@@ -262,6 +271,12 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
         }
     };
     out.flush()?;
-    fitting(&agreement, &rows, None, &folder, Doubts::Say)??;
+    fitting(
+        &agreement,
+        &rows,
+        None,
+        (&folder, key.as_ref()),
+        Doubts::Say,
+    )??;
     Ok(())
 }

@@ -8,12 +8,15 @@ use crate::federation::{addresses, draft_words, words};
 use crate::identity;
 use crate::institution::{Configured, Data, Membership, SetupError, standing};
 use crate::model::GivenStart;
+use crate::store::has_journal;
 use agreement::{Agreement, ConfigError, Consent, Invitation};
 use formatting::numbers;
 use protocol::{PublicKey, SecretKey};
 use task::file;
 
-use super::joining::{JoiningAgreement, consents, keep, own_rows_of, unfit};
+use super::joining::{
+    JoiningAgreement, bound_holds, consents, keep, own_rows_of, own_split_key, unfit,
+};
 use super::rows::{Doubts, fitting, say};
 use super::{NodeCommandError, identity::line, newcomer};
 use crate::cli::{JoinFederation, SignAgreement};
@@ -54,6 +57,7 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), NodeCommandError> {
         agreement: &agreement,
         text: &invitation.text,
         me,
+        again: false,
     };
     let (joined, fits) = joining.prepare(options, &rows)?;
     let config = joined.config.display();
@@ -111,15 +115,15 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
         say(&[line, String::new()])?;
     }
     say(&words(agreement))?;
+    // A federation that runs goes on, although its bound may not hold: its page says so.
+    let runs = has_journal(&institution.state);
+    if !runs {
+        bound_holds(agreement)?;
+    }
     if let Data::Rows(rows) = &institution.data {
-        fitting(
-            agreement,
-            rows,
-            Some(name),
-            &institution.folder,
-            Doubts::Say,
-        )?
-        .map_err(|why| {
+        let key = own_split_key(agreement, &institution.identity, runs)?;
+        let place = (&*institution.folder, key.as_ref());
+        fitting(agreement, rows, Some(name), place, Doubts::Say)?.map_err(|why| {
             NodeCommandError::Failed(format!(
                 "{why}. Nothing was signed. Correct the file, or translate names and codes in \
                  [data.rows.names] of {}",

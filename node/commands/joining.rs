@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::federation::{Join, Joined, keep_consent, own_rows};
 use crate::institution::RowsFit;
+use crate::split_key;
 use agreement::{Agreement, Consent};
 use protocol::MemberIndex;
 use task::data::DataError;
-use task::data::{OwnFile, OwnRows};
+use task::data::{OwnFile, OwnRows, SplitKey};
 use task::propose::Marks;
 
 use super::NodeCommandError;
@@ -48,6 +49,8 @@ pub(super) struct JoiningAgreement<'a> {
     pub(super) text: &'a str,
     /// The institution's place in the agreement.
     pub(super) me: MemberIndex,
+    /// Whether the institution was a member before, with another key.
+    pub(super) again: bool,
 }
 
 impl JoiningAgreement<'_> {
@@ -60,7 +63,10 @@ impl JoiningAgreement<'_> {
     ) -> Result<(Joined, Result<RowsFit, DataError>), NodeCommandError> {
         let agreement = self.agreement;
         let name = agreement.epoch.roster.name(self.me);
-        let fits = fitting(agreement, rows, Some(name), Path::new(""), Doubts::Refuse)?;
+        bound_holds(agreement)?;
+        let key = own_split_key(agreement, &options.identity, self.again)?;
+        let place = (Path::new(""), key.as_ref());
+        let fits = fitting(agreement, rows, Some(name), place, Doubts::Refuse)?;
         if !consents(options.yes, name)? {
             return Err(NodeCommandError::Failed(
                 "nothing was signed, and nothing was written".into(),
@@ -85,6 +91,40 @@ impl JoiningAgreement<'_> {
         )?;
         Ok((joined, fits))
     }
+}
+
+/// Refuses an agreement whose ε does not hold for how institutions hold out rows.
+pub(super) fn bound_holds(agreement: &Agreement) -> Result<(), NodeCommandError> {
+    match agreement.split_fault() {
+        None => Ok(()),
+        Some((key, what)) => Err(NodeCommandError::Failed(format!(
+            "nothing was signed: in this agreement `{key}` {what}"
+        ))),
+    }
+}
+
+/// The secret by which an institution holds out rows, where the agreement needs one. It is made where there is
+/// none, unless the institution `had` one.
+pub(super) fn own_split_key(
+    agreement: &Agreement,
+    identity: &Path,
+    had: bool,
+) -> Result<Option<SplitKey>, NodeCommandError> {
+    if !split_key::is_needed(&agreement.task) {
+        return Ok(None);
+    }
+    let file = split_key::beside(identity);
+    let there = file.exists();
+    let key = split_key::read_or_make(identity, had)
+        .map_err(|why| NodeCommandError::Failed(format!("nothing was signed: {why}")))?;
+    if !there {
+        say(&[format!(
+            "made: {}, the secret by which this institution holds out rows in all federations. If it had one \
+             before, put that in its place; `rota backup` keeps it",
+            file.display()
+        )])?;
+    }
+    Ok(Some(key))
 }
 
 /// Keeps a consent and says where it is, and what is `next`.

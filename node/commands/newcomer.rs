@@ -54,6 +54,7 @@ pub(super) fn join(
         agreement: &signed,
         text: &invitation.text,
         me,
+        again: matches!(way, EntryWay::Rekey),
     };
     let (joined, fits) = joining.prepare(options, &rows)?;
     let config = joined.config.display().to_string();

@@ -8,7 +8,7 @@ use crate::institution::{RowsFit, fit, misfits, surveyed};
 use agreement::Agreement;
 use protocol::MemberIndex;
 use task::data::DataError;
-use task::data::OwnRows;
+use task::data::{OwnRows, SplitKey};
 
 use super::{NodeCommandError, wrapped};
 
@@ -22,17 +22,23 @@ pub(super) fn say(lines: &[String]) -> Result<(), NodeCommandError> {
 }
 
 /// Prints what the rows in `folder` are, of the institution called `name`, and gives it, or all that does
-/// not fit; the inner error is the first that does not.
+/// not fit; the inner error is the first that does not. `key` is its secret for a keyed split, where it has one.
 pub(super) fn fitting(
     agreement: &Agreement,
     rows: &OwnRows,
     name: Option<&str>,
-    folder: &Path,
+    (folder, key): (&Path, Option<&SplitKey>),
     doubts: Doubts,
 ) -> Result<Result<RowsFit, DataError>, NodeCommandError> {
     let survey = surveyed(&agreement.task, rows, folder);
-    // The counts are the same under every name and seed.
-    let found = match fit(&agreement.task, rows, name.unwrap_or("silo"), folder, 0) {
+    // The counts are the same under every name and seed, or follow from the institution's secret.
+    let found = match fit(
+        &agreement.task,
+        rows,
+        name.unwrap_or("silo"),
+        folder,
+        (0, key),
+    ) {
         Ok(found) => found,
         Err(error) => {
             let all = survey.iter().flat_map(misfits);

@@ -165,7 +165,11 @@ fn family(
             let mut stand_in = task.clone();
             stand_in.domains = None;
             let study = stand_in.stand_ins(names, earlier.seed)?;
-            Ok((TaskConfig::Table(domains(task, earlier, silos)?), study))
+            let mut task = domains(task, earlier, silos)?;
+            if earlier.split_fault().is_some() {
+                task.split = task.split.made_by_unit()?;
+            }
+            Ok((TaskConfig::Table(task), study))
         }
         TaskConfig::External(task) => {
             let mut task = task.clone();

@@ -90,7 +90,8 @@ impl Federation {
         }
         // Noised sums are divided by the rows that the institutions declare.
         let declared = numbers.rows_declared || scenario.is_noised();
-        let silos = silos(study, &keys, declared);
+        let least = u64::from(scenario.is_noised());
+        let silos = silos(study, &keys, declared, least);
         let charter = charter(scenario, strategy, &*built, &**first, &silos)?;
         let epoch =
             Epoch::simulated(&Genesis { silos, charter }).map_err(|error| refused(&error))?;
@@ -201,11 +202,11 @@ pub fn position(names: &[&str], name: &str) -> Result<usize, String> {
     })
 }
 /// The roster: the silos of a study with their keys.
-fn silos(study: &Study, keys: &[SecretKey], rows_declared: bool) -> Vec<Silo> {
+fn silos(study: &Study, keys: &[SecretKey], rows_declared: bool, least: u64) -> Vec<Silo> {
     let silo = |(silo, key): (&learn::StudySilo, &SecretKey)| Silo {
         name: silo.name.clone(),
         key: key.public(),
-        rows: Some(silo.rows.train as u64).filter(|rows| rows_declared && *rows > 0),
+        rows: Some((silo.rows.train as u64).max(least)).filter(|rows| rows_declared && *rows > 0),
     };
     study.silos.iter().zip(keys).map(silo).collect()
 }

@@ -71,6 +71,11 @@ pub enum AmendError {
         /// Whose updates would become visible, as a list of TOML.
         shown: String,
     },
+    /// Noise with a split whose parts depend on how many rows there are.
+    #[error(
+        "{0}. An amendment cannot change the split: a new federation can (`rota federation continue`)"
+    )]
+    Split(String),
     /// The largest contribution is not allowed.
     #[error(
         "`charter.blob-limit` is {limit}, and a contribution under this agreement has {size} bytes: no \

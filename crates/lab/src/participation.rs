@@ -6,6 +6,7 @@ use learn::Study;
 
 use simulations::scenario::Scenario;
 use simulations::{RunError, position};
+use task::TaskConfig;
 
 /// The silos that take part, and those that do not.
 pub(crate) struct ParticipatingSilos {
@@ -18,7 +19,7 @@ pub(crate) struct ParticipatingSilos {
 }
 
 /// Splits the silos of `study` by the key `outside` of the scenario. Silos without training rows stay
-/// outside, too.
+/// outside, too, unless they add noise and it is by chance that they have none.
 ///
 /// # Errors
 /// [`RunError::Setup`]: an unknown silo is named, or no silo is left to take part.
@@ -48,7 +49,10 @@ pub(crate) fn participation(
         }
     }
     let only_test = study.silos.iter().enumerate();
-    let only_test = only_test.filter(|(_, silo)| silo.rows.train == 0);
+    // Where a hash or a date holds rows out, a silo without training rows contributes its noise.
+    let stays = matches!(&scenario.task, TaskConfig::Table(task)
+        if scenario.is_noised() && task.split.may_leave_none());
+    let only_test = only_test.filter(|(_, silo)| silo.rows.train == 0 && !stays);
     outside.extend(only_test.map(|(at, _)| at));
     let all = 0..study.silos.len();
     let (others, members): (Vec<_>, Vec<_>) = all.partition(|at| outside.contains(at));

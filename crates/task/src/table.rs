@@ -98,6 +98,13 @@ impl TableTask {
         source.read(schema, silos, folder, &self.split, seed)
     }
 
+    /// Whether the part of every row depends on its own unit alone
+    /// ([`SplitConfig::is_by_unit`]), as the split says, or because the source gives it.
+    pub fn is_by_unit(&self) -> bool {
+        let given = matches!(self.data, Some(Source::Synthetic(_) | Source::Tpt48(_)));
+        self.split.is_by_unit() || (given && self.split.validation == 0.0)
+    }
+
     /// The domain of the rows of the silo at position `place` of `silos`, if domains are given.
     ///
     /// # Errors

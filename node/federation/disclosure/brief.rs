@@ -7,7 +7,7 @@ use protocol::charter::Release;
 use protocol::privacy::Masked;
 
 use super::masked::{EXPERIMENTAL, names};
-use super::noised::together;
+use super::noised::{does_not_hold, together};
 
 /// The sentences, without full stops; none for rounds in clear.
 pub fn brief(agreement: &Agreement) -> Vec<String> {
@@ -34,7 +34,9 @@ fn with_noise(agreement: &Agreement, masked: &Masked, release: Release) -> Vec<S
     let down = format!(
         "if one institution is down, {go_on} without it, as long as at least {fewest} are ready"
     );
-    let bound = together(agreement);
+    let bound = together(agreement)
+        .into_iter()
+        .chain(does_not_hold(agreement));
     [learned].into_iter().chain(bound).chain([down]).collect()
 }
 

@@ -102,11 +102,21 @@ pub(super) fn together(agreement: &Agreement) -> Option<String> {
     ))
 }
 
+/// Why the numbers do not hold, in an agreement of a time when that was not known.
+pub(super) fn does_not_hold(agreement: &Agreement) -> Option<String> {
+    let (key, what) = agreement.split_fault()?;
+    Some(format!(
+        "these numbers do not hold under this agreement, and nobody can say which ones do: `{key}` {what}. Go on \
+         in a new federation (`rota federation continue` writes it)"
+    ))
+}
+
 /// What others could learn.
 pub(super) fn learned(agreement: &Agreement, (masked, noise): (&Masked, &Noise)) -> Vec<String> {
     let charter = &agreement.epoch.charter;
     let both = together(agreement).map(|both| format!("  {both}"));
     let mut lines: Vec<_> = both.into_iter().collect();
+    lines.extend(does_not_hold(agreement).map(|said| format!("  {said}")));
     lines.extend([
         "  that means: with or without it, nothing that is published becomes more than e^epsilon times as likely, \
          except with probability about delta; if all others collude, e^epsilon_alone times"

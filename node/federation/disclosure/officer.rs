@@ -6,7 +6,7 @@ use privacy::accountant::Epsilon;
 use protocol::charter::{Noise, Unit};
 use protocol::privacy::Masked;
 
-use super::noised::colluding;
+use super::noised::{colluding, does_not_hold};
 
 /// The paragraph, a few sentences each.
 pub fn officer(agreement: &Agreement) -> Vec<String> {
@@ -64,7 +64,8 @@ fn with_noise(agreement: &Agreement, masked: &Masked, noise: &Noise) -> Vec<Stri
         )
     });
     let twice = "A patient treated in two institutions counts twice.".to_owned();
-    bound.into_iter().chain([twice]).collect()
+    let broken = does_not_hold(agreement).map(|said| format!("But {said}."));
+    bound.into_iter().chain(broken).chain([twice]).collect()
 }
 
 /// The factor e^ε, rounded up, so that what is printed is never below what holds.

@@ -11,6 +11,7 @@ use super::rows_fit::{own_domain, own_task};
 use crate::equipment::Equipment;
 use crate::institution::config::own_learner::OwnLearner;
 use crate::institution::config::{Data, Institution};
+use crate::split_key;
 
 /// The program that a node learns with, which ends with this: a training under way would go on
 /// without anybody who waits for it.
@@ -98,9 +99,12 @@ impl Institution {
                 let mut table = own_task(table, rows, roster.name(self.me), &self.folder)?;
                 // Only this silo's rows are read, so only its own domain is kept.
                 own_domain(&mut table, self.me, roster.len())?;
-                let study =
-                    learn::study_of(&table, table.tables(None, None, self.seed)?, self.seed)?;
-                (study, 1)
+                let mut set = table.tables(None, None, self.seed)?;
+                if table.split.keyed {
+                    let key = split_key::read(&self.identity);
+                    set.hold_out_by(&key.map_err(|why| DataError::Config(why.to_string()))?);
+                }
+                (learn::study_of(&table, set, self.seed)?, 1)
             }
             (_, TaskConfig::External(external)) => {
                 let name = self.agreement.epoch.roster.name(self.me);

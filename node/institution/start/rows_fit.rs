@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use formatting::numbers::{plural, verb};
-use learn::RowCounts;
+use learn::{RowCounts, StudySilo};
 use protocol::MemberIndex;
-use task::data::{OwnRows, Target};
+use task::data::{OwnRows, SplitKey, Target};
 use task::propose::noticed;
 use task::survey::{Survey, survey};
 use task::{Source as Rows, TableTask, TaskConfig, data::DataError};
@@ -67,7 +67,8 @@ pub(super) fn own_domain(
 }
 
 /// Reads rows, in `folder`, of the institution called `name`, by the schema of `task`, and splits them
-/// by `seed`.
+/// by `seed`, or where the split is keyed by the institution's secret. Without that the counts are roughly
+/// right.
 ///
 /// # Errors
 /// [`DataError`]: the first thing that does not fit.
@@ -76,7 +77,7 @@ pub fn fit(
     rows: &OwnRows,
     name: &str,
     folder: &Path,
-    seed: u64,
+    (seed, key): (u64, Option<&SplitKey>),
 ) -> Result<RowsFit, DataError> {
     let TaskConfig::Table(table) = task else {
         return Err(DataError::Config(
@@ -87,6 +88,7 @@ pub fn fit(
     table.domains = None;
     let mut set = table.tables(None, None, seed)?;
     set.notes.extend(noticed(&set));
+    key.into_iter().for_each(|key| set.hold_out_by(key));
     let schema = table.schema.as_ref();
     let least = schema.map_or(2, |schema| schema.min_rows);
     let columns = schema.map_or(0, |schema| schema.names().count());
@@ -128,7 +130,9 @@ pub fn fit(
     };
     let numbers = read.map_or(0, |read| read.columns.len());
     let study = learn::study_of(&table, set, seed)?;
-    if let Some(silo) = study.silos.iter().find(|silo| silo.rows.train == 0) {
+    // A hash or a date may leave none, and the institution takes part.
+    let none = |silo: &&StudySilo| silo.rows.train == 0 && !table.split.may_leave_none();
+    if let Some(silo) = study.silos.iter().find(none) {
         return Err(DataError::TooFewRows {
             silo: silo.name.clone(),
             rows: count,

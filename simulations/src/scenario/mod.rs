@@ -262,7 +262,8 @@ impl Scenario {
             task: &self.task,
             strategy,
         };
-        self.privacy.as_ref()?.fault(&of)
+        let table = self.privacy.as_ref()?;
+        table.fault(&of).or_else(|| table.split_fault(&self.task))
     }
 
     /// The scenario with changes from the command line.

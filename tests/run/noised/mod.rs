@@ -21,6 +21,7 @@ silos = 4
 data = 'diabetes'
 standardise = 'none'
 model = { linear = { loss = 'squared' } }
+split = { keyed = true }
 [privacy]
 mode = 'masked+noised'
 epsilon = 2.0

@@ -76,6 +76,9 @@ impl Agreement {
                 (change.before.clone(), change.after.clone()),
             ));
         }
+        if let (None, Some((key, what))) = (self.split_fault(), new.split_fault()) {
+            return Err(AmendError::Split(format!("`{key}` {what}")));
+        }
         let masked = |of: &Self| of.epoch.charter.privacy.masked().cloned();
         if let (Some(old), Some(new)) = (masked(self), masked(new)) {
             groups_stay(&old, &new)?;

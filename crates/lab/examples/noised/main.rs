@@ -56,7 +56,7 @@ fn scenario() -> String {
     model = \"logistic\"
     standardise = \"none\"
     metric = \"log-loss\"
-    split = { validation = 0.0 }
+    split = { validation = 0.0, keyed = true }
     [strategy]
     name = \"fedavg\"
     weight = \"equal\"
@@ -97,7 +97,7 @@ fn grid() -> (String, Vec<(f64, String)>) {
     model = \"logistic\"
     standardise = \"none\"
     metric = \"log-loss\"
-    split = { validation = 0.0 }
+    split = { validation = 0.0, keyed = true }
     "
     .to_owned();
     let mut points = Vec::new();

@@ -13,7 +13,7 @@ use mesh::Transport;
 use methods::{Params, Split};
 use protocol::Hash;
 use simulations::{Federation, RunError, Scenario};
-use task::data::{DataSet, SplitConfig, Target};
+use task::data::{DataSet, SplitConfig, SplitKey, Target};
 use task::schema::TargetColumn;
 use task::{TaskConfig, data::DataError};
 
@@ -21,6 +21,7 @@ use node::identity::{self, IdentityError};
 use node::institution::config::to_toml;
 use node::institution::{CONSENT, Data};
 use node::model::START;
+use node::split_key::{self, SplitKeyError};
 
 /// Range of ports to use, below those that systems give to outgoing connections.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
@@ -95,6 +96,9 @@ pub enum DemoError {
     /// A key file cannot be written.
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    /// The secret of a split cannot be written.
+    #[error(transparent)]
+    SplitKey(#[from] SplitKeyError),
     /// The written agreement cannot be read back.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -156,7 +160,13 @@ pub fn files(
     for (at, (silo, config)) in silos.iter().zip(&federation.members).enumerate() {
         let own = folder.join(names(silos.iter().map(|silo| silo.name.as_str()), at));
         make_own(&own)?;
-        identity::write(&own.join("identity.key"), &config.member.key)?;
+        let identity = own.join("identity.key");
+        identity::write(&identity, &config.member.key)?;
+        if tables.is_some() && split.keyed {
+            // That of the simulation, so that the same rows are held out.
+            let key = SplitKey::simulated(split.seed.unwrap_or(scenario.seed), &silo.name);
+            split_key::write(&identity, &key)?;
+        }
         let data = match &tables {
             Some(set) => {
                 write_own(&own.join("rows.csv"), &csv(set, at, &split))?;
@@ -329,7 +339,7 @@ fn csv(set: &DataSet, silo: usize, split: &SplitConfig) -> String {
     let (_, table) = &set.silos[silo];
     // What the split needs to know of a row, unless it is a feature already.
     let of = |name: &Option<String>| name.clone().filter(|name| !table.columns.contains(name));
-    let (part, time) = (of(&split.column), of(&split.time));
+    let (part, time, group) = (of(&split.column), of(&split.time), of(&split.group));
     let cell = |text: &str| {
         if text.contains([',', '"', '\n']) {
             format!("\"{}\"", text.replace('"', "\"\""))
@@ -337,7 +347,8 @@ fn csv(set: &DataSet, silo: usize, split: &SplitConfig) -> String {
             text.to_owned()
         }
     };
-    let names = part.iter().chain(&time).chain(&table.columns);
+    let names = part.iter().chain(&time).chain(&group);
+    let names = names.chain(&table.columns);
     let mut text: String = names.map(|name| cell(name) + ",").collect();
     let targets = TargetColumn::of(&set.target);
     text.push_str(&targets.name.iter().collect::<Vec<_>>().join(","));
@@ -353,6 +364,11 @@ fn csv(set: &DataSet, silo: usize, split: &SplitConfig) -> String {
         if time.is_some() {
             let time = table.times.get(row).copied().unwrap_or_default();
             write!(text, "{time},").expect("a String takes everything");
+        }
+        if group.is_some() {
+            let number = table.groups.get(row).copied().unwrap_or_default();
+            let id = table.group_ids.get(number as usize);
+            text.push_str(&(cell(id.map_or("", |id| id.0.as_str())) + ","));
         }
         for value in table.row(row) {
             if value.is_nan() {

@@ -183,3 +183,74 @@ fn rows_of_an_institution_keep_their_part_and_time() {
         "part,x,target\ntrain,1,10\ntrain,2,20\n"
     );
 }
+
+#[test]
+fn institutions_hold_out_the_rows_of_the_simulation_by_a_secret_beside_their_keys() {
+    let text = "name = 'noised'
+        rounds = 2
+        silos = 4
+        [task.table]
+        data = 'diabetes'
+        standardise = 'none'
+        model = { linear = { loss = 'squared' } }
+        split = { keyed = true }
+        [privacy]
+        mode = 'masked+noised'
+        epsilon = 2.0
+        [strategy]
+        name = 'fedavg'
+        weight = 'equal'
+        training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }";
+    let scenario = Scenario::parse("noised.toml", text).unwrap();
+    let study = scenario.study(None).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let places = |count: usize| {
+        let listen = (0..count).map(|at| vec![format!("/ip4/127.0.0.1/tcp/{}", 4001 + at)]);
+        Ok(NodePlaces::open(listen.collect()))
+    };
+    let (_, members) = files(folder.path(), None, &scenario, places).unwrap();
+    let written = fs::read_to_string(folder.path().join(FEDERATION)).unwrap();
+    assert!(written.contains("keyed = true"), "{written}");
+    let mut moved = 0;
+    for (member, silo) in members.iter().zip(&study.silos) {
+        let institution = node::institution::Institution::load(&member.config).unwrap();
+        let rows = institution.equipment(None).unwrap().plain.rows;
+        assert_eq!(rows, silo.rows, "{}", silo.name);
+        let key = split_key::beside(&institution.identity);
+        fs::remove_file(&key).unwrap();
+        let why = institution.equipment(None).err().unwrap().to_string();
+        assert!(why.contains("split.key is missing"), "{why}");
+        split_key::write(&institution.identity, &SplitKey::new([3; 32])).unwrap();
+        let others = institution.equipment(None).unwrap().plain.rows;
+        assert_eq!(others.train + others.test, rows.train + rows.test);
+        moved += usize::from(others != rows);
+    }
+    assert!(moved > 1, "another secret holds out other rows");
+    // Without the key the scenario says what to write.
+    let drawn = text.replace("split = { keyed = true }", "");
+    let why = Scenario::parse("noised.toml", &drawn)
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(why.contains("write `keyed = true`"), "{why}");
+}
+
+#[test]
+fn rows_of_an_institution_keep_their_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = "x,patient,y\n1,b,10\n2,\"a,c\",20\n3,b,30\n";
+    fs::write(folder.path().join("a.csv"), rows).unwrap();
+    let config = "model = { linear = {} }\nsplit = { group = 'patient', keyed = true }\n\
+                  data.rows = { files = [{ path = 'a.csv' }], columns = { target = 'y' } }";
+    let mut task = TaskConfig::Table(toml::from_str(config).unwrap());
+    task.resolve(folder.path());
+    let TaskConfig::Table(task) = task else {
+        panic!("a table")
+    };
+    let set = task.tables(None, None, 0).unwrap();
+    let own = task.of_own_rows(&set);
+    assert_eq!(
+        csv(&set, 0, &own.split),
+        "patient,x,target\nb,1,10\n\"a,c\",2,20\nb,3,30\n"
+    );
+}

@@ -228,7 +228,7 @@ fn visits(folder: &Path, epsilon: f64) -> Scenario {
         [task.table]
         data = {{ rows = {{ files = [{files}], columns = {{ target = \"ill\", positive = \"= 1\", drop = [\"patient\"] }} }} }}
         standardise = \"none\"
-        split = {{ validation = 0.0, test = 0.2, group = \"patient\" }}
+        split = {{ validation = 0.0, test = 0.2, group = \"patient\", keyed = true }}
         model = \"logistic\"
         [privacy]
         mode = \"masked+noised\"

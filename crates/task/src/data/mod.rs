@@ -4,6 +4,7 @@
 //! validation and test rows; missing values are filled with the means of the training rows; and
 //! [`Standardise`] chooses the scale. The rest of the crate sees complete rows of `f32` only.
 
+mod date;
 mod diabetes;
 mod digits;
 mod eicu;
@@ -31,6 +32,7 @@ mod table;
 mod target;
 mod tpt48;
 
+pub(crate) use date::date;
 pub use diabetes::{diabetes, diabetes_silos};
 pub use eicu_los::{EicuLosConfig, EicuSubgroup, eicu_los};
 pub use eicu_mortality::{DrugEncoding, EicuMortalityConfig, eicu_mortality};
@@ -45,9 +47,9 @@ pub use partition::{MixedShares, PartitionConfig, ShardShares};
 pub(crate) use prepare::without_range;
 pub use prepare::{Preparation, Standardise};
 pub use rows::{ColumnsConfig, Incomplete, OwnFile, OwnRows, RowsConfig, RowsFile, TargetColumns};
-pub use split::{ShiftConfig, SplitConfig};
+pub use split::{ShiftConfig, SplitConfig, SplitKey};
 pub use synthetic::{SyntheticConfig, SyntheticTarget, synthetic};
-pub use table::{DataSet, Table};
+pub use table::{DataSet, GroupId, Table};
 pub use target::Target;
 pub use tpt48::{Tpt48Config, Tpt48Region, tpt48};
 

@@ -1,12 +1,23 @@
 //! Tables as they are read from a file, and rows as models take them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use methods::learner::{Split, together};
 
-use super::Target;
+use super::{SplitKey, Target};
 use crate::random::{shuffle, stream};
 use crate::schema::{EncodedColumn, Fill, Schema};
+
+/// What a file calls a group of rows, such as a patient. It is printed nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct GroupId(pub String);
+
+impl fmt::Debug for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GroupId")
+    }
+}
 
 /// One silo's rows before splitting and scaling.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +47,11 @@ pub struct Table {
     /// The group of every row, such as its patient, as a number from 0 that means nothing outside of this
     /// table: rows of one group stay together when rows are divided. Empty where rows have no groups.
     pub groups: Vec<u32>,
+    /// What the files call these groups, by number. It stays at the silo, as rows do.
+    pub group_ids: Vec<GroupId>,
+    /// What a keyed hash makes of the unit that every row belongs to, where the institution has a secret for
+    /// it; empty where it has none.
+    pub drawn: Vec<u64>,
     /// The group that the silo is known to belong to, such as its region.
     pub group: Option<String>,
     /// The domain of every row, from 0, where the source knows them; empty where it does not.
@@ -57,6 +73,8 @@ impl Table {
             span: 0.0,
             subgroups: Vec::new(),
             groups: Vec::new(),
+            group_ids: Vec::new(),
+            drawn: Vec::new(),
             group: None,
             domains: Vec::new(),
         }
@@ -146,6 +164,14 @@ pub struct DataSet {
     pub notes: Vec<String>,
     /// Names of the subgroups of rows; empty where there are none.
     pub subgroups: Vec<String>,
+}
+
+impl DataSet {
+    /// Takes the secret by which a [keyed](super::SplitConfig::keyed) split holds out the rows of all its silos.
+    pub fn hold_out_by(&mut self, key: &SplitKey) {
+        let tables = self.silos.iter_mut();
+        tables.for_each(|(_, table)| table.drawn = key.draws(table));
+    }
 }
 
 /// Complete rows as a model takes them, row-major: features and targets.

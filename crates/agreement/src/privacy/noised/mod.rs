@@ -12,6 +12,7 @@ use super::refusals::{KeyFault, MaskedTask};
 use crate::file::PrivacyTable;
 
 mod once;
+pub(super) mod split;
 
 /// The first key that does not go with noise.
 pub(super) fn first(of: &MaskedTask<'_>, noise: &Noise, table: &PrivacyTable) -> Option<KeyFault> {

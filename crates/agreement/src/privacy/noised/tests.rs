@@ -293,3 +293,72 @@ fn more_rounds_with_noise_are_marked_as_telling_more() {
     assert!(weaker("6", "7"));
     assert!(!weaker("7", "6"));
 }
+
+#[test]
+fn the_bound_holds_for_no_split_that_one_row_more_deals_anew() {
+    let fault = |split: &str| read(&[("task.table.split", split)]).split_fault();
+    for (split, write) in [
+        ("{ test = 0.3 }", "write `keyed = true`"),
+        ("{ group = \"patient\" }", "write `keyed = true`"),
+        (
+            "{ column = \"part\", validation = 0.2 }",
+            "write `keyed = true`",
+        ),
+        ("{ time = \"day\" }", "write `test-from`"),
+        (
+            "{ time = \"day\", test-from = \"2024-05-31\", group = \"patient\" }",
+            "protect whole groups",
+        ),
+    ] {
+        // It is read, as a journal may hold it.
+        let (key, what) = fault(split).unwrap_or_else(|| panic!("{split}"));
+        assert_eq!(key, "task.table.split");
+        assert!(what.contains(write), "{split}: {what}");
+    }
+    for split in [
+        "{ keyed = true }",
+        "{ keyed = true, group = \"patient\" }",
+        "{ keyed = true, column = \"part\", validation = 0.2 }",
+        "{ column = \"part\" }",
+        "{ time = \"day\", test-from = \"2024-05-31\" }",
+    ] {
+        assert_eq!(fault(split), None, "{split}");
+    }
+    // Without noise every split may be agreed on.
+    let clear = Agreement::parse("f.toml", &text(&[])).unwrap();
+    assert_eq!(clear.split_fault(), None);
+}
+
+#[test]
+fn no_amendment_adds_noise_to_such_a_split_and_one_that_has_it_goes_on() {
+    let (clear, noised) = (text(&[]), noised(&[]));
+    let amended = |from: &str, to: &str| {
+        let from = Agreement::parse("f.toml", from).unwrap();
+        let amended = from.amended("f.toml", to, |_, _| None);
+        amended
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
+    };
+    // The schema and the scale are another question.
+    let masked = noised
+        .replace("masked+noised", "masked")
+        .replace("epsilon = 2.0\n", "");
+    let said = amended(&masked, &noised);
+    assert!(
+        said.contains("epsilon does not hold") && said.contains("rota federation continue"),
+        "{said}"
+    );
+    let more = noised.replace("rounds = 6\n", "rounds = 5\n");
+    assert_ne!(more, noised);
+    assert_eq!(amended(&noised, &more), "");
+    assert!(!clear.contains("keyed"));
+}
+
+#[test]
+fn new_keys_of_a_split_leave_the_ids_of_other_agreements_alone() {
+    let id = |split: &str| read(&[("task.table.split", split)]).epoch.federation;
+    let base = id("{ validation = 0.0, test = 0.3 }");
+    assert_eq!(id("{ validation = 0.0, test = 0.3, keyed = false }"), base);
+    assert_ne!(id("{ validation = 0.0, test = 0.3, keyed = true }"), base);
+}

@@ -36,6 +36,7 @@ impl Experiment {
         of_scenario: bool,
     ) -> Result<(), ExperimentError> {
         let agreed = self.take_noise();
+        self.hold_out_by_unit();
         let own = self.entries.first().cloned();
         if of_scenario {
             // The time is better spent on seeds.
@@ -82,6 +83,18 @@ impl Experiment {
         };
         let mode = privacy.get("mode").and_then(Value::as_str);
         (mode == Some(release::MODE)).then_some(privacy)
+    }
+
+    /// Holds out rows in all federations as those with noise have to, so that all are measured on the same.
+    fn hold_out_by_unit(&mut self) {
+        let task = self.scenario.get_mut("task");
+        let table = task.and_then(|task| task.get_mut("table")?.as_table_mut());
+        let split = table.map(|table| table.entry("split").or_insert(Table::new().into()));
+        if let Some(Value::Table(split)) = split
+            && !split.contains_key("time")
+        {
+            split.insert("keyed".into(), true.into());
+        }
     }
 
     /// Whether there are settings for the model of the scenario.

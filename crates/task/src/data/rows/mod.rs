@@ -16,7 +16,7 @@ use methods::learner::Split;
 
 use self::extra::{Extra, ExtraColumns, Groups};
 use super::{
-    DataError, DataSet, Format, LeftOut, RawFile, Rule, SplitConfig, Table, missing_notes,
+    DataError, DataSet, Format, GroupId, LeftOut, RawFile, Rule, SplitConfig, Table, missing_notes,
     mojibake, notation_notes, open,
 };
 use crate::counted::verb;
@@ -40,7 +40,9 @@ pub struct RowsConfig {
     #[schemars(extend("x-unit" = "rows"))]
     pub silo_rows: usize,
     /// Number of pretend silos, at least two, to which all rows are dealt in turn, whichever file they
-    /// are in: to try a federation out with the table of one institution. Not beside `silo-column`.
+    /// are in: to try a federation out with the table of one institution. Whose a row is then depends on how
+    /// many stand before it, so what noise promises for real institutions does not hold for pretend ones. Not
+    /// beside `silo-column`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2))]
     pub pretend_silos: Option<usize>,
@@ -512,8 +514,13 @@ impl Silos<'_> {
         table.push_all(values, targets);
         table.parts.extend(extra.part);
         table.times.extend(extra.time);
-        let group = extra.group.map(|group| self.groups.within(place, group));
-        table.groups.extend(group);
+        if let Some(group) = extra.group {
+            let number = self.groups.within(place, &group);
+            table.groups.push(number);
+            if table.group_ids.len() <= number as usize {
+                table.group_ids.push(GroupId(group));
+            }
+        }
         if let Some(name) = extra.subgroup {
             let known = self.subgroups.iter().position(|own| *own == name);
             let at = known.unwrap_or_else(|| {

@@ -1,5 +1,8 @@
 //! Splits a silo's rows into those to train on, to choose hyper-parameters with, and to test on.
 
+mod dated;
+mod keyed;
+
 use serde::{Deserialize, Serialize};
 
 use methods::learner::{Split, together};
@@ -8,6 +11,8 @@ use super::{DataError, Table};
 use crate::counted::counted;
 use crate::random::{shuffle, stream};
 use crate::schema::Schema;
+
+pub use self::keyed::SplitKey;
 
 /// Which rows of a silo are held out. The rest trains. The test rows of a seed are the same whatever
 /// `validation` is, so that after choosing on validation rows one can train again on training and
@@ -31,11 +36,28 @@ pub struct SplitConfig {
     /// of every silo are then its test rows, and those before them its validation rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
+    /// With `time`: rows at or after this time are test rows, whatever their number; `test` and `validation`
+    /// then do not apply. A number or a date such as `"2024-05-31"`, as the column holds them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test_from: Option<String>,
+    /// With `test-from`: rows before that and at or after this time are validation rows. By default there
+    /// are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_from: Option<String>,
+    /// Whether a keyed hash of itself holds a row out, or of what the files call its group: a row is in the
+    /// same part for ever, whichever other rows there are. Each institution has a secret for it, in the file
+    /// `split.key` beside its key; simulated silos have theirs from `seed` and their names. Equal rows are in
+    /// one part, the fractions hold roughly, classes are not divided alike, and a small institution may have
+    /// no test rows. Of training rows that `column` gives, the hash takes those for validation. Rounds with
+    /// noise need it, or `column` without `validation`, or `test-from`. Default false: rows are dealt out by
+    /// `seed`, and one row more changes the parts of others.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keyed: bool,
     /// The column of `rows` with the group of each row, such as its patient: all rows of a group are in
     /// one part, in the split, in folds of the training rows, and when held-out rows are drawn again for
-    /// intervals. The fractions are then of groups. Beside `time`, the groups that begin last are held
-    /// out, and training rows of others that are as late are left out. It is no feature, and what it
-    /// holds stays at the silo. Not beside `column`. By default every row is a group.
+    /// intervals. The fractions are then of groups. Beside `time`, the groups that begin last, or from the
+    /// agreed time on, are held out, and training rows of others that are as late are left out. It is no
+    /// feature, and what it holds stays at the silo. Not beside `column`. By default every row is a group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Seed of the split, and of what a source draws. By default that of the scenario; with one of its own
@@ -68,6 +90,9 @@ impl Default for SplitConfig {
             test: 0.3,
             column: None,
             time: None,
+            test_from: None,
+            validation_from: None,
+            keyed: false,
             group: None,
             seed: None,
             shift: None,
@@ -83,7 +108,53 @@ pub struct Parts {
     pub test: Vec<usize>,
 }
 
+impl Parts {
+    /// The rows of all units, each in the part of its unit.
+    fn of(units: &Units, part: impl Fn(&Vec<usize>) -> Split) -> Self {
+        let rows = |wanted| {
+            let units = units.0.iter().filter(|unit| part(unit) == wanted);
+            let mut rows: Vec<usize> = units.flatten().copied().collect();
+            rows.sort_unstable();
+            rows
+        };
+        Self {
+            train: rows(Split::Train),
+            validation: rows(Split::Validation),
+            test: rows(Split::Test),
+        }
+    }
+}
+
 impl SplitConfig {
+    /// Whether the part of each row, or of each group, depends on itself alone: one more or less changes
+    /// nothing for the others. What noise promises holds for no other split.
+    pub fn is_by_unit(&self) -> bool {
+        self.may_leave_none() || (self.column.is_some() && self.validation == 0.0)
+    }
+
+    /// Whether a hash or a date holds rows out, however many these are, so that any part may be empty.
+    pub fn may_leave_none(&self) -> bool {
+        self.keyed || self.test_from.is_some()
+    }
+
+    /// This split, or the same by a keyed hash, so that it goes with noise.
+    ///
+    /// # Errors
+    /// [`DataError::Config`]: rows are held out by fractions of the latest ones, for which only people can
+    /// choose a date.
+    pub fn made_by_unit(&self) -> Result<Self, DataError> {
+        let keyed = Self {
+            keyed: true,
+            ..self.clone()
+        };
+        let split = if self.is_by_unit() {
+            self.clone()
+        } else {
+            keyed
+        };
+        split.check().map(|()| split)
+    }
+
     /// Checks that the fractions leave rows to train on.
     ///
     /// # Errors
@@ -106,6 +177,13 @@ impl SplitConfig {
                  as a patient"
             )));
         }
+        if let (true, Some(time)) = (self.keyed, &self.time) {
+            return Err(DataError::Config(format!(
+                "`split`: `keyed` and `time = {time:?}` exclude each other: both say which rows are held out. \
+                 Leave out `keyed`, and write `test-from`, the date from which on rows are test rows"
+            )));
+        }
+        self.dates()?;
         if let Some(ShiftConfig { noise, mean }) = self.shift
             && !(noise.is_finite() && noise >= 0.0 && mean.is_finite())
         {
@@ -145,11 +223,13 @@ impl SplitConfig {
     /// The parts of a silo's rows. Where its table gives them, they are used; of the training rows the
     /// fraction `validation` is then taken for validation, if the table has no validation rows: by time
     /// where the table has times, at random otherwise. Rows without parts are divided by time, or at
-    /// random where they have none.
+    /// random where they have none; or each by itself ([`is_by_unit`](Self::is_by_unit)), and then any part
+    /// may be empty.
     ///
     /// # Errors
     /// [`DataError::TooFewRows`] where nothing is left to train on or to test on, unless the data want
-    /// it so.
+    /// it so; [`DataError::Config`] where the data give parts that divide a group, or parts and an agreed
+    /// date.
     pub fn parts(
         &self,
         table: &Table,
@@ -159,6 +239,19 @@ impl SplitConfig {
     ) -> Result<Parts, DataError> {
         let seed = self.seed.unwrap_or(seed);
         let units = Units::of(table, silo)?;
+        match self.dates()? {
+            Some(_) if !table.parts.is_empty() => {
+                return Err(DataError::Config(format!(
+                    "silo {silo:?}: its files are given a `part`, and `split.test-from` says which rows are test \
+                     rows: leave out one of them"
+                )));
+            }
+            Some(dates) => return Ok(dates.parts(table, &units)),
+            None => {}
+        }
+        if self.keyed {
+            return Ok(self.by_hash(table, &units, seed, silo));
+        }
         if table.parts.is_empty() && table.times.is_empty() {
             return self.divide_units(&units, classes, seed, silo);
         }

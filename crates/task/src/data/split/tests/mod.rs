@@ -2,6 +2,8 @@
 use super::*;
 use proptest::prelude::*;
 
+mod by_unit;
+
 fn fractions(validation: f64, test: f64) -> SplitConfig {
     SplitConfig {
         validation,

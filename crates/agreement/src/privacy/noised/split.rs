@@ -1,0 +1,38 @@
+//! How rows are held out where sums are noised: the part of a row must not change because another one comes
+//! or goes, or one row more would change many rows of a sum, for which there is too little noise.
+
+use task::TableTask;
+
+use crate::privacy::refusals::KeyFault;
+
+/// By which a row's part depends on nothing else.
+const KEYED: &str =
+    "write `keyed = true` in `[task.table.split]`, by which a keyed hash of each row decides";
+
+/// Why the split of a task breaks the bound, and what to write. `by_unit` says whether parts depend on single
+/// rows or groups alone, `rows` whether noise protects single rows.
+pub(in crate::privacy) fn fault(task: &TableTask, by_unit: bool, rows: bool) -> Option<KeyFault> {
+    let split = &task.split;
+    let (how, write) = match (&split.time, &split.column) {
+        // A group begins when its first row does.
+        _ if by_unit && rows && split.test_from.is_some() && split.group.is_some() => (
+            "holds out groups by the time of their first rows",
+            "protect whole groups, with `unit = { person = \"…\" }` in `[privacy]`, or leave out `group`",
+        ),
+        _ if by_unit => return None,
+        (Some(_), _) => (
+            "holds out a fraction of the latest rows",
+            "write `test-from`, the date from which on rows are test rows, and `validation-from` in place of \
+             `validation`",
+        ),
+        (None, Some(_)) => (
+            "draws validation rows from those that the data give for training",
+            KEYED,
+        ),
+        (None, None) => ("deals rows out at random, by how many there are", KEYED),
+    };
+    let what = format!(
+        "{how}, so one row more or less moves others, and with noise epsilon does not hold: {write}"
+    );
+    Some(("task.table.split", what))
+}
