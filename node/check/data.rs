@@ -3,7 +3,7 @@
 use protocol::MemberIndex;
 
 use super::Finding;
-use crate::federation::{beyond, excluded};
+use crate::federation::{beyond, exceeds};
 use crate::institution::{Configured, Data, fit, misfits, surveyed};
 
 /// The rows: whether they fit the schema, how many there are, and of which classes. Also returns the
@@ -28,7 +28,7 @@ pub(super) fn rows(
     let name = me.map_or("silo", |me| agreement.epoch.roster.name(me));
     let (task, folder) = (&agreement.task, &configured.folder);
     let survey = surveyed(task, rows, folder);
-    let found = match fit(task, rows, name, folder, configured.seed) {
+    let found = match fit(agreement, rows, name, folder, configured.seed) {
         Ok(found) => found,
         Err(error) => {
             let bad = Finding::bad("rows", error.to_string()).remedy(
@@ -66,8 +66,8 @@ pub(super) fn rows(
     );
     let own = found.split.train as u64;
     let more = me.and_then(|me| beyond(agreement, me, own));
-    let excluded = me.is_some_and(|me| excluded(agreement, me, own));
-    findings.extend(more.map(|line| match excluded {
+    let exceeds = me.is_some_and(|me| exceeds(agreement, me, own));
+    findings.extend(more.map(|line| match exceeds {
         true => Finding::bad("rows", line),
         false => Finding::note("rows", line),
     }));

@@ -112,20 +112,23 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     }
     say(&words(agreement))?;
     if let Data::Rows(rows) = &institution.data {
-        fitting(
+        let fits = fitting(
             agreement,
             rows,
             Some(name),
             &institution.folder,
             Doubts::Say,
-        )?
-        .map_err(|why| {
+        )?;
+        let fit = fits.map_err(|why| {
             NodeCommandError::Failed(format!(
                 "{why}. Nothing was signed. Correct the file, or translate names and codes in \
                  [data.rows.names] of {}",
                 config.display()
             ))
         })?;
+        if let Some(few) = institution.site.few_rows(agreement, fit.split.train as u64) {
+            say(&[format!("note: {few}")])?;
+        }
     }
     if !consents(options.yes, name)? {
         return Err(NodeCommandError::Failed("nothing was signed".into()));

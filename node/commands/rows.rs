@@ -32,7 +32,7 @@ pub(super) fn fitting(
 ) -> Result<Result<RowsFit, DataError>, NodeCommandError> {
     let survey = surveyed(&agreement.task, rows, folder);
     // The counts are the same under every name and seed.
-    let found = match fit(&agreement.task, rows, name.unwrap_or("silo"), folder, 0) {
+    let found = match fit(agreement, rows, name.unwrap_or("silo"), folder, 0) {
         Ok(found) => found,
         Err(error) => {
             let all = survey.iter().flat_map(misfits);
