@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::prepare::{LearnedColumns, classes, prepared, rows_of, without_range};
+use super::split::Parts;
 use super::{
     ColumnSummary, DataError, Moments, Preparation, Prepared, SplitConfig, Standardise, Table,
     Target,
@@ -24,7 +25,11 @@ impl Prepared {
         standardise: Standardise,
         seed: u64,
     ) -> Result<Self, DataError> {
-        let mut parts = split.parts(table, &classes(table, &target), seed, silo)?;
+        // Where there are no rows, none of them says its part.
+        let mut parts = match table.is_empty() {
+            true => Parts::default(),
+            false => split.parts(table, &classes(table, &target), seed, silo)?,
+        };
         let complete = |row: &usize| !table.row(*row).iter().any(|value| value.is_nan());
         let all = [&mut parts.train, &mut parts.validation, &mut parts.test];
         all.into_iter().for_each(|part| part.retain(complete));
