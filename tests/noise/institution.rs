@@ -46,7 +46,8 @@ impl Agreed {
         });
         format!(
             "format = 3\nname = \"one unit\"\nrounds = {rounds}\nseed = 5\nstart = \"{start}\"\n\
-             [charter]\nbeat = \"1s\"\npatience = 30\nblob-limit = 100000\n\
+             [charter]\nbeat = \"5s\"\npatience = 12\nview-timeout = 29\nkeep-rounds = 3\n\
+             blob-limit = 100000\nnames = \"removed\"\nrotation = \"every-round\"\nverification = \"full\"\n\
              [task.table]\nsplit = {split}\n{task}\n\
              [privacy]\nmode = \"masked+noised\"\nz = 20.0\nfewest-authors = 3\ncolluders = 1\n{privacy}\n\
              [strategy]\nname = \"fedavg\"\nweight = \"equal\"\n\
