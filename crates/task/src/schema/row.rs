@@ -133,7 +133,15 @@ impl<'a> FileLayout<'a> {
     /// text than an agreed level is always asked about.
     #[must_use]
     pub fn row_by_row(mut self) -> Self {
-        self.zeros.fill(true);
+        // Those of numbers stay: 1,000 may be a thousand.
+        let categories = self.levels.iter().zip(&self.features);
+        let categories = categories.filter(|(levels, _)| !levels.is_empty());
+        for (_, &place) in categories {
+            self.zeros[place] = true;
+        }
+        for place in self.subgroup {
+            self.zeros[place] = true;
+        }
         self.alone = true;
         for seen in &mut self.seen {
             seen.fill(false);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::data::{Prepared, Standardise, Table};
+use crate::schema::Quantity;
 use crate::{TableTask, TaskConfig};
 
 /// The task with noise, with this file.
@@ -70,6 +71,21 @@ fn a_row_that_cannot_be_read_counts_as_nothing_and_is_named() {
         })
         .collect();
     assert_eq!(named, ["8", "3", "4", "7"]);
+}
+
+/// Zeros behind the point are left out of codes, and not of numbers, whose comma may stand between thousands.
+#[test]
+fn only_codes_lose_their_zeros() {
+    let (_folder, mut task) = task("age;kind;y;part\n1,000;1,0;5;train\n20;2;5;train\n");
+    let Some(crate::Source::Rows(rows)) = &mut task.data else {
+        panic!("rows of files");
+    };
+    rows.format.delimiter = ';';
+    rows.format.thousands = Some(',');
+    task.schema.as_mut().unwrap().features[0].kind =
+        crate::schema::ColumnType::Number(Quantity::default());
+    let data = task.tables(None, None, 1).unwrap();
+    assert_eq!(data.silos[0].1.row(0), [1000.0, 0.0, 0.0]);
 }
 
 #[test]
