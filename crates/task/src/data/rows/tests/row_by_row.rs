@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::data::{Prepared, Standardise, Table};
-use crate::schema::Quantity;
+use crate::schema::{ColumnType, Quantity};
 use crate::{TableTask, TaskConfig};
 
 /// The task with noise, with this file.
@@ -82,8 +82,11 @@ fn only_codes_lose_their_zeros() {
     };
     rows.format.delimiter = ';';
     rows.format.thousands = Some(',');
-    task.schema.as_mut().unwrap().features[0].kind =
-        crate::schema::ColumnType::Number(Quantity::default());
+    let wide = Quantity {
+        range: Some([0.0, 2000.0]),
+        unit: None,
+    };
+    task.schema.as_mut().unwrap().features[0].kind = ColumnType::Number(wide);
     let data = task.tables(None, None, 1).unwrap();
     assert_eq!(data.silos[0].1.row(0), [1000.0, 0.0, 0.0]);
 }
