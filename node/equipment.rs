@@ -25,6 +25,8 @@ pub struct Equipment {
     pub own_rows: bool,
     /// The program that learns, where it is one.
     pub programs: Option<Arc<Programs>>,
+    /// What is said of own rows that cannot be read and count as nothing, in sentences without a full stop.
+    pub unreadable: Vec<String>,
 }
 
 impl Equipment {
@@ -50,6 +52,7 @@ impl Equipment {
             metric,
             own_rows: true,
             programs: None,
+            unreadable: Vec::new(),
         })
     }
 
@@ -109,6 +112,7 @@ impl Equipment {
             metric: study.metric,
             own_rows: false,
             programs: None,
+            unreadable: Vec::new(),
         })
     }
 

@@ -3,7 +3,7 @@
 use protocol::MemberIndex;
 
 use super::Finding;
-use crate::federation::{beyond, excluded};
+use crate::federation::{beyond, exceeds};
 use crate::institution::{Configured, Data, fit, misfits, surveyed};
 use crate::split_key;
 
@@ -33,7 +33,13 @@ pub(super) fn rows(
         Ok(key) => key,
         Err(why) => return (None, vec![Finding::bad("rows", why.to_string())]),
     };
-    let found = match fit(task, rows, name, folder, (configured.seed, key.as_ref())) {
+    let found = match fit(
+        agreement,
+        rows,
+        name,
+        folder,
+        (configured.seed, key.as_ref()),
+    ) {
         Ok(found) => found,
         Err(error) => {
             let bad = Finding::bad("rows", error.to_string()).remedy(
@@ -71,8 +77,8 @@ pub(super) fn rows(
     );
     let own = found.split.train as u64;
     let more = me.and_then(|me| beyond(agreement, me, own));
-    let excluded = me.is_some_and(|me| excluded(agreement, me, own));
-    findings.extend(more.map(|line| match excluded {
+    let exceeds = me.is_some_and(|me| exceeds(agreement, me, own));
+    findings.extend(more.map(|line| match exceeds {
         true => Finding::bad("rows", line),
         false => Finding::note("rows", line),
     }));

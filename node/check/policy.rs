@@ -39,13 +39,19 @@ pub(super) fn policy(
                       silo.toml";
         Finding::bad("policy", refusal.why).remedy(remedy)
     });
+    let few = rows.and_then(|rows| configured.site.few_rows(agreement, rows as u64));
+    let few = few.map(|why| {
+        let remedy =
+            "sign no agreement with noise on so few rows, or lower `fewest-rows` in silo.toml";
+        Finding::bad("policy", why).remedy(remedy)
+    });
     let source = configured.site.source.as_ref();
     // A ledger that cannot be read is among the refusals.
     let ledger = source.and_then(|source| Some((source, source.read().ok()?)));
     let ledger = ledger.map(|(source, contents)| {
         Finding::good("ledger", LedgerStatus::of(source, &contents).text())
     });
-    refused.chain(ledger).collect()
+    refused.chain(few).chain(ledger).collect()
 }
 
 #[cfg(test)]

@@ -123,13 +123,17 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     if let Data::Rows(rows) = &institution.data {
         let key = own_split_key(agreement, &institution.identity, runs)?;
         let place = (&*institution.folder, key.as_ref());
-        fitting(agreement, rows, Some(name), place, Doubts::Say)?.map_err(|why| {
+        let fits = fitting(agreement, rows, Some(name), place, Doubts::Say)?;
+        let fit = fits.map_err(|why| {
             NodeCommandError::Failed(format!(
                 "{why}. Nothing was signed. Correct the file, or translate names and codes in \
                  [data.rows.names] of {}",
                 config.display()
             ))
         })?;
+        if let Some(few) = institution.site.few_rows(agreement, fit.split.train as u64) {
+            say(&[format!("note: {few}")])?;
+        }
     }
     if !consents(options.yes, name)? {
         return Err(NodeCommandError::Failed("nothing was signed".into()));

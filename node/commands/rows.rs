@@ -32,13 +32,7 @@ pub(super) fn fitting(
 ) -> Result<Result<RowsFit, DataError>, NodeCommandError> {
     let survey = surveyed(&agreement.task, rows, folder);
     // The counts are the same under every name and seed, or follow from the institution's secret.
-    let found = match fit(
-        &agreement.task,
-        rows,
-        name.unwrap_or("silo"),
-        folder,
-        (0, key),
-    ) {
+    let found = match fit(agreement, rows, name.unwrap_or("silo"), folder, (0, key)) {
         Ok(found) => found,
         Err(error) => {
             let all = survey.iter().flat_map(misfits);

@@ -69,8 +69,10 @@ pub fn beyond(agreement: &Agreement, me: MemberIndex, own: u64) -> Option<String
             count(declared),
         ));
     }
-    let follows = if excluded(agreement, me, own) {
-        "it would add too little noise for more rows, so it takes no part in any round".to_owned()
+    let follows = if exceeds(agreement, me, own) {
+        "with noise no sum may tell that there are more, so its node takes part with all of them, and its part of a \
+         sum is cut to what so many rows can add"
+            .to_owned()
     } else {
         format!("its models weigh as much as {declared}")
     };
@@ -84,9 +86,9 @@ pub fn beyond(agreement: &Agreement, me: MemberIndex, own: u64) -> Option<String
     })
 }
 
-/// Whether an institution takes no part, because it has more training rows than it declared and its noise is
-/// enough for these only.
-pub fn excluded(agreement: &Agreement, me: MemberIndex, own: u64) -> bool {
+/// Whether an institution has more training rows than it declared to a federation with noise. Its node takes part
+/// all the same; people should know before they sign.
+pub fn exceeds(agreement: &Agreement, me: MemberIndex, own: u64) -> bool {
     let silo = agreement.epoch.roster.silos().get(me.at());
     let declared = silo.and_then(|silo| silo.rows);
     let noised = agreement.epoch.charter.privacy.is_noised();
@@ -167,16 +169,16 @@ mod tests {
     }
 
     #[test]
-    fn with_noise_more_rows_than_declared_keep_an_institution_out_and_that_is_said() {
+    fn with_noise_more_rows_than_declared_are_said_and_keep_nobody_out() {
         let keys = "epsilon = 1.0\nfewest-authors = 3\ncolluders = 1\n";
         let noised = North::read(&North::noised(keys));
         let masked = North::masked("").replace("[[silo]]\n", "[[silo]]\nrows = 120\n");
         let masked = North::read(&masked);
         let me = MemberIndex(0);
-        assert!(!excluded(&noised, me, 120) && excluded(&noised, me, 121));
-        assert!(!excluded(&masked, me, 121));
+        assert!(!exceeds(&noised, me, 120) && exceeds(&noised, me, 121));
+        assert!(!exceeds(&masked, me, 121));
         let said = beyond(&noised, me, 121).unwrap();
-        assert!(said.contains("so it takes no part in any round"), "{said}");
+        assert!(said.contains("takes part with all of them"), "{said}");
         let said = beyond(&masked, me, 121).unwrap();
         assert!(said.contains("its models weigh as much as 120"), "{said}");
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use agreement::Agreement;
-use learn::export::{Card, CardParts, Coalition, HeldOut, Origin, Output};
+use learn::export::{Card, CardParts, Coalition, ExportError, HeldOut, Origin, Output};
 use methods::Params;
 use methods::params::Gate;
 use methods::serving::{Candidate, Measured, mean_of_coalitions};
@@ -263,15 +263,16 @@ impl ChosenModel {
         equipment: &Equipment,
         created: String,
     ) -> Result<Card, ModelError> {
-        let TaskConfig::Table(task) = &agreement.task else {
-            return Err(learn::export::ExportError::NoTable.into());
+        let task = agreement.task_of_rows().map_err(ExportError::from)?;
+        let TaskConfig::Table(task) = task else {
+            return Err(ExportError::NoTable.into());
         };
         let noted: Option<Preparation> = notes::preparation(folder)?;
         let own = equipment.plain.preparation.as_deref().cloned();
         let preparation = noted.or(own.filter(|_| equipment.own_rows));
         let preparation = preparation.ok_or(ModelError::Preparation)?;
         let mut card = Card::new(CardParts {
-            task,
+            task: &task,
             preparation: &preparation,
             model: &self.model,
             origin: self.origin.clone(),

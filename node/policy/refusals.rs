@@ -97,10 +97,30 @@ impl SitePolicy {
     }
 
     fn rows(&self, of: &ProposedRounds<'_>) -> Option<String> {
-        let (fewest, rows) = (self.table.fewest_rows, of.rows?);
+        let noised = of.agreement.epoch.charter.privacy.is_noised();
+        // With noise one row must not decide whether the institution takes part: the number is the agreed one.
+        let (rows, what) = match noised {
+            true => (declared(of.agreement, of.me?)?, "has declared"),
+            false => (of.rows?, "trains on"),
+        };
+        let fewest = self.table.fewest_rows;
         (rows < fewest).then(|| {
             format!(
-                "this institution trains on {rows} rows, and [policy] requires at least {fewest} (`fewest-rows`)"
+                "this institution {what} {rows} rows, and [policy] requires at least {fewest} (`fewest-rows`)"
+            )
+        })
+    }
+
+    /// What is said at home, before an agreement with noise is signed, of fewer own training rows than the policy
+    /// requires: its node would take part all the same, because that it does not would tell of the rows.
+    pub(crate) fn few_rows(&self, agreement: &Agreement, own: u64) -> Option<String> {
+        let fewest = self.table.fewest_rows;
+        let noised = agreement.epoch.charter.privacy.is_noised();
+        (noised && own < fewest).then(|| {
+            format!(
+                "this institution trains on {own} rows, and [policy] requires at least {fewest} (`fewest-rows`). \
+                 With noise its node takes part all the same, because staying away would tell of its rows: what \
+                 counts is the number that is declared"
             )
         })
     }
@@ -181,6 +201,11 @@ impl SitePolicy {
             formatting::numbers::plain(column)
         ))
     }
+}
+
+/// The training rows that a member has declared.
+fn declared(agreement: &Agreement, me: MemberIndex) -> Option<u64> {
+    agreement.epoch.roster.silos().get(me.at())?.rows
 }
 
 /// What the ledger of the institution's source refuses.

@@ -55,7 +55,8 @@ pub(crate) struct PolicyTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) peers: Option<Vec<String>>,
     /// Fewest training rows of this institution with which the node takes part, by default 20 where there is
-    /// a table [policy]. Who sees that it refuses learns that there are fewer.
+    /// a table [policy]. Who sees that it refuses learns that there are fewer. With noise the rows that it has
+    /// declared count, and `rota check` says where it has fewer.
     #[serde(default = "fewest_rows")]
     pub(crate) fewest_rows: u64,
     /// In masked rounds, the fewest authors of a sum, by default 3.

@@ -117,6 +117,27 @@ fn fewest_rows() {
     assert_eq!(PolicyTable::default().fewest_rows, 0);
 }
 
+/// North has 30 rows and declares 120: one row of its own must not decide whether it takes part.
+#[test]
+fn with_noise_declared_rows_count_and_own_rows_are_only_spoken_of() {
+    let house = Path::new("/house");
+    let agreement = noised(6, "");
+    for (fewest, expected) in [(31, vec![]), (120, vec![]), (121, vec!["fewest-rows"])] {
+        let policy = policy(house, &format!("fewest-rows = {fewest}"));
+        assert_eq!(keys(&policy, &agreement), expected);
+        let said = policy.few_rows(&agreement, 30).unwrap();
+        assert!(said.contains("takes part all the same"), "{said}");
+        assert_eq!(policy.few_rows(&masked(), 30), None);
+    }
+    let policy = policy(house, "fewest-rows = 121");
+    let why = refusals(&policy, &agreement).concat();
+    assert!(
+        why.starts_with("this institution has declared 120 rows, and"),
+        "{why}"
+    );
+    assert_eq!(policy.few_rows(&agreement, 121), None);
+}
+
 #[test]
 fn smallest_sum() {
     let all = masked().epoch.roster.len();

@@ -12,6 +12,7 @@ use protocol::charter::{Charter, CharterError, Epoch, Genesis};
 use protocol::roster::{RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
 use task::TaskConfig;
+use task::data::DataError;
 use task::external::{Initial, StartFrom, TensorConfig};
 
 use crate::config_error::ConfigError;
@@ -75,6 +76,18 @@ impl Agreement {
     /// [`ConfigError`]: the file cannot be read, or the first error in it.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
         Self::parse(&file.display().to_string(), &read_configuration(file)?)
+    }
+
+    /// The task by which institutions read their rows: with noise every row by itself, see
+    /// [`with_noise`](task::TableTask::with_noise).
+    ///
+    /// # Errors
+    /// [`DataError::Config`]: a task that does not go with noise. An agreement with one is refused.
+    pub fn task_of_rows(&self) -> Result<TaskConfig, DataError> {
+        match self.epoch.charter.privacy.is_noised() {
+            true => Ok(self.task.with_noise()?),
+            false => Ok(self.task.clone()),
+        }
     }
 
     /// Reads an agreement from the text of a file; errors name `file`.

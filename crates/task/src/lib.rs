@@ -20,6 +20,7 @@ pub mod file;
 pub mod loss;
 pub mod metrics;
 pub mod model;
+mod noise;
 mod own_rows;
 pub mod propose;
 pub mod random;
@@ -31,6 +32,7 @@ mod table;
 
 pub use config::TaskConfig;
 pub use model::ModelConfig;
+pub use noise::NoiseFault;
 pub use source::Source;
 pub use stand_in::{MakeStandIn, StandIn};
 pub use table::TableTask;

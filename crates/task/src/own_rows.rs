@@ -5,7 +5,7 @@ use crate::data::{
     DataError, DataSet, Standardise, diabetes_silos, eicu_los_columns, eicu_los_target,
     heart_schema, tpt48_columns, tpt48_target,
 };
-use crate::schema::{EncodedColumn, Fill, Schema};
+use crate::schema::{EncodedColumn, Fill, MissingRule, Schema};
 use crate::{Source, TableTask};
 
 impl TableTask {
@@ -24,8 +24,8 @@ impl TableTask {
             };
             names.into_iter().map(column).collect()
         };
-        Ok(match (&self.schema, &self.data) {
-            (Some(schema), _) => Some(schema.clone()),
+        let built_in = match (&self.schema, &self.data) {
+            (Some(schema), _) => return Ok(Some(schema.clone())),
             (None, Some(Source::Diabetes)) => {
                 let set = diabetes_silos(1)?;
                 let (_, table) = &set.silos[0];
@@ -52,7 +52,17 @@ impl TableTask {
             (None, Some(Source::EicuMortality(_) | Source::Images(_) | Source::Rows(_)) | None) => {
                 None
             }
-        })
+        };
+        Ok(built_in.map(|schema| self.of_built_in(schema)))
+    }
+
+    /// The schema of rows that are written as they were encoded. With noise one that misses a value is left out.
+    fn of_built_in(&self, mut schema: Schema) -> Schema {
+        if self.noised {
+            let features = schema.features.iter_mut();
+            features.for_each(|feature| feature.missing = MissingRule::Drop);
+        }
+        schema
     }
 
     /// The task of institutions that each have rows of their own in a file written by
@@ -75,7 +85,8 @@ impl TableTask {
             };
         }
         let columns = data.silos.first().map(|(_, table)| table.encoding());
-        let mut schema = Schema::of_encoded(&columns.unwrap_or_default(), &data.target);
+        let schema = Schema::of_encoded(&columns.unwrap_or_default(), &data.target);
+        let mut schema = self.of_built_in(schema);
         if self.scaling() == Standardise::Ranges {
             let mut tables = data.silos.iter().map(|(_, table)| table);
             schema.target.range = tables.find_map(|table| table.target_range);

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::SILOS;
 use crate::data::{
-    DataError, DataSet, EicuLosConfig, EicuMortalityConfig, ImagesConfig, RowsConfig, SplitConfig,
-    SyntheticConfig, SyntheticTarget, TargetColumns, Tpt48Config, diabetes_silos, eicu_los,
-    eicu_mortality, heart, synthetic, tpt48,
+    DataError, DataSet, EicuLosConfig, EicuMortalityConfig, ImagesConfig, Reading, RowsConfig,
+    SplitConfig, SyntheticConfig, SyntheticTarget, TargetColumns, Tpt48Config, diabetes_silos,
+    eicu_los, eicu_mortality, heart, synthetic, tpt48,
 };
 use crate::schema::Schema;
 
@@ -75,7 +75,7 @@ impl Source {
     /// All rows, in the asked number of silos.
     pub(super) fn read(
         &self,
-        schema: Option<&Schema>,
+        (schema, reading): (Option<&Schema>, Reading),
         silos: Option<usize>,
         folder: Option<&Path>,
         split: &SplitConfig,
@@ -100,7 +100,7 @@ impl Source {
             Self::EicuMortality(config) => ("eicu-mortality", eicu_mortality(*config, folder)?),
             Self::Synthetic(config) => ("synthetic", synthetic(config, silos, seed)?),
             Self::Images(config) => ("images", config.read(silos, SILOS, folder, seed)?),
-            Self::Rows(config) => ("rows", config.read(schema, None, split)?),
+            Self::Rows(config) => ("rows", config.read_by(reading, schema, None, split)?),
         };
         let has = data.silos.len();
         match silos {

@@ -5,7 +5,7 @@ use std::path::Path;
 use methods::robust::TransportCost;
 use serde::{Deserialize, Serialize};
 
-use crate::data::{DataError, DataSet, SplitConfig, Standardise, Target, without_range};
+use crate::data::{DataError, DataSet, Reading, SplitConfig, Standardise, Target, without_range};
 use crate::metrics::{Metric, MetricName};
 use crate::schema::Schema;
 use crate::{ModelConfig, Source};
@@ -43,6 +43,9 @@ pub struct TableTask {
     /// domain for every row. Needed by strategies with given domains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domains: Option<Vec<u32>>,
+    /// Whether rows are read for sums with noise, see [`with_noise`](Self::with_noise).
+    #[serde(skip)]
+    pub(crate) noised: bool,
 }
 
 impl TableTask {
@@ -95,7 +98,11 @@ impl TableTask {
         })?;
         let schema = self.schema.as_ref();
         let seed = self.split.seed.unwrap_or(seed);
-        source.read(schema, silos, folder, &self.split, seed)
+        let reading = match self.noised {
+            true => Reading::RowByRow,
+            false => Reading::Whole,
+        };
+        source.read((schema, reading), silos, folder, &self.split, seed)
     }
 
     /// Whether the part of every row depends on its own unit alone

@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use super::connection::{announce, connect};
 use super::part::EpochPart;
 use super::{Begin, network_runtime};
+use crate::events::NodeEvent;
 use crate::federation::brief;
 use crate::institution::agreement::weaknesses::weaknesses;
 use crate::institution::error::NodeError;
@@ -83,6 +84,11 @@ impl Beside {
         for (event, line) in weaknesses(&institution.agreement, institution.me, part.rows()) {
             output.print(SystemTime::now(), 0.0, event, &format!("warning: {line}"));
             warnings.push(line);
+        }
+        for line in part.unreadable() {
+            let why = line.clone();
+            let event = NodeEvent::Rows { why };
+            output.print(SystemTime::now(), 0.0, event, &format!("warning: {line}"));
         }
         let (addresses, peers) = (mesh.addresses, mesh.peers.clone());
         let own = (

@@ -87,6 +87,12 @@ impl EpochPart {
         own.map_or(0, |living| living.equipment.equipped.samples())
     }
 
+    /// What is said of own rows that cannot be read and count as nothing. It is for the institution alone.
+    pub(super) fn unreadable(&self) -> &[String] {
+        let own = self.living.as_ref();
+        own.map_or(&[], |living| &living.equipment.unreadable)
+    }
+
     /// Keeps the preparation of the rows and the model that the federation starts from beside the
     /// journal.
     ///

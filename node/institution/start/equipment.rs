@@ -29,6 +29,14 @@ impl Drop for LearningProgram {
     }
 }
 
+/// The silo of an institution with its own rows.
+struct OwnSilo {
+    silo: StudySilo,
+    metric: Metric,
+    /// What is said of rows that cannot be read and count as nothing.
+    unreadable: Vec<String>,
+}
+
 impl Institution {
     /// Reads the silo's own data: what it learns with, alone and as the agreed strategy equips it. Its
     /// program, where it has one, is started. `start` is the model that the federation
@@ -38,7 +46,11 @@ impl Institution {
     /// [`DataError`]: data that are not there or not what the task needs, a program that cannot be
     /// started, a model with which the strategy cannot work.
     pub fn equipment(&self, start: Option<&Params>) -> Result<Equipment, DataError> {
-        let (silo, metric) = self.silo()?;
+        let OwnSilo {
+            silo,
+            metric,
+            unreadable,
+        } = self.silo()?;
         let mut programs = None;
         let silo = match &self.learner {
             None => silo,
@@ -56,6 +68,7 @@ impl Institution {
         let equipment = self.equip(silo, metric, start)?;
         Ok(Equipment {
             programs,
+            unreadable,
             ..equipment
         })
     }
@@ -70,7 +83,7 @@ impl Institution {
                 "the institution's program measures models, while the node runs".into(),
             ));
         }
-        let (silo, metric) = self.silo()?;
+        let OwnSilo { silo, metric, .. } = self.silo()?;
         self.equip(silo, metric, start)
     }
 
@@ -85,8 +98,9 @@ impl Institution {
     }
 
     /// The silo's data with the agreed model, and the agreed metric.
-    fn silo(&self) -> Result<(StudySilo, Metric), DataError> {
-        let task = &self.agreement.task;
+    fn silo(&self) -> Result<OwnSilo, DataError> {
+        let task = &self.agreement.task_of_rows()?;
+        let mut unreadable = Vec::new();
         let (study, silo) = match (&self.data, task) {
             (Data::Share { silo, of, folder }, task)
                 if !matches!(task, TaskConfig::External(_)) =>
@@ -104,6 +118,8 @@ impl Institution {
                     let key = split_key::read(&self.identity);
                     set.hold_out_by(&key.map_err(|why| DataError::Config(why.to_string()))?);
                 }
+                let own = set.silos.iter();
+                unreadable.extend(own.flat_map(|(_, table)| table.unreadable.clone()));
                 (learn::study_of(&table, set, self.seed)?, 1)
             }
             (_, TaskConfig::External(external)) => {
@@ -127,6 +143,10 @@ impl Institution {
                 "there is no silo {silo} in these data, they have {has}"
             ))
         })?;
-        Ok((found.clone(), study.metric))
+        Ok(OwnSilo {
+            silo: found.clone(),
+            metric: study.metric,
+            unreadable,
+        })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use agreement::Agreement;
 use formatting::numbers::{plural, verb};
 use learn::{RowCounts, StudySilo};
 use protocol::MemberIndex;
@@ -33,7 +34,7 @@ pub struct RowsFit {
     pub notes: Vec<String>,
 }
 
-/// The task of one institution with rows of its own.
+/// The task of one institution with rows of its own; `table` is how its agreement has rows read.
 pub(super) fn own_task(
     table: &TableTask,
     rows: &OwnRows,
@@ -66,25 +67,26 @@ pub(super) fn own_domain(
     Ok(())
 }
 
-/// Reads rows, in `folder`, of the institution called `name`, by the schema of `task`, and splits them
-/// by `seed`, or where the split is keyed by the institution's secret. Without that the counts are roughly
-/// right.
+/// Reads rows, in `folder`, of the institution called `name`, as `agreement` has them read, and splits them
+/// by `seed`, or where the split is keyed by the institution's secret; without that the counts are roughly
+/// right. With noise rows that cannot be read, or that are too few, are only noted: they keep no node out
+/// of its rounds.
 ///
 /// # Errors
 /// [`DataError`]: the first thing that does not fit.
 pub fn fit(
-    task: &TaskConfig,
+    agreement: &Agreement,
     rows: &OwnRows,
     name: &str,
     folder: &Path,
     (seed, key): (u64, Option<&SplitKey>),
 ) -> Result<RowsFit, DataError> {
-    let TaskConfig::Table(table) = task else {
+    let TaskConfig::Table(table) = agreement.task_of_rows()? else {
         return Err(DataError::Config(
             "the task has data of its own, and reads no rows of institutions".into(),
         ));
     };
-    let mut table = own_task(table, rows, name, folder)?;
+    let mut table = own_task(&table, rows, name, folder)?;
     table.domains = None;
     let mut set = table.tables(None, None, seed)?;
     set.notes.extend(noticed(&set));
@@ -129,10 +131,19 @@ pub fn fit(
         _ => None,
     };
     let numbers = read.map_or(0, |read| read.columns.len());
-    let study = learn::study_of(&table, set, seed)?;
-    // A hash or a date may leave none, and the institution takes part.
-    let none = |silo: &&StudySilo| silo.rows.train == 0 && !table.split.may_leave_none();
-    if let Some(silo) = study.silos.iter().find(none) {
+    let mut study = learn::study_of(&table, set, seed)?;
+    let untrained = study.silos.iter().find(|silo| silo.rows.train == 0);
+    let untrained = untrained.cloned();
+    if table.is_noised() {
+        study.notes.extend((count < least).then(|| {
+            let rows = plural(count, "row");
+            format!("{rows} can be used, and the agreement asks for at least {least} (`min-rows`)")
+        }));
+        study.notes.extend(untrained.map(|_| {
+            "there is no row to train on: this node would contribute its noise alone".to_owned()
+        }));
+    } else if let Some(silo) = untrained.filter(|_| !table.split.may_leave_none()) {
+        // Only a hash or a date may leave none: the institution then takes part.
         return Err(DataError::TooFewRows {
             silo: silo.name.clone(),
             rows: count,

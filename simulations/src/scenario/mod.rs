@@ -142,6 +142,18 @@ impl Scenario {
         self.privacy.as_ref().is_some_and(PrivacyTable::is_noised)
     }
 
+    /// The task by which silos read their rows: with noise every row by itself, see
+    /// [`with_noise`](task::TableTask::with_noise).
+    ///
+    /// # Errors
+    /// [`DataError::Config`]: a task that does not go with noise.
+    pub fn task_of_rows(&self) -> Result<TaskConfig, DataError> {
+        match self.is_noised() {
+            true => Ok(self.task.with_noise()?),
+            false => Ok(self.task.clone()),
+        }
+    }
+
     /// Makes its paths relative to the folder of the file that it is written in.
     pub fn resolve(&mut self, folder: &Path) {
         self.task.resolve(folder);
@@ -300,7 +312,7 @@ impl Scenario {
         let device = self.device.open();
         let device = device.map_err(|error| DataError::Config(error.to_string()))?;
         let study = match &self.learner {
-            None => self.task.study(silos, folder, seed),
+            None => self.task_of_rows()?.study(silos, folder, seed),
             Some(learner) => {
                 let own = |place: usize| silo_seed(seed, MemberIndex(place as u16));
                 external_study(&self.task, learner, silos, folder, seed, own)

@@ -137,6 +137,7 @@ pub fn files(
     let study = scenario.study(data)?;
     // Whose rows can stand in a file has them there, and reads nobody else's.
     let mut scenario = scenario.clone();
+    scenario.task = scenario.task_of_rows()?;
     let (mut tables, mut split) = (None, SplitConfig::default());
     if let TaskConfig::Table(task) = &mut scenario.task {
         let set = task.tables(scenario.silos, data, scenario.seed)?;

@@ -79,7 +79,10 @@ fn measured(scenario: &Scenario, first: &FederationStart) -> Option<TrainingPace
 /// [`NewError`]: a scenario without a schema, a strategy that does not go with the model, equal names
 /// or keys.
 pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<New, NewError> {
-    let (mut task, domains) = match &scenario.task {
+    if let Some((key, what)) = scenario.privacy_fault(&scenario.strategy) {
+        return Err(NewError::Masked { key, what });
+    }
+    let (mut task, domains) = match &scenario.task_of_rows()? {
         TaskConfig::Table(task) => {
             let mut task = task.clone();
             task.schema = task.agreed_schema()?;
@@ -91,9 +94,6 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<New, NewErr
         TaskConfig::External(task) => (TaskConfig::External(task.clone()), false),
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => return Err(NewError::Task),
     };
-    if let Some((key, what)) = scenario.privacy_fault(&scenario.strategy) {
-        return Err(NewError::Masked { key, what });
-    }
     let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
     let (first, start) = start(&mut task, scenario, &names)?;
     let charter = &scenario.charter;

@@ -26,13 +26,20 @@ pub fn study_of(task: &TableTask, data: DataSet, seed: u64) -> Result<Study, Dat
     let scaling = task.scaling();
     let silos = tables.len();
     let (mut built, mut learners) = (Vec::with_capacity(silos), Vec::new());
-    findings::classes(&target, &tables, &mut notes)?;
+    // With noise no row decides whether a silo can learn.
+    if !task.is_noised() {
+        findings::classes(&target, &tables, &mut notes)?;
+    }
+    let prepare = match task.is_noised() {
+        true => Prepared::row_by_row,
+        false => Prepared::new,
+    };
     let (mut constant, mut absent) = <(findings::NotedColumns, findings::NotedColumns)>::default();
     let mut far = findings::Far::default();
     for (place, (name, table)) in tables.into_iter().enumerate() {
         let domain = task.domain(place, silos)?.or_else(|| table.domain());
         let target = target.clone();
-        let data = Prepared::new(&name, &table, target, &task.split, scaling, seed)?;
+        let data = prepare(&name, &table, target, &task.split, scaling, seed)?;
         constant.add(&data.constant);
         absent.add(&data.absent);
         // Test rows alone may be of another season or population on purpose.

@@ -363,13 +363,15 @@ pub enum UnitRows {
 /// needs.
 pub trait UnitGradients: Send + Sync {
     /// Gives `with` the gradient of every unit's loss on the training rows, in the order of the model's values;
-    /// that of a group is the sum of those of its rows. Returns the mean loss of a row.
+    /// that of a group is the sum of those of its rows. Returns the mean loss of a row, not a number where
+    /// there is none.
     ///
     /// The model has the layout of the silo's own family, without what a strategy keeps beside it. A unit has
     /// the same numbers, bit for bit, whatever other rows there are.
     ///
     /// # Errors
-    /// [`LearnError`]: wrong layout, no rows, rows without groups where those of groups are asked for.
+    /// [`LearnError`]: wrong layout, rows without groups where those of groups are asked for. Never that there
+    /// are no rows: whether there are any is nothing that a silo may show.
     fn unit_gradients(
         &self,
         model: &Params,
@@ -395,7 +397,7 @@ pub trait LeastSquares {
     /// order, least where that of least squares with targets ±2 is least.
     ///
     /// # Errors
-    /// [`LearnError`]: no rows, rows without groups where those of groups are asked for.
+    /// [`LearnError`]: rows without groups where those of groups are asked for; never that there are no rows.
     fn unit_rows(
         &self,
         unit: UnitRows,

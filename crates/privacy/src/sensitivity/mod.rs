@@ -26,6 +26,13 @@
 //! fixed order of additions, whatever the batch, the place in it and the number of threads. If a last bit
 //! depended on the batch, one unit more would tip roundings of many others.
 //!
+//! # Sums of more units than agreed
+//!
+//! How many units a silo has is agreed on, because the reach of a sum follows from it. A silo with more still
+//! takes part: if it stayed away, one unit would decide that. Its sum is *saturated*: every coordinate is
+//! brought within what the agreed units can add up to ([`Sensitivity::saturate`]). That moves no two sums
+//! further apart, so one unit changes a saturated sum by Δ at most, too.
+//!
 //! ```
 //! use privacy::sensitivity::{Clip, Sensitivity};
 //!
@@ -40,6 +47,7 @@
 //! ```
 
 mod clip;
+mod saturate;
 
 pub use clip::{Clip, ClipError, LengthError, Unit};
 
@@ -169,14 +177,10 @@ impl Sensitivity {
     /// If it is not below 2⁶³.
     pub fn reach(self, units: u64, sigma: u64, authors: u16) -> Result<Reach, ReachError> {
         // Coordinates are integers, so none of one unit exceeds the integer part of Δ.
-        let (squares, bits) = self.four_squares();
-        let most = squares.isqrt() >> (1 + bits / 2);
         let square = 100 * u128::from(sigma) * u128::from(sigma) * u128::from(authors);
         let floor = square.isqrt();
         let noise = floor + u128::from(floor * floor < square);
-        let reach = u128::from(units)
-            .checked_mul(most)
-            .and_then(|all| all.checked_add(noise));
+        let reach = self.most(units).checked_add(noise);
         let reach = reach.and_then(|reach| u64::try_from(reach).ok());
         Reach::new(reach.ok_or(ReachError::TooLarge)?)
     }

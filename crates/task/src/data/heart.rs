@@ -90,6 +90,7 @@ pub fn heart_schema() -> Result<Schema, DataError> {
         header,
         rows: Vec::new(),
         notes: Vec::new(),
+        unreadable: Vec::new(),
     };
     let columns = config
         .columns

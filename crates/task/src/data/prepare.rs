@@ -133,17 +133,11 @@ impl Prepared {
         standardise: Standardise,
         seed: u64,
     ) -> Result<Self, DataError> {
-        let classes: Vec<usize> = match target {
-            Target::Number { .. } | Target::Numbers { .. } | Target::Mask { .. } => {
-                vec![0; table.len()]
-            }
-            Target::Classes(_) => table.target.iter().map(|&class| class as usize).collect(),
-        };
         let Parts {
             train,
             validation,
             test,
-        } = split.parts(table, &classes, seed, silo)?;
+        } = split.parts(table, &classes(table, &target), seed, silo)?;
         // A silo that only tests has nothing else to learn its columns from.
         let basis = if train.is_empty() { &test } else { &train };
         let numbers = matches!(target, Target::Number { .. } | Target::Numbers { .. });
@@ -171,10 +165,7 @@ impl Prepared {
         let rows = |part: &[usize], features: Vec<f64>| {
             Arc::new(rows_of(table, part, features, &preparation, standardise))
         };
-        let plain = |part: &[usize]| -> Vec<f64> {
-            let rows = part.iter().map(|&row| table.row(row));
-            rows.flat_map(|row| preparation.exact(row)).collect()
-        };
+        let plain = |part: &[usize]| prepared(table, part, &preparation);
         let mut shifted = plain(&test);
         if let Some(shift) = split.shift {
             let seed = split.seed.unwrap_or(seed);
@@ -193,6 +184,22 @@ impl Prepared {
             columns: learned.columns,
         })
     }
+}
+
+/// The class of every row, or the same number for all.
+pub(super) fn classes(table: &Table, target: &Target) -> Vec<usize> {
+    match target {
+        Target::Number { .. } | Target::Numbers { .. } | Target::Mask { .. } => {
+            vec![0; table.len()]
+        }
+        Target::Classes(_) => table.target.iter().map(|&class| class as usize).collect(),
+    }
+}
+
+/// The features of a part, row by row.
+pub(super) fn prepared(table: &Table, part: &[usize], preparation: &Preparation) -> Vec<f64> {
+    let rows = part.iter().map(|&row| table.row(row));
+    rows.flat_map(|row| preparation.exact(row)).collect()
 }
 
 /// The rows that a silo learns its columns from.
@@ -234,19 +241,19 @@ pub(crate) fn without_range(what: &str) -> DataError {
 }
 
 /// What a silo has learned of its columns.
-struct LearnedColumns {
+pub(super) struct LearnedColumns {
     /// Fill, mean and deviation of every column.
-    scales: Vec<(f64, f64, f64)>,
+    pub(super) scales: Vec<(f64, f64, f64)>,
     /// Mean and deviation of the target.
     target: (f64, f64),
     constant: Vec<String>,
     absent: Vec<String>,
-    columns: Vec<ColumnSummary>,
+    pub(super) columns: Vec<ColumnSummary>,
 }
 
 impl LearnedColumns {
     /// No column yet, and a target that is not scaled.
-    fn nothing() -> Self {
+    pub(super) fn nothing() -> Self {
         Self {
             scales: Vec::new(),
             target: (0.0, 1.0),
@@ -333,7 +340,7 @@ impl LearnedColumns {
     }
 
     /// Moves prepared features, row by row, as a shift of the test rows says: not those that are 0 or 1.
-    fn shift(&self, features: &mut [f64], shift: ShiftConfig, noise: &mut ChaCha8Rng) {
+    pub(super) fn shift(&self, features: &mut [f64], shift: ShiftConfig, noise: &mut ChaCha8Rng) {
         for (at, value) in features.iter_mut().enumerate() {
             let column = at % self.scales.len();
             let random = shift.mean + shift.noise * normal(noise);
@@ -346,7 +353,7 @@ impl LearnedColumns {
 }
 
 /// Prepared rows of a part, with what stands beside the features.
-fn rows_of(
+pub(super) fn rows_of(
     table: &Table,
     part: &[usize],
     features: Vec<f64>,

@@ -56,6 +56,8 @@ pub struct Table {
     pub group: Option<String>,
     /// The domain of every row, from 0, where the source knows them; empty where it does not.
     pub domains: Vec<u32>,
+    /// What is said of rows that could not be read and count as nothing, in sentences without a full stop.
+    pub unreadable: Vec<String>,
 }
 
 impl Table {
@@ -77,6 +79,7 @@ impl Table {
             drawn: Vec::new(),
             group: None,
             domains: Vec::new(),
+            unreadable: Vec::new(),
         }
     }
 

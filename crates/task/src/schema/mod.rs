@@ -36,7 +36,8 @@ pub use target::{ClassValues, TargetColumn};
 pub struct Schema {
     /// The column to predict.
     pub target: TargetColumn,
-    /// Fewest rows that an institution may bring, after rows were left out; 2 by default.
+    /// Fewest rows that an institution may bring, after rows were left out; 2 by default. With noise one that
+    /// has fewer is told so at home and takes part, because staying away would tell of its rows.
     #[serde(default = "min_rows")]
     #[schemars(range(min = 2), extend("x-unit" = "rows"))]
     pub min_rows: usize,

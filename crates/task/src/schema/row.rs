@@ -21,6 +21,8 @@ pub struct FileLayout<'a> {
     /// Of every column of the file whether its whole numbers are all written with zeros behind the point:
     /// as categories these are left out.
     zeros: Vec<bool>,
+    /// Whether no row decides how another one is read.
+    alone: bool,
     targets: Vec<usize>,
     filters: Vec<usize>,
     subgroup: Option<usize>,
@@ -87,6 +89,7 @@ impl<'a> FileLayout<'a> {
             // Rows that are to be predicted need none.
             subgroup: places(&mut schema.subgroup.as_deref().into_iter().filter(|_| target))?.pop(),
             zeros: Vec::new(),
+            alone: false,
             seen: Vec::new(),
             path: &file.path,
             schema,
@@ -123,6 +126,27 @@ impl<'a> FileLayout<'a> {
                 columns: extra,
             })
         }
+    }
+
+    /// This layout, by which every row is read by itself, whatever the others hold: zeros behind the point of a
+    /// whole number are left out wherever the text with them is no agreed level, and a number that is another
+    /// text than an agreed level is always asked about.
+    #[must_use]
+    pub fn row_by_row(mut self) -> Self {
+        // Those of numbers stay: 1,000 may be a thousand.
+        let categories = self.levels.iter().zip(&self.features);
+        let categories = categories.filter(|(levels, _)| !levels.is_empty());
+        for (_, &place) in categories {
+            self.zeros[place] = true;
+        }
+        for place in self.subgroup {
+            self.zeros[place] = true;
+        }
+        self.alone = true;
+        for seen in &mut self.seen {
+            seen.fill(false);
+        }
+        self
     }
 
     /// Columns of the file that nobody reads and nobody said to ignore. `used` are the places of those that
@@ -262,7 +286,13 @@ impl<'a> FileLayout<'a> {
     /// The agreed value of a cell of this agreed column.
     fn value<'r>(&'r self, column: &'r str, place: usize, text: &'r str) -> &'r str {
         let value = self.local.value(column, text);
-        match without_zeros(value).filter(|_| self.zeros[place]) {
+        let agreed = || {
+            let feature = self.schema.columns().find(|(name, _)| *name == column);
+            let levels = feature.and_then(|(_, feature)| feature.kind.levels());
+            levels.is_some_and(|levels| levels.listed.iter().any(|level| level == value))
+        };
+        let zeros = self.zeros[place];
+        match without_zeros(value).filter(|_| zeros && !(self.alone && agreed())) {
             Some(without) => self.local.value(column, without),
             None => value,
         }

@@ -4,9 +4,7 @@
 use methods::learner::{Optimiser, Training};
 use methods::strategy::{Method, StrategyConfig};
 use protocol::charter::{Noise, Release, Unit};
-use task::data::Standardise;
-use task::schema::{MissingRule, Schema};
-use task::{ModelConfig, TableTask, TaskConfig};
+use task::{ModelConfig, NoiseFault, TableTask, TaskConfig};
 
 use super::refusals::{KeyFault, MaskedTask};
 use crate::file::PrivacyTable;
@@ -46,14 +44,9 @@ fn of_task(task: &TaskConfig, unit: &Unit) -> Option<KeyFault> {
 }
 
 fn of_table(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
-    if !matches!(task.scaling(), Standardise::None | Standardise::Ranges) {
-        return fault(
-            "task.table.standardise",
-            "must be \"ranges\" or \"none\" where sums are noised: a scale that follows from own rows changes \
-             with each of them, and with it the gradients of all others. With \"ranges\" numbers are scaled by \
-             the ranges that the schema agrees on; with \"none\" divide them by agreed ranges before they are \
-             read",
-        );
+    // Asked of the task by which rows will be read, and not of what somebody wrote of it.
+    if let Err(NoiseFault { key, what }) = task.with_noise() {
+        return Some((key, what));
     }
     if let ModelConfig::Network(_) = &task.model {
         return fault(
@@ -62,21 +55,7 @@ fn of_table(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
              normalisation would mix them: choose \"logistic\", or a table `linear` or `mlp`",
         );
     }
-    if task.schema.as_ref().is_some_and(fills) {
-        return fault(
-            "task.table.schema",
-            "fills missing values with a mean or median of own rows, which changes with each of them: write \
-             `missing = \"drop\"` for every feature that may be missing, or fill with agreed values before \
-             the rows are read",
-        );
-    }
     of_unit(task, unit)
-}
-
-/// Whether a value of own rows takes the place of a missing one.
-fn fills(schema: &Schema) -> bool {
-    let mut rules = schema.features.iter().map(|feature| feature.missing);
-    rules.any(|rule| !matches!(rule, MissingRule::Refuse | MissingRule::Drop))
 }
 
 /// Whether rows of one person are known to belong together.

@@ -4,7 +4,7 @@
 use methods::learner::{
     Capability, LeastSquares, MissingCapability, SquaresRow, UnitGradients, UnitRows, together,
 };
-use methods::{LearnError, Params, Split};
+use methods::{LearnError, Params};
 
 use super::{TableLearner, fits};
 use crate::data::Rows;
@@ -26,7 +26,8 @@ impl UnitGradients for TableLearner {
         with: &mut dyn FnMut(&[f64]),
     ) -> Result<f64, LearnError> {
         fits(&self.layout, model)?;
-        let rows = self.part(Split::Train)?;
+        // A silo without rows has no unit, and takes part as any other.
+        let rows = &*self.train;
         let mut layers = DenseLayers::of(&*self.model, model)
             .filter(|_| self.has_unit_gradients())
             .ok_or(MissingCapability(Capability::UnitGradients))?;
@@ -60,7 +61,7 @@ impl LeastSquares for TableLearner {
         unit: UnitRows,
         with: &mut dyn FnMut(&[SquaresRow<'_>]),
     ) -> Result<(), LearnError> {
-        let rows = self.part(Split::Train)?;
+        let rows = &*self.train;
         let target = |row: usize| match (self.loss, rows.target(row)) {
             (Loss::Logistic, [class]) => 4.0 * f64::from(*class) - 2.0,
             (_, target) => target.first().map_or(f64::NAN, |number| f64::from(*number)),

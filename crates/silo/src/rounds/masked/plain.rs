@@ -67,7 +67,8 @@ pub fn noised_share(
 /// What a silo adds to the sum of a round, in two parts. Nobody but the silo itself knows them apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoisedPart {
-    /// The clipped and rounded numbers of its units, added up.
+    /// The clipped and rounded numbers of its units, added up and saturated at what the units that it declared
+    /// can add up to.
     pub units: Vec<i64>,
     /// Its noise.
     pub noise: Vec<i64>,
@@ -76,8 +77,7 @@ pub struct NoisedPart {
 /// What the silo of `config` adds to the sum of the next round, with the noise that follows from `seed`.
 ///
 /// # Errors
-/// No noise is agreed on, the silo has more rows than it declared, or its learner has no numbers of single
-/// units.
+/// No noise is agreed on, or the learner of the silo has no numbers of single units.
 pub fn noised_part(
     config: &SiloConfig,
     base: &RoundBase,
@@ -95,7 +95,7 @@ pub fn noised_part(
 }
 
 /// Gives `with` what every single unit of the silo adds to the sum of the next round, in the order of its
-/// training rows. Their sum is [`NoisedPart::units`].
+/// training rows. Their sum, saturated, is [`NoisedPart::units`].
 ///
 /// # Errors
 /// No noise is agreed on, or the learner of the silo has no numbers of single units.

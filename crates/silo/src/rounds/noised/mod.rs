@@ -35,7 +35,7 @@ pub(crate) struct Noised {
 #[derive(Debug)]
 pub(crate) struct NoisedVector {
     pub(crate) integers: Vec<i64>,
-    /// Mean loss of the rows before the round. It stays at home.
+    /// Mean loss of the rows before the round, not a number where there are none. It stays at home.
     pub(crate) loss: f64,
     /// Training rows.
     pub(crate) samples: u64,
@@ -104,21 +104,18 @@ impl Noised {
 
     /// The silo's vector: its units' integers, and noise that follows from `seed` alone.
     ///
+    /// Whatever rows the silo has, it has a vector: if a row could decide whether there is one, no noise would
+    /// hide that row. A silo without rows sends its noise, and the sum of one with more than it declared is
+    /// saturated ([`Sensitivity::saturate`]).
+    ///
     /// # Errors
-    /// The silo has more rows than it declared, or its learner has no gradients of single units.
+    /// The learner has no gradients of single units.
     pub(crate) fn vector(
         &self,
         config: &SiloConfig,
         base: &RoundBase,
         seed: &Seed,
     ) -> Result<NoisedVector, String> {
-        let (samples, agreed) = (config.learner.samples(), declared_by(config));
-        if samples > agreed {
-            return Err(format!(
-                "this institution has {samples} training rows and declared {agreed}: the noise is too little for \
-                 more, so it takes no part until an amendment raises its `rows`"
-            ));
-        }
         let mut integers = vec![0; self.numbers()];
         let mut wrong = None;
         let loss = self.each_unit(config, base, &mut |numbers| {
@@ -128,11 +125,13 @@ impl Noised {
         if let Some(error) = wrong {
             return Err(error.to_string());
         }
+        let sensitivity = self.clip.sensitivity();
+        sensitivity.saturate(declared_by(config), &mut integers);
         self.add_noise(seed, &mut integers);
         Ok(NoisedVector {
             integers,
             loss,
-            samples,
+            samples: config.learner.samples(),
         })
     }
 

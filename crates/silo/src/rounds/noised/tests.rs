@@ -80,13 +80,23 @@ fn a_vector_is_the_sum_of_the_units_and_noise_of_the_agreed_size() {
 }
 
 #[test]
-fn a_silo_with_more_rows_than_it_declared_takes_no_part_and_says_so() {
+fn the_sum_of_more_rows_than_declared_is_saturated_and_none_are_noise_alone() {
     let epoch = epoch(50, 20.0);
-    assert!(vector(&silo(&epoch, 1, 50), 0).is_ok());
-    let why = vector(&silo(&epoch, 1, 51), 0).unwrap_err();
-    assert!(
-        why.contains("has 51 training rows and declared 50"),
-        "{why}"
+    let sum = |rows| {
+        let config = silo(&epoch, 1, rows);
+        let mut noise = [0];
+        noised(&config).add_noise(&Seed::new([7; 32]), &mut noise);
+        vector(&config, 7).unwrap().integers[0] - noise[0]
+    };
+    // The gradient of a row at 0 is −1, in 128 steps; Δ is 1024.5.
+    assert_eq!(
+        [sum(0), sum(1), sum(50), sum(51)],
+        [0, -128, -128 * 50, -128 * 51]
+    );
+    let most = -1024 * 50;
+    assert_eq!(
+        [sum(399), sum(400), sum(401), sum(4_000)],
+        [-128 * 399, most, most, most]
     );
 }
 

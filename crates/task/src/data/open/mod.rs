@@ -75,6 +75,22 @@ pub fn open(path: PathBuf, format: &Format) -> Result<RawFile, DataError> {
     Ok(file)
 }
 
+/// Reads a file as [`open`] does, but for sums with noise: no row decides how another one is read
+/// ([`RawFile::of_lines`]), and those that cannot be read are put aside.
+///
+/// # Errors
+/// What is wrong with the file, whatever rows it has: [`DataError::File`], [`DataError::TwoColumns`],
+/// [`DataError::OpenQuote`].
+pub fn open_row_by_row(path: PathBuf, format: &Format) -> Result<RawFile, DataError> {
+    let (content, notes) = content(&path)?;
+    let mut file = match content {
+        FileContent::Parquet(bytes) => parquet::read_row_by_row(path, bytes)?,
+        FileContent::Text(bytes) => RawFile::of_lines(path, &bytes, format)?,
+    };
+    file.notes.splice(0..0, notes);
+    Ok(file)
+}
+
 /// What a file holds, decompressed; and notes where its name says something else.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! Rows of Parquet files, as text cells like those of CSV.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -19,12 +19,40 @@ use super::{DataError, RawFile, RawRow, RowPlace};
 /// # Errors
 /// [`DataError::File`]: it is no Parquet file; [`DataError::TwoColumns`].
 pub(super) fn read(path: PathBuf, bytes: Vec<u8>) -> Result<RawFile, DataError> {
-    let (header, rows, notes) = rows(bytes).map_err(|reason| DataError::File {
-        path: path.clone(),
-        reason,
-        hint: String::new(),
-    })?;
+    let table = rows(&path, bytes, Unprintable::LeavesColumnOut)?;
+    RawFile::new(path, &table.0, table.1, table.2)
+}
+
+/// Reads a file as [`read`] does, but every row by itself: bytes that are no text are read as
+/// [`NO_TEXT`], and their column stays.
+///
+/// # Errors
+/// As those of [`read`].
+pub(super) fn read_row_by_row(path: PathBuf, bytes: Vec<u8>) -> Result<RawFile, DataError> {
+    let (mut header, mut rows, notes) = rows(&path, bytes, Unprintable::IsMarked)?;
+    // A column without a name is not read: whether it holds anything is told by its rows.
+    let named: Vec<bool> = header.iter().map(|name| !name.trim().is_empty()).collect();
+    for row in rows.iter_mut().filter(|_| named.contains(&false)) {
+        let cells = row.cells.iter().zip(&named);
+        row.cells = cells
+            .filter(|(_, named)| **named)
+            .map(|(cell, _)| cell)
+            .collect();
+    }
+    header.retain(|name| !name.trim().is_empty());
     RawFile::new(path, &header, rows, notes)
+}
+
+/// Stands for bytes that are no text: no number, no date, and hardly an agreed value.
+const NO_TEXT: &str = "\u{FFFD}";
+
+/// What becomes of bytes that are no text.
+#[derive(Clone, Copy, PartialEq)]
+enum Unprintable {
+    /// The column is left out.
+    LeavesColumnOut,
+    /// The cell is [`NO_TEXT`].
+    IsMarked,
 }
 
 /// How the values of a column are written.
@@ -38,7 +66,16 @@ enum ParquetKind {
 
 type ParquetRows = (Vec<String>, Vec<RawRow>, Vec<String>);
 
-fn rows(bytes: Vec<u8>) -> Result<ParquetRows, String> {
+fn rows(path: &Path, bytes: Vec<u8>, unprintable: Unprintable) -> Result<ParquetRows, DataError> {
+    let read = read_rows(bytes, unprintable);
+    read.map_err(|reason| DataError::File {
+        path: path.into(),
+        reason,
+        hint: String::new(),
+    })
+}
+
+fn read_rows(bytes: Vec<u8>, unprintable: Unprintable) -> Result<ParquetRows, String> {
     let text = |error: ParquetError| error.to_string();
     let reader = SerializedFileReader::new(Bytes::from(bytes));
     let reader = reader.map_err(|error| format!("it is not a Parquet file ({error})"))?;
@@ -75,8 +112,14 @@ fn rows(bytes: Vec<u8>) -> Result<ParquetRows, String> {
         let mut cells = StringRecord::new();
         for (at, (_, field)) in row.get_column_iter().enumerate() {
             let cell = cell(field, kinds[at]);
-            bytes[at] |= cell.is_none();
-            cells.push_field(&cell.unwrap_or_default());
+            match (cell, unprintable) {
+                (Some(cell), _) => cells.push_field(&cell),
+                (None, Unprintable::IsMarked) => cells.push_field(NO_TEXT),
+                (None, Unprintable::LeavesColumnOut) => {
+                    bytes[at] = true;
+                    cells.push_field("");
+                }
+            }
         }
         let at = RowPlace::Row(nth as u64 + 1);
         rows.push(RawRow { at, cells });

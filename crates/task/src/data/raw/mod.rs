@@ -9,9 +9,10 @@ use super::{DataError, Format, RowPlace};
 use crate::counted::verb;
 
 mod lexer;
+mod lines;
 mod shape;
 
-use lexer::{CsvRecord, LONG, Lexer, Quote};
+use lexer::{CsvRecord, LONG, Lexer, OpenQuote, Quote};
 
 pub use shape::separator;
 pub(crate) use shape::tidied;
@@ -26,6 +27,8 @@ pub struct RawFile {
     pub rows: Vec<RawRow>,
     /// What is read otherwise than it stands in the file, or left out; sentences without a full stop.
     pub notes: Vec<String>,
+    /// What is wrong with rows that were put aside, where rows are read one by one.
+    pub unreadable: Vec<DataError>,
 }
 
 /// One row, with as many cells as there are columns.
@@ -67,6 +70,7 @@ impl RawFile {
             header,
             rows,
             notes,
+            unreadable: Vec::new(),
         };
         file.leave_empty_columns_out();
         let nameless = file.header.iter().filter(|name| name.is_empty()).count();
@@ -173,16 +177,7 @@ impl RawFile {
             lexer.skip_line();
         }
         let records: Result<Vec<CsvRecord>, _> = lexer.collect();
-        let records = records.map_err(|open| DataError::OpenQuote {
-            path: path.clone(),
-            line: open.line,
-            cell: open.cell,
-            what: match open.why {
-                Quote::Open => "is never closed".into(),
-                Quote::Long => format!("is not closed within {LONG} lines"),
-                Quote::More => "is followed by text where it is closed".into(),
-            },
-        })?;
+        let records = records.map_err(|open| open_quote(&path, open))?;
         let named = format.columns.is_none();
         let (records, more) = shape::trimmed(records, named, text);
         notes.extend(more);
@@ -211,6 +206,20 @@ impl RawFile {
             ));
         }
         Self::new(path, &names, rows, notes)
+    }
+}
+
+/// A quotation mark without a proper end, in a file.
+fn open_quote(path: &Path, open: OpenQuote) -> DataError {
+    DataError::OpenQuote {
+        path: path.into(),
+        line: open.line,
+        cell: open.cell,
+        what: match open.why {
+            Quote::Open => "is never closed".into(),
+            Quote::Long => format!("is not closed within {LONG} lines"),
+            Quote::More => "is followed by text where it is closed".into(),
+        },
     }
 }
 

@@ -4,9 +4,11 @@
 //! one, [`RowsConfig`] describes the columns in short, and the schema follows from that and from
 //! what the files hold.
 
+mod columns;
 mod extra;
 mod infer;
 mod own;
+mod reading;
 
 use std::path::{Path, PathBuf};
 
@@ -17,12 +19,15 @@ use methods::learner::Split;
 use self::extra::{Extra, ExtraColumns, Groups};
 use super::{
     DataError, DataSet, Format, GroupId, LeftOut, RawFile, Rule, SplitConfig, Table, missing_notes,
-    mojibake, notation_notes, open,
+    mojibake, notation_notes, open, open_row_by_row,
 };
 use crate::counted::verb;
 use crate::schema::{EncodedColumn, FileLayout, Filter, LocalNames, ReadRow, Schema};
 
+pub use self::columns::{agreed_values, number_columns, read_columns};
 pub use self::own::{OwnFile, OwnRows};
+pub(crate) use self::reading::Reading;
+use self::reading::UnreadableRows;
 
 /// Files of rows and how to read them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -206,12 +211,32 @@ impl RowsConfig {
         folder: Option<&Path>,
         split: &SplitConfig,
     ) -> Result<DataSet, DataError> {
+        self.read_by(Reading::Whole, schema, folder, split)
+    }
+
+    /// Reads all files as [`read`](Self::read) does. Row by row only what is wrong with a file or the
+    /// configuration, whatever rows there are, is an error; a schema that follows from the rows takes the whole.
+    pub(crate) fn read_by(
+        &self,
+        reading: Reading,
+        schema: Option<&Schema>,
+        folder: Option<&Path>,
+        split: &SplitConfig,
+    ) -> Result<DataSet, DataError> {
         self.check()?;
+        let reading = match &self.columns {
+            Some(_) => Reading::Whole,
+            None => reading,
+        };
+        let opened = match reading {
+            Reading::Whole => open,
+            Reading::RowByRow => open_row_by_row,
+        };
         let path = |file: &RowsFile| {
             folder.map_or_else(|| file.path.clone(), |folder| folder.join(&file.path))
         };
         let raw = self.files.iter();
-        let raw = raw.map(|file| open(path(file), self.format_of(file)));
+        let raw = raw.map(|file| opened(path(file), self.format_of(file)));
         let raw = raw.collect::<Result<Vec<_>, _>>()?;
         let inferred = self.inferred(schema, &raw, split)?;
         let schema = inferred.as_ref().or(schema).expect("one of the two");
@@ -228,11 +253,15 @@ impl RowsConfig {
             groups: Groups::default(),
         };
         for (file, raw) in self.files.iter().zip(&raw) {
-            notes.extend(self.read_file(file, raw, schema, split, &mut silos)?);
+            notes.extend(self.read_file((file, raw), reading, schema, split, &mut silos)?);
         }
-        let subgroups = silos.sorted_subgroups()?;
+        let subgroups = silos.sorted_subgroups(reading)?;
         let mut silos = silos.tables;
-        notes.extend(self.left_out(&mut silos, schema)?);
+        let unreadable = silos.iter().flat_map(|(_, table)| &table.unreadable);
+        notes.extend(unreadable.cloned());
+        if reading == Reading::Whole {
+            notes.extend(self.left_out(&mut silos, schema)?);
+        }
         Ok(DataSet {
             target: schema.target(),
             silos,
@@ -353,8 +382,8 @@ impl RowsConfig {
     /// Adds every usable row of a file to its silo. What is left out or read otherwise is in the notes.
     fn read_file(
         &self,
-        file: &RowsFile,
-        raw: &RawFile,
+        (file, raw): (&RowsFile, &RawFile),
+        reading: Reading,
         schema: &Schema,
         split: &SplitConfig,
         silos: &mut Silos<'_>,
@@ -374,13 +403,19 @@ impl RowsConfig {
         let known = agreed_values(schema).chain(codes.map(String::as_str));
         let format = self.format_of(file).without_marks(known);
         let layout = FileLayout::new(schema, &names, &format, raw, true, &also)?;
+        let layout = match reading {
+            Reading::Whole => layout,
+            Reading::RowByRow => layout.row_by_row(),
+        };
         let extra = ExtraColumns::new(split, file.part, raw, &format, &names)?;
         let mut notes = raw.notes.clone();
-        notes.extend(notation_notes(
-            raw,
-            &number_columns(schema, &names),
-            &format,
-        )?);
+        let notation = notation_notes(raw, &number_columns(schema, &names), &format);
+        notes.extend(match (notation, reading) {
+            (Err(DataError::Mixed { column, cells, .. }), Reading::RowByRow) => {
+                vec![format!("the column {column:?} holds {cells}")]
+            }
+            (notation, _) => notation?,
+        });
         notes.extend(missing_notes(raw, &read_columns(schema, &names), &format));
         let silo_place = match &self.silo_column {
             None => None,
@@ -388,13 +423,22 @@ impl RowsConfig {
         };
         let mut left = LeftOut::default();
         let mut used = 0;
+        let mut unreadable = UnreadableRows::default();
+        raw.unreadable
+            .iter()
+            .for_each(|error| unreadable.add(error));
         for row in &raw.rows {
-            let (values, targets) = match layout.read(row)? {
-                ReadRow::Used(values, targets) => (values, targets),
-                other => {
+            let (values, targets) = match layout.read(row) {
+                Ok(ReadRow::Used(values, targets)) => (values, targets),
+                Ok(other) => {
                     count(&mut left, &other);
                     continue;
                 }
+                Err(error) if reading == Reading::RowByRow => {
+                    unreadable.add(&error);
+                    continue;
+                }
+                Err(error) => return Err(error),
             };
             let silo = match silo_place {
                 None => silo.as_str(),
@@ -407,13 +451,23 @@ impl RowsConfig {
                     text
                 }
             };
+            let extra = match extra.read(row, &layout) {
+                Err(error) if reading == Reading::RowByRow => {
+                    unreadable.add(&error);
+                    continue;
+                }
+                extra => extra?,
+            };
             used += 1;
             match self.pretend_silos {
-                None => silos.push(silo, &values, &targets, extra.read(row, &layout)?),
-                Some(count) => silos.deal(count, &values, &targets, extra.read(row, &layout)?),
+                None => silos.push(silo, &values, &targets, extra),
+                Some(count) => silos.deal(count, &values, &targets, extra),
             }
         }
-        if used == 0 {
+        if reading == Reading::RowByRow && silo_place.is_none() && self.pretend_silos.is_none() {
+            let table = silos.table(&silo);
+            silos.tables[table].1.unreadable.extend(unreadable.lines());
+        } else if used == 0 {
             return Err(DataError::NoRows {
                 path: raw.path.clone(),
                 read: raw.rows.len(),
@@ -431,37 +485,6 @@ impl RowsConfig {
         let path = raw.path.display();
         Ok(notes.iter().map(|note| format!("{path}: {note}")).collect())
     }
-}
-
-/// The values that a schema agrees on by name.
-pub fn agreed_values(schema: &Schema) -> impl Iterator<Item = &str> {
-    let levels = schema
-        .columns()
-        .filter_map(|(_, feature)| feature.kind.levels())
-        .flat_map(|levels| &levels.listed);
-    let classes = schema.target.classes.iter().flatten();
-    let classes = classes.flat_map(|class| class.values());
-    levels.chain(classes).map(String::as_str)
-}
-
-/// The columns of a file that hold numbers.
-pub fn number_columns<'a>(schema: &'a Schema, names: &'a LocalNames) -> Vec<&'a str> {
-    let features = schema
-        .columns()
-        .filter(|(_, feature)| feature.kind.quantity().is_some());
-    let features = features.map(|(name, _)| name);
-    let target = &schema.target;
-    let target = target.name.iter().filter(|_| target.classes.is_none());
-    features
-        .chain(target)
-        .map(|name| names.column(name))
-        .collect()
-}
-
-/// The columns of a file that are read by a schema.
-pub fn read_columns<'a>(schema: &'a Schema, names: &'a LocalNames) -> Vec<&'a str> {
-    let all = schema.names().chain(schema.target.name.iter());
-    all.map(|name| names.column(name)).collect()
 }
 
 /// Most subgroups: more are hardly a division of the rows that anybody wants to see.
@@ -500,16 +523,21 @@ impl Silos<'_> {
         self.push(&silo, values, targets, extra);
     }
 
-    fn push(&mut self, silo: &str, values: &[f64], targets: &[f64], extra: Extra) {
+    /// The place of the table of a silo, which has no rows yet if it was not there.
+    fn table(&mut self, silo: &str) -> usize {
         let place = self.tables.iter().position(|(name, _)| name == silo);
-        let place = place.unwrap_or_else(|| {
+        place.unwrap_or_else(|| {
             let table = Table {
                 target_range: self.target_range,
                 ..Table::encoded(self.columns)
             };
             self.tables.push((silo.to_owned(), table));
             self.tables.len() - 1
-        });
+        })
+    }
+
+    fn push(&mut self, silo: &str, values: &[f64], targets: &[f64], extra: Extra) {
+        let place = self.table(silo);
         let table = &mut self.tables[place].1;
         table.push_all(values, targets);
         table.parts.extend(extra.part);
@@ -532,9 +560,15 @@ impl Silos<'_> {
         }
     }
 
-    /// The names of the subgroups in alphabetical order, in which the rows then refer to them.
-    fn sorted_subgroups(&mut self) -> Result<Vec<String>, DataError> {
+    /// The names of the subgroups in alphabetical order, in which the rows then refer to them. Row by row, too
+    /// many are none.
+    fn sorted_subgroups(&mut self, reading: Reading) -> Result<Vec<String>, DataError> {
         let names = std::mem::take(&mut self.subgroups);
+        if names.len() > SUBGROUPS && reading == Reading::RowByRow {
+            let tables = self.tables.iter_mut();
+            tables.for_each(|(_, table)| table.subgroups.clear());
+            return Ok(Vec::new());
+        }
         if names.len() > SUBGROUPS {
             return Err(DataError::Config(format!(
                 "the column `subgroup` holds {} different values, such as {:?}: choose one with at most \

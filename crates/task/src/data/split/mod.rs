@@ -101,7 +101,7 @@ impl Default for SplitConfig {
 }
 
 /// Row numbers of each part, in ascending order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parts {
     pub train: Vec<usize>,
     pub validation: Vec<usize>,

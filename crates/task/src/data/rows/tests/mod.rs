@@ -8,6 +8,7 @@ use crate::schema::{EncodedColumn, Fill, TargetColumn};
 mod extra;
 mod groups;
 mod ranges;
+mod row_by_row;
 
 /// A folder of its own for one test, removed at the end.
 struct Folder(PathBuf);

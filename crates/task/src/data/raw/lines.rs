@@ -1,0 +1,234 @@
+//! Reads a text line by line, so that no line decides how another one is read: for sums with noise, in which a
+//! row may change nothing but its own numbers.
+//!
+//! Every line is a row. What [`RawFile::of_text`] finds by looking at many lines is not looked for: titles
+//! before the names of the columns, sums below the last row, cells over several lines, the encoding. A line that
+//! cannot be read is put aside with what is wrong with it.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use csv::StringRecord;
+use encoding_rs::{Encoding, UTF_8};
+
+use super::lexer::{CsvRecord, Lexer};
+use super::{RawFile, RawRow, cells, open_quote, separator, shape};
+use crate::data::{DataError, Format, RowPlace};
+
+impl RawFile {
+    /// The rows of CSV text, each read by itself. The first line has the names of the columns, unless the format
+    /// has them.
+    ///
+    /// # Errors
+    /// What is wrong with the file, whatever rows it has: [`DataError::File`], an encoding whose lines cannot be
+    /// told apart, no names; [`DataError::TwoColumns`]; [`DataError::OpenQuote`] among the names.
+    pub fn of_lines(path: PathBuf, bytes: &[u8], format: &Format) -> Result<Self, DataError> {
+        let failed = |reason: String, hint: &str| DataError::File {
+            path: path.clone(),
+            reason,
+            hint: hint.into(),
+        };
+        let named = Encoding::for_label(format.encoding.as_bytes()).unwrap_or(UTF_8);
+        let (encoding, mark) = Encoding::for_bom(bytes).unwrap_or((named, 0));
+        if !encoding.is_ascii_compatible() {
+            let hint = ": with noise every line is read by itself; save the file in UTF-8";
+            return Err(failed(format!("it is {} text", encoding.name()), hint));
+        }
+        let no_text = |line: u64| {
+            let hint = ": say in `format` which `encoding` it has, for example \"windows-1252\"";
+            failed(format!("line {line} is no {} text", encoding.name()), hint)
+        };
+        let mut format = format.clone();
+        let mut lines = lines(&bytes[mark..]).enumerate().peekable();
+        let given = lines
+            .peek()
+            .and_then(|(_, first)| separator(&decoded(encoding, first)?));
+        if let Some(mark) = given {
+            format.delimiter = mark;
+            lines.next();
+        }
+        let mut names = match &format.columns {
+            Some(names) if names.is_empty() => {
+                let what = "with noise the names of the columns cannot follow from a row: write them in `columns` \
+                            of `format`";
+                return Err(DataError::Config(format!("{}: {what}", path.display())));
+            }
+            names => names.clone(),
+        };
+        let mut nameless = Vec::new();
+        let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
+        for (at, bytes) in lines {
+            let line = at as u64 + 1;
+            let Some(text) = decoded(encoding, bytes) else {
+                if names.is_none() {
+                    return Err(no_text(line));
+                }
+                unreadable.push(no_text(line));
+                continue;
+            };
+            let record = match Lexer::new(&text, format.delimiter).next() {
+                None => continue,
+                Some(Ok(record)) => CsvRecord { line, ..record },
+                Some(Err(open)) => {
+                    let error = open_quote(&path, super::lexer::OpenQuote { line, ..open });
+                    if names.is_none() {
+                        return Err(error);
+                    }
+                    unreadable.push(error);
+                    continue;
+                }
+            };
+            let Some(names) = &names else {
+                names = Some(shape::written_names(&text, &record, &format));
+                continue;
+            };
+            if record.cells.iter().all(str::is_empty) {
+                continue;
+            }
+            let width = names.len();
+            if nameless.is_empty() {
+                nameless = named_columns(names);
+            }
+            let last = nameless.iter().rposition(|named| *named);
+            let least = last.map_or(0, |last| last + 1);
+            match cells(record, least..=width, format.delimiter, &path, &mut 0) {
+                Ok(cells) => rows.push(RawRow {
+                    at: RowPlace::Line(line),
+                    cells: chosen(&cells, &nameless),
+                }),
+                Err(error) => unreadable.push(error),
+            }
+        }
+        let names = names.unwrap_or_default();
+        let named = named_columns(&names);
+        let names: Vec<String> = names
+            .into_iter()
+            .zip(named)
+            .filter(|(_, named)| *named)
+            .map(|(name, _)| name)
+            .collect();
+        Ok(Self {
+            unreadable,
+            ..Self::new(path, &names, rows, Vec::new())?
+        })
+    }
+}
+
+/// The text of a line, if it is one.
+fn decoded<'a>(encoding: &'static Encoding, line: &'a [u8]) -> Option<Cow<'a, str>> {
+    let text = encoding.decode_without_bom_handling_and_without_replacement(line);
+    text.filter(|text| !text.contains('\0'))
+}
+
+/// Whether columns have names. One without is not read, whatever it holds.
+fn named_columns(names: &[String]) -> Vec<bool> {
+    let (tidied, _) = shape::tidied(names);
+    tidied.iter().map(|name| !name.is_empty()).collect()
+}
+
+/// The cells of columns with names.
+fn chosen(cells: &StringRecord, named: &[bool]) -> StringRecord {
+    let both = cells.iter().zip(named);
+    both.filter(|(_, named)| **named)
+        .map(|(cell, _)| cell)
+        .collect()
+}
+
+/// The lines, which end with a line feed, a carriage return or both.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(bytes);
+    std::iter::from_fn(move || {
+        let text = rest.take()?;
+        let Some(end) = text.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            return Some(text);
+        };
+        let both = text[end..].starts_with(b"\r\n");
+        rest = Some(&text[end + 1 + usize::from(both)..]);
+        Some(&text[..end])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn read(bytes: &[u8]) -> RawFile {
+        RawFile::of_lines("a.csv".into(), bytes, &Format::default()).unwrap()
+    }
+
+    fn rows(file: &RawFile) -> Vec<(String, String)> {
+        let cells = |row: &RawRow| row.cells.iter().collect::<Vec<_>>().join("|");
+        let rows = file.rows.iter();
+        rows.map(|row| (row.at.to_string(), cells(row))).collect()
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_changes_no_other_line() {
+        let good = b"x,y\n1,a\n\n 2 , \"b, c\"\r\n,\n3,\xC3\xA9\r4,d,,\n".as_slice();
+        let expected = [
+            ("line 2".to_owned(), "1|a".to_owned()),
+            ("line 4".into(), "2|b, c".into()),
+            ("line 6".into(), "3|\u{E9}".into()),
+            ("line 7".into(), "4|d".into()),
+        ];
+        assert_eq!(rows(&read(good)), expected);
+        let bad: [(&[u8], &str); 6] = [
+            (
+                b"9,\"open",
+                "line 8: a quotation mark opens cell 2, which is never closed",
+            ),
+            (b"9,\"a\" b", "line 8: a quotation mark opens cell 2"),
+            (b"9", "line 8: expected 2 cells, one per column, found 1"),
+            (
+                b"9,8,7",
+                "line 8: expected 2 cells, one per column, found 3",
+            ),
+            (b"9,\xFF\xFE", "line 8 is no UTF-8 text"),
+            (b"9,\0", "line 8 is no UTF-8 text"),
+        ];
+        for (line, why) in bad {
+            let with = read(&[good, line, b"\n"].concat());
+            assert_eq!(rows(&with), expected);
+            let said: Vec<_> = with.unreadable.iter().map(DataError::to_string).collect();
+            assert!(said.len() == 1 && said[0].contains(why), "{said:?}");
+            // In front of all others, too.
+            let with = read(&[&good[..4], line, b"\n", &good[4..]].concat());
+            let cells =
+                |rows: Vec<(String, String)>| rows.into_iter().map(|row| row.1).collect::<Vec<_>>();
+            assert_eq!(cells(rows(&with)), cells(expected.to_vec()));
+        }
+    }
+
+    #[test]
+    fn columns_without_names_are_not_read_and_names_alone_are_no_error() {
+        let file = read(b"\xEF\xBB\xBFsep=;\n;x;y;;\n7;1;a;;\n8;2;b;9\n");
+        assert_eq!(file.header, ["x", "y"]);
+        assert_eq!(
+            rows(&file),
+            [
+                ("line 3".into(), "1|a".into()),
+                ("line 4".into(), "2|b".into())
+            ]
+        );
+        assert_eq!(rows(&read(b"x,y\n")), []);
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_whole_file_is_an_error() {
+        let why = |bytes: &[u8], format: &Format| {
+            let file = RawFile::of_lines("a.csv".into(), bytes, format);
+            file.err().unwrap().to_string()
+        };
+        let usual = Format::default();
+        assert!(why(b"", &usual).contains("it is empty"));
+        assert!(why(b"x,x\n1,2\n", &usual).contains("is there twice"));
+        assert!(why(b"x,\"y\n1,2\n", &usual).contains("line 1: a quotation mark"));
+        assert!(why(b"\xFF\xFEx\0,\0y\0", &usual).contains("save the file in UTF-8"));
+        let numbered = Format {
+            columns: Some(Vec::new()),
+            ..usual
+        };
+        assert!(why(b"1,2\n", &numbered).contains("write them in `columns`"));
+    }
+}

@@ -1,0 +1,197 @@
+//! Tasks whose rows are read for sums with noise.
+//!
+//! Noise hides one row (or person) only if that row changes nothing but its own numbers. So rows are read one
+//! by one: what a row becomes follows from its own cells and from what is agreed on. No number of it is filled
+//! in or scaled by other rows, and a row that cannot be read becomes nothing. It stops no silo and changes no
+//! other row, because everybody would see that.
+//!
+//! [`TableTask::with_noise`] is the only way to such a task. It gives what rows are read by, so that what is
+//! checked before a federation begins is what is used afterwards: the schema that is used, wherever it comes
+//! from, and not only one that somebody wrote.
+
+use crate::data::{DataError, Incomplete, Standardise};
+use crate::schema::{MissingRule, Schema};
+use crate::{Source, TableTask, TaskConfig};
+
+/// A key of a task that cannot be used with noise.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}` {what}")]
+pub struct NoiseFault {
+    /// The path of the key.
+    pub key: &'static str,
+    /// What is wrong with it and what to write, in words that follow the key.
+    pub what: String,
+}
+
+impl From<NoiseFault> for DataError {
+    fn from(fault: NoiseFault) -> Self {
+        Self::Config(fault.to_string())
+    }
+}
+
+const FILLS: &str = "fills missing values with a mean or median of own rows, which changes with each of them: write";
+
+impl TaskConfig {
+    /// The task whose rows are read for sums with noise, see [`TableTask::with_noise`]; tasks without tables of
+    /// rows as they are.
+    ///
+    /// # Errors
+    /// [`NoiseFault`].
+    pub fn with_noise(&self) -> Result<Self, NoiseFault> {
+        Ok(match self {
+            Self::Table(task) => Self::Table(Box::new(task.with_noise()?)),
+            other => other.clone(),
+        })
+    }
+}
+
+impl TableTask {
+    /// The task whose rows are read one by one, for sums with noise. Own rows that are read by the columns of
+    /// built-in data and have a missing value are left out, as with `missing = "drop"`: no row of such data
+    /// misses one.
+    ///
+    /// # Errors
+    /// [`NoiseFault`]: a number of a row would depend on other rows.
+    pub fn with_noise(&self) -> Result<Self, NoiseFault> {
+        let scaling = self.scaling();
+        if !matches!(scaling, Standardise::None | Standardise::Ranges) {
+            let what = "must be \"ranges\" or \"none\" where sums are noised: a scale that follows from own rows \
+                        changes with each of them, and with it the gradients of all others. With \"ranges\" \
+                        numbers are scaled by the ranges that the schema agrees on; with \"none\" divide them by \
+                        agreed ranges before they are read";
+            return Err(NoiseFault {
+                key: "task.table.standardise",
+                what: what.into(),
+            });
+        }
+        // Own rows are read without the data that the default may follow from.
+        let task = Self {
+            standardise: Some(scaling),
+            noised: true,
+            ..self.clone()
+        };
+        task.fills_nothing()?;
+        Ok(task)
+    }
+
+    /// Whether the rows are read for sums with noise.
+    pub fn is_noised(&self) -> bool {
+        self.noised
+    }
+
+    /// Whether no source of its schema fills a value from own rows.
+    fn fills_nothing(&self) -> Result<(), NoiseFault> {
+        let fault = |key, what| Err(NoiseFault { key, what });
+        if let Some(Source::Rows(rows)) = &self.data
+            && let Some(columns) = &rows.columns
+            && columns.incomplete != Incomplete::Drop
+        {
+            let what = format!("{FILLS} `incomplete = \"drop\"`");
+            return fault("task.table.data.rows.columns", what);
+        }
+        let key = match &self.schema {
+            Some(_) => "task.table.schema",
+            None => "task.table.data",
+        };
+        match self.agreed_schema() {
+            Ok(Some(schema)) if fills(&schema) => {
+                let what = format!(
+                    "{FILLS} `missing = \"drop\"` for every feature that may be missing, or fill with agreed \
+                     values before the rows are read"
+                );
+                fault(key, what)
+            }
+            Ok(_) => Ok(()),
+            Err(error) => fault(key, format!("cannot be used: {error}")),
+        }
+    }
+}
+
+/// Whether a value of own rows takes the place of a missing one.
+fn fills(schema: &Schema) -> bool {
+    let mut rules = schema.features.iter().map(|feature| feature.missing);
+    rules.any(|rule| !matches!(rule, MissingRule::Refuse | MissingRule::Drop))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn task(text: &str) -> TableTask {
+        let text = format!("model = \"logistic\"\nstandardise = \"none\"\n{text}");
+        toml::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    fn why(text: &str) -> NoiseFault {
+        task(text).with_noise().unwrap_err()
+    }
+
+    const FEATURE: &str = "[schema]\ntarget = { name = \"y\", classes = [\"a\", \"b\"] }\n[[schema.feature]]\n\
+                           name = \"x\"\n";
+
+    /// Own rows are read by the columns of built-in data, whose rule for missing values nobody wrote.
+    #[test]
+    fn no_source_of_a_schema_fills_from_own_rows() {
+        for data in [
+            "data = \"heart\"",
+            "data = \"diabetes\"",
+            "data = { synthetic = { target = \"logistic\", groups = 1, features = 2, rows = [5, 9] } }",
+            "data = { tpt48 = { from = \"east\", to = \"east\" } }",
+            "data = { eicu-los = {} }",
+        ] {
+            let written = task(data);
+            assert!(fills(&written.agreed_schema().unwrap().unwrap()), "{data}");
+            let read = written.with_noise().unwrap();
+            assert!(!fills(&read.agreed_schema().unwrap().unwrap()), "{data}");
+            assert!(read.is_noised() && !written.is_noised());
+            // The mark is nobody's to write.
+            let again = toml::to_string(&read).unwrap();
+            assert!(!toml::from_str::<TableTask>(&again).unwrap().is_noised());
+        }
+    }
+
+    #[test]
+    fn what_is_written_to_fill_from_own_rows_is_refused_with_what_to_write() {
+        for rule in ["mean", "median", "indicator"] {
+            let fault = why(&format!("{FEATURE}missing = \"{rule}\""));
+            assert_eq!(fault.key, "task.table.schema");
+            assert!(fault.what.contains("write `missing = \"drop\"`"), "{fault}");
+        }
+        for rule in ["drop", "refuse"] {
+            assert!(
+                task(&format!("{FEATURE}missing = \"{rule}\""))
+                    .with_noise()
+                    .is_ok()
+            );
+        }
+        let rows = |incomplete: &str| {
+            format!(
+                "[data.rows]\nfiles = [{{ path = \"a.csv\" }}]\n[data.rows.columns]\ntarget = \"y\"\n\
+                 incomplete = \"{incomplete}\""
+            )
+        };
+        let fault = why(&rows("impute"));
+        assert_eq!(fault.key, "task.table.data.rows.columns");
+        assert!(
+            fault.what.ends_with("write `incomplete = \"drop\"`"),
+            "{fault}"
+        );
+        assert!(task(&rows("drop")).with_noise().is_ok());
+    }
+
+    #[test]
+    fn own_rows_keep_the_scale_that_was_checked() {
+        // Built-in data on a common scale need none; own rows would be scaled by themselves.
+        let text = "model = \"logistic\"\n[data.synthetic]\ntarget = \"logistic\"\ngroups = 1\nfeatures = 2\nrows = [5, 9]";
+        let task: TableTask = toml::from_str(text).unwrap();
+        let mut read = task.with_noise().unwrap();
+        read.data = None;
+        assert_eq!(read.scaling(), Standardise::None);
+        let mut own = task.clone();
+        own.data = None;
+        own.schema = task.agreed_schema().unwrap();
+        assert_eq!(own.scaling(), Standardise::Silo);
+        assert_eq!(own.with_noise().unwrap_err().key, "task.table.standardise");
+    }
+}
