@@ -38,6 +38,7 @@ mod otlp;
 pub mod paths;
 pub mod policy;
 pub mod pool;
+mod secrets;
 pub mod status;
 pub mod store;
 pub mod verify;

@@ -25,7 +25,9 @@ pub(crate) use learner::{learner, model, trained};
 pub(crate) use records::{adopted, applied};
 pub(crate) use stores::{MemoryBlobs, MemoryJournal, TestPool, full};
 
-use crate::{Checks, Network, Notice, SiloConfig, Site, Surroundings, genesis_outcome};
+use crate::{
+    Checks, Network, Notice, SeededSecrets, SiloConfig, Site, Surroundings, genesis_outcome,
+};
 
 /// Runs a test in virtual time.
 pub(crate) fn virtually<F: Future>(future: F) -> F::Output {
@@ -162,6 +164,7 @@ impl Rig {
             feed: Box::new(move |at, notice| notices.borrow_mut().push((at, notice.clone()))),
             origin: self.origin,
             site: self.site.clone(),
+            secrets: Box::new(SeededSecrets::new(&[0; 32])),
         };
         (
             surroundings,
