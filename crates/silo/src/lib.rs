@@ -94,6 +94,7 @@ pub use replay::Replay;
 pub use restore::forget_ended;
 pub use run_state::Counts;
 pub use secrets::{RoundSecrets, SeededSecrets};
+pub use site::OwnContributions;
 pub use spawn::{block_on, bystand, spawn};
 pub use surroundings::{
     Blobs, Done, Journal, Network, Pool, PoolJob, RoundPolicy, Site, Surroundings, WorkSize,
