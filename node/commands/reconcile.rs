@@ -121,6 +121,10 @@ impl Known {
                     .collect()
             }
         };
+        let missing = missing
+            .into_iter()
+            .filter(|gap| gap.from.is_some())
+            .collect();
         places.sort_by_key(|place| (place.epoch, place.round));
         places.dedup();
         let costs = places.into_iter().filter_map(|place| {
@@ -250,4 +254,73 @@ fn wanted(out: &mut impl Write, lines: &str, ledger: &Path) -> Result<bool, Node
 
 fn failed(why: impl std::fmt::Display) -> NodeCommandError {
     NodeCommandError::Failed(why.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use protocol::charter::{Masked, Noise, Privacy, Real, Release, Sums, Unit};
+
+    use super::*;
+    use crate::fixture;
+
+    /// The chain of another member as it prints it: the epoch changes after round 2.
+    const CHAIN: &str = r#"{
+        "federation": "ab", "members": null, "missing": [], "left-out": null,
+        "blocks": [
+            {"round": 1, "view": 1, "included": ["silo 0", "silo 1"]},
+            {"round": null, "view": 2, "included": []},
+            {"round": 2, "view": 3, "included": ["silo 1"]},
+            {"round": null, "change": ["rounds: 6 to 9"], "view": 4, "included": []},
+            {"round": 3, "view": 1, "included": ["silo 0"]},
+            {"round": null, "change": ["lost silo 3"], "recovery": true, "view": 2, "included": []},
+            {"round": 4, "view": 1, "included": ["silo 0", "silo 2"]}
+        ]
+    }"#;
+
+    fn epoch(number: u64, privacy: Privacy) -> Arc<Epoch> {
+        let mut epoch = fixture::epoch(fixture::silos(4, 1), fixture::charter());
+        epoch.charter.privacy = privacy;
+        epoch.number = number;
+        Arc::new(epoch)
+    }
+
+    fn noised() -> Privacy {
+        Privacy::Masked(Masked {
+            colluders: 1,
+            shows: Vec::new(),
+            smallest_sum: 3,
+            sums: Sums::Noised(Noise {
+                release: Release::Steps,
+                unit: Unit::Row,
+                clip: Real::new(1.0),
+                z: Real::new(20.0),
+                delta: Real::new(1e-5),
+            }),
+        })
+    }
+
+    #[test]
+    fn the_chain_of_another_member_shows_which_rounds_need_a_line_in_which_epoch() {
+        let chain: OtherChain = serde_json::from_str(CHAIN).unwrap();
+        let of = |privacy: [Privacy; 3]| {
+            let all = (0..)
+                .zip(privacy)
+                .map(|(number, privacy)| epoch(number, privacy));
+            let epochs = Epochs {
+                all: all.collect(),
+                key: fixture::key(1).public(),
+            };
+            let places = epochs.places(&chain);
+            places.map(|(_, of)| of).collect::<Vec<_>>()
+        };
+        assert_eq!(of([noised(), noised(), noised()]), [(0, 1), (1, 3), (2, 4)]);
+        // Rounds without noise before the agreement in force need none; those under it do.
+        assert_eq!(
+            of([Privacy::Clear, noised(), Privacy::Clear]),
+            [(1, 3), (2, 4)]
+        );
+        let known = rounds(chain.blocks.iter().map(OtherLink::round_and_end));
+        assert_eq!(known, [(0, 1), (0, 2), (1, 3), (2, 4)].into());
+    }
 }

@@ -138,7 +138,10 @@ fn a_ledger_that_is_lost_with_the_journal_and_made_anew_is_noticed_by_the_chain_
     // What the final rounds of the others show is added, and the institution takes part again.
     let reconcile = ["ledger", "reconcile", "--config", config.to_str().unwrap()];
     let asked = output(&reconcile);
-    assert!(text(&asked.stderr).contains("add --yes"), "{asked:?}");
+    assert!(
+        flat(&text(&asked.stderr)).contains("add --yes"),
+        "{asked:?}"
+    );
     let said = flat(&good(&[&reconcile[..], &["--yes"]].concat()));
     let added = ledger(config);
     let rounds: Vec<_> = added

@@ -10,6 +10,7 @@ use methods::learner::{
     UnitGradients, UnitRows, Update, Watch,
 };
 use methods::params::Layout;
+use protocol::Hash;
 use tokio::time::sleep;
 
 use super::noised::noised;
@@ -99,9 +100,17 @@ impl UnitGradients for OtherRows {
     }
 }
 
-/// All that silos told their network, with the time, when the rows of one are these; and what that one told
-/// its institution of its training.
-fn traffic(rows: Arc<dyn Learner>, own_seed: u64) -> (Vec<String>, Vec<(u64, f64, u64)>) {
+/// What is seen of silos when the rows of one are these.
+struct Seen {
+    /// All that silos told their network, with the time.
+    told: Vec<String>,
+    /// The blobs of that one, which others may ask for by hash, in the middle of a round and at the end.
+    blobs: [Vec<Hash>; 2],
+    /// What it told its institution of its training: rounds, losses and rows.
+    trained: Vec<(u64, f64, u64)>,
+}
+
+fn traffic(rows: Arc<dyn Learner>, own_seed: u64) -> Seen {
     virtually(async {
         let mut epoch = (*noised(Some(50), 3)).clone();
         epoch.charter.rounds = ROUNDS;
@@ -121,6 +130,8 @@ fn traffic(rows: Arc<dyn Learner>, own_seed: u64) -> (Vec<String>, Vec<(u64, f64
         // In the middle of a round.
         sleep(Duration::from_millis(170)).await;
         kill(&mut all[usize::from(OWN)]).await;
+        let blobs = || silos.rigs[usize::from(OWN)].blobs.hashes();
+        let within = blobs();
         sleep(Duration::from_millis(40)).await;
         all[usize::from(OWN)] = live(OWN);
         for i in 0..4 {
@@ -140,30 +151,37 @@ fn traffic(rows: Arc<dyn Learner>, own_seed: u64) -> (Vec<String>, Vec<(u64, f64
             } => Some((*round, *loss, *samples)),
             _ => None,
         });
-        (silos.hub.commands(), trained.collect())
+        Seen {
+            told: silos.hub.commands(),
+            blobs: [within, blobs()],
+            trained: trained.collect(),
+        }
     })
 }
 
 #[test]
 fn two_sets_of_rows_with_the_same_noised_vectors_look_the_same_to_the_network() {
     let rows = || learner(f64::from(OWN)).with_samples(ROWS);
-    let (one, trained) = traffic(Arc::new(rows()), 1);
-    let (other, trained_other) = traffic(Arc::new(OtherRows(rows())), 2);
+    let one = traffic(Arc::new(rows()), 1);
+    let other = traffic(Arc::new(OtherRows(rows())), 2);
     // The institution itself sees that its rows are others.
-    assert_eq!(trained.len(), trained_other.len());
-    assert!(trained.len() as u64 >= ROUNDS, "{trained:?}");
-    for (own, other) in trained.iter().zip(&trained_other) {
+    assert!(one.trained.len() as u64 >= ROUNDS, "{:?}", one.trained);
+    assert_eq!(one.trained.len(), other.trained.len());
+    for (own, other) in one.trained.iter().zip(&other.trained) {
         assert!(
             own.0 == other.0 && own.1 != other.1 && own.2 + 7 == other.2,
             "{own:?} {other:?}"
         );
     }
-    assert!(one.len() > 200, "{} commands", one.len());
-    for (own, other) in one.iter().zip(&other) {
+    assert!(one.told.len() > 200, "{} commands", one.told.len());
+    for (own, other) in one.told.iter().zip(&other.told) {
         assert_eq!(own, other);
     }
-    assert_eq!(one.len(), other.len());
+    assert_eq!(one.told.len(), other.told.len());
+    assert_eq!(one.blobs, other.blobs);
     // Rows with other integers would be seen here.
-    let moved = Arc::new(learner(f64::from(OWN) + 0.5).with_samples(ROWS));
-    assert_ne!(traffic(moved, 1).0, one);
+    let moved = learner(f64::from(OWN) + 0.5).with_samples(ROWS);
+    let moved = traffic(Arc::new(moved), 1);
+    assert_ne!(moved.told, one.told);
+    assert_ne!(moved.blobs, one.blobs);
 }
