@@ -38,6 +38,7 @@ mod otlp;
 pub mod paths;
 pub mod policy;
 pub mod pool;
+mod secrets;
 pub mod split_key;
 pub mod status;
 pub mod store;

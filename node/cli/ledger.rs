@@ -19,6 +19,11 @@ pub enum LedgerCommand {
     Show(ShowLedger),
     /// Write the checked lines of a ledger into a file
     Export(ExportLedger),
+    /// Add the lines that a ledger lacks of contributions that the other members know of
+    ///
+    /// For a ledger that was put back from an older copy, or made anew. Let the node run first until it has
+    /// all final rounds: they show what this institution contributed.
+    Reconcile(ReconcileLedger),
 }
 
 /// Options of `rota ledger new`.
@@ -51,6 +56,20 @@ pub struct ExportLedger {
     /// File to write; it must not exist
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+    /// The node.
+    #[command(flatten)]
+    pub node: NodePlace,
+}
+
+/// Options of `rota ledger reconcile`.
+#[derive(Debug, Args)]
+pub struct ReconcileLedger {
+    /// The chain of another member, written by `rota chain --json`, for rounds that this node's journal lacks
+    #[arg(long, value_name = "FILE")]
+    pub chain: Option<PathBuf>,
+    /// Add the lines without asking
+    #[arg(long)]
+    pub yes: bool,
     /// The node.
     #[command(flatten)]
     pub node: NodePlace,

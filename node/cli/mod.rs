@@ -32,7 +32,7 @@ pub use institution::{
     SignAgreement, Verify, WatchNode, member,
 };
 pub use learner::{DescribeLearner, LearnerCommand, program};
-pub use ledger::{ExportLedger, LedgerCommand, NewLedger, ShowLedger};
+pub use ledger::{ExportLedger, LedgerCommand, NewLedger, ReconcileLedger, ShowLedger};
 pub use model::{
     ExportModel, ModelCommand, ModelFormat, ModelSelection, PredictRows, ShowModel, ThresholdAt,
 };

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use ledger::{LedgerFile, Source};
 use serde::Serialize;
 
-use super::{NodeCommandError, vacant, write};
+use super::{NodeCommandError, reconcile, vacant, write};
 use crate::cli::{ExportLedger, LedgerCommand, NewLedger, NodePlace, ShowLedger};
 use crate::institution::source_of;
 use crate::policy::{LedgerStatus, SourceLimits};
@@ -18,11 +18,12 @@ pub(crate) fn run(command: &LedgerCommand) -> Result<(), NodeCommandError> {
         LedgerCommand::New(options) => new(options),
         LedgerCommand::Show(options) => show(options),
         LedgerCommand::Export(options) => export(options),
+        LedgerCommand::Reconcile(options) => reconcile::run(options),
     }
 }
 
 /// The ledger that a `silo.toml` names.
-fn source(node: &NodePlace) -> Result<SourceLimits, NodeCommandError> {
+pub(super) fn source(node: &NodePlace) -> Result<SourceLimits, NodeCommandError> {
     let config = node.file()?;
     source_of(&config)?.ok_or_else(|| {
         NodeCommandError::Usage(format!(
@@ -76,13 +77,15 @@ fn show(options: &ShowLedger) -> Result<(), NodeCommandError> {
         writeln!(out, "{}", numbers::escaped(&document))?;
     } else {
         for line in &contents.lines {
-            let noise = match line.noise {
-                Some(noise) => format!("z {}, a {}, c {}", noise.z, noise.a, noise.c),
-                None => "no noise".into(),
+            let noise = noise_of(line);
+            let known = if line.is_reconciled() {
+                ", known of others alone"
+            } else {
+                ""
             };
             writeln!(
                 out,
-                "{:>5}  federation {}, epoch {}, round {}: {noise}; epsilon {}, epsilon_alone {}",
+                "{:>5}  federation {}, epoch {}, round {}: {noise}{known}; epsilon {}, epsilon_alone {}",
                 line.line,
                 line.federation.get(..8).unwrap_or_default(),
                 line.epoch,
@@ -94,6 +97,14 @@ fn show(options: &ShowLedger) -> Result<(), NodeCommandError> {
         writeln!(out, "{}", numbers::plain(&status.text()))?;
     }
     Ok(out.flush()?)
+}
+
+/// The noise of a line, in words.
+pub(super) fn noise_of(line: &ledger::Line) -> String {
+    match line.noise {
+        Some(noise) => format!("z {}, a {}, c {}", noise.z, noise.a, noise.c),
+        None => "no noise".into(),
+    }
 }
 
 fn export(options: &ExportLedger) -> Result<(), NodeCommandError> {

@@ -19,6 +19,7 @@ pub mod model;
 mod newcomer;
 mod print;
 pub mod program;
+mod reconcile;
 mod recover;
 mod rows;
 mod run;

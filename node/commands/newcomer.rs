@@ -58,13 +58,10 @@ pub(super) fn join(
     };
     let (joined, fits) = joining.prepare(options, &rows)?;
     let config = joined.config.display().to_string();
-    let fit = match fits {
-        Ok(fit) => fit.rows as u64,
-        Err(why) => {
-            let again = "join again with the same invitation";
-            return Err(unfit(&why, &config, again));
-        }
-    };
+    if let Err(why) = fits {
+        let again = "join again with the same invitation";
+        return Err(unfit(&why, &config, again));
+    }
     let at = SystemTime::now();
     let federation = first.epoch.federation;
     let consent = Consent::sign_contents(federation, &signed, key, at)
@@ -93,7 +90,6 @@ pub(super) fn join(
                 key: key.public(),
                 addresses,
                 rows: options.rows,
-                fit,
                 federation,
                 contents,
                 at: since.map_or(0, |since| since.as_secs()),

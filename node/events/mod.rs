@@ -1,18 +1,15 @@
 //! What a running node prints with `--json`: one [`Line`] for each event.
 //!
-//! The type is the one place where events are written down. Nodes print it, the history of a federation
-//! is read from it (`rota report`, `rota lab rotation`), and `rota schema events` prints its JSON Schema.
-//! Members are named as in the agreement; hashes have 64 hexadecimal digits.
+//! The type is the one place where events are written down: `rota report` and `rota lab rotation` read it, and
+//! `rota schema events` prints its JSON Schema. Members are named as in the agreement; hashes have 64 digits.
 
 mod line;
 mod phase;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::status::document::{HeldOutMetrics, SpentSeconds};
-
 pub use line::Line;
 pub use phase::phase_name;
 
@@ -48,8 +45,11 @@ pub enum NodeEvent {
     Privacy {
         /// In a few sentences; empty where rounds are in clear.
         learned: Vec<String>,
-        /// The paragraph for the data protection officer, as `rota check` has it.
+        /// The paragraph for the data protection officer.
         officer: Vec<String>,
+        /// Whether rounds have noise: other lines then have exact numbers of rows, which epsilon does not cover.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        noised: bool,
     },
     /// The round from which the silo goes on after a start.
     GoesOn {

@@ -4,7 +4,7 @@ use agreement::{Agreement, JoinRequest};
 use protocol::message::Amendment;
 use protocol::roster::Silo;
 
-use formatting::numbers::{plain, plural};
+use formatting::numbers::plain;
 
 /// One line for each institution that the amendment admits to `agreement`, which is in force.
 pub fn newcomers(agreement: &Agreement, amendment: &Amendment) -> Vec<String> {
@@ -22,9 +22,8 @@ pub fn newcomers(agreement: &Agreement, amendment: &Amendment) -> Vec<String> {
         let name = plain(&silo.name);
         match JoinRequest::of(&text, &silo.key, agreement, &new) {
             Some(Ok(request)) => format!(
-                "{name} signed this agreement, with itself as a member, on {}, and states that {} fit.",
+                "{name} signed this agreement, with itself as a member, on {}, and states that its rows fit.",
                 request.time(),
-                plural(request.fit as usize, "row"),
             ),
             Some(Err(why)) => {
                 format!("{name} has not signed this agreement, although the text claims it: {why}")

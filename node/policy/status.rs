@@ -18,6 +18,9 @@ pub struct LedgerStatus {
     pub lines: u64,
     /// Of these, the ones without noise, which bound nothing.
     pub without_noise: u64,
+    /// Of these, the ones that only other members know of: `rota ledger reconcile` added them.
+    #[serde(default, skip_serializing_if = "none")]
+    pub reconciled: u64,
     /// ε of all contributions so far, rounded up, or "no bound".
     pub epsilon: String,
     /// ε_alone of all contributions so far, rounded up, or "no bound".
@@ -32,6 +35,11 @@ pub struct LedgerStatus {
     pub most_epsilon_alone: Option<f64>,
 }
 
+/// Whether there are none.
+fn none(count: &u64) -> bool {
+    *count == 0
+}
+
 impl LedgerStatus {
     /// Of these contents.
     pub(crate) fn of(source: &SourceLimits, contents: &LedgerContents) -> Self {
@@ -42,6 +50,7 @@ impl LedgerStatus {
             unit: contents.source.unit.to_string(),
             lines: contents.lines.len() as u64,
             without_noise: contents.without_noise() as u64,
+            reconciled: contents.reconciled() as u64,
             epsilon: bound.epsilon().to_string(),
             epsilon_alone: bound.alone().to_string(),
             delta: limits.delta.value(),
@@ -57,8 +66,12 @@ impl LedgerStatus {
             0 => String::new(),
             some => format!(", {some} of them without noise"),
         };
+        let reconciled = match self.reconciled {
+            0 => String::new(),
+            some => format!(", {some} of them known of other members alone"),
+        };
         format!(
-            "{} (unit {}): {}{without}; epsilon {}{}, epsilon_alone {}{} if all others collude, \
+            "{} (unit {}): {}{without}{reconciled}; epsilon {}{}, epsilon_alone {}{} if all others collude, \
              delta {:e}",
             self.source,
             self.unit,

@@ -10,11 +10,11 @@ use protocol::message::Phase;
 use protocol::{Hash, MemberIndex, Report, Time};
 use silo::outcome::genesis;
 use silo::rounds::RoundBase;
-use silo::{Notice, SiloHandle, Stopped, spawn};
+use silo::{Notice, SeededSecrets, SiloHandle, Stopped, spawn};
 use tokio::time::sleep_until;
 
 use crate::contributions::AuthorMerges;
-use crate::environment::Environment;
+use crate::environment::{Environment, Own};
 use crate::error::RunError;
 use crate::federation::{Federation, life};
 use crate::options::RoundDone;
@@ -254,15 +254,17 @@ impl<'a> Director<'a> {
     fn start(&mut self, member: MemberIndex) -> Result<(), RunError> {
         let recorder = self.recorder.clone();
         let feed = Box::new(move |at: Time, notice: &Notice| recorder.notice(member, at, notice));
-        let surroundings = self
-            .environment
-            .start(member, feed)
-            .map_err(RunError::Environment)?;
         let mut config = self.federation.members[member.at()].clone();
         let actor = &mut self.actors[member.at()];
         config.journal_lost = std::mem::take(&mut actor.journal_lost);
         actor.starts += 1;
-        config.member.seed = life(self.federation.seed, member, actor.starts);
+        let drawn = life(self.federation.seed, member, actor.starts);
+        config.member.seed = drawn;
+        let secrets = SeededSecrets::new(&drawn);
+        let surroundings = self
+            .environment
+            .start(member, Own { feed, secrets })
+            .map_err(RunError::Environment)?;
         let handle = spawn(config, surroundings);
         actor.handle = Some(handle.map_err(|error| RunError::Setup(error.to_string()))?);
         Ok(())

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use protocol::MemberIndex;
 use serde::Serialize;
-use silo::{Checks, Feed, Surroundings};
+use silo::{Checks, Feed, SeededSecrets, Surroundings};
 
 use crate::disk::{Disk, SharedBlobs};
 use crate::federation::Federation;
@@ -88,6 +88,14 @@ impl EnvironmentConfig<'_> {
     }
 }
 
+/// What a silo brings along when it starts.
+pub struct Own {
+    /// Receives its notices.
+    pub feed: Feed,
+    /// Gives its secrets of masked rounds.
+    pub secrets: SeededSecrets,
+}
+
 /// Gives silos their surroundings, and withdraws them when a silo stops.
 pub trait Environment {
     /// The kind of network in it.
@@ -98,7 +106,7 @@ pub trait Environment {
     ///
     /// # Errors
     /// Why the surroundings cannot be set up, as a sentence.
-    fn start(&mut self, member: MemberIndex, feed: Feed) -> Result<Surroundings, String>;
+    fn start(&mut self, member: MemberIndex, own: Own) -> Result<Surroundings, String>;
 
     /// A member stops, as in a power cut. Its journal and blobs are lost too if `journal_lost`.
     fn stop(&mut self, member: MemberIndex, journal_lost: bool);
@@ -171,7 +179,7 @@ impl Environment for VirtualEnvironment {
         Mesh::VIRTUAL
     }
 
-    fn start(&mut self, member: MemberIndex, feed: Feed) -> Result<Surroundings, String> {
+    fn start(&mut self, member: MemberIndex, own: Own) -> Result<Surroundings, String> {
         let disk = &self.disks[member.at()];
         Ok(Surroundings {
             network: self.network.connect(member, EVENTS),
@@ -179,9 +187,10 @@ impl Environment for VirtualEnvironment {
             blobs: disk.blobs(),
             pool: self.pools[member.at()].clone(),
             checks: self.checks.clone(),
-            feed,
+            feed: own.feed,
             origin: self.recorder.origin(),
             site: silo::Site::default(),
+            secrets: Box::new(own.secrets),
         })
     }
 

@@ -56,7 +56,7 @@ pub use bare::{Behaviour, Moment, StepCut, invariants, random};
 pub use byzantine::lying;
 pub use contributions::{AuthorMerges, Contributions, CrossLosses, GroupingBasis};
 pub use disk::Disk;
-pub use environment::{Environment, EnvironmentConfig, Mesh};
+pub use environment::{Environment, EnvironmentConfig, Mesh, Own};
 pub use error::RunError;
 pub use federate::federate;
 pub use federation::{Federation, lies, position};

@@ -12,7 +12,9 @@ use ::rota::node::institution::Institution;
 use ::rota::node::pool::Workers;
 use ::rota::node::store::{DiskBlobs, Owner};
 use ::rota::protocol::{envelope, member};
-use ::rota::silo::{self, Blobs, Checks, Network, SiloConfig, Site, StoreError, Surroundings};
+use ::rota::silo::{
+    self, Blobs, Checks, Network, SeededSecrets, SiloConfig, Site, StoreError, Surroundings,
+};
 use bytes::Bytes;
 use learn::TaskStudy;
 use tokio::sync::oneshot;
@@ -138,6 +140,7 @@ fn spoiling_node(config: &Path, end: oneshot::Receiver<()>) -> JoinHandle<()> {
                 feed: Box::new(|_, _| {}),
                 origin: tokio::time::Instant::now(),
                 site: Site::default(),
+                secrets: Box::new(SeededSecrets::new(&[7; 32])),
             };
             let mut silo = silo::spawn(config, surroundings).unwrap();
             let _ = end.await;

@@ -393,7 +393,7 @@ fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
         let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
         for expected in [
             "archive signed this agreement, with itself as a member, on ",
-            "and states that 60 rows fit.",
+            "and states that its rows fit.",
         ] {
             assert!(words.contains(expected), "{expected}: {said}");
         }

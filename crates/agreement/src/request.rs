@@ -2,11 +2,12 @@
 //! member that invited it.
 //!
 //! ```text
-//! rota-join-1-BASE64URL(checksum 8 │ name, key, addresses, rows, what fits, time │ signature)
+//! rota-join-2-BASE64URL(checksum 8 │ name, key, addresses, rows, time │ signature)
 //! ```
 //!
 //! Its signature covers the contents of the agreement with the newcomer in it, so that the members know
-//! before they admit it that it has signed what they will bring into force.
+//! before they admit it that it has signed what they will bring into force. Of its rows it says only the number
+//! that it declares. Requests of version 1 also had the exact number of rows that fit, which is not read.
 
 use std::time::{Duration, SystemTime};
 
@@ -22,13 +23,16 @@ const KIND: TokenKind = TokenKind {
     mark: "rota-join-",
     label: "rota request",
 };
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
+/// That of requests with the exact number of rows.
+const COUNTED: u64 = 1;
 /// Begins a line of a text that is no part of what it means.
 const COMMENT: &str = "# ";
 /// Stands above the request in the text of an amendment.
 const SIGNED: &str = "# The newcomer has signed the agreement above, with this request:";
 /// Keeps these signatures apart from all others that a key makes.
-const LABEL: &str = "rota: asks to be admitted, 1";
+const LABEL: &str = "rota: asks to be admitted, 2";
+const COUNTED_LABEL: &str = "rota: asks to be admitted, 1";
 
 /// What an institution says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,8 +45,6 @@ pub struct JoinRequest {
     pub addresses: Vec<String>,
     /// Most training rows that its contributions may claim; `None`: any number.
     pub rows: Option<u64>,
-    /// Number of the institution's rows that fit the agreement.
-    pub fit: u64,
     /// The federation's id.
     pub federation: Hash,
     /// The contents of the agreement with it as a member.
@@ -53,9 +55,36 @@ pub struct JoinRequest {
 
 /// A request with its signature.
 #[derive(Serialize, Deserialize)]
-struct SignedRequest {
-    request: JoinRequest,
+struct Signed<Request> {
+    request: Request,
     signature: Signature,
+}
+
+/// A request of the first version.
+#[derive(Serialize, Deserialize)]
+struct CountedRequest {
+    name: String,
+    key: PublicKey,
+    addresses: Vec<String>,
+    rows: Option<u64>,
+    fit: u64,
+    federation: Hash,
+    contents: Hash,
+    at: u64,
+}
+
+impl From<CountedRequest> for JoinRequest {
+    fn from(counted: CountedRequest) -> Self {
+        Self {
+            name: counted.name,
+            key: counted.key,
+            addresses: counted.addresses,
+            rows: counted.rows,
+            federation: counted.federation,
+            contents: counted.contents,
+            at: counted.at,
+        }
+    }
 }
 
 /// Why a request does not count.
@@ -120,9 +149,9 @@ impl JoinRequest {
 
     /// Signs the request and gives the line.
     pub fn token(&self, key: &SecretKey) -> String {
-        let signed = SignedRequest {
+        let signed = Signed {
             request: self.clone(),
-            signature: key.sign(&self.statement().0),
+            signature: key.sign(&statement(LABEL, self).0),
         };
         KIND.write(VERSION, &signed)
     }
@@ -132,12 +161,20 @@ impl JoinRequest {
     /// # Errors
     /// [`RequestError`]: not a request, damage, or a signature that does not hold.
     pub fn read(token: &str) -> Result<Self, RequestError> {
-        let (_, payload) = KIND.open(token, &[VERSION])?;
-        let SignedRequest { request, signature } = decode(&payload)?;
+        let (version, payload) = KIND.open(token, &[VERSION, COUNTED])?;
+        let (request, signed, signature) = if version == COUNTED {
+            let Signed { request, signature } = decode::<Signed<CountedRequest>>(&payload)?;
+            let signed = statement(COUNTED_LABEL, &request);
+            (Self::from(request), signed, signature)
+        } else {
+            let Signed { request, signature } = decode::<Signed<Self>>(&payload)?;
+            let signed = statement(LABEL, &request);
+            (request, signed, signature)
+        };
         let holds = VerifyingKey::new(&request.key).is_some_and(|key| {
             Strict.verify(&SignatureClaim {
                 key: &key,
-                message: &request.statement().0,
+                message: &signed.0,
                 signature,
             })
         });
@@ -224,10 +261,11 @@ impl JoinRequest {
         let at = at.unwrap_or(SystemTime::UNIX_EPOCH);
         humantime::format_rfc3339_seconds(at).to_string()
     }
+}
 
-    fn statement(&self) -> Hash {
-        Hash::labelled(LABEL, &[&codec::encode(self)])
-    }
+/// What is signed of a request.
+fn statement(label: &str, request: &impl Serialize) -> Hash {
+    Hash::labelled(label, &[&codec::encode(request)])
 }
 
 #[cfg(test)]
@@ -250,7 +288,6 @@ mod tests {
             key: key.public(),
             addresses,
             rows: Some(400),
-            fit: 412,
             federation: agreement.epoch.federation,
             contents: with.contents().unwrap(),
             at: 1_772_366_400,
@@ -314,11 +351,42 @@ mod tests {
             of(&longer, &key, &amended(&longer)),
             Some(Err(RequestError::Changed(_)))
         ));
-        let damaged = text.replacen("# rota-join-1-", "# rota-join-1-A", 1);
+        let damaged = text.replacen("# rota-join-2-", "# rota-join-2-A", 1);
         assert!(matches!(
             of(&damaged, &key, &amended(&damaged)),
             Some(Err(RequestError::Damaged | RequestError::Form))
         ));
+    }
+
+    #[test]
+    fn a_request_says_of_the_rows_what_is_declared_and_one_that_counts_them_is_read_without() {
+        let key = SecretKey::from_bytes(&[9; 32]);
+        let own = request(&agreement(), &key);
+        let JoinRequest {
+            name,
+            key: public,
+            addresses,
+            rows,
+            federation,
+            contents,
+            at,
+        } = own.clone();
+        let of = |fit| {
+            let request = CountedRequest {
+                name: name.clone(),
+                key: public,
+                addresses: addresses.clone(),
+                rows,
+                fit,
+                federation,
+                contents,
+                at,
+            };
+            let signature = key.sign(&statement(COUNTED_LABEL, &request).0);
+            KIND.write(COUNTED, &Signed { request, signature })
+        };
+        assert_eq!(JoinRequest::read(&of(412)).unwrap(), own);
+        assert_eq!(JoinRequest::read(&of(411)).unwrap(), own);
     }
 
     #[test]
@@ -327,10 +395,9 @@ mod tests {
         let agreement = agreement();
         let own = request(&agreement, &key);
         let other = SecretKey::from_bytes(&[8; 32]);
-        let signature = key.sign(&own.statement().0);
-        let changes: [fn(&mut JoinRequest); 5] = [
+        let signature = key.sign(&statement(LABEL, &own).0);
+        let changes: [fn(&mut JoinRequest); 4] = [
             |of| of.rows = None,
-            |of| of.fit += 1,
             |of| of.addresses.clear(),
             |of| of.name.push('2'),
             |of| of.contents = Hash([1; 32]),
@@ -341,7 +408,7 @@ mod tests {
             // With the old signature, and signed by somebody else with the first one's key in it.
             let kept = KIND.write(
                 VERSION,
-                &SignedRequest {
+                &Signed {
                     request: request.clone(),
                     signature,
                 },
@@ -356,7 +423,7 @@ mod tests {
             Err(RequestError::Form)
         ));
         let token = own.token(&key);
-        let newer = token.replacen("rota-join-1-", "rota-join-3-", 1);
+        let newer = token.replacen("rota-join-2-", "rota-join-3-", 1);
         assert!(matches!(
             JoinRequest::read(&newer),
             Err(RequestError::Version(_))

@@ -68,6 +68,18 @@ pub enum LedgerError {
         /// What is known that the file does not have.
         why: String,
     },
+    /// Somebody knows of a contribution that has no line.
+    #[error(
+        "the ledger {} is an older copy, or another one: this institution contributed to {place}, and it has no \
+         such line; put back the newest copy of it, or, where there is none, add the line with \
+         `rota ledger reconcile`", file.display()
+    )]
+    Lacks {
+        /// The file.
+        file: PathBuf,
+        /// What was contributed to.
+        place: Place,
+    },
     /// The federation protects another unit than the ledger counts.
     #[error("the ledger {} counts the unit {ledger}, and the agreement protects the unit {agreed}", file.display())]
     OtherUnit {

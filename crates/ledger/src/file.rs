@@ -15,6 +15,7 @@ use crate::contribution::{Contribution, Cost, Place};
 use crate::error::LedgerError;
 use crate::header::{self, LedgerHeader, Source};
 use crate::limits::Limits;
+use crate::line::Line;
 use crate::read::LedgerContents;
 
 /// How long another process may have the file.
@@ -90,6 +91,46 @@ impl LedgerFile {
     /// [`LedgerError`]: missing, in use, damaged, or older than what this process saw.
     pub fn read(&self) -> Result<LedgerContents, LedgerError> {
         self.load(&mut self.locked(false)?)
+    }
+
+    /// Adds the lines of contributions that others know of, where there is none, and returns what was added.
+    /// No limit refuses them: what was told was told.
+    ///
+    /// # Errors
+    /// [`LedgerError`]: missing, in use, damaged, or of another unit. Lines before the error stay.
+    pub fn reconcile(&self, known: &[(Place, Cost)]) -> Result<Vec<Line>, LedgerError> {
+        let mut file = self.locked(true)?;
+        let mut contents = self.load(&mut file)?;
+        let mut added = Vec::new();
+        for (place, cost) in known {
+            if contents.at(place).is_some() {
+                continue;
+            }
+            self.same_unit(&contents, cost)?;
+            let (number, bound) = contents.with(cost, self.limits.delta);
+            let line = Line::reconciled(number, (*place, cost), &bound);
+            let (text, hash) = line.text(contents.last());
+            let text = text + "\n";
+            Self::append(&mut file, &contents, &text).map_err(|why| at(&self.file, why))?;
+            self.saw(contents.lines.len() + 1, hash);
+            let read = contents.add(text.as_bytes());
+            read.map_err(|why| at(&self.file, io::Error::other(why)))?;
+            added.push(line);
+        }
+        Ok(added)
+    }
+
+    /// Whether a contribution protects what the ledger counts.
+    fn same_unit(&self, contents: &LedgerContents, cost: &Cost) -> Result<(), LedgerError> {
+        let ledger = &contents.source.unit;
+        match cost {
+            Cost::Noised { unit, .. } if unit != ledger => Err(LedgerError::OtherUnit {
+                file: self.file.clone(),
+                ledger: ledger.clone(),
+                agreed: unit.clone(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Opens and locks the file, for this process alone if it is to be written.
@@ -204,16 +245,7 @@ impl Ledger for LedgerFile {
     fn record(&self, contribution: &Contribution) -> Result<Bound, LedgerError> {
         let mut file = self.locked(true)?;
         let contents = self.load(&mut file)?;
-        let ledger = &contents.source.unit;
-        if let Cost::Noised { unit, .. } = &contribution.cost
-            && unit != ledger
-        {
-            return Err(LedgerError::OtherUnit {
-                file: self.file.clone(),
-                ledger: ledger.clone(),
-                agreed: unit.clone(),
-            });
-        }
+        self.same_unit(&contents, &contribution.cost)?;
         let place = contribution.place;
         let commitment = HEXLOWER.encode(&contribution.commitment.0);
         if let Some(line) = contents.at(&place) {
@@ -226,10 +258,11 @@ impl Ledger for LedgerFile {
             counted.map_err(|why| at(&self.file, why))?;
             return Ok(contents.bound(self.limits.delta));
         }
-        let (line, bound) = contents.next(contribution, self.limits.delta);
+        let (number, bound) = contents.with(&contribution.cost, self.limits.delta);
         if let Some(limit) = self.limits.exceeded(&bound) {
             return Err(LedgerError::Spent { bound, limit });
         }
+        let line = Line::new(number, contribution, &bound);
         let (text, hash) = line.text(contents.last());
         Self::append(&mut file, &contents, &(text + "\n")).map_err(|why| at(&self.file, why))?;
         self.saw(contents.lines.len() + 1, hash);
@@ -243,11 +276,10 @@ impl Ledger for LedgerFile {
         let contents = self.read()?;
         match places.iter().find(|place| contents.at(place).is_none()) {
             None => Ok(()),
-            Some(place) => {
-                let why =
-                    format!("this institution contributed to {place}, and it has no such line");
-                Err(self.rolled_back(why))
-            }
+            Some(place) => Err(LedgerError::Lacks {
+                file: self.file.clone(),
+                place: *place,
+            }),
         }
     }
 }

@@ -60,6 +60,6 @@ pub trait Ledger: Send + Sync {
     /// Checks that contributions that somebody knows of have their lines.
     ///
     /// # Errors
-    /// [`LedgerError::RolledBack`] with the first one that has none; and if the ledger cannot be read.
+    /// [`LedgerError::Lacks`] with the first one that has none; and if the ledger cannot be read.
     fn expect(&self, places: &[Place]) -> Result<(), LedgerError>;
 }

@@ -16,6 +16,9 @@ const AFTER_HASH: &str = "\"}";
 /// Digits of a hash.
 const HASH: usize = 64;
 
+/// Stands in place of the commitment in a line that was made of what other members know.
+const RECONCILED: &str = "reconciled";
+
 /// The noise that a line is about.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,7 +43,8 @@ pub struct Line {
     pub epoch: u64,
     /// Number of the round.
     pub round: u64,
-    /// The commitment to what was contributed, in hexadecimal digits.
+    /// The commitment to what was contributed, in hexadecimal digits; the word `reconciled` where only
+    /// others know that something was contributed.
     pub commitment: String,
     /// The noise; `None` for a round without.
     pub noise: Option<NoiseOfLine>,
@@ -55,12 +59,28 @@ pub struct Line {
 impl Line {
     /// The line of a contribution, with what holds then.
     pub(crate) fn new(line: u64, contribution: &Contribution, bound: &Bound) -> Self {
+        let commitment = HEXLOWER.encode(&contribution.commitment.0);
+        let (place, cost) = (contribution.place, &contribution.cost);
+        Self::at(line, (place, cost), commitment, bound)
+    }
+
+    /// The line of a contribution that only others know of.
+    pub(crate) fn reconciled(line: u64, known: (Place, &Cost), bound: &Bound) -> Self {
+        Self::at(line, known, RECONCILED.into(), bound)
+    }
+
+    /// Whether only others know of the contribution.
+    pub fn is_reconciled(&self) -> bool {
+        self.commitment == RECONCILED
+    }
+
+    fn at(line: u64, (place, cost): (Place, &Cost), commitment: String, bound: &Bound) -> Self {
         let Place {
             federation,
             epoch,
             round,
-        } = contribution.place;
-        let noise = match &contribution.cost {
+        } = place;
+        let noise = match cost {
             Cost::Noised { z, authors, .. } => Some(NoiseOfLine {
                 z: z.value(),
                 a: authors.fewest(),
@@ -73,7 +93,7 @@ impl Line {
             federation: HEXLOWER.encode(&federation.0),
             epoch,
             round,
-            commitment: HEXLOWER.encode(&contribution.commitment.0),
+            commitment,
             noise,
             epsilon: bound.epsilon().to_string(),
             epsilon_alone: bound.alone().to_string(),

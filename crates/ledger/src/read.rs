@@ -5,7 +5,7 @@ use std::path::Path;
 use privacy::accountant::{Accountant, Bound, Delta};
 use protocol::Hash;
 
-use crate::contribution::{Contribution, Place};
+use crate::contribution::{Cost, Place};
 use crate::error::LedgerError;
 use crate::header::{LedgerHeader, Source};
 use crate::line::Line;
@@ -71,7 +71,7 @@ impl LedgerContents {
     }
 
     /// Adds a line with its end.
-    fn add(&mut self, text: &[u8]) -> Result<(), String> {
+    pub(crate) fn add(&mut self, text: &[u8]) -> Result<(), String> {
         let line = text.strip_suffix(b"\n").ok_or("it is not whole")?;
         let (line, hash) = Line::read(line, self.last())?;
         let number = self.lines.len() as u64 + 1;
@@ -111,12 +111,18 @@ impl LedgerContents {
         self.lines.iter().filter(without).count()
     }
 
-    /// The line that a contribution would have, and what would hold then.
-    pub(crate) fn next(&self, contribution: &Contribution, delta: Delta) -> (Line, Bound) {
+    /// Lines of contributions that only others know of.
+    pub fn reconciled(&self) -> usize {
+        self.lines
+            .iter()
+            .filter(|line| line.is_reconciled())
+            .count()
+    }
+
+    /// What would hold with the next line, and its number.
+    pub(crate) fn with(&self, cost: &Cost, delta: Delta) -> (u64, Bound) {
         let mut accountant = self.accountant;
-        contribution.cost.spend(&mut accountant, 1);
-        let bound = accountant.bound(delta);
-        let number = self.lines.len() as u64 + 1;
-        (Line::new(number, contribution, &bound), bound)
+        cost.spend(&mut accountant, 1);
+        (self.lines.len() as u64 + 1, accountant.bound(delta))
     }
 }

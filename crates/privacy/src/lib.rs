@@ -23,3 +23,35 @@ pub mod least_squares;
 pub mod masks;
 pub mod noise;
 pub mod sensitivity;
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Debug;
+
+    use zeroize::ZeroizeOnDrop;
+
+    use crate::masks::{Mask, MemberKeys, Secret, Seeds};
+    use crate::noise::{Noise, Seed};
+
+    /// The parts of the secret types are those of the crates for keys and streams, or `Zeroizing`.
+    #[test]
+    fn every_secret_is_overwritten_when_it_is_dropped() {
+        const fn overwritten<T: ZeroizeOnDrop + Debug>() {}
+        overwritten::<Secret>();
+        overwritten::<MemberKeys>();
+        overwritten::<Mask>();
+        overwritten::<Seeds>();
+        overwritten::<Seed>();
+        overwritten::<Noise>();
+    }
+
+    #[test]
+    fn no_secret_is_shown_by_debug() {
+        let shown = [
+            format!("{:?}", Secret::new([201; 32])),
+            format!("{:?}", Seed::new([201; 32])),
+            format!("{:?}", Noise::new(&Seed::new([201; 32]))),
+        ];
+        assert_eq!(shown, ["Secret(..)", "Seed(secret)", "Noise(0 drawn)"]);
+    }
+}

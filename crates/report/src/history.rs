@@ -11,6 +11,10 @@ use super::page::document;
 use super::{download, numbers};
 use lab::history::{History, PrivacySaid};
 
+/// Of a report with noise.
+const OWN: &str = "This report and the lines it is made of have exact results on this institution's own rows, which \
+                   epsilon does not cover: they are for this institution alone.";
+
 /// Writes the history as text.
 ///
 /// # Errors
@@ -63,6 +67,10 @@ pub fn write(out: &mut impl Write, history: &History) -> io::Result<()> {
     let Some(privacy) = &history.privacy else {
         return Ok(());
     };
+    if privacy.noised {
+        writeln!(out, "\nfor this institution alone")?;
+        writeln!(out, "{}", wrapped(OWN))?;
+    }
     for (title, said) in [
         ("disclosed to others", &privacy.learned),
         ("for the data protection officer", &privacy.officer),
@@ -114,12 +122,18 @@ pub fn page(history: &History, date: &str) -> String {
 
 /// What others learn of an institution, and what its officer may want to file.
 fn privacy(history: &History) -> Markup {
-    let Some(PrivacySaid { learned, officer }) = &history.privacy else {
+    let Some(PrivacySaid {
+        learned,
+        officer,
+        noised,
+    }) = &history.privacy
+    else {
         return html! {};
     };
     html! {
         section {
             h2 { "Privacy" }
+            @if *noised { p { strong { (OWN) } } }
             @if !learned.is_empty() {
                 h3 { "Disclosed to others" }
                 ul { @for said in learned { li { (numbers::plain(said)) } } }

@@ -71,6 +71,7 @@ mod actors;
 mod clock;
 mod needed;
 mod restore;
+mod secrets;
 mod site;
 mod spans;
 mod spawn;
@@ -92,6 +93,8 @@ pub use record::{Adopted, Adoptions, JournalRecord};
 pub use replay::Replay;
 pub use restore::forget_ended;
 pub use run_state::Counts;
+pub use secrets::{RoundSecrets, SeededSecrets};
+pub use site::OwnContributions;
 pub use spawn::{block_on, bystand, spawn};
 pub use surroundings::{
     Blobs, Done, Journal, Network, Pool, PoolJob, RoundPolicy, Site, Surroundings, WorkSize,

@@ -40,14 +40,10 @@ impl SiteRules {
     /// The rules of a silo that starts with these records of its journal. Where they know of a
     /// contribution that has no line, the ledger is an older copy.
     pub(crate) fn new(site: Site, own: &OwnContributions, records: &[JournalRecord]) -> Self {
-        let refused = site.ledger.as_ref().and_then(|ledger| {
-            let records = records.iter().filter_map(|record| match record {
-                JournalRecord::Protocol(record) => Some(record),
-                _ => None,
-            });
-            let places: Vec<_> = records.flat_map(|record| own.places(record)).collect();
-            ledger.expect(&places).err()
-        });
+        let refused = site
+            .ledger
+            .as_ref()
+            .and_then(|ledger| ledger.expect(&own.all(records)).err());
         let refused = refused.map(|why| why.to_string());
         Self { site, refused }
     }
@@ -127,11 +123,11 @@ fn place(epoch: &Epoch, round: u64) -> Place {
     }
 }
 
-/// Which contributions records show that need a line in the ledger: all of the present epoch, and those to
+/// Which contributions of an institution records show that need a line in its ledger: all of the present epoch, and those to
 /// rounds with noise of the epochs before. An institution may begin its ledger when a federation goes on with
 /// noise, so rounds without noise before that are not looked for.
 #[derive(Clone)]
-pub(crate) struct OwnContributions {
+pub struct OwnContributions {
     now: Arc<Epoch>,
     /// The epochs before that had noise.
     noised: Vec<Arc<Epoch>>,
@@ -140,14 +136,29 @@ pub(crate) struct OwnContributions {
 }
 
 impl OwnContributions {
-    /// Those of a silo.
-    pub(crate) fn of(config: &SiloConfig) -> Self {
+    /// Those of the institution with this key, in the epoch in force and those before.
+    pub fn new(now: Arc<Epoch>, past: &[Arc<Epoch>], key: PublicKey) -> Self {
         let has_noise = |epoch: &&Arc<Epoch>| epoch.charter.privacy.is_noised();
         Self {
-            now: config.member.epoch.clone(),
-            noised: config.past.iter().filter(has_noise).cloned().collect(),
-            key: config.member.key.public(),
+            now,
+            noised: past.iter().filter(has_noise).cloned().collect(),
+            key,
         }
+    }
+
+    /// Those of a silo.
+    pub(crate) fn of(config: &SiloConfig) -> Self {
+        let member = &config.member;
+        Self::new(member.epoch.clone(), &config.past, member.key.public())
+    }
+
+    /// What all records of the institution's journal show. Some may be there twice.
+    pub fn all(&self, records: &[JournalRecord]) -> Vec<Place> {
+        let records = records.iter().filter_map(|record| match record {
+            JournalRecord::Protocol(record) => Some(record),
+            _ => None,
+        });
+        records.flat_map(|record| self.places(record)).collect()
     }
 
     /// What a record of the silo's journal, or the final blocks in it, show.

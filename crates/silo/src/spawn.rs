@@ -23,8 +23,8 @@ use crate::handle::SiloHandle;
 use crate::notice::{Missing, Notice};
 use crate::record::JournalRecord;
 use crate::restore::{restore, restore_bystander};
-use crate::rounds::MaskSecrets;
 use crate::run_state::{Counters, RunState};
+use crate::secrets::RoundSecrets;
 use crate::site::{LedgerReminders, OwnContributions, SiteRules};
 use crate::spans::Spans;
 use crate::surroundings::{Site, Surroundings};
@@ -55,6 +55,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         feed,
         origin,
         site,
+        secrets,
     } = surroundings;
     let restored = restore(&config, &mut *journal, &*blobs)?;
     let last = &restored.base;
@@ -71,9 +72,8 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         former: config.former.clone(),
         reminders: site.reminders(contributions),
     };
-    let seed = config.member.seed;
     let (checked, pooled, stored) = (checks.clone(), pool.clone(), blobs.clone());
-    let worker = move |around: &Around| {
+    let worker = move |around: &Around, secrets: Box<dyn RoundSecrets>| {
         WorkerActor {
             config: Arc::new(config),
             blobs: stored,
@@ -87,7 +87,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
             own: restored.own,
             trained: restored.trained,
             prepared: restored.prepared,
-            secrets: MaskSecrets::new(&seed),
+            secrets,
             opening: None,
             rest: None,
             applying: false,
@@ -109,6 +109,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         feed,
         origin,
         site: Site::default(),
+        secrets,
     };
     Ok(start(silo, surroundings, Some(worker)))
 }
@@ -141,7 +142,7 @@ pub fn bystand(
         former,
         reminders: None,
     };
-    let worker = None::<fn(&Around) -> Addr<WorkerActor>>;
+    let worker = None::<fn(&Around, Box<dyn RoundSecrets>) -> Addr<WorkerActor>>;
     Ok(start(silo, surroundings, worker))
 }
 
@@ -181,7 +182,7 @@ struct Around {
 fn start(
     silo: RestoredSilo,
     surroundings: Surroundings,
-    worker: Option<impl FnOnce(&Around) -> Addr<WorkerActor>>,
+    worker: Option<impl FnOnce(&Around, Box<dyn RoundSecrets>) -> Addr<WorkerActor>>,
 ) -> SiloHandle {
     let (epoch, me) = (silo.rules.epoch.clone(), silo.rules.me);
     let keep = epoch.charter.keep_rounds as usize;
@@ -228,7 +229,7 @@ fn start(
         run_state: run_state.clone(),
         activities: activities.clone(),
     };
-    let worker = worker.map(|start| start(&around));
+    let worker = worker.map(|start| start(&around, surroundings.secrets));
     let weak = Rc::downgrade(&run_state);
     let silo = SiloActor {
         seat: Some(MemberAndJournal::new(

@@ -17,6 +17,7 @@ use crate::checks::Checks;
 use crate::error::StoreError;
 use crate::notice::Feed;
 use crate::record::JournalRecord;
+use crate::secrets::RoundSecrets;
 
 /// Everything a silo uses outside itself.
 pub struct Surroundings {
@@ -38,6 +39,8 @@ pub struct Surroundings {
     pub origin: Instant,
     /// What the institution has set for its own silo.
     pub site: Site,
+    /// Gives the secrets of masked rounds.
+    pub secrets: Box<dyn RoundSecrets>,
 }
 
 /// What an institution has set for its own silo, below the agreement. By default that is nothing.

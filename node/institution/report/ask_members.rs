@@ -31,14 +31,17 @@ pub(in crate::institution) struct Asking {
 pub(in crate::institution) struct Telling(Arc<OnceLock<Arc<Health>>>);
 
 impl Telling {
-    /// For the network, under an agreement that says this.
-    pub(in crate::institution) fn tells(&self, status: StatusFor) -> Tells {
+    /// For the network, under an agreement that says this, with noise or without.
+    pub(in crate::institution) fn tells(&self, status: StatusFor, noised: bool) -> Tells {
         let health = self.0.clone();
+        let of = if noised {
+            MemberAnswer::noised
+        } else {
+            MemberAnswer::of
+        };
         match status {
             StatusFor::Own => Tells::default(),
-            StatusFor::Members => {
-                Tells::new(move |_| Some(MemberAnswer::of(&health.get()?.status()).written()))
-            }
+            StatusFor::Members => Tells::new(move |_| Some(of(&health.get()?.status()).written())),
         }
     }
 

@@ -52,7 +52,8 @@ pub(super) fn connect(
     config.discovery = epoch.charter.discovery;
     config.frame = envelope::limit(epoch);
     config.spool = Some(spool);
-    config.tells = telling.tells(institution.agreement.status);
+    let noised = epoch.charter.privacy.is_noised();
+    config.tells = telling.tells(institution.agreement.status, noised);
     if epoch.charter.privacy.masked().is_some() {
         let (me, members) = (institution.me.0, epoch.roster.len() as u16);
         // A rehearsal uses nothing of this node but its program and its position.
@@ -88,6 +89,7 @@ pub(super) fn announce(institution: &Institution, addresses: &[String], output: 
     let event = NodeEvent::Privacy {
         learned: brief(&institution.agreement),
         officer: officer(&institution.agreement),
+        noised: epoch.charter.privacy.is_noised(),
     };
     // For people, `rota check` and `rota status` say it.
     output.print(SystemTime::now(), 0.0, event, "");

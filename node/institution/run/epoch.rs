@@ -19,6 +19,7 @@ use crate::institution::start::announce::print_note;
 use crate::institution::start::audit_log;
 use crate::institution::start::start_model::{WithStart, fetch};
 use crate::pool::Workers;
+use crate::secrets::SystemSecrets;
 use crate::store::{self, Note, OpenedStore};
 
 /// Runs a node in one epoch: it looks at what the institution signed and has, keeps that, connects, and
@@ -118,6 +119,7 @@ fn run_beside(
             feed,
             origin: tokio::time::Instant::now(),
             site,
+            secrets: Box::new(SystemSecrets),
         };
         run_silo(role, surroundings, watch, signal, (beat, print_work)).await
     });

@@ -63,7 +63,8 @@ pub struct MemberAnswer {
     /// Members that it is not connected to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unconnected: Vec<u16>,
-    /// Bytes that are free on the disk of its state folder; absent where the system does not say.
+    /// Bytes that are free on the disk of its state folder; absent where the system does not say, and where rounds
+    /// have noise: the institution's rows may take up the same disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free: Option<u64>,
 }
@@ -182,6 +183,14 @@ impl MemberAnswer {
                 .map(|peer| peer.member)
                 .collect(),
             free: status.node.free,
+        }
+    }
+
+    /// The same where rounds have noise: nothing in it follows from rows.
+    pub fn noised(status: &Status) -> Self {
+        Self {
+            free: None,
+            ..Self::of(status)
         }
     }
 
@@ -398,6 +407,11 @@ mod tests {
         let read = MemberAnswer::read(told.as_bytes()).unwrap();
         assert_eq!(read, MemberAnswer::of(&status));
         assert!(!read.takes_part);
+        // With noise, what the disk has left tells of the institution's files.
+        let (mut more, mut fewer) = (status.clone(), status);
+        (more.node.free, fewer.node.free) = (Some(1 << 30), Some((1 << 30) - 17));
+        let told = |status| MemberAnswer::noised(status).written();
+        assert_eq!(told(&more), told(&fewer));
         assert_eq!((read.lead, &read.unconnected[..]), (Some(3), &[2][..]));
         // What a newer node says besides is passed over.
         let newer = told.replacen('{', "{\"temperature\": 3, ", 1);

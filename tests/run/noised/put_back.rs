@@ -53,7 +53,8 @@ fn sits_out(nodes: &mut Heard, demo: &Demo, last: u64) -> u64 {
     let why = refused["reason"].as_str().unwrap();
     for part in [
         "patients.ledger is an older copy, or another one: this institution contributed to round ",
-        "and it has no such line; put back the newest copy of it",
+        "and it has no such line; put back the newest copy of it, or, where there is none, add the line with `rota \
+         ledger reconcile`",
     ] {
         assert!(why.contains(part), "{why}");
     }
@@ -114,7 +115,7 @@ fn a_ledger_that_is_lost_with_the_journal_and_made_anew_is_noticed_by_the_chain_
     (0..4).for_each(|node| nodes.nodes.start(node));
     sees(&mut nodes, &own, (0, 2), true);
     nodes.nodes.kill(OWN);
-    let last = last_line(config);
+    let (last, before) = (last_line(config), ledger(config));
     fs::remove_file(&file).unwrap();
     fs::remove_file(config.with_file_name("state").join("journal.redb")).unwrap();
     // Without a ledger it votes as soon as that is safe, and says what is missing.
@@ -132,6 +133,55 @@ fn a_ledger_that_is_lost_with_the_journal_and_made_anew_is_noticed_by_the_chain_
     // The institution makes one all the same.
     let new = ["ledger", "new", "patients", "--unit", "row", "--config"];
     good(&[&new[..], &[config.to_str().unwrap()]].concat());
-    sits_out(&mut nodes, &demo, last);
+    let seen = sits_out(&mut nodes, &demo, last);
     assert_eq!(ledger(config), [Value::Null; 0]);
+    // What the final rounds of the others show is added, and the institution takes part again.
+    let reconcile = ["ledger", "reconcile", "--config", config.to_str().unwrap()];
+    let asked = output(&reconcile);
+    assert!(
+        flat(&text(&asked.stderr)).contains("add --yes"),
+        "{asked:?}"
+    );
+    let said = flat(&good(&[&reconcile[..], &["--yes"]].concat()));
+    let added = ledger(config);
+    let rounds: Vec<_> = added
+        .iter()
+        .map(|line| line["round"].as_u64().unwrap())
+        .collect();
+    assert_eq!(rounds, shown(config, &own));
+    // What it had prepared when it was killed may be in no final round.
+    let known: BTreeSet<_> = before
+        .iter()
+        .map(|line| line["round"].as_u64().unwrap())
+        .collect();
+    assert!(
+        rounds.len() > 1 && rounds.iter().all(|round| known.contains(round)),
+        "{rounds:?}"
+    );
+    assert_eq!(
+        added.last().unwrap()["epsilon"],
+        before[rounds.len() - 1]["epsilon"]
+    );
+    for part in ["known of other members alone", "is not: nobody opened it"] {
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(good(&reconcile).contains("nothing was added"));
+    nodes.nodes.start(OWN);
+    sees(&mut nodes, &own, (seen, 1), true);
+    nodes.nodes.kill(OWN);
+}
+
+/// The rounds in which the chain of a node shows an institution.
+fn shown(config: &Path, own: &str) -> Vec<u64> {
+    let chain = good(&["chain", "--json", "--config", config.to_str().unwrap()]);
+    let chain: Value = serde_json::from_str(&chain).unwrap();
+    let links = chain["blocks"].as_array().unwrap().iter();
+    let of = links.filter(|link| {
+        link["included"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|by| by == own)
+    });
+    of.filter_map(|link| link["round"].as_u64()).collect()
 }

@@ -30,6 +30,20 @@ pub enum HistoryError {
          folder: `rota chain`", .0.display()
     )]
     Text(PathBuf),
+    /// Logs of several institutions that add noise.
+    #[error(
+        "{} is the log of {other}, and the first one of {first}: in a federation with noise the lines have exact \
+         losses of rows, which epsilon does not cover, so they stay with their institution; give `rota report` the \
+         lines of one institution at a time, and pool no logs", file.display()
+    )]
+    Noised {
+        /// The file.
+        file: PathBuf,
+        /// Whose it is.
+        other: String,
+        /// Whose the first one is.
+        first: String,
+    },
     /// Logs of several federations.
     #[error("{} is of the federation {found}, and the first log of {expected}", file.display())]
     Federation {

@@ -51,6 +51,10 @@ pub struct PrivacySaid {
     pub learned: Vec<String>,
     /// The paragraph for the data protection officer.
     pub officer: Vec<String>,
+    /// Whether rounds had noise, under this agreement or one before: the numbers of rows in this history are
+    /// for their institution alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub noised: bool,
 }
 
 /// One log.

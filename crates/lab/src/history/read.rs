@@ -21,12 +21,24 @@ pub struct StopsAndClocks {
     pub ahead: Vec<f64>,
 }
 
-/// The history in these files, at least one.
+/// The history in these files, at least one. Where rounds have noise, they are those of one institution.
 ///
 /// # Errors
-/// [`HistoryError`]: a file that cannot be read or holds no lines of a node, or several federations.
+/// [`HistoryError`]: a file that cannot be read or holds no lines of a node, several federations, or several
+/// institutions that add noise.
 pub fn read(files: &[PathBuf]) -> Result<History, HistoryError> {
-    read_known(files, &StopsAndClocks::default())
+    let history = read_known(files, &StopsAndClocks::default())?;
+    if history.privacy.as_ref().is_some_and(|said| said.noised)
+        && let Some(first) = history.logs.first()
+        && let Some(other) = history.logs.iter().find(|log| log.silo != first.silo)
+    {
+        return Err(HistoryError::Noised {
+            file: (&other.file).into(),
+            other: other.silo.clone(),
+            first: first.silo.clone(),
+        });
+    }
+    Ok(history)
 }
 
 /// Reads the history in these files, where more is known than the files say.
@@ -188,17 +200,31 @@ impl MergedLogs {
                 self.metrics
                     .extend(metric(held_out, place(&node.log.silo), *round));
             }
-            NodeEvent::Privacy { learned, officer } => self.said(at, learned, officer),
+            NodeEvent::Privacy {
+                learned,
+                officer,
+                noised,
+            } => {
+                let said = PrivacySaid {
+                    learned: learned.clone(),
+                    officer: officer.clone(),
+                    noised: *noised,
+                };
+                self.said(at, said);
+            }
             _ => {}
         }
     }
 
     /// Takes the word of a node on privacy, unless a later one is known: the agreement may have changed.
-    fn said(&mut self, at: f64, learned: &[String], officer: &[String]) {
+    fn said(&mut self, at: f64, said: PrivacySaid) {
+        let noised = said.noised || self.privacy.as_ref().is_some_and(|(_, known)| known.noised);
         let before = self.privacy.as_ref().map(|(before, _)| *before);
         if before.is_none_or(|before| at >= before) {
-            let (learned, officer) = (learned.to_vec(), officer.to_vec());
-            self.privacy = Some((at, PrivacySaid { learned, officer }));
+            self.privacy = Some((at, said));
+        }
+        if let Some((_, known)) = &mut self.privacy {
+            known.noised = noised;
         }
     }
 }
@@ -347,6 +373,7 @@ mod tests {
             let event = NodeEvent::Privacy {
                 learned: vec![format!("learned {what}")],
                 officer: vec![format!("officer {what}")],
+                noised: what == "noised",
             };
             said(second, event)
         };
@@ -364,6 +391,26 @@ mod tests {
         let told = read(&files).unwrap().privacy.unwrap();
         assert_eq!(told.learned, ["learned new"]);
         assert_eq!(told.officer, ["officer new"]);
+        assert!(!told.noised);
+        // With noise the lines of an institution are its own alone, whatever it agreed on since.
+        let own = [start("north", 0), word(1, "noised"), word(9, "new")].join("\n");
+        let own = [
+            file("newest-d", &own),
+            file("newest-e", &start("north", 10)),
+        ];
+        let told = read(&own).unwrap().privacy.unwrap();
+        assert_eq!(
+            (told.learned, told.noised),
+            (vec!["learned new".into()], true)
+        );
+        let pooled = [own[0].clone(), files[1].clone()];
+        let why = read(&pooled).unwrap_err().to_string();
+        assert!(
+            why.contains("is the log of south, and the first one of north"),
+            "{why}"
+        );
+        assert!(why.contains("pool no logs"), "{why}");
+        assert!(read_known(&pooled, &StopsAndClocks::default()).is_ok());
         // Logs of earlier versions have none.
         let without = [file("newest-c", &start("north", 0))];
         assert_eq!(read(&without).unwrap().privacy, None);

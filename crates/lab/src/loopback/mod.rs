@@ -20,11 +20,11 @@ use std::sync::{Arc, Mutex, mpsc as std_mpsc};
 
 use mesh::{Config, Contact, Transport};
 use protocol::{Hash, MemberIndex, envelope};
-use silo::{Checks, Feed, Pool, Surroundings};
+use silo::{Checks, Pool, Surroundings};
 use simulations::network::Traffic;
 use simulations::scenario::Fault;
 use simulations::{
-    Disk, Environment, EnvironmentConfig, Mesh, Recorder, Scenario, StepCut, Tamper,
+    Disk, Environment, EnvironmentConfig, Mesh, Own, Recorder, Scenario, StepCut, Tamper,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
@@ -243,7 +243,7 @@ impl Environment for Loopback {
         }
     }
 
-    fn start(&mut self, member: MemberIndex, feed: Feed) -> Result<Surroundings, String> {
+    fn start(&mut self, member: MemberIndex, own: Own) -> Result<Surroundings, String> {
         let network = match self.states[member.at()].ready.take() {
             Some(network) => network,
             None => self.start(member)?,
@@ -255,9 +255,10 @@ impl Environment for Loopback {
             blobs: disk.blobs(),
             pool: self.pool.clone(),
             checks: self.checks.clone(),
-            feed,
+            feed: own.feed,
             origin: self.recorder.origin(),
             site: silo::Site::default(),
+            secrets: Box::new(own.secrets),
         })
     }
 

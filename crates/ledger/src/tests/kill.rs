@@ -19,7 +19,13 @@ fn no_line_for_which_a_call_returned_is_lost_when_a_process_is_killed() {
         let read = fresh.ledger(limits()).read().unwrap();
         let Some(durable) = durable else {
             // The ledger was spent before.
-            assert!(read.next(&noised(99, 1, 20.0), delta()).1.epsilon().value() > 1.0);
+            assert!(
+                read.with(&noised(99, 1, 20.0).cost, delta())
+                    .1
+                    .epsilon()
+                    .value()
+                    > 1.0
+            );
             continue;
         };
         killed += 1;

@@ -79,7 +79,7 @@ fn processes_that_share_a_source_spend_its_limit_once() {
     let read = fresh.ledger(limits()).read().unwrap();
     assert_eq!(read.lines.len(), durable);
     assert!(read.bound(delta()).epsilon().value() <= MOST);
-    let (_, more) = read.next(&noised(9, 9, Z), delta());
+    let (_, more) = read.with(&noised(9, 9, Z).cost, delta());
     assert!(more.epsilon().value() > MOST, "there was room for more");
     let federations = |federation: u8| {
         let of = |line: &&crate::Line| line.federation.starts_with(&format!("{federation:02x}"));

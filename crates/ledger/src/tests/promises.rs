@@ -186,8 +186,56 @@ fn an_older_copy_is_noticed_while_a_process_runs_and_by_who_knows_of_a_contribut
     let anew = fresh.ledger(no_limit());
     anew.expect(&[place(1, 1)]).unwrap();
     let why = anew.expect(&[place(1, 2)]).unwrap_err();
-    assert!(matches!(why, LedgerError::RolledBack { .. }), "{why}");
+    assert!(matches!(why, LedgerError::Lacks { .. }), "{why}");
     assert_eq!(fresh.bytes(), older);
+}
+
+/// Folder and ledger are put back together: 30 lines were made, 13 are left, and the others know of all.
+#[test]
+fn what_others_know_of_is_added_where_it_has_no_line_and_costs_what_it_did() {
+    let fresh = Fresh::new();
+    let ledger = fresh.ledger(no_limit());
+    let made: Vec<_> = (1..=30).map(|round| noised(1, round, 20.0)).collect();
+    made[..13]
+        .iter()
+        .for_each(|of| drop(ledger.record(of).unwrap()));
+    let older = fresh.bytes();
+    made[13..]
+        .iter()
+        .for_each(|of| drop(ledger.record(of).unwrap()));
+    let bound = ledger.read().unwrap().bound(delta());
+    fresh.put(&older);
+    // What was told was told, whatever the limits are.
+    let spent = Limits {
+        epsilon: Some(0.1),
+        ..no_limit()
+    };
+    let anew = fresh.ledger(spent);
+    assert!(anew.read().unwrap().bound(delta()).epsilon() < bound.epsilon());
+    let known: Vec<_> = made.iter().map(|of| (of.place, of.cost.clone())).collect();
+    let added = anew.reconcile(&known).unwrap();
+    let rounds: Vec<_> = added.iter().map(|line| line.round).collect();
+    assert_eq!(rounds, (14..=30).collect::<Vec<_>>());
+    // A process that starts anew reads the same, and finds nothing to add.
+    let anew = fresh.ledger(no_limit());
+    let read = anew.read().unwrap();
+    assert_eq!((read.lines.len(), read.reconciled()), (30, 17));
+    assert_eq!(read.bound(delta()), bound);
+    assert_eq!(read.lines[13..], added);
+    anew.expect(&known.iter().map(|(place, _)| *place).collect::<Vec<_>>())
+        .unwrap();
+    assert_eq!(anew.reconcile(&known).unwrap(), []);
+    // The next round counts on; one that only others know of is not done again.
+    let why = anew.record(&made[20]).unwrap_err();
+    assert!(matches!(why, LedgerError::Second { .. }), "{why}");
+    anew.record(&noised(1, 31, 20.0)).unwrap();
+    let mut person = known[0].clone();
+    person.0.round = 32;
+    if let Cost::Noised { unit, .. } = &mut person.1 {
+        *unit = SourceUnit::Person("id".into());
+    }
+    let why = anew.reconcile(&[person]).unwrap_err();
+    assert!(matches!(why, LedgerError::OtherUnit { .. }), "{why}");
 }
 
 #[test]

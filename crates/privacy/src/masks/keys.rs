@@ -3,7 +3,7 @@
 use std::fmt;
 
 use curve25519_dalek::{RistrettoPoint, Scalar};
-use zeroize::Zeroizing;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::group::{ENCODED, Point};
 use super::kdf::{Kdf, Label, ZeroScalar};
@@ -24,6 +24,8 @@ impl Secret {
         &self.0
     }
 }
+
+impl ZeroizeOnDrop for Secret {}
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -134,6 +136,8 @@ impl MemberKeys {
         &self.exchange
     }
 }
+
+impl ZeroizeOnDrop for MemberKeys {}
 
 impl fmt::Debug for MemberKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use curve25519_dalek::RistrettoPoint;
-use zeroize::Zeroizing;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::kdf::{Kdf, Label};
 use super::keys::MemberKeys;
@@ -148,6 +148,8 @@ impl Mask {
         &self.0
     }
 }
+
+impl ZeroizeOnDrop for Mask {}
 
 impl fmt::Debug for Mask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

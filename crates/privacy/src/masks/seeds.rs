@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use zeroize::Zeroizing;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::group::combination;
 use super::mask::own_key;
@@ -111,6 +111,8 @@ impl Seeds {
         &self.0
     }
 }
+
+impl ZeroizeOnDrop for Seeds {}
 
 impl fmt::Debug for Seeds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,7 +10,7 @@ use chacha20::rand_core::SeedableRng;
 use chacha20::rand_core::block::Generator;
 use chacha20::variants::Legacy;
 use chacha20::{ChaChaCore, R20};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::words::{Sign, Word};
 
@@ -45,6 +45,8 @@ pub struct StreamError {
 #[derive(Clone)]
 #[cfg_attr(test, derive(PartialEq, Eq))]
 pub(crate) struct StreamKey(pub(crate) Zeroizing<[u8; 32]>);
+
+impl ZeroizeOnDrop for StreamKey {}
 
 impl fmt::Debug for StreamKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

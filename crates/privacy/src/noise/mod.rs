@@ -95,6 +95,8 @@ impl Noise {
     }
 }
 
+impl zeroize::ZeroizeOnDrop for Noise {}
+
 impl std::fmt::Debug for Noise {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Noise({} drawn)", self.drawn)

@@ -6,7 +6,7 @@ use chacha20::rand_core::SeedableRng;
 use chacha20::rand_core::block::Generator;
 use chacha20::variants::Legacy;
 use chacha20::{ChaChaCore, R20};
-use zeroize::Zeroizing;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 /// Words that ChaCha20 makes at a time.
 const BUFFER: usize = 64;
@@ -37,6 +37,8 @@ impl Seed {
     }
 }
 
+impl ZeroizeOnDrop for Seed {}
+
 impl fmt::Debug for Seed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Seed(secret)")
@@ -59,6 +61,8 @@ impl Stream {
         }
     }
 }
+
+impl ZeroizeOnDrop for Stream {}
 
 impl Words for Stream {
     #[inline]

@@ -62,7 +62,7 @@ impl std::fmt::Debug for Examine {
 }
 
 /// The identity of a member.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Config {
     /// Roster and charter in force.
     pub epoch: Arc<Epoch>,
@@ -71,7 +71,7 @@ pub struct Config {
     /// This member's signing key.
     pub key: SecretKey,
     /// 32 random bytes, drawn anew at every start. The nonces of SyncRequests follow from them, so
-    /// no member can have an answer ready.
+    /// no member can have an answer ready. Nothing else does.
     pub seed: [u8; 32],
     /// The id of a recovery that declares this member lost and that its institution follows all the same.
     pub follow: Option<Hash>,
@@ -87,6 +87,18 @@ pub struct Config {
     pub ended: Option<u64>,
     /// The formats that this member's program speaks.
     pub formats: Formats,
+}
+
+/// Without what only the member knows.
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config")
+            .field("epoch", &self.epoch.id)
+            .field("me", &self.me)
+            .field("bystander", &self.bystander)
+            .field("paused", &self.paused)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Config {

@@ -26,7 +26,7 @@ pub use masked::{
 
 pub(crate) use base::{outcome_gate, with_model};
 pub(crate) use masked::{
-    Combined, MaskSecrets, MaskedVectorBytes, OpeningRound, PreparedInput, PreparedRound,
+    Combined, MaskedVectorBytes, OpeningRound, PreparedInput, PreparedRound, SecretIntegers,
     check_keys, check_start, check_transcripts, combine, mask, open_sums, public, read_list, ready,
     shape, transcript_bytes,
 };

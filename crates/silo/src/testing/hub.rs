@@ -8,6 +8,7 @@ use std::time::Duration;
 use protocol::net::{Command, Event};
 use protocol::{Hash, MemberIndex};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::NetworkEnds;
 
@@ -30,6 +31,8 @@ struct HubState {
     frames: Vec<(MemberIndex, bytes::Bytes)>,
     /// Every blob with the member that gave it.
     given: Vec<(MemberIndex, bytes::Bytes)>,
+    /// Everything that silos told the network, and when.
+    commands: Vec<(Instant, MemberIndex, Command)>,
     /// The time that frames take longer to and from a member.
     slow: BTreeMap<MemberIndex, Duration>,
 }
@@ -69,7 +72,20 @@ impl Hub {
         self.0.borrow().given.clone()
     }
 
+    /// Everything that silos told the network, in words, each with the time since the first.
+    pub(crate) fn commands(&self) -> Vec<String> {
+        let inner = self.0.borrow();
+        let began = inner.commands.first().map(|(at, ..)| *at);
+        let said = |(at, by, command): &(Instant, MemberIndex, Command)| {
+            let since = began.map(|began| *at - began);
+            format!("{since:?} {by}: {command:?}")
+        };
+        inner.commands.iter().map(said).collect()
+    }
+
     fn command(&self, me: MemberIndex, command: Command) {
+        let told = (Instant::now(), me, command.clone());
+        self.0.borrow_mut().commands.push(told);
         match command {
             Command::Send { to, frame } => {
                 self.0.borrow_mut().frames.push((me, frame.clone()));

@@ -6,7 +6,7 @@ mod learner;
 mod records;
 mod stores;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -25,7 +25,9 @@ pub(crate) use learner::{learner, model, trained};
 pub(crate) use records::{adopted, applied};
 pub(crate) use stores::{MemoryBlobs, MemoryJournal, TestPool, full};
 
-use crate::{Checks, Network, Notice, SiloConfig, Site, Surroundings, genesis_outcome};
+use crate::{
+    Checks, Network, Notice, SeededSecrets, SiloConfig, Site, Surroundings, genesis_outcome,
+};
 
 /// Runs a test in virtual time.
 pub(crate) fn virtually<F: Future>(future: F) -> F::Output {
@@ -128,6 +130,8 @@ pub(crate) struct Rig {
     pub(crate) notices: Rc<RefCell<Vec<(Time, Notice)>>>,
     pub(crate) origin: Instant,
     pub(crate) site: Site,
+    /// How often the silo started. Every start draws other secrets.
+    pub(crate) starts: Rc<Cell<u8>>,
 }
 
 /// The network's ends.
@@ -145,6 +149,7 @@ impl Rig {
             notices: Rc::default(),
             origin: Instant::now(),
             site: Site::default(),
+            starts: Rc::default(),
         }
     }
 
@@ -153,6 +158,8 @@ impl Rig {
         let (commands, ends_commands) = mpsc::channel(256);
         let (ends_events, events) = mpsc::channel(16);
         let notices = self.notices.clone();
+        let start = self.starts.get();
+        self.starts.set(start.wrapping_add(1));
         let surroundings = Surroundings {
             network: Network { commands, events },
             journal: Box::new(self.journal.clone()),
@@ -162,6 +169,7 @@ impl Rig {
             feed: Box::new(move |at, notice| notices.borrow_mut().push((at, notice.clone()))),
             origin: self.origin,
             site: self.site.clone(),
+            secrets: Box::new(SeededSecrets::new(&[start; 32])),
         };
         (
             surroundings,

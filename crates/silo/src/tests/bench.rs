@@ -20,8 +20,8 @@ use crate::actors::messages::{Fetch, Fetched, WorkRequest, WorkResult};
 use crate::actors::worker::{CurrentRound, WaitingWork, WorkerActor};
 use crate::clock::Clock;
 use crate::restore::restore;
-use crate::rounds::MaskSecrets;
 use crate::run_state::RunState;
+use crate::secrets::SeededSecrets;
 use crate::site::{OwnContributions, SiteRules};
 use crate::testing::*;
 use crate::{Checks, Site};
@@ -84,7 +84,7 @@ impl Bench {
             own: restored.own,
             trained: restored.trained,
             prepared: restored.prepared,
-            secrets: MaskSecrets::new(&[0; 32]),
+            secrets: Box::new(SeededSecrets::new(&[0; 32])),
             opening: None,
             rest: None,
             applying: false,

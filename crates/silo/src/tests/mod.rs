@@ -14,6 +14,7 @@ mod leftovers;
 mod limits;
 mod masked;
 mod measure;
+mod neighbours;
 mod noised;
 mod put_back;
 mod recovery;

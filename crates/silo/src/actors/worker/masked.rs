@@ -25,6 +25,12 @@ use crate::rounds::{
 use crate::site::LedgerLine;
 use crate::surroundings::WorkSize;
 
+/// The silo sits a round out.
+pub(super) fn not_prepared(round: u64, reason: String) -> WorkResult {
+    let result = Err(reason);
+    Answer::Prepared { round, result }.into()
+}
+
 impl WorkerActor {
     /// Trains, draws a secret, and keeps both. Done once for a round.
     pub(super) fn prepare(
@@ -34,8 +40,7 @@ impl WorkerActor {
         ctx: &mut Context<Self>,
     ) {
         if let Err(reason) = self.site.allow(round, self.base.blob_size()) {
-            let result = Err(reason);
-            return reply.do_send(Answer::Prepared { round, result }.into());
+            return reply.do_send(not_prepared(round, reason));
         }
         if let Some(answer) = self.prepared_before(round) {
             return reply.do_send(answer);
@@ -43,7 +48,11 @@ impl WorkerActor {
         if self.config.member.epoch.charter.privacy.is_noised() {
             return self.prepare_noised(round, reply, ctx);
         }
-        let (secret, blobs) = (self.secrets.draw(), self.blobs.clone());
+        let secret = match self.secrets.mask() {
+            Ok(secret) => secret,
+            Err(reason) => return reply.do_send(not_prepared(round, reason)),
+        };
+        let blobs = self.blobs.clone();
         let (work, job) = self.training();
         let job = move || {
             let trained = job()?;
@@ -57,11 +66,7 @@ impl WorkerActor {
             let seconds = worker.clock.since(began).as_secs_f64();
             match result.and_then(|result| worker.prepared(round, seconds, result)) {
                 Ok(answer) => answer,
-                Err(reason) => Answer::Prepared {
-                    round,
-                    result: Err(reason),
-                }
-                .into(),
+                Err(reason) => not_prepared(round, reason),
             }
         });
     }

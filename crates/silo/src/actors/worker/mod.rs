@@ -36,8 +36,9 @@ use crate::config::SiloConfig;
 use crate::error::StoreError;
 use crate::notice::Notice;
 use crate::outcome::Settled;
-use crate::rounds::{LastTraining, MaskSecrets, OpeningRound, OwnState, PreparedRound, RoundBase};
+use crate::rounds::{LastTraining, OpeningRound, OwnState, PreparedRound, RoundBase};
 use crate::run_state::RunState;
+use crate::secrets::RoundSecrets;
 use crate::site::SiteRules;
 use crate::surroundings::{Blobs, Pool, WorkSize, run};
 
@@ -58,7 +59,8 @@ pub(crate) struct WorkerActor {
     pub(crate) trained: Option<LastTraining>,
     /// What this silo keeps to itself for the masked round under way.
     pub(crate) prepared: Option<Arc<PreparedRound>>,
-    pub(crate) secrets: MaskSecrets,
+    /// Gives the secrets of masked rounds.
+    pub(crate) secrets: Box<dyn RoundSecrets>,
     /// The final masked round that is being opened.
     pub(crate) opening: Option<Arc<OpeningRound>>,
     /// What rounding left out of the model contributed last, for the next one. Not durable: a silo

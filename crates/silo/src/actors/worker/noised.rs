@@ -4,9 +4,9 @@ use actix::{Context, Recipient};
 use bytes::Bytes;
 use privacy::masks::Secret;
 use protocol::Hash;
-use protocol::work::Answer;
 
 use super::WorkerActor;
+use super::masked::not_prepared;
 use crate::actors::messages::WorkResult;
 use crate::notice::Notice;
 use crate::rounds::{Noised, NoisedVector, PreparedInput, PreparedRound};
@@ -21,7 +21,12 @@ impl WorkerActor {
         reply: Recipient<WorkResult>,
         ctx: &mut Context<Self>,
     ) {
-        let (secret, seed) = (self.secrets.draw(), self.secrets.draw_noise());
+        let drawn = self.secrets.mask();
+        let drawn = drawn.and_then(|secret| Ok((secret, self.secrets.noise()?)));
+        let (secret, seed) = match drawn {
+            Ok(drawn) => drawn,
+            Err(reason) => return reply.do_send(not_prepared(round, reason)),
+        };
         let (config, base, blobs) = (self.config.clone(), self.base.clone(), self.blobs.clone());
         let epoch = config.member.epoch.clone();
         let work = WorkSize::Train {
@@ -32,7 +37,7 @@ impl WorkerActor {
             let noised = Noised::of(masked, base.gate.layout.len())?;
             let noised = noised.ok_or("no noise is agreed on")?;
             let vector = noised.vector(&config, &base, &seed)?;
-            let blob = PreparedRound::noised_blob(&secret, &epoch.id, &vector.integers);
+            let blob = PreparedRound::noised_blob(&secret, &epoch.id, vector.integers.all());
             let blob = blobs.to_file(blob);
             Ok((vector, secret, Hash::of(&blob), blob))
         };
@@ -42,11 +47,7 @@ impl WorkerActor {
             let seconds = worker.clock.since(began).as_secs_f64();
             match result.and_then(|result| worker.prepared_noised(round, seconds, result)) {
                 Ok(answer) => answer,
-                Err(reason) => Answer::Prepared {
-                    round,
-                    result: Err(reason),
-                }
-                .into(),
+                Err(reason) => not_prepared(round, reason),
             }
         });
     }

@@ -17,7 +17,6 @@ mod combine;
 mod opened;
 mod plain;
 mod prepared;
-mod secrets;
 
 pub use blame::{NotVoid, VoidRound};
 pub(crate) use combine::{Combined, combine};
@@ -28,8 +27,7 @@ pub use plain::{
     vector_bytes,
 };
 pub use prepared::disclosed_secret;
-pub(crate) use prepared::{PreparedInput, PreparedRound};
-pub(crate) use secrets::MaskSecrets;
+pub(crate) use prepared::{PreparedInput, PreparedRound, SecretIntegers};
 
 use super::RoundBase;
 use super::noised::Noised;
@@ -180,7 +178,7 @@ fn masked<W: Word>(mask: &Mask, shape: Shape, of: &MaskInput<'_>) -> Result<(Byt
             mask.vector::<W>(shape, Fixed::MODEL, of.weight, of.start, model.values())
         }
         PreparedInput::Noised(integers) => {
-            let bytes = mask.integers::<W>(shape, integers);
+            let bytes = mask.integers::<W>(shape, integers.all());
             bytes.map(|bytes| MaskedBytes { bytes, clipped: 0 })
         }
     };

@@ -7,26 +7,27 @@ use protocol::MemberIndex;
 use protocol::privacy::{Sum, threshold};
 
 use super::combine::{OpenedOf, settle};
-use super::{MaskSecrets, Noised, noised, shape};
+use super::{Noised, SecretIntegers, noised, shape};
 use crate::config::SiloConfig;
 use crate::outcome::{Settled, SumNote};
 use crate::rounds::RoundBase;
 use crate::rounds::noised::declared;
+use crate::secrets::{RoundSecrets, SeededSecrets};
 
 /// The noise of one silo over its rounds.
-pub struct NoiseDraws(MaskSecrets);
+pub struct NoiseDraws(SeededSecrets);
 
 impl NoiseDraws {
     /// The noise of a silo that starts with these random bytes, as [`spawn`](crate::spawn) draws it.
     pub fn new(seed: &[u8; 32]) -> Self {
-        Self(MaskSecrets::new(seed))
+        Self(SeededSecrets::new(seed))
     }
 }
 
 /// What a silo adds to the sum of a round.
 #[derive(Debug, Clone)]
 pub struct NoisedShare {
-    integers: Vec<i64>,
+    integers: SecretIntegers,
     /// Mean loss of the rows before the step.
     pub loss: f64,
     /// Training rows.
@@ -36,8 +37,8 @@ pub struct NoisedShare {
 impl NoisedShare {
     /// Adds what the silo sends to a sum, which may be empty.
     pub fn add_to(&self, sum: &mut Vec<i64>) {
-        sum.resize(self.integers.len(), 0);
-        let pairs = sum.iter_mut().zip(&self.integers);
+        sum.resize(self.integers.all().len(), 0);
+        let pairs = sum.iter_mut().zip(self.integers.all());
         pairs.for_each(|(sum, own)| *sum = sum.saturating_add(*own));
     }
 }
@@ -55,8 +56,8 @@ pub fn noised_share(
         return Ok(None);
     };
     // A silo draws the secret behind its masks first.
-    draws.0.draw();
-    let vector = noised.vector(config, base, &draws.0.draw_noise())?;
+    draws.0.mask()?;
+    let vector = noised.vector(config, base, &draws.0.noise()?)?;
     Ok(Some(NoisedShare {
         integers: vector.integers,
         loss: vector.loss,
@@ -85,7 +86,8 @@ pub fn noised_part(
 ) -> Result<NoisedPart, String> {
     let noised = agreed(config, base)?;
     let seed = Seed::new(seed);
-    let mut units = noised.vector(config, base, &seed)?.integers;
+    let units = noised.vector(config, base, &seed)?;
+    let mut units = units.integers.all().to_vec();
     let mut noise = vec![0; units.len()];
     noised.add_noise(&seed, &mut noise);
     for (sum, noise) in units.iter_mut().zip(&noise) {
@@ -194,7 +196,7 @@ mod tests {
         let vector = noised.vector(&config, &base, &Seed::new([3; 32])).unwrap();
         let both = part.units.iter().zip(&part.noise);
         let both: Vec<_> = both.map(|(units, noise)| units + noise).collect();
-        assert_eq!(both, vector.integers);
+        assert_eq!(both, vector.integers.all());
         assert_ne!(part.noise, [0]);
         let (mut units, mut sum) = (0, vec![0; part.units.len()]);
         unit_vectors(&config, &base, &mut |unit| {

@@ -1,9 +1,12 @@
 //! What a silo keeps to itself for a masked round.
 
+use std::fmt;
+
 use bytes::Bytes;
 use methods::Params;
 use privacy::masks::{MemberKeys, Secret};
 use protocol::Hash;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use crate::config::SiloConfig;
 
@@ -24,13 +27,49 @@ pub(crate) struct PreparedRound {
 }
 
 /// What is masked.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) enum PreparedInput {
     /// The trained model.
     Model(Params),
     /// Integers with their noise. They are drawn once for an epoch and round, whatever lists, leads and
     /// restarts there are: the same noise in two sums would show what these differ by.
-    Noised(Vec<i64>),
+    Noised(SecretIntegers),
+}
+
+impl fmt::Debug for PreparedInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Model(_) => "Model(..)",
+            Self::Noised(_) => "Noised(..)",
+        })
+    }
+}
+
+/// Integers that only this silo knows. They are overwritten when they are dropped.
+#[derive(Clone)]
+pub(crate) struct SecretIntegers(Zeroizing<Vec<i64>>);
+
+impl SecretIntegers {
+    /// So many zeros. There are never more, so no copy is left behind by growing.
+    pub(crate) fn zeros(count: usize) -> Self {
+        Self(Zeroizing::new(vec![0; count]))
+    }
+
+    pub(crate) fn all(&self) -> &[i64] {
+        &self.0
+    }
+
+    pub(crate) fn all_mut(&mut self) -> &mut [i64] {
+        &mut self.0
+    }
+}
+
+impl ZeroizeOnDrop for SecretIntegers {}
+
+impl fmt::Debug for SecretIntegers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} secret integers", self.0.len())
+    }
 }
 
 /// The secret in a blob that a silo keeps to itself for a masked round, if its institution may disclose it.
@@ -51,14 +90,19 @@ impl PreparedRound {
 
     /// The bytes that are kept where integers with noise are masked, in this epoch only.
     pub(crate) fn noised_blob(secret: &Secret, epoch: &Hash, integers: &[i64]) -> Bytes {
-        let mut blob = [NOISED, &secret.expose()[..], &epoch.0].concat();
+        let size = NOISED.len() + 64 + 8 * integers.len();
+        let mut blob = Zeroizing::new(Vec::with_capacity(size));
+        for part in [NOISED, &secret.expose()[..], &epoch.0] {
+            blob.extend_from_slice(part);
+        }
         blob.extend(integers.iter().flat_map(|integer| integer.to_le_bytes()));
-        blob.into()
+        Bytes::from_owner(blob)
     }
 
     /// The bytes that are kept.
     pub(crate) fn blob(secret: &Secret, document: &[u8]) -> Bytes {
-        [PREPARED, &secret.expose()[..], document].concat().into()
+        let blob = [PREPARED, &secret.expose()[..], document].concat();
+        Bytes::from_owner(Zeroizing::new(blob))
     }
 
     /// Reads a blob that [`PreparedRound::blob`] or [`PreparedRound::noised_blob`] made. `admit` reads a model.
@@ -97,11 +141,14 @@ impl PreparedRound {
         if !over.is_empty() {
             return Err("the blob ends within a number".into());
         }
-        let integers = numbers.iter().map(|number| i64::from_le_bytes(*number));
+        let mut integers = SecretIntegers::zeros(numbers.len());
+        for (integer, bytes) in integers.all_mut().iter_mut().zip(numbers) {
+            *integer = i64::from_le_bytes(*bytes);
+        }
         Ok(Self {
             round,
             secret: Secret::new(*secret),
-            input: PreparedInput::Noised(integers.collect()),
+            input: PreparedInput::Noised(integers),
         })
     }
 

@@ -19,6 +19,7 @@ use protocol::charter::{Noise as AgreedNoise, Release, Unit};
 use protocol::privacy::{Masked, Sum};
 
 use super::RoundBase;
+use super::masked::SecretIntegers;
 use crate::config::SiloConfig;
 use once::SolvedOnce;
 
@@ -34,7 +35,7 @@ pub(crate) struct Noised {
 /// The integers of a silo with their noise, and what training says of itself.
 #[derive(Debug)]
 pub(crate) struct NoisedVector {
-    pub(crate) integers: Vec<i64>,
+    pub(crate) integers: SecretIntegers,
     /// Mean loss of the rows before the round, not a number where there are none. It stays at home.
     pub(crate) loss: f64,
     /// Training rows.
@@ -116,20 +117,22 @@ impl Noised {
         base: &RoundBase,
         seed: &Seed,
     ) -> Result<NoisedVector, String> {
-        let mut integers = vec![0; self.numbers()];
+        let mut summed = SecretIntegers::zeros(self.numbers());
+        let integers = summed.all_mut();
         let mut wrong = None;
         let loss = self.each_unit(config, base, &mut |numbers| {
-            let added = self.clip.add(numbers, &mut integers);
+            let added = self.clip.add(numbers, integers);
             wrong = wrong.take().or(added.err());
         })?;
         if let Some(error) = wrong {
             return Err(error.to_string());
         }
-        let sensitivity = self.clip.sensitivity();
-        sensitivity.saturate(declared_by(config), &mut integers);
-        self.add_noise(seed, &mut integers);
+        self.clip
+            .sensitivity()
+            .saturate(declared_by(config), integers);
+        self.add_noise(seed, integers);
         Ok(NoisedVector {
-            integers,
+            integers: summed,
             loss,
             samples: config.learner.samples(),
         })

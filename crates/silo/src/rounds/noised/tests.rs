@@ -68,13 +68,13 @@ fn a_vector_is_the_sum_of_the_units_and_noise_of_the_agreed_size() {
     let sigma = noised(&config).gaussian.sigma();
     // 20 · 1024.5 / √2
     assert_eq!(sigma, 14_489);
-    let drawn = (0..200).map(|seed| vector(&config, seed).unwrap().integers[0] - sum);
+    let drawn = (0..200).map(|seed| vector(&config, seed).unwrap().integers.all()[0] - sum);
     let square: f64 = drawn
         .map(|noise| (noise as f64 / sigma as f64).powi(2))
         .sum();
     // Chi-square of 200 draws: 99.99 % lie within.
     assert!((128.0..292.0).contains(&square), "{square}");
-    let same = |seed| vector(&config, seed).unwrap().integers;
+    let same = |seed| vector(&config, seed).unwrap().integers.all().to_vec();
     assert_eq!(same(1), same(1));
     assert_ne!(same(1), same(2));
 }
@@ -151,7 +151,7 @@ fn noise_of_another_epoch_is_not_used_again() {
     let read = |epoch| PreparedRound::read(5, &blob, epoch, |_| Err("no model".into()));
     let same = read(&epoch).unwrap();
     assert_eq!(same.secret.expose(), secret.expose());
-    assert!(matches!(same.input, PreparedInput::Noised(integers) if integers == [3, -4]));
+    assert!(matches!(same.input, PreparedInput::Noised(integers) if integers.all() == [3, -4]));
     let why = read(&protocol::Hash([9; 32])).unwrap_err();
     assert!(why.contains("another epoch"), "{why}");
 }
