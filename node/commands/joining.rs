@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::federation::{Join, Joined, keep_consent, own_rows};
 use crate::institution::RowsFit;
-use agreement::{Agreement, Consent};
+use agreement::{Agreement, Consent, DeltaDoubt};
 use protocol::MemberIndex;
 use task::data::DataError;
 use task::data::{OwnFile, OwnRows};
@@ -84,6 +84,17 @@ impl JoiningAgreement<'_> {
             joined.config.display()
         )?;
         Ok((joined, fits))
+    }
+}
+
+/// Whether an institution should sign an agreement that is not in force yet, or that it is new to.
+///
+/// # Errors
+/// A δ that is too large for the rows that are declared.
+pub(super) fn signable(agreement: &Agreement) -> Result<(), NodeCommandError> {
+    match DeltaDoubt::of(&agreement.epoch) {
+        Some(doubt) if doubt.is_refused() => Err(NodeCommandError::Failed(doubt.to_string())),
+        _ => Ok(()),
     }
 }
 

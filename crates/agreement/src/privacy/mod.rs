@@ -3,6 +3,7 @@
 //!
 //! An agreement without the table is in clear, with the same id as before the table existed.
 
+mod delta;
 mod noise;
 mod noised;
 mod refusals;
@@ -16,6 +17,7 @@ use crate::config_error::ConfigError;
 use crate::file::{EntryNames, FederationFile, Mode, PrivacyTable};
 use crate::source::TomlText;
 
+pub use delta::DeltaDoubt;
 pub use noise::{bound, most_auc};
 pub use refusals::MaskedTask;
 
