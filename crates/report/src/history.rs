@@ -63,8 +63,9 @@ pub fn write(out: &mut impl Write, history: &History) -> io::Result<()> {
     let Some(privacy) = &history.privacy else {
         return Ok(());
     };
+    let disclosed = format!("disclosed to others, by {}", numbers::plain(&privacy.by));
     for (title, said) in [
-        ("disclosed to others", &privacy.learned),
+        (&*disclosed, &privacy.learned),
         ("for the data protection officer", &privacy.officer),
     ] {
         if !said.is_empty() {
@@ -114,14 +115,19 @@ pub fn page(history: &History, date: &str) -> String {
 
 /// What others learn of an institution, and what its officer may want to file.
 fn privacy(history: &History) -> Markup {
-    let Some(PrivacySaid { learned, officer }) = &history.privacy else {
+    let Some(PrivacySaid {
+        by,
+        learned,
+        officer,
+    }) = &history.privacy
+    else {
         return html! {};
     };
     html! {
         section {
             h2 { "Privacy" }
             @if !learned.is_empty() {
-                h3 { "Disclosed to others" }
+                h3 { "Disclosed to others, by " (numbers::plain(by)) }
                 ul { @for said in learned { li { (numbers::plain(said)) } } }
             }
             h3 { "For the data protection officer" }

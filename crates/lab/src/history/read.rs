@@ -188,17 +188,23 @@ impl MergedLogs {
                 self.metrics
                     .extend(metric(held_out, place(&node.log.silo), *round));
             }
-            NodeEvent::Privacy { learned, officer } => self.said(at, learned, officer),
+            NodeEvent::Privacy { learned, officer } => {
+                self.said(at, &node.log.silo, (learned, officer));
+            }
             _ => {}
         }
     }
 
     /// Takes the word of a node on privacy, unless a later one is known: the agreement may have changed.
-    fn said(&mut self, at: f64, learned: &[String], officer: &[String]) {
+    fn said(&mut self, at: f64, by: &str, (learned, officer): (&[String], &[String])) {
         let before = self.privacy.as_ref().map(|(before, _)| *before);
         if before.is_none_or(|before| at >= before) {
-            let (learned, officer) = (learned.to_vec(), officer.to_vec());
-            self.privacy = Some((at, PrivacySaid { learned, officer }));
+            let said = PrivacySaid {
+                by: by.to_owned(),
+                learned: learned.to_vec(),
+                officer: officer.to_vec(),
+            };
+            self.privacy = Some((at, said));
         }
     }
 }
@@ -362,6 +368,7 @@ mod tests {
         ];
         let files = logs.map(|(name, lines)| file(name, &lines.join("\n")));
         let told = read(&files).unwrap().privacy.unwrap();
+        assert_eq!(told.by, "north");
         assert_eq!(told.learned, ["learned new"]);
         assert_eq!(told.officer, ["officer new"]);
         // Logs of earlier versions have none.
