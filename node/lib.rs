@@ -13,6 +13,7 @@
 //! | [`backup`] | saves what an institution cannot get back from others, and puts it back |
 //! | [`verify`] | evidence and state folders, checked without a key |
 //! | [`blame`] | who spoiled the sum of a masked round, from what its authors disclose |
+//! | [`spending`] | what a federation tells about one unit of an institution's rows, so far and to come |
 //! | [`pool`] | threads for heavy work |
 //! | [`cli`], [`commands`], [`exit`], [`logging`] | the command line around a node |
 //!
@@ -38,6 +39,7 @@ mod otlp;
 pub mod paths;
 pub mod policy;
 pub mod pool;
+pub mod spending;
 pub mod status;
 pub mod store;
 pub mod verify;

@@ -4,16 +4,17 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use crate::federation::{addresses, draft_words, words};
+use crate::federation::{OwnSide, addresses, draft_words, words_for};
 use crate::identity;
 use crate::institution::{Configured, Data, Membership, SetupError, standing};
 use crate::model::GivenStart;
+use crate::store::has_journal;
 use agreement::{Agreement, ConfigError, Consent, Invitation};
 use formatting::numbers;
 use protocol::{PublicKey, SecretKey};
 use task::file;
 
-use super::joining::{JoiningAgreement, consents, keep, own_rows_of, unfit};
+use super::joining::{JoiningAgreement, consents, keep, own_rows_of, signable, unfit};
 use super::rows::{Doubts, fitting, say};
 use super::{NodeCommandError, identity::line, newcomer};
 use crate::cli::{JoinFederation, SignAgreement};
@@ -49,7 +50,8 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), NodeCommandError> {
         )));
     }
     let rows = own_rows_of(options)?;
-    say(&words(&agreement))?;
+    say(&words_for(&agreement, &OwnSide::of_founder(&agreement)))?;
+    signable(&agreement)?;
     let joining = JoiningAgreement {
         agreement: &agreement,
         text: &invitation.text,
@@ -92,6 +94,10 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
             .into(),
         ));
     };
+    let own = OwnSide {
+        spending: Some(present.spending()),
+        ..OwnSide::default()
+    };
     let institution = present.institution;
     let agreement = &institution.agreement;
     let changes = agreement.epoch.number;
@@ -110,7 +116,11 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
         );
         say(&[line, String::new()])?;
     }
-    say(&words(agreement))?;
+    say(&words_for(agreement, &own))?;
+    // Later agreements were examined before they came into force.
+    if changes == 0 && !has_journal(&institution.state) {
+        signable(agreement)?;
+    }
     if let Data::Rows(rows) = &institution.data {
         fitting(
             agreement,

@@ -12,7 +12,6 @@ use tokio::task::JoinHandle;
 use super::connection::{announce, connect};
 use super::part::EpochPart;
 use super::{Begin, network_runtime};
-use crate::federation::brief;
 use crate::institution::agreement::weaknesses::weaknesses;
 use crate::institution::error::NodeError;
 use crate::institution::report::ask_members::{Asking, Telling};
@@ -70,7 +69,7 @@ impl Beside {
         if changed {
             keep_in_force(institution);
         }
-        announce(institution, &mesh.addresses, output);
+        announce(begin.present, &mesh.addresses, output);
         output.begin();
         if changed {
             print_in_force(institution, output);
@@ -85,12 +84,8 @@ impl Beside {
             warnings.push(line);
         }
         let (addresses, peers) = (mesh.addresses, mesh.peers.clone());
-        let own = (
-            institution.state.clone(),
-            brief(&institution.agreement),
-            institution.site.source.clone(),
-        );
-        let health = Health::new(epoch.clone(), institution.me, addresses, peers, own);
+        let contributed = begin.present.contributed.clone();
+        let health = Health::new(institution, contributed, addresses, peers);
         health.resumes(begin.rounds.clone());
         telling.begins(&health);
         let shown = institution.agreement.status;
