@@ -13,6 +13,7 @@
 //! | [`backup`] | saves what an institution cannot get back from others, and puts it back |
 //! | [`verify`] | evidence and state folders, checked without a key |
 //! | [`blame`] | who spoiled the sum of a masked round, from what its authors disclose |
+//! | [`spending`] | what a federation tells about one unit of an institution's rows, so far and to come |
 //! | [`pool`] | threads for heavy work |
 //! | [`cli`], [`commands`], [`exit`], [`logging`] | the command line around a node |
 //!
@@ -39,6 +40,7 @@ pub mod paths;
 pub mod policy;
 pub mod pool;
 mod secrets;
+pub mod spending;
 pub mod split_key;
 pub mod status;
 pub mod store;

@@ -187,7 +187,7 @@ fn state(institution: &Institution, files: &mut Files) -> Result<(u64, String, u
         _ => None,
     });
     let first = institution.agreement.epoch.clone();
-    let epochs = Epochs::replay(first, protocol_records(records))?;
+    let epochs = Epochs::replay(first, protocol_records(records.clone()))?;
     for (nth, (_, passage)) in epochs.former.iter().enumerate() {
         let record = JournalRecord::Protocol(protocol::Record::Final {
             blocks: passage.blocks.clone(),
@@ -218,7 +218,7 @@ fn state(institution: &Institution, files: &mut Files) -> Result<(u64, String, u
     let of = format!("{STATE}{EVIDENCE}/");
     files.add_folder(&of, &state.join(EVIDENCE), |_| true)?;
     let name = |epoch: &protocol::Epoch, me| epoch.roster.name(me).to_owned();
-    let silo = match place(institution, &epochs) {
+    let silo = match place(institution, &epochs, &records) {
         Membership::Member(present) => {
             let present = &present.institution;
             name(&present.agreement.epoch, present.me)

@@ -24,6 +24,7 @@ use serde::Serialize;
 use crate::federation::{OwnSide, disclosure};
 use crate::identity::{self, IdentityError};
 use crate::institution::{Configured, Institution, Membership, PresentError, standing};
+use crate::spending::Spending;
 
 /// Options of a check.
 #[derive(Debug, Clone)]
@@ -215,6 +216,15 @@ fn in_force(first: &Configured, standing: Option<&PlaceOrError>) -> (Configured,
     }
 }
 
+/// What the institution told and will tell, as far as its journal and its ledger know; `None` where it is no
+/// member, or where that is unknown.
+fn spending(standing: Option<&PlaceOrError>) -> Option<Spending> {
+    match standing?.as_ref().ok()? {
+        (_, Membership::Member(present)) => Some(present.spending()),
+        (_, Membership::Left | Membership::Outside) => None,
+    }
+}
+
 /// Looks at everything. Wherever the agreement matters, that is the one in force.
 ///
 /// # Errors
@@ -293,8 +303,9 @@ pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResu
         peers,
         owner: disclosure(
             agreement,
-            OwnSide {
+            &OwnSide {
                 training_rows: own,
+                spending: spending(standing.as_ref()),
                 room: configured.site.room(agreement),
             },
         ),

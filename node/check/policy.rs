@@ -1,5 +1,6 @@
 //! Whether the institution's own policy lets its node contribute under the agreement in force.
 
+use agreement::DeltaDoubt;
 use protocol::MemberIndex;
 
 use super::Finding;
@@ -7,7 +8,7 @@ use crate::federation::first;
 use crate::institution::{Configured, Data};
 use crate::policy::{LedgerStatus, ProposedRounds};
 
-/// What the policy refuses, and how the ledger stands.
+/// What the policy refuses, what is to be said of δ, and how the ledger stands.
 pub(super) fn policy(
     configured: &Configured,
     me: Option<MemberIndex>,
@@ -45,13 +46,15 @@ pub(super) fn policy(
             "sign no agreement with noise on so few rows, or lower `fewest-rows` in silo.toml";
         Finding::bad("policy", why).remedy(remedy)
     });
+    let doubt = DeltaDoubt::of(&agreement.epoch);
+    let doubt = doubt.map(|doubt| Finding::note("delta", doubt.to_string()));
     let source = configured.site.source.as_ref();
     // A ledger that cannot be read is among the refusals.
     let ledger = source.and_then(|source| Some((source, source.read().ok()?)));
     let ledger = ledger.map(|(source, contents)| {
         Finding::good("ledger", LedgerStatus::of(source, &contents).text())
     });
-    refused.chain(few).chain(ledger).collect()
+    refused.chain(few).chain(doubt).chain(ledger).collect()
 }
 
 #[cfg(test)]

@@ -10,11 +10,14 @@ use crate::federation::{
 use crate::institution::{Configured, Data, Membership, SetupError, agreement_in, standing};
 use crate::split_key;
 use crate::store::has_journal;
-use agreement::{Agreement, Draft, InForce, Invitation, Joining, confusing, read_configuration};
+use agreement::{
+    Agreement, DeltaDoubt, Draft, InForce, Invitation, Joining, confusing, read_configuration,
+};
 use formatting::numbers;
 use task::data::OwnRows;
 
 use super::added;
+use super::joining::signable;
 use super::rows::{Doubts, fitting};
 use super::{NodeCommandError, wrapped, write};
 use crate::cli::{AddMember, CheckAgreement, Invite, NodePlace};
@@ -238,7 +241,12 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
     for line in consents_beside(file, &agreement).lines(&agreement) {
         writeln!(out, "{line}")?;
     }
+    let doubt = DeltaDoubt::of(epoch);
+    if let Some(doubt) = doubt.filter(|doubt| !doubt.is_refused()) {
+        writeln!(out, "{}", wrapped(&format!("warning: {doubt}")))?;
+    }
     out.flush()?;
+    signable(&agreement)?;
     start.map_err(NodeCommandError::Failed)?;
     let mut key = None;
     let (rows, folder): (OwnRows, _) = match (&options.config, options.data.as_slice()) {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use crate::federation::{addresses, draft_words, words};
+use crate::federation::{OwnSide, addresses, draft_words, words_for};
 use crate::identity;
 use crate::institution::{Configured, Data, Membership, SetupError, standing};
 use crate::model::GivenStart;
@@ -15,7 +15,7 @@ use protocol::{PublicKey, SecretKey};
 use task::file;
 
 use super::joining::{
-    JoiningAgreement, bound_holds, consents, keep, own_rows_of, own_split_key, unfit,
+    JoiningAgreement, consents, keep, own_rows_of, own_split_key, signable, unfit,
 };
 use super::rows::{Doubts, fitting, say};
 use super::{NodeCommandError, identity::line, newcomer};
@@ -52,7 +52,8 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), NodeCommandError> {
         )));
     }
     let rows = own_rows_of(options)?;
-    say(&words(&agreement))?;
+    say(&words_for(&agreement, &OwnSide::of_founder(&agreement)))?;
+    signable(&agreement)?;
     let joining = JoiningAgreement {
         agreement: &agreement,
         text: &invitation.text,
@@ -96,6 +97,10 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
             .into(),
         ));
     };
+    let own = OwnSide {
+        spending: Some(present.spending()),
+        ..OwnSide::default()
+    };
     let institution = present.institution;
     let agreement = &institution.agreement;
     let changes = agreement.epoch.number;
@@ -114,11 +119,12 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
         );
         say(&[line, String::new()])?;
     }
-    say(&words(agreement))?;
-    // A federation that runs goes on, although its bound may not hold: its page says so.
+    say(&words_for(agreement, &own))?;
+    // A federation that runs goes on, although its bound may not hold: its page says so. Later agreements were
+    // examined before they came into force.
     let runs = has_journal(&institution.state);
     if !runs {
-        bound_holds(agreement)?;
+        signable(agreement)?;
     }
     if let Data::Rows(rows) = &institution.data {
         let key = own_split_key(agreement, &institution.identity, runs)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::federation::{Join, Joined, keep_consent, own_rows};
 use crate::institution::RowsFit;
 use crate::split_key;
-use agreement::{Agreement, Consent};
+use agreement::{Agreement, Consent, DeltaDoubt};
 use protocol::MemberIndex;
 use task::data::DataError;
 use task::data::{OwnFile, OwnRows, SplitKey};
@@ -93,13 +93,20 @@ impl JoiningAgreement<'_> {
     }
 }
 
-/// Refuses an agreement whose ε does not hold for how institutions hold out rows.
-pub(super) fn bound_holds(agreement: &Agreement) -> Result<(), NodeCommandError> {
-    match agreement.split_fault() {
-        None => Ok(()),
-        Some((key, what)) => Err(NodeCommandError::Failed(format!(
+/// Whether an institution should sign an agreement that is not in force yet, or that it is new to.
+///
+/// # Errors
+/// A δ that is too large for the rows that are declared, or an ε that does not hold for how institutions hold
+/// out rows.
+pub(super) fn signable(agreement: &Agreement) -> Result<(), NodeCommandError> {
+    if let Some((key, what)) = agreement.split_fault() {
+        return Err(NodeCommandError::Failed(format!(
             "nothing was signed: in this agreement `{key}` {what}"
-        ))),
+        )));
+    }
+    match DeltaDoubt::of(&agreement.epoch) {
+        Some(doubt) if doubt.is_refused() => Err(NodeCommandError::Failed(doubt.to_string())),
+        _ => Ok(()),
     }
 }
 

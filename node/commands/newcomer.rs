@@ -10,7 +10,7 @@ use agreement::{Agreement, Consent, Invitation, JoinRequest};
 use formatting::numbers;
 use protocol::SecretKey;
 
-use super::joining::{JoiningAgreement, keep, own_rows_of, unfit};
+use super::joining::{JoiningAgreement, keep, own_rows_of, signable, unfit};
 use super::rows::say;
 use super::{NodeCommandError, wrapped};
 use crate::cli::{JoinFederation, quoted};
@@ -49,6 +49,7 @@ pub(super) fn join(
     let me = me.ok_or_else(|| failed("the key cannot be a member's"))?;
 
     show(&signed, changes, &way)?;
+    signable(&signed)?;
     let rows = own_rows_of(options)?;
     let joining = JoiningAgreement {
         agreement: &signed,

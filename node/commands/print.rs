@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use crate::chain::FinalChain;
-use crate::federation::consents_beside;
 use crate::federation::print::{Printed, page};
+use crate::federation::{OwnSide, consents_beside};
 use crate::institution::{Configured, Membership, SetupError, SignatureState, standing};
 use crate::store::has_journal;
 
@@ -35,9 +35,14 @@ pub(crate) fn run(options: &PrintAgreement) -> Result<(), NodeCommandError> {
         0 => beside.lines(agreement),
         _ => Vec::new(),
     };
+    let own = OwnSide {
+        spending: Some(present.spending()),
+        ..OwnSide::default()
+    };
     let text = page(&Printed {
         agreement,
         me: present.institution.me,
+        own: &own,
         consent: &consent(&present.signature),
         consents: &consents,
         chain: chain.as_ref(),

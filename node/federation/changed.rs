@@ -4,7 +4,8 @@ use agreement::{Agreement, Changed, Difference};
 use protocol::message::Amendment;
 use protocol::name::printable;
 
-use super::words::words;
+use super::disclosure::OwnSide;
+use super::words::words_for;
 use formatting::numbers;
 
 /// Begins the line of a change that protects less than before.
@@ -14,6 +15,15 @@ const WEAKER: &str = "weaker: ";
 /// after, then every key that changes, those that protect less first and marked with `weaker:`, then
 /// what follows for the agreement in words, `-` before what goes and `+` before what comes.
 pub fn changed_words(old: &Agreement, new: &Agreement) -> Vec<String> {
+    let nobody = OwnSide::default();
+    changed_words_for((old, &nobody), (new, &nobody))
+}
+
+/// The same for an institution, with what is known of its own side before and after the change.
+pub fn changed_words_for(
+    (old, before): (&Agreement, &OwnSide),
+    (new, after): (&Agreement, &OwnSide),
+) -> Vec<String> {
     let difference = old.difference(new);
     let mut lines = protection(&difference);
     if difference.is_empty() {
@@ -23,7 +33,7 @@ pub fn changed_words(old: &Agreement, new: &Agreement) -> Vec<String> {
         return lines;
     }
     lines.extend(difference.changes.iter().map(sentence));
-    lines.extend(consequences(old, new));
+    lines.extend(consequences((old, before), (new, after)));
     lines
 }
 
@@ -98,9 +108,9 @@ fn is_member(key: &str) -> bool {
 }
 
 /// The lines of the agreement in words that go and come.
-fn consequences(old: &Agreement, new: &Agreement) -> Vec<String> {
-    let shown = |agreement: &Agreement| -> Vec<String> {
-        let lines = words(agreement).into_iter();
+fn consequences(old: (&Agreement, &OwnSide), new: (&Agreement, &OwnSide)) -> Vec<String> {
+    let shown = |(agreement, own): (&Agreement, &OwnSide)| -> Vec<String> {
+        let lines = words_for(agreement, own).into_iter();
         let lines = lines.filter(|line| !line.trim().is_empty() && !line.starts_with("id "));
         lines.map(|line| visible(line.trim())).collect()
     };

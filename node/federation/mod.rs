@@ -16,7 +16,7 @@ mod trial;
 mod words;
 
 pub use address::{addresses, is_loopback};
-pub use changed::{changed_words, protection, sentence, whole_text};
+pub use changed::{changed_words, changed_words_for, protection, sentence, whole_text};
 pub use consents::{GivenConsents, consents_beside};
 pub use continuing::{Changes, ContinueError, StartModel, continued};
 pub use disclosure::{OwnSide, brief, disclosure, officer};
@@ -26,4 +26,4 @@ pub use pace::{TrainingPace, pace};
 pub use rows::{beyond, exceeds, undeclared, weighs_by_rows};
 pub use start::{FederationStart, FirstError, first, first_of, recomputed};
 pub use trial::{examined, tried};
-pub use words::{draft_words, rotation, rows_in_words, verification, words};
+pub use words::{draft_words, rotation, rows_in_words, verification, words, words_for};

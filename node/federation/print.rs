@@ -6,7 +6,7 @@ use agreement::Agreement;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use protocol::MemberIndex;
 
-use super::words;
+use super::{OwnSide, words_for};
 use crate::chain::{FinalChain, Who};
 use formatting::numbers::{plain, plural};
 use formatting::palette;
@@ -19,6 +19,8 @@ pub struct Printed<'a> {
     pub agreement: &'a Agreement,
     /// The institution's place in it.
     pub me: MemberIndex,
+    /// What is known of its own side.
+    pub own: &'a OwnSide,
     /// How the institution stands to the agreement, in a sentence.
     pub consent: &'a str,
     /// The signed consents that are here, one line each.
@@ -58,7 +60,7 @@ pub fn page(printed: &Printed<'_>) -> String {
                 }
                 section {
                     h2 { "The agreement" }
-                    (lines(&words(agreement)))
+                    (lines(&words_for(agreement, printed.own)))
                 }
                 section {
                     h2 { "Signatures" }

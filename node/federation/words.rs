@@ -1,6 +1,6 @@
 //! An agreement in words, for those who sign it.
 
-use agreement::{Agreement, Draft, confusing};
+use agreement::{Agreement, DeltaDoubt, Draft, confusing};
 use methods::strategy::StrategyConfig;
 use protocol::Roster;
 use protocol::charter::{Rotation, Verification};
@@ -14,8 +14,13 @@ use super::disclosure::{OwnSide, disclosure};
 use super::rows::undeclared;
 use formatting::numbers;
 
-/// The agreement in sentences and lists, one line each.
+/// The agreement in sentences and lists, one line each, for somebody of whom nothing else is known.
 pub fn words(agreement: &Agreement) -> Vec<String> {
+    words_for(agreement, &OwnSide::default())
+}
+
+/// The agreement in sentences and lists, one line each, for an institution.
+pub fn words_for(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
     let epoch = &agreement.epoch;
     let (charter, roster) = (&epoch.charter, &epoch.roster);
     let mut lines = vec![
@@ -42,6 +47,7 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
             .map(|pair| format!("  warning: {pair}")),
     );
     lines.extend(undeclared(agreement).map(|line| format!("  {line}")));
+    lines.extend(DeltaDoubt::of(epoch).map(|doubt| format!("  warning: {doubt}")));
     lines.push(String::new());
     let rounds = Some((charter.rounds as usize, &agreement.strategy_config));
     lines.extend(task(
@@ -64,7 +70,7 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
         ));
     }
     lines.push(String::new());
-    lines.extend(disclosure(agreement, OwnSide::default()));
+    lines.extend(disclosure(agreement, own));
     lines.push(String::new());
     lines.push("Who may fail:".into());
     lines.push(match roster.faulty() {

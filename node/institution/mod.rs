@@ -25,7 +25,8 @@ pub use self::agreement::amendments::{
     AmendmentFolder, AmendmentWord, FoundAmendments, KnownAmendment, Unused,
 };
 pub use self::agreement::in_force::{
-    Membership, Present, PresentError, place, present, protocol_records, standing,
+    Membership, Present, PresentError, place, present, present_and_contributed, protocol_records,
+    standing,
 };
 pub use self::agreement::recovery_wish::{RecoveryWish, WishFile};
 pub use self::agreement::short_id;

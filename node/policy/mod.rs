@@ -28,9 +28,23 @@ pub(crate) use table::PolicyTable;
 use std::path::Path;
 use std::sync::Arc;
 
+use agreement::Agreement;
 use silo::Site;
 
 use rounds::RoundRules;
+
+use crate::spending::{ContributionHistory, Spending};
+
+/// As [`SitePolicy::spending`], of a policy with this ledger.
+pub(crate) fn spending(
+    source: Option<&SourceLimits>,
+    agreement: &Agreement,
+    history: &ContributionHistory,
+) -> Spending {
+    let read = source.and_then(|source| Some((source.read().ok()?, source.limits.delta)));
+    let ledger = read.as_ref().map(|(contents, delta)| (contents, *delta));
+    Spending::of(agreement, history, ledger)
+}
 
 /// The policy of an institution, checked.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +66,16 @@ impl SitePolicy {
     ) -> Result<Self, (&'static str, String)> {
         let source = SourceLimits::of(&table, beside, state)?;
         Ok(Self { table, source })
+    }
+
+    /// What the institution contributed, as `history` and its ledger show, and what is to come. A ledger that
+    /// cannot be read shows nothing.
+    pub(crate) fn spending(
+        &self,
+        agreement: &Agreement,
+        history: &ContributionHistory,
+    ) -> Spending {
+        spending(self.source.as_ref(), agreement, history)
     }
 
     /// What the silo needs of it.

@@ -1,13 +1,12 @@
 //! How many of the rounds of an agreement a ledger has room for.
 
 use agreement::Agreement;
-use data_encoding::HEXLOWER;
 use ledger::{Cost, LedgerContents, Limits};
 use privacy::accountant::{Accountant, Bound};
-use protocol::Epoch;
 
 use super::SitePolicy;
 use super::source::SourceLimits;
+use crate::spending::{ContributionHistory, Spending};
 
 /// Noised rounds that are still to come, beside what the institution's ledger has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,11 +38,16 @@ impl<'a> RoundsToCome<'a> {
         if cost == Cost::NoBound {
             return None;
         }
+        let (history, ledger) = (
+            ContributionHistory::none(epoch),
+            (contents, source.limits.delta),
+        );
+        let spending = Spending::of(agreement, &history, Some(ledger));
         Some(Self {
             limits: &source.limits,
             held: contents.accountant,
             cost,
-            left: epoch.charter.rounds.saturating_sub(done(contents, epoch)),
+            left: spending.to_come,
         })
     }
 
@@ -77,18 +81,6 @@ impl<'a> RoundsToCome<'a> {
             }
         }
         LedgerRoom { left, fits }
-    }
-}
-
-/// The last round of a federation that counts already. After a recovery rounds are done again, and cost
-/// again: then it is the round that the epoch goes on from.
-fn done(contents: &LedgerContents, epoch: &Epoch) -> u64 {
-    let federation = HEXLOWER.encode(&epoch.federation.0);
-    let mut lines = contents.lines.iter().rev();
-    match lines.find(|line| line.federation == federation) {
-        Some(line) if line.epoch == epoch.number => line.round,
-        Some(line) => line.round.min(epoch.began.round),
-        None => 0,
     }
 }
 

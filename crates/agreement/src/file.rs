@@ -245,12 +245,15 @@ pub struct PrivacyTable {
     #[schemars(range(min = 0.0078125, max = 1048575))]
     pub(crate) z: Option<f64>,
     /// Bound that all rounds together keep to: one unit more or less changes the probability of whatever was
-    /// opened by a factor of at most e^epsilon, except for `delta`. The noise follows from it, and an
-    /// agreement in force says `z`.
+    /// opened by a factor of at most e^epsilon, except for `delta`. The noise follows from it and from `rounds`,
+    /// and an agreement in force says `z`. In an agreement that replaces another one it is what is left: a bound
+    /// for the rounds still to come, to which pages and ledgers add what was told before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.001, max = 1000))]
     pub(crate) epsilon: Option<f64>,
-    /// Probability with which `epsilon` may be exceeded. Without it: 0.00001.
+    /// Probability with which `epsilon` may be exceeded. Above 1 / (10 · rows), with the rows that all members
+    /// declare together, there is a warning; above 1 / rows nobody signs or approves the agreement. Without it:
+    /// 0.00001.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1e-30, max = 0.1))]
     pub(crate) delta: Option<f64>,

@@ -192,7 +192,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("privacy.targets-within", "the size that no target exceeds"),
     key("privacy.ridge", "the ridge of a model that is solved at once"),
     key("privacy.z", "the noise of a sum").weakens(Lowered, "there is less noise in every sum"),
-    key("privacy.epsilon", "the bound that all rounds together keep to").weakens(
+    key("privacy.epsilon", "the bound that the rounds still to come keep to").weakens(
         Raised,
         "there is less noise in every sum",
     ),

@@ -53,7 +53,7 @@ pub use draft::{AddError, Draft, Joining, NewDraft};
 pub use file::{PrivacyTable, StatusFor};
 pub use invitation::{InForce, Invitation, TokenError};
 pub use policy::Routine;
-pub use privacy::{MaskedTask, PrivacyOf, bound, most_auc};
+pub use privacy::{DeltaDoubt, MaskedTask, PrivacyOf, bound, most_auc};
 pub use request::{JoinRequest, RequestError};
 pub use rotation::RotationName;
 pub use schema::schema_of;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
 use privacy::accountant::{Accountant, Bound, Delta};
 use protocol::Hash;
 
-use crate::contribution::{Cost, Place};
+use crate::contribution::{Contribution, Cost, Place};
 use crate::error::LedgerError;
 use crate::header::{LedgerHeader, Source};
 use crate::line::Line;
@@ -98,6 +99,18 @@ impl LedgerContents {
     /// The line of an epoch and round.
     pub fn at(&self, place: &Place) -> Option<&Line> {
         self.lines.iter().find(|line| line.is_at(place))
+    }
+
+    /// The contributions to a federation, oldest first: epoch, round, and what each costs.
+    pub fn contributions(&self, federation: &Hash) -> impl Iterator<Item = (u64, u64, Cost)> {
+        let federation = HEXLOWER.encode(&federation.0);
+        let lines = self.lines.iter();
+        let own = lines.filter(move |line| line.federation == federation);
+        own.map(|line| {
+            let cost = line.cost(&self.source.unit);
+            let cost = cost.expect("a line whose cost is wrong is not read");
+            (line.epoch, line.round, cost)
+        })
     }
 
     /// What holds for one unit after all lines.

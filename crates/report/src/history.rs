@@ -71,8 +71,9 @@ pub fn write(out: &mut impl Write, history: &History) -> io::Result<()> {
         writeln!(out, "\nfor this institution alone")?;
         writeln!(out, "{}", wrapped(OWN))?;
     }
+    let disclosed = format!("disclosed to others, by {}", numbers::plain(&privacy.by));
     for (title, said) in [
-        ("disclosed to others", &privacy.learned),
+        (&*disclosed, &privacy.learned),
         ("for the data protection officer", &privacy.officer),
     ] {
         if !said.is_empty() {
@@ -123,6 +124,7 @@ pub fn page(history: &History, date: &str) -> String {
 /// What others learn of an institution, and what its officer may want to file.
 fn privacy(history: &History) -> Markup {
     let Some(PrivacySaid {
+        by,
         learned,
         officer,
         noised,
@@ -135,7 +137,7 @@ fn privacy(history: &History) -> Markup {
             h2 { "Privacy" }
             @if *noised { p { strong { (OWN) } } }
             @if !learned.is_empty() {
-                h3 { "Disclosed to others" }
+                h3 { "Disclosed to others, by " (numbers::plain(by)) }
                 ul { @for said in learned { li { (numbers::plain(said)) } } }
             }
             h3 { "For the data protection officer" }

@@ -9,7 +9,8 @@ use std::time::SystemTime;
 use crate::federation::{addresses, examined, tried};
 use crate::institution::short_id::{shown, typed};
 use crate::institution::{
-    AmendmentFolder, AmendmentWord, FoundAmendments, Institution, KnownAmendment, present,
+    AmendmentFolder, AmendmentWord, FoundAmendments, Institution, KnownAmendment,
+    present_and_contributed,
 };
 use agreement::{Agreement, JoinRequest, read_configuration};
 use protocol::PublicKey;
@@ -17,6 +18,7 @@ use protocol::message::Amendment;
 
 use super::{NodeCommandError, wrapped};
 use crate::cli::{Amend, Here, NodePlace};
+use crate::spending::ContributionHistory;
 
 /// Carries out one of the subcommands.
 pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
@@ -91,18 +93,21 @@ struct AgreementInForce {
     agreement: Agreement,
     amendments: AmendmentFolder,
     found: FoundAmendments,
+    /// The rounds to which it contributed.
+    contributed: Option<ContributionHistory>,
 }
 
 impl AgreementInForce {
     /// Of the member with this configuration, by its journal; the node may be running.
     fn of(node: &NodePlace) -> Result<Self, NodeCommandError> {
-        let institution = present(&node.file()?)?;
+        let (institution, contributed) = present_and_contributed(&node.file()?)?;
         let amendments = AmendmentFolder::of(&institution.state);
         Ok(Self {
             found: amendments.found(),
             amendments,
             agreement: institution.agreement.clone(),
             institution,
+            contributed,
         })
     }
 

@@ -2,9 +2,11 @@
 
 use std::io::{self, BufWriter, Write};
 
-use crate::federation::{examined, newcomers, whole_text};
+use crate::federation::{OwnSide, examined, newcomers, whole_text};
 use crate::institution::KnownAmendment;
 use crate::institution::short_id::shown;
+use crate::spending::ContributionHistory;
+use agreement::Agreement;
 use formatting::numbers;
 use protocol::member::KEPT;
 
@@ -89,6 +91,20 @@ impl AgreementInForce {
         shown.map_err(failed)
     }
 
+    /// What is known of the institution's own side under an agreement, with what it contributed by then.
+    fn own(
+        &self,
+        agreement: &Agreement,
+        by_then: impl Fn(&ContributionHistory) -> ContributionHistory,
+    ) -> OwnSide {
+        let contributed = self.contributed.as_ref().map(by_then);
+        let site = &self.institution.site;
+        OwnSide {
+            spending: contributed.map(|history| site.spending(agreement, &history)),
+            ..OwnSide::default()
+        }
+    }
+
     /// Prints what an amendment changes. The inner error says why it cannot be read, which is printed as
     /// well.
     fn show(
@@ -101,7 +117,12 @@ impl AgreementInForce {
         // Its text may be one that only newer programs read.
         let lines = match known.unspoken() {
             Some(why) => Ok(vec![why]),
-            None => known.lines(&self.agreement),
+            None => {
+                let own = self.own(&self.agreement, Clone::clone);
+                let after =
+                    |new: &Agreement| self.own(new, |history| history.after_change(&new.epoch));
+                known.lines(&self.agreement, &own, after)
+            }
         };
         let read = match lines {
             Ok(lines) => {

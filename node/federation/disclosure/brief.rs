@@ -3,28 +3,33 @@
 
 use agreement::Agreement;
 use formatting::numbers::plural;
-use protocol::charter::Release;
+use protocol::charter::{Noise, Release};
 use protocol::privacy::Masked;
 
 use super::masked::{EXPERIMENTAL, names};
-use super::noised::{does_not_hold, together};
+use super::together::together;
+use crate::spending::Spending;
 
 /// The sentences, without full stops; none for rounds in clear.
-pub fn brief(agreement: &Agreement) -> Vec<String> {
+pub fn brief(agreement: &Agreement, spending: &Spending) -> Vec<String> {
     let Some(masked) = agreement.epoch.charter.privacy.masked() else {
         return Vec::new();
     };
     let mut said = match masked.noise() {
-        Some(noise) => with_noise(agreement, masked, noise.release),
+        Some(noise) => with_noise(agreement, (masked, noise), spending),
         None => without_noise(masked),
     };
     said.push(EXPERIMENTAL.into());
     said
 }
 
-fn with_noise(agreement: &Agreement, masked: &Masked, release: Release) -> Vec<String> {
+fn with_noise(
+    agreement: &Agreement,
+    (masked, noise): (&Masked, &Noise),
+    spending: &Spending,
+) -> Vec<String> {
     let fewest = plural(usize::from(masked.smallest_sum), "institution");
-    let (sum, go_on) = match release {
+    let (sum, go_on) = match noise.release {
         Release::Steps => ("one sum a round", "rounds continue"),
         Release::Once { .. } => ("one sum", "the round continues"),
     };
@@ -34,9 +39,7 @@ fn with_noise(agreement: &Agreement, masked: &Masked, release: Release) -> Vec<S
     let down = format!(
         "if one institution is down, {go_on} without it, as long as at least {fewest} are ready"
     );
-    let bound = together(agreement)
-        .into_iter()
-        .chain(does_not_hold(agreement));
+    let bound = together(agreement, noise, spending);
     [learned].into_iter().chain(bound).chain([down]).collect()
 }
 

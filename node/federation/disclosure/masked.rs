@@ -159,7 +159,7 @@ mod tests {
         let agreement = Agreement::parse("federation.toml", &text);
         disclosure(
             &agreement.unwrap_or_else(|error| panic!("{error}")),
-            OwnSide::default(),
+            &OwnSide::default(),
         )
         .join("\n")
     }

@@ -5,6 +5,7 @@ mod brief;
 mod masked;
 mod noised;
 mod officer;
+mod together;
 
 #[cfg(test)]
 mod tests;
@@ -18,19 +19,35 @@ use task::TaskConfig;
 
 use super::start::{FederationStart, first};
 use crate::policy::LedgerRoom;
+use crate::spending::{ContributionHistory, Spending};
 use formatting::numbers;
 
 /// What is known of an institution's own side.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct OwnSide {
     /// Rows that models are trained on.
     pub training_rows: Option<usize>,
+    /// What it contributed so far, and what is to come; `None`: nothing is known but the agreement.
+    pub spending: Option<Spending>,
     /// The room that its ledger has for noised rounds.
     pub room: Option<LedgerRoom>,
 }
 
+impl OwnSide {
+    /// Of an institution of a first agreement, which has contributed nothing yet.
+    pub fn of_founder(agreement: &Agreement) -> Self {
+        let history = ContributionHistory::none(&agreement.epoch);
+        Self {
+            spending: Some(Spending::of(agreement, &history, None)),
+            ..Self::default()
+        }
+    }
+}
+
 /// The page: headings end in a colon, other lines are indented.
-pub fn disclosure(agreement: &Agreement, own: OwnSide) -> Vec<String> {
+pub fn disclosure(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
+    let spending = own.spending.clone();
+    let spending = spending.unwrap_or_else(|| Spending::under(agreement));
     let charter = &agreement.epoch.charter;
     let roster = &agreement.epoch.roster;
     let names: Vec<String> = roster
@@ -70,7 +87,7 @@ pub fn disclosure(agreement: &Agreement, own: OwnSide) -> Vec<String> {
         agreement,
         charter,
         first.as_ref(),
-        own.training_rows,
+        (own.training_rows, &spending),
     ));
     if charter.privacy.is_noised() {
         lines.extend([String::new(), "When it stops:".into()]);
@@ -79,7 +96,7 @@ pub fn disclosure(agreement: &Agreement, own: OwnSide) -> Vec<String> {
         lines.extend(noised::worth(agreement));
     }
     lines.extend([String::new(), "For the data protection officer:".into()]);
-    let paragraph = officer(agreement).into_iter();
+    let paragraph = officer(agreement, &spending).into_iter();
     lines.extend(paragraph.map(|said| format!("  {said}")));
     lines
 }
@@ -205,11 +222,11 @@ fn learned(
     agreement: &Agreement,
     charter: &Charter,
     first: Option<&FederationStart>,
-    rows: Option<usize>,
+    (rows, spending): (Option<usize>, &Spending),
 ) -> Vec<String> {
     if let Some(masked) = charter.privacy.masked() {
         return match masked.noise() {
-            Some(noise) => noised::learned(agreement, (masked, noise)),
+            Some(noise) => noised::learned(agreement, (masked, noise), spending),
             None => masked::learned(agreement, masked),
         };
     }

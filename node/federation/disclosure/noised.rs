@@ -1,13 +1,15 @@
 //! What leaves an institution where sums are noised, what others could learn from it, and when it stops.
 
-use agreement::{Agreement, bound};
-use formatting::numbers::{self, plain, plural};
+use agreement::Agreement;
+use formatting::numbers::{self, plural};
 use protocol::charter::{Noise, Real, Release, Unit};
 use protocol::privacy::Masked;
 
 use super::masked::EXPERIMENTAL;
+use super::together::{by_ledger, together};
 use crate::federation::FederationStart;
 use crate::policy::LedgerRoom;
+use crate::spending::Spending;
 
 /// What leaves in a round.
 pub(super) fn leaves(
@@ -80,45 +82,18 @@ fn products(noise: &Noise, (rows, targets): (Real, Real), parameters: Option<u64
     )
 }
 
-/// The agreed rounds, in words.
-fn all_rounds(rounds: u64) -> String {
-    match rounds {
-        1 => "the only round".into(),
-        more => format!("all {} together", plural(more as usize, "round")),
-    }
-}
-
-/// Both numbers for all agreed rounds, and what they hold for.
-pub(super) fn together(agreement: &Agreement) -> Option<String> {
-    let charter = &agreement.epoch.charter;
-    let (bound, noise) = (bound(charter)?, charter.privacy.masked()?.noise()?);
-    Some(format!(
-        "{}: epsilon {} and epsilon_alone {}, both at delta {}, for {}",
-        all_rounds(charter.rounds),
-        bound.epsilon(),
-        bound.alone(),
-        bound.delta(),
-        unit(&noise.unit)
-    ))
-}
-
-/// Why the numbers do not hold, in an agreement of a time when that was not known.
-pub(super) fn does_not_hold(agreement: &Agreement) -> Option<String> {
-    let (key, what) = agreement.split_fault()?;
-    Some(format!(
-        "these numbers do not hold under this agreement, and nobody can say which ones do: `{key}` {what}. Go on \
-         in a new federation (`rota federation continue` writes it)"
-    ))
-}
-
 /// What others could learn.
-pub(super) fn learned(agreement: &Agreement, (masked, noise): (&Masked, &Noise)) -> Vec<String> {
+pub(super) fn learned(
+    agreement: &Agreement,
+    (masked, noise): (&Masked, &Noise),
+    spending: &Spending,
+) -> Vec<String> {
     let charter = &agreement.epoch.charter;
-    let both = together(agreement).map(|both| format!("  {both}"));
-    let mut lines: Vec<_> = both.into_iter().collect();
-    lines.extend(does_not_hold(agreement).map(|said| format!("  {said}")));
+    let said = together(agreement, noise, spending).into_iter();
+    let said = said.chain(by_ledger(spending));
+    let mut lines: Vec<_> = said.map(|said| format!("  {said}")).collect();
     lines.extend([
-        "  that means: with or without it, nothing that is published becomes more than e^epsilon times as likely, \
+        "  a bound means: with or without it, nothing that is published becomes more than e^epsilon times as likely, \
          except with probability about delta; if all others collude, e^epsilon_alone times"
             .to_owned(),
         format!(
@@ -212,16 +187,5 @@ pub(super) fn colluding(colluders: u16, one: &str) -> String {
     match colluders {
         1 => format!("1 {one} is curious and no two {one}s collude"),
         some => format!("{some} {one}s collude"),
-    }
-}
-
-/// What one bound holds for.
-fn unit(unit: &Unit) -> String {
-    match unit {
-        Unit::Row => "one row".into(),
-        Unit::Person(column) => format!(
-            "one person with all rows that have the same value in the column {}",
-            plain(column)
-        ),
     }
 }

@@ -9,9 +9,9 @@ fn page(change: impl Fn(&str) -> String, rows: Option<usize>) -> String {
     let agreement = Agreement::parse("federation.toml", &change(EXAMPLE)).unwrap();
     let own = OwnSide {
         training_rows: rows,
-        room: None,
+        ..OwnSide::default()
     };
-    disclosure(&agreement, own).join("\n")
+    disclosure(&agreement, &own).join("\n")
 }
 
 #[test]
@@ -63,11 +63,19 @@ fn the_page_follows_strategy_names_scale_and_size() {
 
 /// The page of this text for an institution whose ledger has this room.
 fn of(text: &str, room: Option<LedgerRoom>) -> Vec<String> {
+    let agreement = North::read(text);
     let own = OwnSide {
-        training_rows: None,
         room,
+        ..OwnSide::of_founder(&agreement)
     };
-    disclosure(&North::read(text), own)
+    disclosure(&agreement, &own)
+}
+
+/// What a founder says in short, and what its officer reads.
+fn in_short(text: &str) -> [Vec<String>; 2] {
+    let agreement = North::read(text);
+    let spending = OwnSide::of_founder(&agreement).spending.unwrap();
+    [brief(&agreement, &spending), officer(&agreement, &spending)]
 }
 
 /// The example with noise, the sums of three authors or more, of whom one may pool.
@@ -191,7 +199,7 @@ fn a_model_that_is_solved_at_once_is_said_with_the_bound_of_one_round() {
     );
     has_not(&page, &["gradient", "a round of all", "1 rounds"]);
     has(
-        &officer(&North::read(&once(""))),
+        &in_short(&once(""))[1],
         &["more than 2.8 (e^1.0000) times as likely, except with probability about 1 in 100,000"],
     );
     for page in statuses(&once("")) {
@@ -300,7 +308,7 @@ fn the_paragraph_for_the_officer_has_the_numbers_of_the_federation() {
 /// What a node says of itself under this agreement, as text and as a page.
 fn statuses(text: &str) -> [Vec<String>; 2] {
     let status = Status {
-        learned: brief(&North::read(text)),
+        learned: in_short(text)[0].clone(),
         ..fixture::status()
     };
     let said = [status::text::text(&status), status::page::page(&status)];
@@ -371,9 +379,8 @@ fn no_text_has_epsilon_without_epsilon_alone_beside_it() {
         of(&two_groups(), None),
         of(EXAMPLE, None),
         crate::federation::words(&North::read(&noised(""))),
-        brief(&North::read(&noised(""))),
-        brief(&North::read(&once(""))),
-        officer(&North::read(&noised(""))),
+        in_short(&noised("")).concat(),
+        in_short(&once("")).concat(),
     ] {
         for line in page.iter().filter(|line| line.contains("epsilon")) {
             named += 1;
@@ -388,8 +395,9 @@ fn no_text_has_epsilon_without_epsilon_alone_beside_it() {
 #[test]
 fn the_agreement_in_words_has_the_same_page() {
     for text in [noised(""), once(""), North::masked(""), EXAMPLE.to_owned()] {
-        let words = crate::federation::words(&North::read(&text));
-        let page = of(&text, None);
+        let agreement = North::read(&text);
+        let words = crate::federation::words(&agreement);
+        let page = disclosure(&agreement, &OwnSide::default());
         assert!(words.windows(page.len()).any(|part| part == page));
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use agreement::Agreement;
+use agreement::{Agreement, DeltaDoubt};
 use methods::params::{Gate, GateError};
 use methods::strategy::largest_contribution;
 use methods::{Layout, Params};
@@ -22,14 +22,18 @@ use crate::store;
 
 /// The agreement that an amendment of `agreement`, which is in force, would bring into force, if an
 /// institution may accept it as far as can be told without its rows: see
-/// [`Agreement::examine`]; besides, the addresses are such that nodes can use them, and the strategy
-/// starts from where the federation started.
+/// [`Agreement::examine`]; besides, the addresses are such that nodes can use them, δ is not too large for the
+/// declared rows, and the strategy starts from where the federation started.
 ///
 /// # Errors
 /// The first thing that is wrong, with its key and what to do, in a sentence.
 pub fn examined(agreement: &Agreement, amendment: &Amendment) -> Result<Agreement, String> {
     let new = agreement.examine(amendment, learn::stand_in);
     let new = new.map_err(|error| error.to_string())?;
+    match DeltaDoubt::of(&new.epoch) {
+        Some(doubt) if !doubt.may_follow(&agreement.epoch) => return Err(doubt.to_string()),
+        _ => {}
+    }
     let silos = new.epoch.roster.silos().iter();
     for (silo, addresses) in silos.zip(&new.addresses) {
         for address in addresses {

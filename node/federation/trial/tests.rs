@@ -205,3 +205,33 @@ fn an_address_that_no_node_can_use_is_refused_without_rows() {
         "{small}"
     );
 }
+
+#[test]
+fn a_delta_above_one_part_in_the_declared_rows_does_not_come_in_by_a_change() {
+    let with = |delta: &str| {
+        let keys = format!("z = 20.0\nfewest-authors = 3\ndelta = {delta}");
+        let text = North::noised(&keys);
+        (North::read(&text), text)
+    };
+    // Four institutions with 120 rows each.
+    let (small, _) = with("1e-5");
+    let (large, text) = with("0.1");
+    let amendment = small.amended("f.toml", &text, learn::stand_in).unwrap();
+    let why = examined(&small, &amendment).err().unwrap();
+    assert!(
+        why.contains("`delta` of [privacy] is 1e-1, which is above 1 / 480"),
+        "{why}"
+    );
+    // Where it is in force, everything else may change.
+    let longer = text.replacen("rounds = 6", "rounds = 7", 1);
+    let amendment = large.amended("f.toml", &longer, learn::stand_in).unwrap();
+    assert!(examined(&large, &amendment).is_ok());
+    // Whoever reads the agreement is warned.
+    let words = crate::federation::words(&large).join("\n");
+    assert!(
+        words.contains("  warning: `delta` of [privacy] is 1e-1"),
+        "{words}"
+    );
+    let words = crate::federation::words(&small).join("\n");
+    assert!(!words.contains("warning: `delta`"), "{words}");
+}

@@ -10,10 +10,12 @@ use bytes::Bytes;
 use mesh::Contact;
 use protocol::accusation::Lineage;
 use protocol::{Epoch, Epochs, Hash, PublicKey, Record};
+use silo::JournalRecord;
 
 use super::history::agreements;
 use super::signed::{SignatureState, signature};
 use crate::institution::config::{Configured, Institution, SetupError};
+use crate::spending::{ContributionHistory, Spending};
 use crate::store;
 
 /// An institution in the epoch in force.
@@ -36,6 +38,19 @@ pub struct Present {
     pub earlier: Vec<Agreement>,
     /// Whether the institution has signed it.
     pub signature: SignatureState,
+    /// The rounds to which it contributed.
+    pub contributed: ContributionHistory,
+}
+
+impl Present {
+    /// What the institution told and will tell under the agreement in force, as far as its journal and its
+    /// ledger know.
+    pub fn spending(&self) -> Spending {
+        let institution = &self.institution;
+        institution
+            .site
+            .spending(&institution.agreement, &self.contributed)
+    }
 }
 
 /// Where an institution stands.
@@ -48,9 +63,9 @@ pub enum Membership {
     Outside,
 }
 
-/// Where an institution stands in the epoch that its journal has reached. `institution` has the
-/// first agreement.
-pub fn place(institution: &Institution, epochs: &Epochs) -> Membership {
+/// Where an institution stands in the epoch that its journal, with these records, has reached. `institution`
+/// has the first agreement.
+pub fn place(institution: &Institution, epochs: &Epochs, records: &[JournalRecord]) -> Membership {
     let key = institution.key.public();
     let Some(me) = epochs.now.roster.position(&key) else {
         let was = |epoch: &protocol::Epoch| epoch.roster.position(&key).is_some();
@@ -79,6 +94,7 @@ pub fn place(institution: &Institution, epochs: &Epochs) -> Membership {
             .collect(),
         earlier: past,
         signature,
+        contributed: ContributionHistory::of(epochs, records, &key),
     }))
 }
 
@@ -107,12 +123,24 @@ fn keys(epoch: &protocol::Epoch) -> impl Iterator<Item = PublicKey> {
 /// # Errors
 /// A sentence: an unusable configuration, a journal that cannot be read, or a key of no member.
 pub fn present(file: &Path) -> Result<Institution, PresentError> {
+    present_and_contributed(file).map(|(institution, _)| institution)
+}
+
+/// As [`present`], with the rounds to which the institution contributed; `None` where it is no member now.
+///
+/// # Errors
+/// As [`present`].
+pub fn present_and_contributed(
+    file: &Path,
+) -> Result<(Institution, Option<ContributionHistory>), PresentError> {
     let configured = Configured::load(file).map_err(SetupError::from)?;
     let federation = configured.federation.clone();
     let (institution, place) = standing(configured)?;
     match place {
-        Membership::Member(present) => Ok(present.institution),
-        Membership::Left | Membership::Outside if institution.is_first_member() => Ok(institution),
+        Membership::Member(present) => Ok((present.institution, Some(present.contributed))),
+        Membership::Left | Membership::Outside if institution.is_first_member() => {
+            Ok((institution, None))
+        }
         Membership::Left | Membership::Outside => Err(SetupError::NotAMember {
             key: institution.key.public(),
             identity: institution.configured.identity,
@@ -137,8 +165,8 @@ pub fn standing(configured: Configured) -> Result<(Institution, Membership), Pre
         Vec::new()
     };
     let first = institution.agreement.epoch.clone();
-    let epochs = Epochs::replay(first, protocol_records(records))?;
-    let place = place(&institution, &epochs);
+    let epochs = Epochs::replay(first, protocol_records(records.clone()))?;
+    let place = place(&institution, &epochs, &records);
     Ok((institution, place))
 }
 

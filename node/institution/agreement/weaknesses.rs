@@ -1,12 +1,12 @@
 //! What an agreement in force does not protect its members against, as a node says it when it starts.
 
-use agreement::{Agreement, confusing};
+use agreement::{Agreement, DeltaDoubt, confusing};
 use protocol::MemberIndex;
 
 use crate::events::NodeEvent;
 use crate::federation::{beyond, undeclared};
 
-/// A roster too small to tolerate a Byzantine member, names that people would confuse, members that may
+/// A roster too small to tolerate a Byzantine member, names that people would confuse, a large δ, members that may
 /// claim any number of rows, and own training rows, of which there are `own`, that are more than was
 /// declared; each with its event.
 pub(in crate::institution) fn weaknesses(
@@ -30,7 +30,8 @@ pub(in crate::institution) fn weaknesses(
         _ => None,
     };
     let small = small.map(str::to_owned).into_iter();
-    let roster = small.chain(confusing(roster.silos()));
+    let delta = DeltaDoubt::of(&agreement.epoch).map(|doubt| doubt.to_string());
+    let roster = small.chain(confusing(roster.silos())).chain(delta);
     let rows = undeclared(agreement).into_iter();
     let rows = rows.chain(beyond(agreement, me, own));
     let roster = roster.map(|why| (NodeEvent::Weakness { why: why.clone() }, why));

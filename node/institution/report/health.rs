@@ -5,14 +5,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use agreement::Agreement;
 use mesh::{PeerState, Peers};
 use protocol::message::Phase;
 use protocol::{Epoch, MemberIndex, Report};
 use silo::{Activities, Activity, Counts, Notice};
 
 use crate::events::phase_name;
+use crate::federation::{brief, officer};
+use crate::institution::config::Institution;
 use crate::paths::free;
-use crate::policy::{LedgerStatus, SourceLimits};
+use crate::policy::{LedgerStatus, SourceLimits, spending};
+use crate::spending::ContributionHistory;
 use crate::status::Status;
 use crate::status::document::{
     FORMAT, FederationFacts, HeldOutMetrics, NodeFacts, PeerStatus, RoundStatus, SpentSeconds,
@@ -35,8 +39,7 @@ pub(in crate::institution) struct Health {
     addresses: Vec<String>,
     peers: Peers,
     state: PathBuf,
-    /// What others learn of what the silo contributes.
-    learned: Vec<String>,
+    agreement: Agreement,
     /// The ledger of the institution's source.
     source: Option<SourceLimits>,
     http: OnceLock<String>,
@@ -63,29 +66,35 @@ struct Changing {
     done: BTreeSet<MemberIndex>,
     counts: Counts,
     warnings: VecDeque<Warning>,
+    /// The rounds to which the institution contributed.
+    contributed: Option<ContributionHistory>,
 }
 
 impl Health {
-    /// Of a node that starts now, with this state folder, what others learn, and the ledger.
+    /// Of a node that starts now under the agreement in force, of an institution that contributed so far as this
+    /// history says. It listens at these addresses.
     pub(in crate::institution) fn new(
-        epoch: Arc<Epoch>,
-        me: MemberIndex,
+        institution: &Institution,
+        contributed: ContributionHistory,
         addresses: Vec<String>,
         peers: Peers,
-        (state, learned, source): (PathBuf, Vec<String>, Option<SourceLimits>),
     ) -> Arc<Self> {
+        let agreement = institution.agreement.clone();
         Arc::new(Self {
-            epoch,
-            me,
+            epoch: agreement.epoch.clone(),
+            me: institution.me,
             started: SystemTime::now(),
             addresses,
             peers,
-            state,
-            learned,
-            source,
+            state: institution.state.clone(),
+            agreement,
+            source: institution.site.source.clone(),
             http: OnceLock::new(),
             activities: OnceLock::new(),
-            changing: Mutex::default(),
+            changing: Mutex::new(Changing {
+                contributed: Some(contributed),
+                ..Changing::default()
+            }),
         })
     }
 
@@ -110,9 +119,19 @@ impl Health {
     pub(in crate::institution) fn observe(&self, now: SystemTime, notice: &Notice) {
         let mut changing = self.changing();
         match notice {
-            Notice::Protocol(report) => changing.report(report),
-            Notice::Trained { round, loss, .. } if loss.is_finite() => {
-                changing.loss = Some((*round, *loss));
+            Notice::Protocol(report) => {
+                changing.report(report);
+                if let Report::Final { round, authors, .. } = report {
+                    changing.is_final(*round, authors.contains(&self.me));
+                }
+            }
+            Notice::Trained { round, loss, .. } => {
+                if let Some(contributed) = &mut changing.contributed {
+                    contributed.prepares(*round);
+                }
+                if loss.is_finite() {
+                    changing.loss = Some((*round, *loss));
+                }
             }
             Notice::Adopted {
                 round,
@@ -208,6 +227,18 @@ impl Health {
         changing.warnings.push_back(Warning { time, text });
     }
 
+    /// What others learn by now, in short, and the paragraph for the data protection officer.
+    pub(in crate::institution) fn disclosed(&self) -> (Vec<String>, Vec<String>) {
+        let Some(contributed) = self.changing().contributed.clone() else {
+            return Default::default();
+        };
+        let spending = spending(self.source.as_ref(), &self.agreement, &contributed);
+        (
+            brief(&self.agreement, &spending),
+            officer(&self.agreement, &spending),
+        )
+    }
+
     /// The states of the connections.
     pub(in crate::institution) fn peers(&self) -> Vec<PeerState> {
         self.peers.list()
@@ -224,6 +255,7 @@ impl Health {
             let contents = source.read().ok()?;
             Some(LedgerStatus::of(source, &contents))
         });
+        let (learned, _) = self.disclosed();
         let changing = self.changing();
         let progress = activities.and_then(Activities::progress);
         Status {
@@ -254,7 +286,7 @@ impl Health {
             phase: changing.phase(activity, connected, roster.quorum()),
             waiting: changing.waiting.clone(),
             ledger,
-            learned: self.learned.clone(),
+            learned,
             complete: changing.complete,
             training: progress.map(|progress| TrainingProgress {
                 running: activity == Some(Activity::Train),
@@ -303,6 +335,12 @@ impl Health {
 }
 
 impl Changing {
+    fn is_final(&mut self, round: u64, own: bool) {
+        if let Some(contributed) = &mut self.contributed {
+            contributed.is_final(round, own);
+        }
+    }
+
     fn report(&mut self, report: &Report) {
         match report {
             Report::Entered { view, lead, round } => {

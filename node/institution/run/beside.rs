@@ -13,7 +13,6 @@ use super::connection::{announce, connect};
 use super::part::EpochPart;
 use super::{Begin, network_runtime};
 use crate::events::NodeEvent;
-use crate::federation::brief;
 use crate::institution::agreement::weaknesses::weaknesses;
 use crate::institution::error::NodeError;
 use crate::institution::report::ask_members::{Asking, Telling};
@@ -71,7 +70,7 @@ impl Beside {
         if changed {
             keep_in_force(institution);
         }
-        announce(institution, &mesh.addresses, output);
+        announce(begin.present, &mesh.addresses, output);
         output.begin();
         if changed {
             print_in_force(institution, output);
@@ -91,12 +90,8 @@ impl Beside {
             output.print(SystemTime::now(), 0.0, event, &format!("warning: {line}"));
         }
         let (addresses, peers) = (mesh.addresses, mesh.peers.clone());
-        let own = (
-            institution.state.clone(),
-            brief(&institution.agreement),
-            institution.site.source.clone(),
-        );
-        let health = Health::new(epoch.clone(), institution.me, addresses, peers, own);
+        let contributed = begin.present.contributed.clone();
+        let health = Health::new(institution, contributed, addresses, peers);
         health.resumes(begin.rounds.clone());
         telling.begins(&health);
         let shown = institution.agreement.status;

@@ -65,7 +65,8 @@ pub(super) fn connect(
 }
 
 /// Prints which member this node is, of which federation, where it listens, and what others learn of it.
-pub(super) fn announce(institution: &Institution, addresses: &[String], output: &OutputLines) {
+pub(super) fn announce(present: &Present, addresses: &[String], output: &OutputLines) {
+    let institution = &present.institution;
     let epoch = &institution.agreement.epoch;
     let name = epoch.roster.name(institution.me);
     let event = NodeEvent::Start {
@@ -86,9 +87,10 @@ pub(super) fn announce(institution: &Institution, addresses: &[String], output: 
         addresses.join(", "),
     );
     output.print(SystemTime::now(), 0.0, event, &line);
+    let spending = present.spending();
     let event = NodeEvent::Privacy {
-        learned: brief(&institution.agreement),
-        officer: officer(&institution.agreement),
+        learned: brief(&institution.agreement, &spending),
+        officer: officer(&institution.agreement, &spending),
         noised: epoch.charter.privacy.is_noised(),
     };
     // For people, `rota check` and `rota status` say it.

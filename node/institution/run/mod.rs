@@ -136,9 +136,9 @@ pub fn run(
         let records = opened.journal.load()?;
         let before = FormerJournal::of(&institution.state, &records, ROUNDS);
         let first = institution.agreement.epoch.clone();
-        let epochs = Epochs::replay(first, protocol_records(records))?;
+        let epochs = Epochs::replay(first, protocol_records(records.clone()))?;
         format_texts::check(&epochs.now)?;
-        let place = place(institution, &epochs);
+        let place = place(institution, &epochs, &records);
         if let Membership::Left = place {
             silo::forget_ended(&mut opened.journal, &opened.blobs)?;
         }

@@ -144,7 +144,7 @@ mod tests {
     fn after(north: &North, texts: impl IntoIterator<Item = String>) -> Present {
         let first = &north.institution.agreement.epoch;
         let epochs = fixture::amended(first, texts.into_iter().map(by_hand));
-        match place(&north.institution, &epochs) {
+        match place(&north.institution, &epochs, &[]) {
             Membership::Member(present) => *present,
             Membership::Left | Membership::Outside => panic!("north is no member"),
         }

@@ -1,6 +1,7 @@
 //! Four institutions learn from sums with noise: what is said before, what their ledgers hold afterwards,
 //! and what a kill in the middle of a round leaves of both.
 
+mod amended;
 mod once;
 mod put_back;
 

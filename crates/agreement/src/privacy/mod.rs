@@ -3,6 +3,7 @@
 //!
 //! An agreement without the table is in clear, with the same id as before the table existed.
 
+mod delta;
 mod noise;
 mod noised;
 mod refusals;
@@ -19,6 +20,7 @@ use crate::config_error::ConfigError;
 use crate::file::{EntryNames, FederationFile, Mode, PrivacyTable, UnitName};
 use crate::source::TomlText;
 
+pub use delta::DeltaDoubt;
 pub use noise::{bound, most_auc};
 pub use refusals::MaskedTask;
 

@@ -135,7 +135,8 @@ impl PrivacyTable {
     }
 }
 
-/// What the noise of all agreed rounds bounds; `None` where a federation agrees on none.
+/// What the noise of all rounds of one charter bounds; `None` where a federation agrees on none. What was told under
+/// another charter is not in it: an institution's pages count that, too.
 pub fn bound(charter: &Charter) -> Option<Bound> {
     let noise = charter.privacy.masked()?.noise()?;
     let delta = Delta::new(noise.delta.value()).ok()?;

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use lab::compare::{
     Choices, CompareOptions, Comparison, ComparisonRow, Experiment, MakeRows, compare,
 };
+use lab::summary::NO_BOUND;
 
 /// The bounds that are looked at.
 const EPSILONS: [f64; 5] = [0.5, 1.0, 2.0, 4.0, 20.0];
@@ -171,7 +172,8 @@ fn table(name: &str, rows: &Arc<MakeRows>, splits: usize) -> Result<(), Box<dyn 
         let row = find(&comparison, &format!("steps, epsilon {epsilon}"));
         let row = row.ok_or("a row is missing")?;
         let bounds = row.noise.as_ref().ok_or("there is no noise")?;
-        let alone = bounds.epsilon_alone.unwrap_or(f64::INFINITY);
+        let alone = bounds.epsilon_alone;
+        let alone = alone.map_or_else(|| NO_BOUND.into(), |alone| format!("{alone:.2}"));
         let of_grid = points.iter().filter(|(of, _)| *of == epsilon);
         let of_grid = of_grid.filter_map(|(_, label)| find(&tried, label));
         let best = of_grid.min_by(|a, b| {
@@ -181,7 +183,7 @@ fn table(name: &str, rows: &Arc<MakeRows>, splits: usize) -> Result<(), Box<dyn 
         let best = best.ok_or("the grid is empty")?;
         let settings = best.label.split(": ").nth(1).unwrap_or_default().to_owned();
         println!(
-            "| steps, ε {epsilon} (ε_alone {alone:.2}) | {} | {} | {} | {settings} | {} |",
+            "| steps, ε {epsilon} (ε_alone {alone}) | {} | {} | {} | {settings} | {} |",
             cells(&row),
             over(&row, "own-fit"),
             cells(&best),

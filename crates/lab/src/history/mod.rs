@@ -47,6 +47,8 @@ pub struct History {
 /// What an agreement has others learn of an institution.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PrivacySaid {
+    /// The institution whose node said it: the numbers are those of its own contributions.
+    pub by: String,
     /// In a few sentences; empty where rounds are in clear.
     pub learned: Vec<String>,
     /// The paragraph for the data protection officer.

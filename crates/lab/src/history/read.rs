@@ -206,6 +206,7 @@ impl MergedLogs {
                 noised,
             } => {
                 let said = PrivacySaid {
+                    by: node.log.silo.clone(),
                     learned: learned.clone(),
                     officer: officer.clone(),
                     noised: *noised,
@@ -389,6 +390,7 @@ mod tests {
         ];
         let files = logs.map(|(name, lines)| file(name, &lines.join("\n")));
         let told = read(&files).unwrap().privacy.unwrap();
+        assert_eq!(told.by, "north");
         assert_eq!(told.learned, ["learned new"]);
         assert_eq!(told.officer, ["officer new"]);
         assert!(!told.noised);

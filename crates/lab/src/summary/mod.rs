@@ -44,7 +44,8 @@ pub(crate) use measured::{
 pub(crate) use metrics::{AdoptedModel, OwnModel, adopted_models, last_adopted};
 pub use newcomers::NewcomerInfo;
 pub(crate) use newcomers::given_model;
-pub use noise::NoiseBound;
+pub(crate) use noise::or_no_bound;
+pub use noise::{NO_BOUND, NoiseBound};
 pub use results::{
     Bin, ClassResults, Gain, Harmed, MeanGain, ModelKind, ModelMean, SecondMetric, Settings,
     TrainingFailed, Tuning, Unusable,

@@ -5,6 +5,7 @@ use lab::compare::{
     Against, Comparison, ComparisonRow, CostToReach, MeanDifference, MetricResult, MetricScope,
     Spread, SubgroupResult,
 };
+use lab::summary::NO_BOUND;
 
 use super::super::download;
 
@@ -197,8 +198,16 @@ fn reaches(row: &ComparisonRow) -> Vec<String> {
 fn bounds(row: &ComparisonRow) -> [String; 3] {
     let noise = row.noise.as_ref();
     [
-        download::number(noise.and_then(|noise| noise.epsilon)),
-        download::number(noise.and_then(|noise| noise.epsilon_alone)),
+        bound(noise.map(|noise| noise.epsilon)),
+        bound(noise.map(|noise| noise.epsilon_alone)),
         download::number(noise.map(|noise| noise.delta)),
     ]
+}
+
+/// A bound as a number, or that there is none in words; nothing without noise.
+fn bound(of_noise: Option<Option<f64>>) -> String {
+    match of_noise {
+        Some(None) => NO_BOUND.into(),
+        number => download::number(number.flatten()),
+    }
 }

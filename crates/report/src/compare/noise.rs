@@ -1,13 +1,14 @@
 //! What the noise of federations bounds.
 
 use lab::compare::{ComparisonRow, VariantTable};
+use lab::summary::NO_BOUND;
 
 use super::cells::TextTable;
 
 /// ε, with what holds if all others pool what they know, and δ of every way of learning with noise; `None`
 /// without one.
 pub(super) fn table(variant: &VariantTable) -> Option<TextTable> {
-    let bound = |value: Option<f64>| value.map_or_else(|| "no bound".into(), above);
+    let bound = |value: Option<f64>| value.map_or_else(|| NO_BOUND.into(), above);
     let cells = |row: &ComparisonRow| {
         let noise = row.noise.as_ref()?;
         Some(vec![

@@ -7,7 +7,7 @@ use protocol::message::Amendment;
 use protocol::{Epoch, Formats, Genesis, Hash, MemberIndex};
 use serde::{Deserialize, Serialize};
 
-use crate::federation::changed_words;
+use crate::federation::{OwnSide, changed_words_for};
 
 /// An amendment as a node knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,12 +57,19 @@ impl KnownAmendment {
         unheard.map(|member| epoch.roster.name(member)).collect()
     }
 
-    /// What the amendment changes, one line each.
+    /// What the amendment changes, one line each, for an institution whose own side is this now, and `after` an
+    /// agreement comes into force.
     ///
     /// # Errors
     /// Why its text cannot be read.
-    pub fn lines(&self, agreement: &Agreement) -> Result<Vec<String>, String> {
-        let mut lines = changed_words(agreement, &self.after(agreement)?);
+    pub fn lines(
+        &self,
+        agreement: &Agreement,
+        own: &OwnSide,
+        after: impl Fn(&Agreement) -> OwnSide,
+    ) -> Result<Vec<String>, String> {
+        let new = self.after(agreement)?;
+        let mut lines = changed_words_for((agreement, own), (&new, &after(&new)));
         // It stands in the amendment, and in no agreement.
         let silos = agreement.epoch.roster.silos().iter();
         for silo in silos.filter(|silo| self.amendment.stolen.contains(&silo.key)) {

@@ -200,6 +200,9 @@ impl News {
                  validation rows"
             ),
         };
+        // What was contributed may be less than what was agreed on at the start.
+        let (learned, officer) = self.health.disclosed();
+        self.print(at, NodeEvent::Privacy { learned, officer }, String::new());
         self.print(at, NodeEvent::Finished { rounds: last }, line);
     }
 

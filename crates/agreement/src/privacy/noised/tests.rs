@@ -362,3 +362,34 @@ fn new_keys_of_a_split_leave_the_ids_of_other_agreements_alone() {
     assert_eq!(id("{ validation = 0.0, test = 0.3, keyed = false }"), base);
     assert_ne!(id("{ validation = 0.0, test = 0.3, keyed = true }"), base);
 }
+
+#[test]
+fn a_delta_is_held_against_the_rows_that_all_members_declare() {
+    use crate::privacy::DeltaDoubt;
+
+    // Four institutions with 250 rows each.
+    let of = |delta: &str| read(&[("privacy.delta", delta)]).epoch;
+    let doubt = |delta: &str| DeltaDoubt::of(&of(delta));
+    for small in ["0.00001", "0.0001"] {
+        assert_eq!(doubt(small), None, "{small}");
+    }
+    let warned = doubt("0.00011").unwrap();
+    assert!(!warned.is_refused());
+    assert!(!doubt("0.001").unwrap().is_refused());
+    let said = warned.to_string();
+    let above = "`delta` of [privacy] is 1.1e-4, which is above 1 / (10 · 1000)";
+    assert!(
+        said.starts_with(above) && said.ends_with("Choose at most 1e-4"),
+        "{said}"
+    );
+    // Agreements with a larger one are read, because they may be in force.
+    let refused = doubt("0.1").unwrap();
+    assert!(refused.is_refused());
+    let said = refused.to_string();
+    assert!(said.contains("is 1e-1, which is above 1 / 1000"), "{said}");
+    // It does not come in by a change, but stays where it is.
+    assert!(!refused.may_follow(&of("0.00001")) && !refused.may_follow(&of("0.05")));
+    assert!(refused.may_follow(&of("0.1")) && warned.may_follow(&of("0.00001")));
+    let clear = Agreement::parse("f.toml", &text(&[])).unwrap();
+    assert_eq!(DeltaDoubt::of(&clear.epoch), None);
+}

@@ -29,6 +29,7 @@ pub use bound::{CoinGuesses, LEVEL};
 
 use super::replay;
 use crate::run::study;
+use crate::summary::or_no_bound;
 use planted::PlantedCanaries;
 
 /// What this audit does not try.
@@ -64,7 +65,8 @@ pub struct CanaryAudit {
     pub rounds: u64,
     /// ε, ε_alone and δ that are claimed, in words.
     pub bound: String,
-    /// The claimed ε; none where there is no bound.
+    /// The claimed ε; none, in documents the words "no bound", where there is none.
+    #[serde(serialize_with = "or_no_bound::serialize")]
     pub epsilon: Option<f64>,
     /// δ, for claim and audit.
     pub delta: f64,
@@ -337,7 +339,10 @@ impl CanaryAudit {
                 "{above} of {runs} lower bounds are above the claimed epsilon: the claim or the program is wrong."
             );
         }
-        if self.epsilon.is_none_or(|claimed| self.most <= claimed) {
+        let Some(claimed) = self.epsilon else {
+            return "The noise bounds nothing, so no epsilon is claimed that an audit could contradict.".into();
+        };
+        if self.most <= claimed {
             return format!(
                 "This audit cannot contradict the claim: even with all {} guesses right it would show only {:.2}, \
                  which is not above the claimed epsilon. More canaries could show more; they need a model with \
@@ -371,10 +376,12 @@ mod tests {
             runs: Vec::new(),
             not_tried: Vec::new(),
         };
-        for (most, claimed) in [(0.0, Some(1.0)), (1.0, Some(1.0)), (3.0, None)] {
-            let said = audit(most, claimed).verdict();
+        for most in [0.0, 1.0] {
+            let said = audit(most, Some(1.0)).verdict();
             assert!(said.contains("cannot contradict the claim"), "{said}");
         }
+        let said = audit(3.0, None).verdict();
+        assert!(said.contains("so no epsilon is claimed"), "{said}");
         let said = audit(3.0, Some(1.0)).verdict();
         assert!(said.contains("does not prove the claim"), "{said}");
     }
