@@ -45,7 +45,9 @@ pub(super) fn policy(
     let ledger = ledger.map(|(source, contents)| {
         Finding::good("ledger", LedgerStatus::of(source, &contents).text())
     });
-    refused.chain(ledger).collect()
+    let uncounted = configured.site.uncounted(agreement);
+    let uncounted = uncounted.map(|why| Finding::note("ledger", why));
+    refused.chain(ledger).chain(uncounted).collect()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use task::data::{OwnFile, OwnRows};
 use task::propose::Marks;
 
 use super::NodeCommandError;
+use super::counted::LedgerPlan;
 use super::rows::{Doubts, fitting, say};
 use crate::cli::JoinFederation;
 
@@ -61,6 +62,7 @@ impl JoiningAgreement<'_> {
         let agreement = self.agreement;
         let name = agreement.epoch.roster.name(self.me);
         let fits = fitting(agreement, rows, Some(name), Path::new(""), Doubts::Refuse)?;
+        let ledger = LedgerPlan::of_new(&options.out, agreement, &options.counted)?;
         if !consents(options.yes, name)? {
             return Err(NodeCommandError::Failed(
                 "nothing was signed, and nothing was written".into(),
@@ -72,6 +74,7 @@ impl JoiningAgreement<'_> {
             me: self.me,
             identity: &options.identity,
             rows,
+            ledger: ledger.written(&options.out),
             listen: options.listen.clone(),
             folder: &options.out,
             force: options.force,
@@ -83,6 +86,7 @@ impl JoiningAgreement<'_> {
             joined.federation.display(),
             joined.config.display()
         )?;
+        ledger.carry_out()?;
         Ok((joined, fits))
     }
 }

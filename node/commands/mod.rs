@@ -8,6 +8,7 @@ mod blame;
 mod chain;
 mod check;
 mod continuing;
+mod counted;
 mod devices;
 pub mod federation;
 mod identity;

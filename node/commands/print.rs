@@ -39,6 +39,7 @@ pub(crate) fn run(options: &PrintAgreement) -> Result<(), NodeCommandError> {
         agreement,
         me: present.institution.me,
         consent: &consent(&present.signature),
+        uncounted: present.institution.site.uncounted(agreement).as_deref(),
         consents: &consents,
         chain: chain.as_ref(),
         date: now.get(..10).unwrap_or(&now),

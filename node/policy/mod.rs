@@ -9,6 +9,7 @@
 //! - In every round: the hours of the day, and the bytes of a contribution.
 
 mod hours;
+mod making;
 mod refusals;
 mod room;
 mod rounds;
@@ -19,15 +20,19 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use ledger::LedgerError;
+pub use making::make_ledger;
+pub(crate) use making::{ledger_beside, with_ledger};
 pub(crate) use refusals::ProposedRounds;
 pub use room::LedgerRoom;
 pub(crate) use source::SourceLimits;
 pub use status::LedgerStatus;
-pub(crate) use table::PolicyTable;
+pub(crate) use table::{LedgerKey, PolicyTable};
 
 use std::path::Path;
 use std::sync::Arc;
 
+use agreement::Agreement;
 use silo::Site;
 
 use rounds::RoundRules;
@@ -52,6 +57,22 @@ impl SitePolicy {
     ) -> Result<Self, (&'static str, String)> {
         let source = SourceLimits::of(&table, beside, state)?;
         Ok(Self { table, source })
+    }
+
+    /// Whether a person wrote that there is no ledger.
+    pub(crate) fn declines_ledger(&self) -> bool {
+        self.table.ledger == Some(LedgerKey::Counts(false))
+    }
+
+    /// That nothing counts what rounds with noise tell about the institution's rows, in a sentence without a full
+    /// stop; `None` where something does, or there is no noise.
+    pub(crate) fn uncounted(&self, agreement: &Agreement) -> Option<String> {
+        let noised = agreement.epoch.charter.privacy.is_noised();
+        (noised && self.declines_ledger()).then(|| {
+            "no ledger counts what this institution discloses (`ledger = false` in [policy] of its silo.toml): \
+             epsilon is that of this agreement alone, whatever else was learned from the same rows"
+                .into()
+        })
     }
 
     /// What the silo needs of it.

@@ -92,6 +92,7 @@ pub use record::{Adopted, Adoptions, JournalRecord};
 pub use replay::Replay;
 pub use restore::forget_ended;
 pub use run_state::Counts;
+pub use site::OwnContributions;
 pub use spawn::{block_on, bystand, spawn};
 pub use surroundings::{
     Blobs, Done, Journal, Network, Pool, PoolJob, RoundPolicy, Site, Surroundings, WorkSize,

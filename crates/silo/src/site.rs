@@ -131,7 +131,7 @@ fn place(epoch: &Epoch, round: u64) -> Place {
 /// rounds with noise of the epochs before. An institution may begin its ledger when a federation goes on with
 /// noise, so rounds without noise before that are not looked for.
 #[derive(Clone)]
-pub(crate) struct OwnContributions {
+pub struct OwnContributions {
     now: Arc<Epoch>,
     /// The epochs before that had noise.
     noised: Vec<Arc<Epoch>>,
@@ -142,16 +142,22 @@ pub(crate) struct OwnContributions {
 impl OwnContributions {
     /// Those of a silo.
     pub(crate) fn of(config: &SiloConfig) -> Self {
+        let (now, key) = (config.member.epoch.clone(), config.member.key.public());
+        Self::new(now, &config.past, key)
+    }
+
+    /// Those of whoever has this key, in the present epoch and in those before.
+    pub fn new(now: Arc<Epoch>, past: &[Arc<Epoch>], key: PublicKey) -> Self {
         let has_noise = |epoch: &&Arc<Epoch>| epoch.charter.privacy.is_noised();
         Self {
-            now: config.member.epoch.clone(),
-            noised: config.past.iter().filter(has_noise).cloned().collect(),
-            key: config.member.key.public(),
+            now,
+            noised: past.iter().filter(has_noise).cloned().collect(),
+            key,
         }
     }
 
     /// What a record of the silo's journal, or the final blocks in it, show.
-    pub(crate) fn places(&self, record: &Record) -> Vec<Place> {
+    pub fn places(&self, record: &Record) -> Vec<Place> {
         match record {
             Record::Contributed(message) => vec![place(&self.now, message.round)],
             Record::Final { blocks, .. } => {

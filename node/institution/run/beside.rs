@@ -10,9 +10,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::connection::{announce, connect};
-use super::part::EpochPart;
+use super::part::{EpochPart, learned};
 use super::{Begin, network_runtime};
-use crate::federation::brief;
 use crate::institution::agreement::weaknesses::weaknesses;
 use crate::institution::error::NodeError;
 use crate::institution::report::ask_members::{Asking, Telling};
@@ -87,7 +86,7 @@ impl Beside {
         let (addresses, peers) = (mesh.addresses, mesh.peers.clone());
         let own = (
             institution.state.clone(),
-            brief(&institution.agreement),
+            learned(institution),
             institution.site.source.clone(),
         );
         let health = Health::new(epoch.clone(), institution.me, addresses, peers, own);

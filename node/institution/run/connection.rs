@@ -16,9 +16,10 @@ use tokio::task::JoinHandle;
 use super::leaving::Leaving;
 use super::member_links::MemberLinks;
 use super::names;
+use super::part::learned;
 use crate::audit::{AuditLog, AuditedNetwork, Questions};
 use crate::events::NodeEvent;
-use crate::federation::{brief, officer};
+use crate::federation::officer;
 use crate::institution::agreement::in_force::Present;
 use crate::institution::config::Institution;
 use crate::institution::error::NodeError;
@@ -86,7 +87,7 @@ pub(super) fn announce(institution: &Institution, addresses: &[String], output: 
     );
     output.print(SystemTime::now(), 0.0, event, &line);
     let event = NodeEvent::Privacy {
-        learned: brief(&institution.agreement),
+        learned: learned(institution),
         officer: officer(&institution.agreement),
     };
     // For people, `rota check` and `rota status` say it.
