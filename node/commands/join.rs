@@ -16,7 +16,7 @@ use task::file;
 use super::counted::LedgerPlan;
 use super::joining::{JoiningAgreement, consents, keep, own_rows_of, unfit};
 use super::rows::{Doubts, fitting, say};
-use super::{NodeCommandError, identity::line, newcomer};
+use super::{NodeCommandError, earlier, identity::line, newcomer};
 use crate::cli::{JoinFederation, SignAgreement};
 
 /// Writes the files of a new member, and signs the agreement.
@@ -131,6 +131,7 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
             ))
         })?;
     }
+    earlier::compare(institution)?;
     let ledger = LedgerPlan::of_node(&config, &present, &options.counted)?;
     if !consents(options.yes, name)? {
         return Err(NodeCommandError::Failed("nothing was signed".into()));

@@ -10,6 +10,7 @@ mod check;
 mod continuing;
 mod counted;
 mod devices;
+mod earlier;
 pub mod federation;
 mod identity;
 mod join;

@@ -24,6 +24,7 @@ mod start;
 pub use self::agreement::amendments::{
     AmendmentFolder, AmendmentWord, FoundAmendments, KnownAmendment, Unused,
 };
+pub(crate) use self::agreement::history::agreements;
 pub use self::agreement::in_force::{
     Membership, Present, PresentError, place, present, protocol_records, standing,
 };

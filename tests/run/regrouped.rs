@@ -117,4 +117,28 @@ fn a_group_changes_while_nodes_run_once_all_of_it_approve_and_it_is_named_who_is
     assert!(said.contains("protects less than the federation"), "{said}");
     let shown = flat(&good(&["federation", "show", out]));
     assert!(shown.contains("warning: this protects less"), "{shown}");
+    // Whoever took part before knows what an agreement leaves out.
+    let silo = fs::read_to_string(&demo.configs[0]).unwrap();
+    let own = demo.configs[0].with_file_name("next.toml");
+    let silo = silo
+        .replace("\"../federation.toml\"", "\"../next/federation.toml\"")
+        .replace("\"consent.toml\"", "\"next-consent.toml\"")
+        .replace(
+            "state = \"state\"",
+            "state = \"next-state\"\nstart-model = \"state\"",
+        );
+    fs::write(&own, silo).unwrap();
+    sign(&own);
+    let written = fs::read_to_string(out).unwrap();
+    let (before, group) = written.split_once("[[continues.group]]\n").unwrap();
+    let after = group.split_once("\n\n").unwrap().1;
+    let before = before.replace("mode = \"masked\"\n", "");
+    fs::write(out, format!("{before}{after}")).unwrap();
+    let shown = flat(&good(&["federation", "show", out]));
+    assert!(shown.contains("whose members saw every model"), "{shown}");
+    let own = own.to_str().unwrap();
+    let refused = output(&["federation", "sign", "--yes", "--config", own]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = flat(&text(&refused.stderr));
+    assert!(said.contains("does not say rightly"), "{said}");
 }

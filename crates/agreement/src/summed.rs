@@ -57,6 +57,21 @@ impl Agreement {
         Ok(())
     }
 
+    /// Whether this agreement says of the federation that it continues what one knows who has its agreements, oldest
+    /// first: as they were at the end, or at some time before, because that federation may have gone on since.
+    pub fn continues_rightly(&self, history: &[Self]) -> bool {
+        let Some(continues) = &self.continues else {
+            return true;
+        };
+        let says = |until: &[Self]| {
+            let seen = until.last().map(|last| Seen::under(&last.epoch.charter));
+            let summed = Self::summed(until);
+            let named = |group: &Group| continues.summed.iter().any(|other| alike(group, other));
+            seen == Some(continues.seen) && summed.iter().all(named)
+        };
+        (1..=history.len()).any(|until| says(&history[..until]))
+    }
+
     /// That members see more of contributions here than in the federation that it continues, in a sentence
     /// without a full stop; `None` where they do not.
     pub fn protects_less(&self) -> Option<String> {
@@ -180,6 +195,24 @@ mod tests {
         assert_eq!(authors(Agreement::summed([&four, &three])), [3]);
         let before = continuing(&summed(FOUR), "");
         assert_eq!(authors(Agreement::summed([&before])), [4]);
+    }
+
+    #[test]
+    fn whoever_has_the_agreements_before_knows_what_was_summed() {
+        let (four, clear) = (continuing("", FOUR), continuing("", ""));
+        let says = |earlier: &str, history: &[Agreement]| {
+            continuing(earlier, "").continues_rightly(history)
+        };
+        assert!(says(&summed(FOUR), &[four.clone()]));
+        assert!(says("", &[clear.clone()]));
+        assert!(!says("", &[four.clone()]));
+        assert!(!says(", mode = \"masked\"", &[four.clone()]));
+        assert!(!says(&summed(THREE), &[four.clone()]));
+        // It went on in clear: what was summed before is named all the same.
+        let history = [four, clear];
+        assert!(!says("", &history));
+        assert!(says(&format!(", group = [{FOUR}]"), &history));
+        assert!(says(&summed(FOUR), &history));
     }
 
     #[test]
