@@ -54,7 +54,10 @@ pub(super) fn policy(
     let ledger = ledger.map(|(source, contents)| {
         Finding::good("ledger", LedgerStatus::of(source, &contents).text())
     });
-    refused.chain(few).chain(doubt).chain(ledger).collect()
+    let uncounted = configured.site.uncounted(agreement);
+    let uncounted = uncounted.map(|why| Finding::note("ledger", why));
+    let found = refused.chain(few).chain(doubt).chain(ledger);
+    found.chain(uncounted).collect()
 }
 
 #[cfg(test)]

@@ -263,6 +263,13 @@ pub struct ContinueFederation {
     /// Leaving member, by name; repeat for each
     #[arg(long, value_name = "NAME")]
     pub without: Vec<String>,
+    /// Give up secure aggregation, and noise with it: every member sees every model from now on. Otherwise the
+    /// federation protects contributions as the earlier one does
+    #[arg(long, conflicts_with = "give_up_noise")]
+    pub give_up_masks: bool,
+    /// Give up the noise and keep the masks: nothing bounds any more what sums tell about a row or person
+    #[arg(long)]
+    pub give_up_noise: bool,
     /// File to write
     #[arg(long, value_name = "FILE", default_value = "federation.toml")]
     pub out: PathBuf,
@@ -325,6 +332,9 @@ pub struct JoinFederation {
     /// Folder of the node, for the new files
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
+    /// Where the ledger of these rows is.
+    #[command(flatten)]
+    pub counted: CountedIn,
     /// Sign without asking
     #[arg(long)]
     pub yes: bool,
@@ -342,12 +352,27 @@ pub struct JoinFederation {
     pub rows: Option<u64>,
 }
 
+/// The ledger that counts what rounds with noise tell about the rows of an institution.
+#[derive(Debug, Clone, Default, Args)]
+pub struct CountedIn {
+    /// Where rounds have noise: the ledger that these rows have already, because of another federation
+    #[arg(long, value_name = "FILE", conflicts_with = "new_ledger")]
+    pub ledger: Option<PathBuf>,
+    /// Where rounds have noise: create the ledger of these rows, under this name for reports. Only if they have
+    /// none: two ledgers of the same rows do not know of each other, so that each counts too little
+    #[arg(long, value_name = "NAME")]
+    pub new_ledger: Option<String>,
+}
+
 /// Options of `rota federation sign`.
 #[derive(Debug, Args)]
 pub struct SignAgreement {
     /// The node.
     #[command(flatten)]
     pub node: NodePlace,
+    /// Where the ledger of these rows is.
+    #[command(flatten)]
+    pub counted: CountedIn,
     /// Sign without asking
     #[arg(long)]
     pub yes: bool,

@@ -27,9 +27,9 @@ pub use backup::{Backup, Restore};
 pub use blame::BlameRound;
 pub use help::{GROUPS, grouped, parse, refused, ungrouped};
 pub use institution::{
-    AddMember, Audit, Called, CheckAgreement, CheckNode, ContinueFederation, Identity, Invite,
-    JoinFederation, NodeFederationCommand, PrintAgreement, PrintChain, PrintStatus, RunNode,
-    SignAgreement, Verify, WatchNode, member,
+    AddMember, Audit, Called, CheckAgreement, CheckNode, ContinueFederation, CountedIn, Identity,
+    Invite, JoinFederation, NodeFederationCommand, PrintAgreement, PrintChain, PrintStatus,
+    RunNode, SignAgreement, Verify, WatchNode, member,
 };
 pub use learner::{DescribeLearner, LearnerCommand, program};
 pub use ledger::{ExportLedger, LedgerCommand, NewLedger, ReconcileLedger, ShowLedger};

@@ -4,18 +4,19 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use crate::federation::{self, Changes, StartModel};
-use crate::institution::SetupError;
+use crate::federation::{self, Changes, GivenUp, StartModel};
+use crate::institution::{Configured, Membership, SetupError, standing};
 use crate::model::{ModelError, START};
 use agreement::{Agreement, public_key};
 use formatting::numbers;
 use methods::serving::mean_of_coalitions;
 use methods::strategy::shared_part;
 use protocol::Hash;
+use protocol::charter::Group;
 use task::TaskConfig;
 
 use super::model::NodeModels;
-use super::{NodeCommandError, vacant, write};
+use super::{NodeCommandError, vacant, wrapped, write};
 use crate::cli::ContinueFederation;
 
 /// Writes the agreement of a federation that goes on from a model of an earlier one, and the model.
@@ -34,6 +35,11 @@ pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), NodeComm
         strategy: options.strategy.clone(),
         joining: options.members.clone(),
         leaving: options.without.clone(),
+        given_up: match (options.give_up_masks, options.give_up_noise) {
+            (true, _) => Some(GivenUp::Masks),
+            (false, true) => Some(GivenUp::Noise),
+            (false, false) => None,
+        },
     };
     let agreement = federation::continued(&earlier, &start, &changes)?;
     let text = agreement.to_toml().map_err(NodeCommandError::Toml)?;
@@ -56,6 +62,13 @@ pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), NodeComm
         numbers::plural(agreement.epoch.charter.rounds as usize, "round"),
         agreement.strategy_config.name()
     )?;
+    if let Some(line) = agreement.protects_less() {
+        writeln!(
+            console,
+            "{}",
+            wrapped(&format!("{line}. Everybody signs that, or does not."))
+        )?;
+    }
     writeln!(
         console,
         "Give every member both files, side by side. Each reads the agreement with `rota federation show \
@@ -72,6 +85,7 @@ fn of_node(
     options: &ContinueFederation,
 ) -> Result<(Agreement, StartModel), NodeCommandError> {
     let node = NodeModels::load(config)?;
+    let summed = summed(config)?;
     let agreement = node.institution.configured.agreement;
     let round = node.held.round(options.round)?;
     let models = node.held.models(round, &node.equipment.equipped.layout())?;
@@ -104,8 +118,22 @@ fn of_node(
         name: agreement.epoch.charter.name.clone(),
         round: round.round,
         block: round.block,
+        summed,
     };
     Ok((agreement, start))
+}
+
+/// The groups whose models were added up in the federation of a node, under all of its agreements.
+fn summed(config: &Path) -> Result<Vec<Group>, NodeCommandError> {
+    let configured = Configured::load(config).map_err(SetupError::from)?;
+    let (first, place) = standing(configured)?;
+    Ok(match place {
+        Membership::Member(present) => {
+            let now = &present.institution.agreement;
+            Agreement::summed(present.earlier.iter().chain([now]))
+        }
+        Membership::Left | Membership::Outside => Agreement::summed([&first.agreement]),
+    })
 }
 
 /// The start from an exported model.
@@ -115,6 +143,14 @@ fn of_file(model: &Path, earlier: &Path) -> Result<(Agreement, StartModel), Node
         return Err(NodeCommandError::Failed(
             "a model of the members' programs is exported without a card, which would say where it \
              comes from: name the node that holds it with --config, instead of --model and --earlier"
+                .into(),
+        ));
+    }
+    let summed = Agreement::summed([&agreement]);
+    if !summed.is_empty() {
+        return Err(NodeCommandError::Failed(
+            "models were added up in groups in this federation, and only a node knows whether its groups changed: \
+             name one that took part with --config, instead of --model and --earlier"
                 .into(),
         ));
     }
@@ -135,6 +171,7 @@ fn of_file(model: &Path, earlier: &Path) -> Result<(Agreement, StartModel), Node
         name: card.origin.federation,
         round: card.origin.round,
         block,
+        summed,
     };
     Ok((agreement, start))
 }

@@ -14,11 +14,12 @@ use formatting::numbers;
 use protocol::{PublicKey, SecretKey};
 use task::file;
 
+use super::counted::LedgerPlan;
 use super::joining::{
     JoiningAgreement, consents, keep, own_rows_of, own_split_key, signable, unfit,
 };
 use super::rows::{Doubts, fitting, say};
-use super::{NodeCommandError, identity::line, newcomer};
+use super::{NodeCommandError, earlier, identity::line, newcomer};
 use crate::cli::{JoinFederation, SignAgreement};
 
 /// Writes the files of a new member, and signs the agreement.
@@ -52,6 +53,9 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), NodeCommandError> {
         )));
     }
     let rows = own_rows_of(options)?;
+    agreement
+        .may_begin()
+        .map_err(|why| NodeCommandError::Failed(why.to_string()))?;
     say(&words_for(&agreement, &OwnSide::of_founder(&agreement)))?;
     signable(&agreement)?;
     let joining = JoiningAgreement {
@@ -101,7 +105,7 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
         spending: Some(present.spending()),
         ..OwnSide::default()
     };
-    let institution = present.institution;
+    let institution = &present.institution;
     let agreement = &institution.agreement;
     let changes = agreement.epoch.number;
     let name = agreement.epoch.roster.name(institution.me);
@@ -141,16 +145,21 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
             say(&[format!("note: {few}")])?;
         }
     }
+    earlier::compare(institution)?;
+    let ledger = LedgerPlan::of_node(&config, &present, &options.counted)?;
     if !consents(options.yes, name)? {
         return Err(NodeCommandError::Failed("nothing was signed".into()));
     }
+    ledger.name_in(&config)?;
+    ledger.carry_out()?;
     let file = first.consent_file(changes);
     signed(agreement, &institution.key, &file)?;
-    if changes > 0 {
-        let line = "Its node contributes under this agreement, at once if it runs.";
-        writeln!(io::stdout().lock(), "{line}")?;
-    }
-    Ok(())
+    let line = match ledger {
+        LedgerPlan::Keep if changes == 0 => return Ok(()),
+        LedgerPlan::Keep => "Its node contributes under this agreement, at once if it runs.",
+        _ => "Its node looks for the ledger when it starts: start it again if it runs.",
+    };
+    Ok(writeln!(io::stdout().lock(), "{line}")?)
 }
 
 /// The invitation in an argument: a token, a file with one, `federation.toml`, or `-`.

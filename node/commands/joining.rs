@@ -13,6 +13,7 @@ use task::data::{OwnFile, OwnRows, SplitKey};
 use task::propose::Marks;
 
 use super::NodeCommandError;
+use super::counted::LedgerPlan;
 use super::rows::{Doubts, fitting, say};
 use crate::cli::JoinFederation;
 
@@ -63,10 +64,11 @@ impl JoiningAgreement<'_> {
     ) -> Result<(Joined, Result<RowsFit, DataError>), NodeCommandError> {
         let agreement = self.agreement;
         let name = agreement.epoch.roster.name(self.me);
-        bound_holds(agreement)?;
+        signable(agreement)?;
         let key = own_split_key(agreement, &options.identity, self.again)?;
         let place = (Path::new(""), key.as_ref());
         let fits = fitting(agreement, rows, Some(name), place, Doubts::Refuse)?;
+        let ledger = LedgerPlan::of_new(&options.out, agreement, &options.counted)?;
         if !consents(options.yes, name)? {
             return Err(NodeCommandError::Failed(
                 "nothing was signed, and nothing was written".into(),
@@ -78,6 +80,7 @@ impl JoiningAgreement<'_> {
             me: self.me,
             identity: &options.identity,
             rows,
+            ledger: ledger.written(&options.out),
             listen: options.listen.clone(),
             folder: &options.out,
             force: options.force,
@@ -89,6 +92,7 @@ impl JoiningAgreement<'_> {
             joined.federation.display(),
             joined.config.display()
         )?;
+        ledger.carry_out()?;
         Ok((joined, fits))
     }
 }

@@ -3,13 +3,12 @@
 use std::fs;
 use std::io::{self, BufWriter, Write};
 
-use ledger::{LedgerFile, Source};
 use serde::Serialize;
 
 use super::{NodeCommandError, reconcile, vacant, write};
 use crate::cli::{ExportLedger, LedgerCommand, NewLedger, NodePlace, ShowLedger};
 use crate::institution::source_of;
-use crate::policy::{LedgerStatus, SourceLimits};
+use crate::policy::{LedgerStatus, SourceLimits, make_ledger};
 use formatting::numbers;
 
 /// Carries out a command of `ledger`.
@@ -36,13 +35,7 @@ pub(super) fn source(node: &NodePlace) -> Result<SourceLimits, NodeCommandError>
 
 fn new(options: &NewLedger) -> Result<(), NodeCommandError> {
     let source = source(&options.node)?;
-    let mut id = [0; 16];
-    getrandom::fill(&mut id).map_err(io::Error::other)?;
-    let about = Source {
-        name: options.name.clone(),
-        unit: options.unit.clone(),
-    };
-    LedgerFile::create(&source.path, &about, &id)?;
+    make_ledger(&source.path, &options.name, options.unit.clone())?;
     let mut out = io::stdout().lock();
     writeln!(
         out,

@@ -44,6 +44,7 @@ pub(crate) fn run(options: &PrintAgreement) -> Result<(), NodeCommandError> {
         me: present.institution.me,
         own: &own,
         consent: &consent(&present.signature),
+        uncounted: present.institution.site.uncounted(agreement).as_deref(),
         consents: &consents,
         chain: chain.as_ref(),
         date: now.get(..10).unwrap_or(&now),

@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
-use agreement::{AgreedWork, Agreement, Continues, default_min_contributions};
+use agreement::{AgreedWork, Agreement, Continues, Seen, default_min_contributions};
 use learn::{Study, TaskStudy};
 use methods::Params;
 use methods::strategy::{
     Names, StrategyConfig, StrategyError, build, largest_contribution, warm_started,
 };
-use protocol::charter::{Charter, CharterError, Epoch, Genesis, Privacy};
+use protocol::charter::{Charter, CharterError, Epoch, Genesis, Group, Masked, Privacy, Sums};
 use protocol::roster::{Silo, faulty};
 use protocol::{Hash, PublicKey};
 use silo::genesis_outcome;
 use task::external::{Initial, StartFrom};
 use task::{TaskConfig, data::DataError};
+
+/// Fewest institutions of a group.
+const SMALLEST_SUM: u16 = 3;
 
 /// What the new federation does differently from the earlier one.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +31,17 @@ pub struct Changes {
     pub joining: Vec<(String, PublicKey)>,
     /// Names of members that leave.
     pub leaving: Vec<String>,
+    /// Protection that the earlier federation had and the new one does not.
+    pub given_up: Option<GivenUp>,
+}
+
+/// Protection of contributions that a federation had and the one that continues it does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GivenUp {
+    /// Masks, and noise with them: every member sees every model.
+    Masks,
+    /// Noise: one sum of all members is opened, which bounds nothing.
+    Noise,
 }
 
 /// Where the start model comes from.
@@ -43,6 +57,8 @@ pub struct StartModel {
     pub round: u64,
     /// Hash of the final block of that round.
     pub block: Hash,
+    /// The groups whose models were added up without noise in the federation, and in those before it.
+    pub summed: Vec<Group>,
 }
 
 /// Why no agreement could be made.
@@ -71,32 +87,57 @@ pub enum ContinueError {
         /// The fewest rounds.
         least: u64,
     },
+    /// All groups would lack somebody.
+    #[error(
+        "no group of this federation would be whole without {}: those who are left would be added up without it, and \
+         the difference of the sums before and after is its model. Change the groups in the earlier federation, where \
+         everybody of them approves it (`shows` in [privacy]), and continue then", .0.join(", ")
+    )]
+    GroupsEnd(Vec<String>),
+    /// Protection is given up that there was not.
+    #[error("the earlier federation has no {0} to give up: leave the option out")]
+    NotThere(&'static str),
+    /// Rules that do not go together, or with the members.
+    #[error("{0}")]
+    Refused(String),
     /// Something that has no canonical form.
     #[error("this agreement cannot be encoded: {0}")]
     Encode(String),
 }
 
-/// The agreement of a new federation with the task and the charter of `earlier`, which starts from
-/// `start`.
+/// The agreement of a new federation with the task, the charter and the privacy of `earlier`, which starts from
+/// `start`. Nothing of the earlier agreement is passed over: each of its parts is named here.
 ///
 /// # Errors
-/// [`ContinueError`]: members, strategy or model that do not go together.
+/// [`ContinueError`]: members, strategy, rules or model that do not go together.
 pub fn continued(
     earlier: &Agreement,
     start: &StartModel,
     changes: &Changes,
 ) -> Result<Agreement, ContinueError> {
-    let old = &earlier.epoch.charter;
+    let Agreement {
+        epoch,
+        task: _,
+        strategy_config,
+        strategy: _,
+        seed,
+        max_model_norm,
+        max_weight,
+        status,
+        continues: _,
+        addresses: _,
+        unfit: _,
+    } = earlier;
     let silos = members(earlier, changes)?;
-    let count = silos.len();
+    let (before, count) = (epoch.roster.len(), silos.len());
     let names: Vec<String> = silos.iter().map(|silo| silo.name.clone()).collect();
     let mut strategy_config = match &changes.strategy {
-        Some(name) => earlier.strategy_config.switch(name)?,
-        None => earlier.strategy_config.clone(),
+        Some(name) => strategy_config.switch(name)?,
+        None => strategy_config.clone(),
     };
     (strategy_config.standardise, strategy_config.scale_agreed) =
         (false, earlier.task.common_scale());
-    let rounds = changes.rounds.unwrap_or(old.rounds);
+    let rounds = changes.rounds.unwrap_or(epoch.charter.rounds);
     strategy_config.set_rounds(rounds);
     let least = strategy_config.least_rounds();
     if rounds < least {
@@ -117,19 +158,50 @@ pub fn continued(
         round: start.round,
         block: start.block,
         model: Hash(start.model.hash()),
+        seen: Seen::under(&epoch.charter),
+        summed: start.summed.clone(),
     };
+    let Charter {
+        name,
+        work: _,
+        start: _,
+        rounds: _,
+        beat_ms,
+        patience,
+        view_timeout,
+        min_contributions,
+        rotation,
+        verification,
+        privacy,
+        blob_limit: _,
+        keep_rounds,
+        discovery,
+    } = &epoch.charter;
+    let privacy = privacy_of(privacy, changes, &names, built.names() == Names::Shown)?;
     let charter = Charter {
-        name: changes.name.clone().unwrap_or_else(|| old.name.clone()),
+        name: changes.name.clone().unwrap_or_else(|| name.clone()),
         work: work(&task, &strategy_config, earlier, &continues)?,
-        start: genesis_outcome(&*built, &*learner, earlier.seed).0,
+        start: genesis_outcome(&*built, &*learner, *seed).0,
         rounds,
-        view_timeout: fitting(old.view_timeout, earlier.epoch.roster.len(), count),
-        min_contributions: contributions(old.min_contributions, earlier.epoch.roster.len(), count),
-        privacy: Privacy::clear(built.names() == Names::Shown),
+        beat_ms: *beat_ms,
+        patience: *patience,
+        view_timeout: fitting(*view_timeout, before, count),
+        min_contributions: match (&privacy, before == count) {
+            (_, true) => *min_contributions,
+            // As for a change of members: enough of them to open the sums.
+            (Privacy::Masked(_), false) => {
+                epoch.charter.for_members(before, count).min_contributions
+            }
+            (_, false) => default_min_contributions(count),
+        },
+        rotation: *rotation,
+        verification: *verification,
+        privacy,
         blob_limit: largest_contribution(&*built, &*learner),
-        ..old.clone()
+        keep_rounds: *keep_rounds,
+        discovery: *discovery,
     };
-    let old = earlier.epoch.roster.silos();
+    let old = epoch.roster.silos();
     let reached = |silo: &Silo| {
         let at = old.iter().position(|own| own.key == silo.key)?;
         earlier.addresses.get(at).cloned()
@@ -138,20 +210,101 @@ pub fn continued(
         .iter()
         .map(|silo| reached(silo).unwrap_or_default())
         .collect();
-    let epoch = Epoch::first(&Genesis { silos, charter })?;
-    Ok(Agreement {
-        epoch: Arc::new(epoch),
+    let first = Epoch::first_in(
+        epoch.format.max(charter.privacy.since()),
+        &Genesis { silos, charter },
+    )?;
+    checked(&Agreement {
+        epoch: Arc::new(first),
         task,
         strategy_config,
         strategy: built.into(),
-        seed: earlier.seed,
-        max_model_norm: earlier.max_model_norm,
-        max_weight: earlier.max_weight,
-        status: earlier.status,
+        seed: *seed,
+        max_model_norm: *max_model_norm,
+        max_weight: *max_weight,
+        status: *status,
         continues: Some(continues),
         addresses,
         unfit: None,
     })
+}
+
+/// The agreement as its members read it, which asks of every key whether it goes with the others.
+fn checked(agreement: &Agreement) -> Result<Agreement, ContinueError> {
+    let refused = |why: &dyn std::fmt::Display| ContinueError::Refused(why.to_string());
+    let text = agreement.to_toml().map_err(ContinueError::Encode)?;
+    let read = Agreement::parse("the new agreement", &text).map_err(|why| refused(&why))?;
+    read.may_begin().map_err(|why| refused(&why))?;
+    if read.epoch.federation == agreement.epoch.federation {
+        Ok(read)
+    } else {
+        Err(refused(&"the new agreement is read back with another id"))
+    }
+}
+
+/// What members of the new federation see of each other's contributions: what those of the earlier one saw, in
+/// those of its groups that are whole, unless protection is given up.
+fn privacy_of(
+    earlier: &Privacy,
+    changes: &Changes,
+    names: &[String],
+    names_shown: bool,
+) -> Result<Privacy, ContinueError> {
+    let Privacy::Masked(masked) = earlier else {
+        return match changes.given_up {
+            None => Ok(Privacy::clear(names_shown)),
+            Some(GivenUp::Masks) => Err(ContinueError::NotThere("masks")),
+            Some(GivenUp::Noise) => Err(ContinueError::NotThere("noise")),
+        };
+    };
+    let Masked {
+        colluders,
+        smallest_sum,
+        shows: _,
+        sums,
+    } = masked;
+    let sums = match (sums, changes.given_up) {
+        (_, Some(GivenUp::Masks)) => return Ok(Privacy::clear(names_shown)),
+        (Sums::Groups(_), Some(GivenUp::Noise)) => return Err(ContinueError::NotThere("noise")),
+        (Sums::Groups(groups), None) => Sums::Groups(whole(groups, names)?),
+        (Sums::Noised(noise), None) => Sums::Noised(noise.clone()),
+        (Sums::Noised(_), Some(GivenUp::Noise)) => {
+            let mut authors: Vec<_> = names.iter().map(|name| (name.clone(), 1)).collect();
+            authors.sort();
+            Sums::Groups(vec![Group { authors }])
+        }
+    };
+    Ok(Privacy::Masked(Masked {
+        colluders: *colluders,
+        smallest_sum: match &sums {
+            Sums::Groups(_) => (*smallest_sum).max(SMALLEST_SUM),
+            Sums::Noised(_) => *smallest_sum,
+        },
+        // What was shown there is shown; here nothing more is.
+        shows: Vec::new(),
+        sums,
+    }))
+}
+
+/// The groups of which everybody is among these members. Who was in another one only helps to open sums.
+fn whole(groups: &[Group], names: &[String]) -> Result<Vec<Group>, ContinueError> {
+    let gone = |group: &Group| {
+        let authors = group.authors.iter().map(|(name, _)| name.clone());
+        authors
+            .filter(|name| !names.contains(name))
+            .collect::<Vec<_>>()
+    };
+    let stay: Vec<_> = groups
+        .iter()
+        .filter(|group| gone(group).is_empty())
+        .cloned()
+        .collect();
+    if stay.is_empty() {
+        return Err(ContinueError::GroupsEnd(
+            groups.iter().flat_map(gone).collect(),
+        ));
+    }
+    Ok(stay)
 }
 
 /// The task for these members, and a stand-in with its models for each of `names`.
@@ -257,13 +410,4 @@ fn domains(
 /// As many beats as before, and one for each more member that may be Byzantine.
 fn fitting(view_timeout: u32, before: usize, now: usize) -> u32 {
     view_timeout + faulty(now).saturating_sub(faulty(before)) as u32
-}
-
-/// As many contributions as before while the members are as many; otherwise the default.
-fn contributions(least: u16, before: usize, now: usize) -> u16 {
-    if before == now {
-        least
-    } else {
-        default_min_contributions(now)
-    }
 }

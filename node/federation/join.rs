@@ -31,6 +31,8 @@ pub struct Join<'a> {
     pub identity: &'a Path,
     /// The files of its rows, and how they are written.
     pub rows: &'a OwnRows,
+    /// The value of `ledger` in its policy, as TOML has it; `None` where nothing is said of a ledger.
+    pub ledger: Option<String>,
     /// Where its node listens; empty: at the ports of its addresses in the agreement.
     pub listen: Vec<String>,
     /// The folder for the new files.
@@ -191,6 +193,12 @@ impl Join<'_> {
             )
         };
         let listen: Result<Vec<_>, _> = self.listening().into_iter().map(inline).collect();
+        let policy = self.ledger.as_ref().map_or(String::new(), |ledger| {
+            format!(
+                "\n# What the node takes part in, whatever the agreement says. The ledger counts what is told about\n\
+                 # these rows: keep it for as long as the rows, and in every backup.\n[policy]\nledger = {ledger}\n"
+            )
+        });
         Ok(format!(
             "# The node of {name} in the federation {}, written by `rota federation join`.\n\
              # Paths are relative to this file. `rota schema silo` describes every key.\n\
@@ -217,7 +225,7 @@ impl Join<'_> {
              # A member that is reached elsewhere than the agreement says:\n\
              # [[peer]]\n\
              # name = {}\n\
-             # addresses = [\"/dns/rota.example.org/udp/4001/quic-v1\"]\n",
+             # addresses = [\"/dns/rota.example.org/udp/4001/quic-v1\"]\n{policy}",
             epoch.charter.name,
             path(self.identity)?,
             place,

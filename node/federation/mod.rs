@@ -18,7 +18,7 @@ mod words;
 pub use address::{addresses, is_loopback};
 pub use changed::{changed_words, changed_words_for, protection, sentence, whole_text};
 pub use consents::{GivenConsents, consents_beside};
-pub use continuing::{Changes, ContinueError, StartModel, continued};
+pub use continuing::{Changes, ContinueError, GivenUp, StartModel, continued};
 pub use disclosure::{OwnSide, brief, disclosure, officer};
 pub use join::{Join, JoinError, Joined, keep_consent, own_rows};
 pub use newcomers::newcomers;

@@ -23,6 +23,8 @@ pub struct Printed<'a> {
     pub own: &'a OwnSide,
     /// How the institution stands to the agreement, in a sentence.
     pub consent: &'a str,
+    /// That nothing counts what the institution discloses, in a sentence; `None` where that is not said.
+    pub uncounted: Option<&'a str>,
     /// The signed consents that are here, one line each.
     pub consents: &'a [String],
     /// The decisions so far; `None` before the node has run.
@@ -66,6 +68,7 @@ pub fn page(printed: &Printed<'_>) -> String {
                     h2 { "Signatures" }
                     p { (name) ": " (plain(printed.consent)) "." }
                     (lines(printed.consents))
+                    @if let Some(uncounted) = printed.uncounted { p { (name) ": " (plain(uncounted)) "." } }
                 }
                 section { h2 { "What was decided" } (decisions(printed.chain)) }
                 section { h2 { "How to leave" } (leaving(agreement, printed.config)) }

@@ -68,6 +68,22 @@ pub fn words_for(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
             "    as its members agreed on it in round {}, block {:#}",
             continues.round, continues.block
         ));
+        lines.push(format!(
+            "    whose members saw {} of each other's contributions",
+            continues.seen.words()
+        ));
+        lines.extend(continues.summed.iter().map(|group| {
+            let names = group.authors.iter().map(|(name, _)| numbers::plain(name));
+            format!(
+                "    and added up {}: these are added up with the same others, or with nobody",
+                names.collect::<Vec<_>>().join(", ")
+            )
+        }));
+        lines.extend(
+            agreement
+                .protects_less()
+                .map(|less| format!("  warning: {less}")),
+        );
     }
     lines.push(String::new());
     lines.extend(disclosure(agreement, own));

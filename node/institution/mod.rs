@@ -24,6 +24,7 @@ mod start;
 pub use self::agreement::amendments::{
     AmendmentFolder, AmendmentWord, FoundAmendments, KnownAmendment, Unused,
 };
+pub(crate) use self::agreement::history::agreements;
 pub use self::agreement::in_force::{
     Membership, Present, PresentError, place, present, present_and_contributed, protocol_records,
     standing,
@@ -35,8 +36,8 @@ pub use config::consent::{CONSENT, Unsigned, consent_in};
 pub use config::opened_ledger;
 pub use config::own_learner::OwnLearner;
 pub use config::paths::Places;
-pub(crate) use config::source_of;
 pub use config::{Configured, Data, Institution, SetupError, agreement_in, state_folder};
+pub(crate) use config::{policy_of, source_of};
 pub use error::NodeError;
 pub use report::format_texts::other_format;
 pub use report::output::OutputLines;

@@ -9,6 +9,7 @@
 //! - In every round: the hours of the day, and the bytes of a contribution.
 
 mod hours;
+mod making;
 mod refusals;
 mod room;
 mod rounds;
@@ -19,11 +20,14 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use ledger::LedgerError;
+pub use making::make_ledger;
+pub(crate) use making::{ledger_beside, with_ledger};
 pub(crate) use refusals::ProposedRounds;
 pub use room::LedgerRoom;
 pub(crate) use source::SourceLimits;
 pub use status::LedgerStatus;
-pub(crate) use table::PolicyTable;
+pub(crate) use table::{LedgerKey, PolicyTable};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -76,6 +80,22 @@ impl SitePolicy {
         history: &ContributionHistory,
     ) -> Spending {
         spending(self.source.as_ref(), agreement, history)
+    }
+
+    /// Whether a person wrote that there is no ledger.
+    pub(crate) fn declines_ledger(&self) -> bool {
+        self.table.ledger == Some(LedgerKey::Counts(false))
+    }
+
+    /// That nothing counts what rounds with noise tell about the institution's rows, in a sentence without a full
+    /// stop; `None` where something does, or there is no noise.
+    pub(crate) fn uncounted(&self, agreement: &Agreement) -> Option<String> {
+        let noised = agreement.epoch.charter.privacy.is_noised();
+        (noised && self.declines_ledger()).then(|| {
+            "no ledger counts what this institution discloses (`ledger = false` in [policy] of its silo.toml): \
+             epsilon is that of this agreement alone, whatever else was learned from the same rows"
+                .into()
+        })
     }
 
     /// What the silo needs of it.

@@ -53,9 +53,23 @@ impl SitePolicy {
         ];
         let found = found.into_iter();
         let refusals = found.filter_map(|(key, why)| why.map(|why| PolicyRefusal { key, why }));
+        let refusals = refusals.chain(self.no_ledger(of.agreement));
         let source = self.source.as_ref();
         let of_ledger = source.into_iter().flat_map(|source| ledger(source, of));
         refusals.chain(of_ledger).collect()
+    }
+
+    /// That rounds have noise, and nothing counts what they tell.
+    fn no_ledger(&self, agreement: &Agreement) -> Option<PolicyRefusal> {
+        let counted = self.source.is_some() || self.declines_ledger();
+        let why = "rounds of this agreement have noise, and no ledger counts what they tell about this \
+                   institution's rows: `rota federation sign` makes one or takes the one that there is, or a person \
+                   writes `ledger = false` into [policy] of silo.toml";
+        let refusal = || PolicyRefusal {
+            key: "ledger",
+            why: why.into(),
+        };
+        (agreement.epoch.charter.privacy.is_noised() && !counted).then(refusal)
     }
 
     fn mode(&self, of: &ProposedRounds<'_>) -> Option<String> {

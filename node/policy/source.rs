@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use ledger::{LedgerContents, LedgerError, LedgerFile, Limit, Limits};
 use privacy::accountant::Delta;
 
-use super::table::PolicyTable;
+use super::table::{LedgerKey, PolicyTable};
 
 /// δ where the policy does not say it.
 const DELTA: f64 = 1e-5;
@@ -38,7 +38,11 @@ impl SourceLimits {
                 return Err((key, format!("is {limit}, it must be larger than 0")));
             }
         }
-        let Some(path) = &table.ledger else {
+        if let Some(LedgerKey::Counts(true)) = &table.ledger {
+            let what = "is true: name the file of the ledger, or write false for none";
+            return Err(("policy.ledger", what.into()));
+        }
+        let Some(LedgerKey::File(path)) = &table.ledger else {
             let delta = [("policy.delta", table.delta)];
             let idle = limits
                 .into_iter()
@@ -70,6 +74,18 @@ impl SourceLimits {
                 delta,
             },
         }))
+    }
+
+    /// A ledger that is only read.
+    pub(crate) fn unlimited(path: &Path) -> Self {
+        Self {
+            path: path.into(),
+            limits: Limits {
+                epsilon: None,
+                alone: None,
+                delta: Delta::new(DELTA).expect("1e-5 is a probability below one half"),
+            },
+        }
     }
 
     /// The ledger.

@@ -33,16 +33,27 @@ impl PrivacyMode {
     }
 }
 
+/// The ledger of an institution, or that it has none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum LedgerKey {
+    /// Its file.
+    File(PathBuf),
+    /// `false`: rounds with noise are not counted.
+    Counts(bool),
+}
+
 /// What the institution lets its node do, below the agreement, which cannot override it. A node whose
 /// policy refuses votes as before, and contributes nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct PolicyTable {
     /// Kinds of changes of the agreement that the institution follows without signing the new one:
-    /// `"rounds"` (their number), `"addresses"`, `"epochs"` (of the training in a
-    /// round), `"members"` (that come, go or have another key, if f, the number of faulty members that is
-    /// tolerated, stays the same). By default all four. What weakens the agreement is none of them. After any
-    /// other change the node contributes nothing until the institution has signed.
+    /// `"rounds"` (fewer, or more where they have no noise), `"addresses"`, `"epochs"` (of the training in a
+    /// round), `"members"` (that come or go, if f, the number of faulty members that is tolerated, does not fall;
+    /// where contributions are masked, that go). By default all four. What weakens the agreement, or spends more
+    /// of its bound, is none of them. After any other change the node contributes nothing until the institution
+    /// has signed.
     #[serde(default = "every_routine")]
     pub(crate) approve: Vec<Routine>,
     /// Modes of privacy under which the node takes part: `"clear"`, `"masked"`, `"masked+noised"`. By default all.
@@ -66,10 +77,12 @@ pub(crate) struct PolicyTable {
     /// withstand as many. Refuses rounds in clear. By default any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) colluders: Option<u16>,
-    /// The file of the ledger of the source of the rows, made by `rota ledger new`, outside of the state
-    /// folder. Every contribution has a line in it. By default there is none.
+    /// The file of the ledger of the source of the rows, outside of the state folder. Every contribution has a
+    /// line in it. `rota federation join`, `sign` and `rota ledger new` make it. `false`: there is none, and
+    /// rounds with noise are not counted, which every page of this node says. By default there is none, and the
+    /// node contributes to no round with noise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) ledger: Option<PathBuf>,
+    pub(crate) ledger: Option<LedgerKey>,
     /// With `ledger`: largest ε of all contributions from the source together, in all federations: one row or
     /// person more or less changes the probability of whatever was opened by a factor of at most e^ε, except
     /// for `delta`, as long as no more members collude than each agreement's `colluders`; `epsilon-alone`

@@ -64,9 +64,32 @@ fn noised(rounds: u64, more: &str) -> Agreement {
 fn a_table_without_keys_refuses_neither_the_example_nor_masked_rounds() {
     assert_eq!(refused(""), [""; 0]);
     assert_eq!(keys(&SitePolicy::default(), &masked()), [""; 0]);
-    for agreement in [masked(), noised(6, "")] {
-        assert_eq!(keys(&policy(Path::new("/house"), ""), &agreement), [""; 0]);
+    assert_eq!(keys(&policy(Path::new("/house"), ""), &masked()), [""; 0]);
+}
+
+#[test]
+fn rounds_with_noise_need_a_ledger_or_a_person_who_decided_otherwise() {
+    let without = [SitePolicy::default(), policy(Path::new("/house"), "")];
+    for policy in &without {
+        assert_eq!(keys(policy, &noised(6, "")), ["ledger"]);
+        let why = refusals(policy, &noised(6, "")).concat();
+        assert!(why.contains("`rota federation sign` makes one"), "{why}");
+        assert_eq!(policy.uncounted(&noised(6, "")), None);
     }
+    let declined = policy(Path::new("/house"), "ledger = false");
+    assert_eq!(keys(&declined, &noised(6, "")), [""; 0]);
+    let said = declined.uncounted(&noised(6, "")).unwrap();
+    assert!(said.contains("`ledger = false`"), "{said}");
+    // Without noise there is nothing to count.
+    assert_eq!(declined.uncounted(&masked()), None);
+    let folder = tempfile::tempdir().unwrap();
+    let there = with_ledger(folder.path(), "");
+    assert_eq!(keys(&there, &noised(6, "")), [""; 0]);
+    assert_eq!(there.uncounted(&noised(6, "")), None);
+    let table: PolicyTable = toml::from_str("ledger = true").unwrap();
+    let house = Path::new("/house");
+    let wrong = SitePolicy::new(table, house, &house.join("state")).unwrap_err();
+    assert_eq!(wrong.0, "policy.ledger");
 }
 
 #[test]
@@ -76,13 +99,16 @@ fn modes() {
         ["modes"]
     );
     assert_eq!(refused("modes = [\"masked\", \"clear\"]"), [""; 0]);
-    let only = policy(Path::new("/house"), "modes = [\"masked\"]");
+    let only = policy(Path::new("/house"), "modes = [\"masked\"]\nledger = false");
     assert_eq!(keys(&only, &masked()), [""; 0]);
     let none = policy(Path::new("/house"), "modes = [\"clear\"]");
     assert_eq!(keys(&none, &masked()), ["modes"]);
     // Masks alone are not noise, and the other way round.
     assert_eq!(keys(&only, &noised(6, "")), ["modes"]);
-    let noise = policy(Path::new("/house"), "modes = [\"masked+noised\"]");
+    let noise = policy(
+        Path::new("/house"),
+        "modes = [\"masked+noised\"]\nledger = false",
+    );
     assert_eq!(keys(&noise, &noised(6, "")), [""; 0]);
     assert_eq!(keys(&noise, &masked()), ["modes"]);
 }
@@ -147,7 +173,8 @@ fn smallest_sum() {
     }
     // With noise, as many authors as are agreed at least.
     for (fewest, expected) in [(3, vec![]), (4, vec!["smallest-sum"])] {
-        let policy = policy(Path::new("/house"), &format!("smallest-sum = {fewest}"));
+        let text = format!("smallest-sum = {fewest}\nledger = false");
+        let policy = policy(Path::new("/house"), &text);
         assert_eq!(keys(&policy, &noised(6, "")), expected);
     }
 }
@@ -156,7 +183,8 @@ fn smallest_sum() {
 fn colluders() {
     let agreed = masked().epoch.charter.privacy.masked().unwrap().colluders;
     for (withstood, expected) in [(agreed, vec![]), (agreed + 1, vec!["colluders"])] {
-        let policy = policy(Path::new("/house"), &format!("colluders = {withstood}"));
+        let text = format!("colluders = {withstood}\nledger = false");
+        let policy = policy(Path::new("/house"), &text);
         assert_eq!(keys(&policy, &masked()), expected);
         assert_eq!(keys(&policy, &noised(6, "")), expected);
     }

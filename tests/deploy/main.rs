@@ -155,6 +155,8 @@ fn the_unit_starts_the_program_as_it_is_and_again_only_where_that_helps() {
     assert_eq!(value("RestartPreventExitStatus"), code);
     assert_eq!(value("Restart"), "on-failure");
     assert_eq!(value("StateDirectoryMode"), "0700");
+    // Nodes of several federations share a ledger, which is in none of their state folders.
+    assert_eq!(value("StateDirectory"), "rota/%i rota-ledgers");
     // With it the program could not read how much memory there is, and would take no connections.
     assert!(
         !file("rota@.service")

@@ -157,3 +157,32 @@ fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
         );
     }
 }
+
+#[test]
+fn what_one_member_can_do_to_one_group_is_said_where_it_is_chosen() {
+    let folder = nowhere("masked-said");
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("stays.toml");
+    let equal = "name = 'fedavg'\nweight = 'equal'";
+    let own = "[task.table]\nstandardise = 'silo'\n";
+    fs::write(
+        &file,
+        stays::SCENARIO
+            .replace("name = 'fedavg'", equal)
+            .replace("[task.table]\n", own),
+    )
+    .unwrap();
+    let out = folder.join("federation.toml");
+    let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    let new = ["federation", "new", "--scenario", file, "--out", out];
+    let said = good(&[&new[..], &["--masked"]].concat());
+    let help = good(&["federation", "new", "--help"]);
+    for said in [said, help] {
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in ["stop", "masked+noised", "--groups"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+    let said = good(&[&new[..], &["--force"]].concat());
+    assert!(!said.contains("masked+noised"), "{said}");
+}

@@ -78,4 +78,67 @@ fn a_group_changes_while_nodes_run_once_all_of_it_approve_and_it_is_named_who_is
         assert_eq!(nodes.nodes.code(node), 0);
         good(&["verify", "--state", state(node).to_str().unwrap()]);
     }
+    // A federation that continues this one adds up the same three, or nobody of them.
+    let next = demo.folder.join("next");
+    fs::create_dir_all(&next).unwrap();
+    let out = next.join("federation.toml");
+    let out = out.to_str().unwrap();
+    let go_on = ["federation", "continue", "--config", config, "--out", out];
+    good(&go_on);
+    let written = fs::read_to_string(out).unwrap();
+    assert_eq!(written.matches("mode = \"masked\"").count(), 2, "{written}");
+    assert!(written.contains("[[continues.group]]"), "{written}");
+    assert_eq!(written.matches(&author).count(), 0, "{written}");
+    let flat = super::noised::flat;
+    let shown = flat(&good(&["federation", "show", out]));
+    assert!(
+        shown.contains("these are added up with the same others"),
+        "{shown}"
+    );
+    // Another group is refused by whoever reads the agreement.
+    let (before, group) = written.split_once("[[privacy.group]]\n").unwrap();
+    fs::write(out, format!("{before}[[privacy.group]]\n{author}\n{group}")).unwrap();
+    let refused = output(&["federation", "check", out]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = flat(&text(&refused.stderr));
+    assert!(said.contains("were added up"), "{said}");
+    // Without one of the three there is no sum any more.
+    let refused = output(&[&go_on[..], &["--force", "--without", &names[0]]].concat());
+    assert_eq!(refused.status.code(), Some(2));
+    let said = flat(&text(&refused.stderr));
+    assert!(
+        said.contains("no group of this federation would be whole without"),
+        "{said}"
+    );
+    // Leaving the masks takes a word, and stands in the agreement.
+    let said = flat(&good(
+        &[&go_on[..], &["--force", "--give-up-masks"]].concat(),
+    ));
+    assert!(said.contains("protects less than the federation"), "{said}");
+    let shown = flat(&good(&["federation", "show", out]));
+    assert!(shown.contains("warning: this protects less"), "{shown}");
+    // Whoever took part before knows what an agreement leaves out.
+    let silo = fs::read_to_string(&demo.configs[0]).unwrap();
+    let own = demo.configs[0].with_file_name("next.toml");
+    let silo = silo
+        .replace("\"../federation.toml\"", "\"../next/federation.toml\"")
+        .replace("\"consent.toml\"", "\"next-consent.toml\"")
+        .replace(
+            "state = \"state\"",
+            "state = \"next-state\"\nstart-model = \"state\"",
+        );
+    fs::write(&own, silo).unwrap();
+    sign(&own);
+    let written = fs::read_to_string(out).unwrap();
+    let (before, group) = written.split_once("[[continues.group]]\n").unwrap();
+    let after = group.split_once("\n\n").unwrap().1;
+    let before = before.replace("mode = \"masked\"\n", "");
+    fs::write(out, format!("{before}{after}")).unwrap();
+    let shown = flat(&good(&["federation", "show", out]));
+    assert!(shown.contains("whose members saw every model"), "{shown}");
+    let own = own.to_str().unwrap();
+    let refused = output(&["federation", "sign", "--yes", "--config", own]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = flat(&text(&refused.stderr));
+    assert!(said.contains("does not say rightly"), "{said}");
 }

@@ -16,7 +16,7 @@ use task::data::DataError;
 use task::external::{Initial, StartFrom, TensorConfig};
 
 use crate::config_error::ConfigError;
-use crate::continues::Continues;
+use crate::continues::{Continues, Seen};
 use crate::file::{
     CharterTable, ContinuesTable, EntryNames, FederationFile, PrivacyTable, SiloTable, StatusFor,
 };
@@ -200,6 +200,8 @@ impl Agreement {
                 round: continues.round,
                 block: HEXLOWER.encode(&continues.block.0),
                 model: HEXLOWER.encode(&continues.model.0),
+                mode: continues.seen.mode(),
+                group: continues.summed.iter().map(privacy::authors).collect(),
             }),
             charter: CharterTable {
                 beat: Span::millis(charter.beat_ms),
@@ -333,6 +335,8 @@ fn continues_of(source: TomlText<'_>, table: ContinuesTable) -> Result<Continues
         model: hash("model", &table.model)?,
         round: table.round,
         name: table.name,
+        seen: Seen::of(table.mode),
+        summed: table.group.into_iter().map(privacy::group).collect(),
     })
 }
 

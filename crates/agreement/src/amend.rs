@@ -76,6 +76,19 @@ pub enum AmendError {
         "{0}. An amendment cannot change the split: a new federation can (`rota federation continue`)"
     )]
     Split(String),
+    /// A group of masked rounds that is none of the federation before.
+    #[error(
+        "the institutions {group} would be added up, and in the federation that this one continues {before} were \
+         added up: the difference of two such sums may be the model of a single one. Leave the group as it was \
+         there; or change it there, with everybody's approval (`shows` in `[privacy]`), and continue then; or \
+         continue with noise (`mode = \"masked+noised\"`)"
+    )]
+    SummedBefore {
+        /// The institutions of the group.
+        group: String,
+        /// Those of the group of the federation before.
+        before: String,
+    },
     /// The largest contribution is not allowed.
     #[error(
         "`charter.blob-limit` is {limit}, and a contribution under this agreement has {size} bytes: no \

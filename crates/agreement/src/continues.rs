@@ -3,6 +3,9 @@
 use std::fmt;
 
 use protocol::Hash;
+use protocol::charter::{Charter, Group, Privacy};
+
+use crate::file::Mode;
 
 /// The model of an earlier federation that a federation starts from. It is part of the agreement,
 /// so of the new federation's id.
@@ -18,6 +21,62 @@ pub struct Continues {
     pub block: Hash,
     /// Hash of the canonical safetensors document of the model's tensors.
     pub model: Hash,
+    /// What members saw of contributions in the earlier federation.
+    pub seen: Seen,
+    /// The groups whose models were added up without noise, in the earlier federation and those before it. Who is
+    /// in one is added up with the same others, or with nobody: the difference of two such sums may be the model
+    /// of a single institution, in whichever federations they were opened.
+    pub summed: Vec<Group>,
+}
+
+/// What members see of each other's contributions, from most to least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Seen {
+    /// Every model.
+    #[default]
+    Models,
+    /// Sums of groups.
+    Sums,
+    /// Sums with noise.
+    NoisedSums,
+}
+
+impl Seen {
+    /// What members see under this charter.
+    pub fn under(charter: &Charter) -> Self {
+        match &charter.privacy {
+            Privacy::Clear | Privacy::ClearWithNames => Self::Models,
+            Privacy::Masked(masked) if masked.noise().is_some() => Self::NoisedSums,
+            Privacy::Masked(_) => Self::Sums,
+        }
+    }
+
+    /// As the file has it; `None` for what it leaves out.
+    pub(crate) fn mode(self) -> Option<Mode> {
+        match self {
+            Self::Models => None,
+            Self::Sums => Some(Mode::Masked),
+            Self::NoisedSums => Some(Mode::MaskedNoised),
+        }
+    }
+
+    /// What the file says.
+    pub(crate) fn of(mode: Option<Mode>) -> Self {
+        match mode {
+            None | Some(Mode::Clear) => Self::Models,
+            Some(Mode::Masked) => Self::Sums,
+            Some(Mode::MaskedNoised) => Self::NoisedSums,
+        }
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Models => "every model",
+            Self::Sums => "only sums of groups",
+            Self::NoisedSums => "only sums with noise",
+        }
+    }
 }
 
 impl fmt::Display for Continues {

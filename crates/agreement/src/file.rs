@@ -75,6 +75,14 @@ pub(crate) struct ContinuesTable {
     /// finds `start.safetensors` beside the agreement, or by `start-model` in silo.toml.
     #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
     pub(crate) model: String,
+    /// What members of the earlier federation saw of each other's contributions, as in `[privacy]`. Without it:
+    /// every model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mode: Option<Mode>,
+    /// The groups whose models were added up without noise before, as in `[privacy]`: who is in one is added up
+    /// with the same others, or with nobody. Without any: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) group: Vec<BTreeMap<String, u64>>,
 }
 
 /// Rules of the rounds: times, minimum numbers, sizes.

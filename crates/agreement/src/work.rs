@@ -7,6 +7,7 @@ use task::TaskConfig;
 use crate::canonical::{Canonical, CanonicalError};
 use crate::continues::Continues;
 use crate::file::StatusFor;
+use crate::privacy;
 
 /// The part of an agreement that the protocol does not look into.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,13 +53,23 @@ impl AgreedWork<'_> {
         // Without it, the bytes are those of a federation that continues none.
         if let (Canonical::Table(work), Some(continues)) = (&mut table, self.continues) {
             let digits = |hash: &Hash| Canonical::Text(format!("{hash:#}"));
-            let table = Canonical::table([
+            let mut table = Canonical::table([
                 ("name", Canonical::Text(continues.name.clone())),
                 ("federation", digits(&continues.federation)),
                 ("round", Canonical::of(&continues.round)?),
                 ("block", digits(&continues.block)),
                 ("model", digits(&continues.model)),
             ]);
+            // Without them, the bytes are those of one that continues a federation in clear.
+            if let Canonical::Table(table) = &mut table {
+                if let Some(mode) = continues.seen.mode() {
+                    table.insert("mode".into(), Canonical::of(&mode)?);
+                }
+                if !continues.summed.is_empty() {
+                    let groups: Vec<_> = continues.summed.iter().map(privacy::authors).collect();
+                    table.insert("group".into(), Canonical::of(&groups)?);
+                }
+            }
             work.insert("continues".into(), table);
         }
         Ok(codec::encode(&table))

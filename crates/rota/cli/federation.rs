@@ -53,6 +53,10 @@ pub(crate) struct NewFederation {
     #[arg(long, value_name = "NAME")]
     pub(crate) verification: Option<protocol::charter::Verification>,
     /// Use secure aggregation: nobody sees one member's model, only the sum over all members is opened
+    ///
+    /// One member can stop a federation of one group: no sum is opened while it is away, and one that sends wrong
+    /// numbers spoils every sum, unnamed. Several groups (--groups) go on without a group that is stopped, and noise
+    /// (mode = "masked+noised" in [privacy]) lets rounds go on without a member that is away.
     #[arg(long)]
     pub(crate) masked: bool,
     /// File of aggregation groups for secure aggregation, with a table [[group]] for each, of names and

@@ -72,9 +72,20 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
             "left out: {column}, {why}. `check` and `join` with such a file need --ignore {ignore}"
         )?;
     }
+    if options.masked && options.groups.is_none() {
+        writeln!(out, "{}", wrapped(ONE_GROUP))?;
+    }
     status(&mut out, file, &text)?;
     Ok(out.flush()?)
 }
+
+/// What one member can do to a federation of one group, and what to choose instead.
+const ONE_GROUP: &str = "note: any one member can stop this federation. While its node is down no sum is opened, and \
+                         if it sends wrong numbers, on purpose or not, every sum is void, and after three in a row the \
+                         group is suspended until the agreement changes. Nobody sees who spoiled a sum unless authors \
+                         disclose (`rota blame`). To go on without a member, choose `mode = \"masked+noised\"` in \
+                         [privacy], where rounds need only `fewest-authors`; or several groups of at least three \
+                         (--groups FILE), of which one that is stopped does not stop the others.";
 
 /// What members see of each other's models, where the options say so.
 fn privacy(options: &NewFederation) -> Result<Option<PrivacyTable>, CommandError> {

@@ -162,7 +162,7 @@ impl OwnContributions {
     }
 
     /// What a record of the silo's journal, or the final blocks in it, show.
-    pub(crate) fn places(&self, record: &Record) -> Vec<Place> {
+    pub fn places(&self, record: &Record) -> Vec<Place> {
         match record {
             Record::Contributed(message) => vec![place(&self.now, message.round)],
             Record::Final { blocks, .. } => {

@@ -4,7 +4,7 @@ use agreement::Agreement;
 use protocol::Epochs;
 
 /// The agreements of all epochs, oldest first; the last one is in force. There is at least one.
-pub(in crate::institution) fn agreements(first: &Agreement, epochs: &Epochs) -> Vec<Agreement> {
+pub(crate) fn agreements(first: &Agreement, epochs: &Epochs) -> Vec<Agreement> {
     let mut now = first.clone();
     let over = epochs.former.iter().map(|(epoch, _)| epoch.clone());
     let next = over.skip(1).chain([epochs.now.clone()]);

@@ -33,8 +33,8 @@ pub struct Owed {
     file: PathBuf,
     agreement: Agreement,
     key: PublicKey,
-    /// Whether the change of the agreement admitted the institution, or replaced its key.
-    joined: bool,
+    /// Why the institution does not follow the change by itself, in a clause.
+    why: String,
 }
 
 impl Owed {
@@ -46,18 +46,14 @@ impl Owed {
     /// What is missing, in a sentence without a full stop.
     pub fn line(&self) -> String {
         let number = self.agreement.epoch.number;
-        let why = match consent_in(&self.file, &self.agreement, &self.key) {
+        let unsigned = match consent_in(&self.file, &self.agreement, &self.key) {
             Err(why) if self.file.exists() => format!(" ({why})"),
             _ => String::new(),
         };
         format!(
-            "contributions are paused: change {number} needs this institution's signature{why}, because {}. Read \
+            "contributions are paused: change {number} needs this institution's signature{unsigned}, because {}. Read \
              it, then run `rota federation sign`",
-            if self.joined {
-                "it has not signed the agreement as it was when it joined"
-            } else {
-                "its [policy] does not accept such a change by itself"
-            }
+            self.why
         )
     }
 }
@@ -86,7 +82,11 @@ pub(super) fn signature(
     // An institution that is admitted later signs what admits it.
     let mut now = match institution.consented() {
         Ok(consent) => SignatureState::Signed(Box::new(consent)),
-        Err(_) => owed(institution, &institution.agreement, false),
+        Err(_) => owed(
+            institution,
+            &institution.agreement,
+            "it has not signed the first agreement".into(),
+        ),
     };
     let key = institution.key.public();
     for (at, (over, passage)) in epochs.former.iter().enumerate() {
@@ -112,13 +112,19 @@ pub(super) fn signature(
         };
         now = match now {
             _ if words.iter().any(approves) => SignatureState::Approved,
-            SignatureState::Owed(_) => owed(institution, agreement, false),
+            // What was not followed before is not by a later change, which builds on it.
+            SignatureState::Owed(before) => owed(institution, agreement, before.why),
             // Whoever goes on after a recovery has said so itself.
             _ if change.is_none() => SignatureState::Policy,
-            _ if agreement.unfit.is_none() && old.changes_only(agreement, &institution.policy) => {
-                SignatureState::Policy
-            }
-            _ => owed(institution, agreement, false),
+            _ if agreement.unfit.is_some() => owed(
+                institution,
+                agreement,
+                "nobody can take part under it".into(),
+            ),
+            _ => match old.needs_signature(agreement, &institution.policy) {
+                None => SignatureState::Policy,
+                Some(why) => owed(institution, agreement, why),
+            },
         };
     }
     now
@@ -135,15 +141,19 @@ fn admitted(institution: &Institution, agreement: &Agreement) -> SignatureState 
     let signed = files.find_map(|file| consent_in(&file, agreement, &key).ok());
     match signed {
         Some(consent) => SignatureState::Signed(Box::new(consent)),
-        None => owed(institution, agreement, true),
+        None => owed(
+            institution,
+            agreement,
+            "it has not signed the agreement as it was when it joined".into(),
+        ),
     }
 }
 
-fn owed(institution: &Institution, agreement: &Agreement, joined: bool) -> SignatureState {
+fn owed(institution: &Institution, agreement: &Agreement, why: String) -> SignatureState {
     SignatureState::Owed(Box::new(Owed {
         file: institution.consent_file(agreement.epoch.number),
         agreement: agreement.clone(),
         key: institution.key.public(),
-        joined,
+        why,
     }))
 }

@@ -201,7 +201,7 @@ impl Configured {
     }
 }
 
-/// The agreement in a file, with addresses that a node can use.
+/// The agreement that a federation begins with in a file, with addresses that a node can use.
 ///
 /// # Errors
 /// [`ConfigError`]: the file cannot be read, or the first error in it.
@@ -213,6 +213,9 @@ pub fn agreement_in(file: &Path) -> Result<Agreement, ConfigError> {
         file: &name,
         text: &text,
     };
+    agreement.may_begin().map_err(|why| {
+        ConfigError::At(source.key_of("privacy.group", &format!("is refused: {why}")))
+    })?;
     for (nth, addresses) in agreement.addresses.iter().enumerate() {
         for address in addresses {
             mesh::check(address).map_err(|error| {
@@ -364,6 +367,14 @@ fn written(source: &TomlText<'_>) -> Result<SiloFile, ConfigError> {
 /// # Errors
 /// [`ConfigError`]: the file cannot be read, is no `silo.toml`, or its `[policy]` is wrong.
 pub(crate) fn source_of(file: &Path) -> Result<Option<SourceLimits>, ConfigError> {
+    Ok(policy_of(file)?.source)
+}
+
+/// The policy in a `silo.toml`, of which nothing else is checked.
+///
+/// # Errors
+/// [`ConfigError`]: the file cannot be read, is no `silo.toml`, or its `[policy]` is wrong.
+pub(crate) fn policy_of(file: &Path) -> Result<SitePolicy, ConfigError> {
     let text = read_configuration(file)?;
     let name = file.display().to_string();
     let source = TomlText {
@@ -373,8 +384,7 @@ pub(crate) fn source_of(file: &Path) -> Result<Option<SourceLimits>, ConfigError
     let raw = written(&source)?;
     let beside = file.parent().unwrap_or(Path::new(""));
     let policy = SitePolicy::new(raw.policy, beside, &beside.join(raw.state));
-    let policy = policy.map_err(|(key, what)| ConfigError::At(source.key_of(key, what)))?;
-    Ok(policy.source)
+    policy.map_err(|(key, what)| ConfigError::At(source.key_of(key, what)))
 }
 
 /// The ledger that a `silo.toml` names, if that file is there.

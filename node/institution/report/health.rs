@@ -42,6 +42,8 @@ pub(in crate::institution) struct Health {
     agreement: Agreement,
     /// The ledger of the institution's source.
     source: Option<SourceLimits>,
+    /// That nothing counts what noise discloses, where a person decided so.
+    uncounted: Option<String>,
     http: OnceLock<String>,
     activities: OnceLock<Activities>,
     changing: Mutex<Changing>,
@@ -89,6 +91,7 @@ impl Health {
             state: institution.state.clone(),
             agreement,
             source: institution.site.source.clone(),
+            uncounted: institution.site.uncounted(&institution.agreement),
             http: OnceLock::new(),
             activities: OnceLock::new(),
             changing: Mutex::new(Changing {
@@ -233,8 +236,9 @@ impl Health {
             return Default::default();
         };
         let spending = spending(self.source.as_ref(), &self.agreement, &contributed);
+        let learned = brief(&self.agreement, &spending).into_iter();
         (
-            brief(&self.agreement, &spending),
+            learned.chain(self.uncounted.clone()).collect(),
             officer(&self.agreement, &spending),
         )
     }

@@ -16,9 +16,10 @@ use tokio::task::JoinHandle;
 use super::leaving::Leaving;
 use super::member_links::MemberLinks;
 use super::names;
+use super::part::learned;
 use crate::audit::{AuditLog, AuditedNetwork, Questions};
 use crate::events::NodeEvent;
-use crate::federation::{brief, officer};
+use crate::federation::officer;
 use crate::institution::agreement::in_force::Present;
 use crate::institution::config::Institution;
 use crate::institution::error::NodeError;
@@ -89,7 +90,7 @@ pub(super) fn announce(present: &Present, addresses: &[String], output: &OutputL
     output.print(SystemTime::now(), 0.0, event, &line);
     let spending = present.spending();
     let event = NodeEvent::Privacy {
-        learned: brief(&institution.agreement, &spending),
+        learned: learned(institution, &spending),
         officer: officer(&institution.agreement, &spending),
         noised: epoch.charter.privacy.is_noised(),
     };

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use methods::strategy::largest_contribution;
 use protocol::{Hash, member};
 
+use crate::federation::brief;
 use crate::institution::agreement::in_force::Present;
 use crate::institution::agreement::signed::{Owed, SignatureState};
 use crate::institution::config::{Data, Institution};
@@ -16,6 +17,7 @@ use crate::institution::start::ability::{Living, examine, living};
 use crate::institution::start::role::{NodeRole, serving, silo_config};
 use crate::model::{self, HeldRounds};
 use crate::policy::ProposedRounds;
+use crate::spending::Spending;
 
 /// What the institution's policy refuses of the agreement in force, in a sentence without a full stop.
 fn refused(institution: &Institution, living: &Living) -> Option<String> {
@@ -39,6 +41,14 @@ fn refused(institution: &Institution, living: &Living) -> Option<String> {
             why.join("; ")
         )
     })
+}
+
+/// What others learn of what the institution contributes, and that nothing counts it where a person decided so,
+/// in sentences without full stops.
+pub(super) fn learned(institution: &Institution, spending: &Spending) -> Vec<String> {
+    let uncounted = institution.site.uncounted(&institution.agreement);
+    let learned = brief(&institution.agreement, spending).into_iter();
+    learned.chain(uncounted).collect()
 }
 
 /// The part of a node in an epoch.
@@ -167,6 +177,194 @@ impl EpochPart {
         match &self.living {
             Some(living) => NodeRole::Learner(Box::new(silo_config(present, living, member, lost))),
             None => NodeRole::Bystander(Box::new(member), lost, present.former.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs;
+    use std::time::SystemTime;
+
+    use agreement::{Agreement, Consent};
+    use protocol::message::Amendment;
+    use toml::{Table, Value};
+
+    use super::*;
+    use crate::federation::first;
+    use crate::fixture::{self, North, key};
+    use crate::institution::agreement::in_force::{Membership, place};
+    use crate::policy::make_ledger;
+
+    const LEDGER: &str = "[policy]\nsmallest-sum = 2\nledger = \"rows.ledger\"\n";
+
+    /// North under an agreement that it has signed, with a ledger of its rows.
+    fn signed(text: &str) -> North {
+        let mut north = North::new();
+        let at = |name: &str| north.folder.path().join(name);
+        let read = North::read(text);
+        let silos = read.epoch.roster.silos().iter();
+        let silos: Vec<_> = silos.map(|silo| silo.name.clone()).collect();
+        let begins = first(&read.task, &read.strategy_config, read.seed, &silos).unwrap();
+        let start = format!("{:#}", begins.start);
+        let old = format!("{:#}", read.epoch.charter.start);
+        fs::write(at("federation.toml"), text.replace(&old, &start)).unwrap();
+        let silo = fs::read_to_string(at("silo.toml")).unwrap();
+        fs::write(at("silo.toml"), silo + LEDGER).unwrap();
+        make_ledger(&at("rows.ledger"), "rows", "row".parse().unwrap()).unwrap();
+        let institution = Institution::load(&at("silo.toml")).unwrap();
+        let consent = Consent::sign(&institution.agreement, &key(9), SystemTime::now());
+        fs::write(&institution.consent, consent.unwrap().to_toml().unwrap()).unwrap();
+        north.institution = institution;
+        north
+    }
+
+    /// The agreement of north with some keys of its text edited: nothing removes one.
+    fn edited(north: &North, edits: &[(&str, &str)]) -> String {
+        let text = north.institution.agreement.to_toml().unwrap();
+        let mut file: Table = toml::from_str(&text).unwrap();
+        for (path, value) in edits {
+            let (tables, key) = path.rsplit_once('.').unwrap_or(("", path));
+            let mut table = &mut file;
+            for part in tables.split('.').filter(|part| !part.is_empty()) {
+                table = match &mut table[part] {
+                    Value::Array(list) => list[1].as_table_mut().unwrap(),
+                    other => other.as_table_mut().unwrap(),
+                };
+            }
+            match *value {
+                "" => drop(table.remove(key)),
+                value => {
+                    let mut one: Table = toml::from_str(&format!("x = {value}")).unwrap();
+                    table.insert(key.into(), one.remove("x").unwrap());
+                }
+            }
+        }
+        toml::to_string(&file).unwrap()
+    }
+
+    /// What part north takes after the others agreed on this text, and it said nothing.
+    fn after(north: &North, text: &str) -> (Present, EpochPart) {
+        let new = Agreement::parse("new.toml", text).unwrap();
+        let amendment = Amendment {
+            format: new.epoch.format,
+            silos: new.epoch.roster.silos().to_vec(),
+            charter: new.epoch.charter.clone(),
+            text: text.as_bytes().to_vec(),
+            stolen: Vec::new(),
+        };
+        let epochs = fixture::amended(&north.institution.agreement.epoch, [amendment]);
+        match place(&north.institution, &epochs) {
+            Membership::Member(present) => {
+                let part = EpochPart::of(&present).unwrap();
+                (*present, part)
+            }
+            Membership::Left | Membership::Outside => panic!("north is no member"),
+        }
+    }
+
+    #[test]
+    fn a_member_that_says_nothing_goes_on_voting_and_contributes_only_where_it_costs_nothing() {
+        let noised = signed(&North::noised("z = 20.0\nfewest-authors = 3"));
+        let masked = signed(&North::masked(""));
+        let clear = signed(&North::text(&[]));
+        let elsewhere = "[\"/ip4/192.0.2.7/tcp/4001\"]";
+        let cases: &[(&North, &[(&str, &str)], Option<&str>)] = &[
+            (
+                &noised,
+                &[("rounds", "2000")],
+                Some("`rounds` changes from 6 to 2000"),
+            ),
+            (&noised, &[("rounds", "5")], None),
+            (&noised, &[("privacy.z", "10.0")], Some("`privacy.z`")),
+            (
+                &noised,
+                &[("privacy.z", ""), ("privacy.epsilon", "50.0")],
+                Some("`privacy.z`"),
+            ),
+            (
+                &noised,
+                &[("privacy.delta", "1e-4")],
+                Some("`privacy.delta`"),
+            ),
+            (
+                &noised,
+                &[("privacy.fewest-authors", "2")],
+                Some("`privacy.fewest-authors`"),
+            ),
+            (&noised, &[("privacy.clip", "2.0")], Some("`privacy.clip`")),
+            (&noised, &[("privacy", "")], Some("`privacy.mode`")),
+            (
+                &noised,
+                &[("privacy", "{ mode = \"masked\" }")],
+                Some("`privacy.mode`"),
+            ),
+            (&noised, &[("silo.rows", "130")], Some("`silo.south.rows`")),
+            (&noised, &[("silo.addresses", elsewhere)], None),
+            (&masked, &[("rounds", "2000")], None),
+            (&masked, &[("privacy", "")], Some("`privacy.mode`")),
+            (&clear, &[("rounds", "2000")], None),
+            (
+                &clear,
+                &[("charter.names", "\"shown\"")],
+                Some("`charter.names`"),
+            ),
+            (
+                &clear,
+                &[(
+                    "silo.key",
+                    "\"8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c\"",
+                )],
+                Some("`silo.south.key`"),
+            ),
+        ];
+        for (north, edits, expected) in cases {
+            let (present, part) = after(north, &edited(north, edits));
+            assert_eq!(part.bystander, None, "{edits:?}");
+            let member = part.member(&present.institution, None).unwrap();
+            assert_eq!(member.bystander, None, "{edits:?}");
+            assert_eq!(member.paused, expected.is_some(), "{edits:?}");
+            let said = part.owed.as_ref().map(Owed::line);
+            assert_eq!(
+                said.is_some(),
+                expected.is_some(),
+                "{edits:?}: {:?}",
+                part.refused
+            );
+            if let (Some(said), Some(expected)) = (said, expected) {
+                assert!(said.starts_with("contributions are paused"), "{said}");
+                assert!(said.contains(expected), "{edits:?}: {said}");
+            }
+        }
+        // What was not followed is not by a further change that costs nothing.
+        let (present, part) = after(&noised, &edited(&noised, &[("rounds", "2000")]));
+        assert!(matches!(present.signature, SignatureState::Owed(_)) && part.owed.is_some());
+    }
+
+    #[test]
+    fn a_node_without_a_ledger_votes_on_rounds_with_noise_and_contributes_nothing() {
+        let mut north = signed(&North::noised("z = 20.0\nfewest-authors = 3"));
+        let at = |name: &str| north.folder.path().join(name);
+        let silo = fs::read_to_string(at("silo.toml")).unwrap();
+        for (policy, refused) in [("", true), ("[policy]\nledger = false\n", false)] {
+            let text = silo.replace(LEDGER, policy);
+            fs::write(at("silo.toml"), text).unwrap();
+            let institution = Institution::load(&at("silo.toml")).unwrap();
+            let epoch = institution.agreement.epoch.clone();
+            let epochs = fixture::amended(&epoch, []);
+            let Membership::Member(present) = place(&institution, &epochs) else {
+                panic!("north is no member");
+            };
+            let part = EpochPart::of(&present).unwrap();
+            assert_eq!(part.refused.is_some(), refused, "{:?}", part.refused);
+            let member = part.member(&present.institution, None).unwrap();
+            assert_eq!((member.paused, member.bystander), (refused, None));
+            let said = part
+                .refused
+                .unwrap_or_else(|| learned(&present.institution, &present.spending()).concat());
+            assert!(said.contains("no ledger counts what"), "{said}");
+            north.institution = institution;
         }
     }
 }

@@ -2,8 +2,10 @@
 //! and what a kill in the middle of a round leaves of both.
 
 mod amended;
+mod counted;
 mod once;
 mod put_back;
+mod silent;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,17 +43,7 @@ keep-rounds = 20
 /// A federation of a scenario, each node with a ledger of its own.
 fn noised(name: &str, text: &str) -> Demo {
     let file = scenario(name, text);
-    let demo = Demo::new(name, &["--scenario", file.to_str().unwrap()]);
-    for config in &demo.configs {
-        let silo = fs::read_to_string(config).unwrap();
-        fs::write(config, silo + "\n[policy]\nledger = 'patients.ledger'\n").unwrap();
-        let config = config.to_str().unwrap();
-        let new = [
-            "ledger", "new", "patients", "--unit", "row", "--config", config,
-        ];
-        good(&new);
-    }
-    demo
+    Demo::new(name, &["--scenario", file.to_str().unwrap()])
 }
 
 /// The same of institutions that agree on rounds of all of them only, so that each has a line for every round.

@@ -52,7 +52,7 @@ fn sits_out(nodes: &mut Heard, demo: &Demo, last: u64) -> u64 {
     let refused = nodes.until(OWN, "training-failed");
     let why = refused["reason"].as_str().unwrap();
     for part in [
-        "patients.ledger is an older copy, or another one: this institution contributed to round ",
+        "rows.ledger is an older copy, or another one: this institution contributed to round ",
         "and it has no such line; put back the newest copy of it, or, where there is none, add the line with `rota \
          ledger reconcile`",
     ] {
@@ -67,7 +67,7 @@ fn sits_out(nodes: &mut Heard, demo: &Demo, last: u64) -> u64 {
         nodes.until(OWN, "final");
     }
     let status = flat(&good(&["status", "--config", config.to_str().unwrap()]));
-    let sentence = "patients.ledger is an older copy, or another one";
+    let sentence = "rows.ledger is an older copy, or another one";
     assert!(status.contains(sentence), "{status}");
     nodes.nodes.terminate(OWN);
     assert_eq!(nodes.nodes.code(OWN), 0);
@@ -80,7 +80,7 @@ fn sits_out(nodes: &mut Heard, demo: &Demo, last: u64) -> u64 {
 fn an_older_copy_of_a_ledger_is_noticed_and_rounds_go_on_without_its_institution() {
     let demo = long_noised("run-ledger-older");
     let config = &demo.configs[OWN];
-    let (own, file) = (name(config), config.with_file_name("patients.ledger"));
+    let (own, file) = (name(config), config.with_file_name("rows.ledger"));
     let mut nodes = Heard::of(&demo.configs, &[]);
     (0..4).for_each(|node| nodes.nodes.start(node));
     sees(&mut nodes, &own, (0, 1), true);
@@ -110,7 +110,7 @@ fn an_older_copy_of_a_ledger_is_noticed_and_rounds_go_on_without_its_institution
 fn a_ledger_that_is_lost_with_the_journal_and_made_anew_is_noticed_by_the_chain_of_the_others() {
     let demo = long_noised("run-ledger-lost");
     let config = &demo.configs[OWN];
-    let (own, file) = (name(config), config.with_file_name("patients.ledger"));
+    let (own, file) = (name(config), config.with_file_name("rows.ledger"));
     let mut nodes = Heard::of(&demo.configs, &[]);
     (0..4).for_each(|node| nodes.nodes.start(node));
     sees(&mut nodes, &own, (0, 2), true);
@@ -121,7 +121,7 @@ fn a_ledger_that_is_lost_with_the_journal_and_made_anew_is_noticed_by_the_chain_
     // Without a ledger it votes as soon as that is safe, and says what is missing.
     let mut lost = Heard::of(&demo.configs[OWN..], &["--journal-lost"]);
     lost.nodes.start(0);
-    let missing = "patients.ledger is missing: put it back, or, only if nothing was ever contributed from this \
+    let missing = "rows.ledger is missing: put it back, or, only if nothing was ever contributed from this \
                    source, make one with `rota ledger new`";
     while !lost.until(0, "waiting")["why"]
         .as_str()
@@ -131,7 +131,7 @@ fn a_ledger_that_is_lost_with_the_journal_and_made_anew_is_noticed_by_the_chain_
     lost.nodes.terminate(0);
     assert_eq!(lost.nodes.code(0), 0);
     // The institution makes one all the same.
-    let new = ["ledger", "new", "patients", "--unit", "row", "--config"];
+    let new = ["ledger", "new", "rows", "--unit", "row", "--config"];
     good(&[&new[..], &[config.to_str().unwrap()]].concat());
     let seen = sits_out(&mut nodes, &demo, last);
     assert_eq!(ledger(config), [Value::Null; 0]);

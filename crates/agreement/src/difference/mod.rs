@@ -32,6 +32,8 @@ pub struct Changed {
     pub fixed: bool,
     /// Whether the new value has characters that are invisible or change how others are shown.
     pub(crate) hidden: bool,
+    /// Path of the key as the list of keys has it, with `*` in place of the name of a member.
+    pub(crate) listed: String,
 }
 
 /// The numbers that follow from the members.
@@ -113,7 +115,9 @@ impl Agreement {
                 );
             }
         }
-        changes.sort_by_key(|change| (change.weaker.is_none(), !seen(change)));
+        // The mode says what the other keys of privacy come to.
+        let rank = |change: &Changed| (!seen(change), change.key != "privacy.mode");
+        changes.sort_by_key(|change| (change.weaker.is_none(), rank(change)));
         Difference {
             changes,
             before: MemberCounts::of(self),
@@ -280,6 +284,7 @@ impl FoundChanges {
             weaker,
             fixed: known.is_none_or(|key| key.fixed),
             hidden: after.is_some_and(hidden),
+            listed: path.listed.clone(),
         });
     }
 }

@@ -80,9 +80,11 @@ impl Agreement {
             return Err(AmendError::Split(format!("`{key}` {what}")));
         }
         let masked = |of: &Self| of.epoch.charter.privacy.masked().cloned();
-        if let (Some(old), Some(new)) = (masked(self), masked(new)) {
-            groups_stay(&old, &new)?;
+        if let (Some(old), Some(next)) = (masked(self), masked(new)) {
+            groups_stay(&old, &next)?;
         }
+        let now = masked(self);
+        new.sums_stay(now.as_ref().map_or(&[], |masked| masked.groups()))?;
         // Values can have characters that no editor shows, where the text has their escapes.
         let hidden = difference.changes.iter().find(|change| change.hidden);
         match hidden {
@@ -119,10 +121,6 @@ impl Agreement {
 /// none: its silo answers no other sum, in whatever epoch, unless the agreement shows whose updates become
 /// visible.
 fn groups_stay(old: &Masked, new: &Masked) -> Result<(), AmendError> {
-    let names = |group: &Group| {
-        let names = group.authors.iter().map(|(name, _)| plainly(name));
-        names.collect::<Vec<_>>().join(", ")
-    };
     let shown = old.shown_by(new);
     if shown.iter().all(|name| new.shows.contains(name)) {
         return Ok(());
@@ -155,8 +153,14 @@ fn groups_stay(old: &Masked, new: &Masked) -> Result<(), AmendError> {
     Ok(())
 }
 
+/// The members of a group, for people.
+pub(crate) fn names(group: &Group) -> String {
+    let names = group.authors.iter().map(|(name, _)| plainly(name));
+    names.collect::<Vec<_>>().join(", ")
+}
+
 /// Whether two groups have the same members with proportional weights.
-fn alike(a: &Group, b: &Group) -> bool {
+pub(crate) fn alike(a: &Group, b: &Group) -> bool {
     let pairs = a.authors.iter().zip(&b.authors);
     let named = a.authors.len() == b.authors.len() && pairs.clone().all(|(a, b)| a.0 == b.0);
     let first = pairs
@@ -171,7 +175,7 @@ fn alike(a: &Group, b: &Group) -> bool {
 }
 
 /// A name with nothing in it that steers a terminal.
-fn plainly(name: &str) -> String {
+pub(crate) fn plainly(name: &str) -> String {
     name.chars().filter(|&c| printable(c)).collect()
 }
 

@@ -67,16 +67,13 @@ impl PrivacyTable {
         let masked = privacy.masked()?;
         let (colluders, fewest) = (Some(masked.colluders), Some(masked.smallest_sum));
         Some(match &masked.sums {
-            Sums::Groups(groups) => {
-                let authors = |group: &Group| group.authors.iter().cloned().collect();
-                Self {
-                    colluders,
-                    smallest_sum: fewest,
-                    group: groups.iter().map(authors).collect(),
-                    shows: masked.shows.clone(),
-                    ..Self::in_mode(Mode::Masked)
-                }
-            }
+            Sums::Groups(groups) => Self {
+                colluders,
+                smallest_sum: fewest,
+                group: groups.iter().map(authors).collect(),
+                shows: masked.shows.clone(),
+                ..Self::in_mode(Mode::Masked)
+            },
             Sums::Noised(noise) => Self {
                 colluders,
                 fewest_authors: fewest,
@@ -193,9 +190,6 @@ impl PrivacyTable {
         } else {
             self.group.clone()
         };
-        let group = |authors: BTreeMap<String, u64>| Group {
-            authors: authors.into_iter().collect(),
-        };
         Masked {
             colluders: self.colluders_of(silos.len()),
             shows: BTreeSet::from_iter(self.shows.clone())
@@ -204,6 +198,18 @@ impl PrivacyTable {
             smallest_sum: self.smallest_sum.unwrap_or(SMALLEST_SUM),
             sums: Sums::Groups(groups.into_iter().map(group).collect()),
         }
+    }
+}
+
+/// A group as it is written.
+pub(crate) fn authors(group: &Group) -> BTreeMap<String, u64> {
+    group.authors.iter().cloned().collect()
+}
+
+/// A group that is written like this.
+pub(crate) fn group(authors: BTreeMap<String, u64>) -> Group {
+    Group {
+        authors: authors.into_iter().collect(),
     }
 }
 
@@ -326,4 +332,4 @@ fn idle(table: &PrivacyTable) -> Option<refusals::KeyFault> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -22,7 +22,7 @@ const SUMS: [&str; 9] = [
 ];
 
 /// Four institutions, and these edits: a path and its value in TOML, or nothing to remove the key.
-pub(super) fn text(edits: &[(&str, &str)]) -> String {
+pub(crate) fn text(edits: &[(&str, &str)]) -> String {
     let mut file: Table = toml::from_str(EXAMPLE).unwrap();
     file.insert("format".into(), Value::Integer(3));
     for (path, value) in edits {

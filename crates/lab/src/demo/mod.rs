@@ -21,6 +21,7 @@ use node::identity::{self, IdentityError};
 use node::institution::config::to_toml;
 use node::institution::{CONSENT, Data};
 use node::model::START;
+use node::policy::{LedgerError, make_ledger};
 use node::split_key::{self, SplitKeyError};
 
 /// Range of ports to use, below those that systems give to outgoing connections.
@@ -99,6 +100,9 @@ pub enum DemoError {
     /// The secret of a split cannot be written.
     #[error(transparent)]
     SplitKey(#[from] SplitKeyError),
+    /// A ledger cannot be made.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
     /// The written agreement cannot be read back.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -197,7 +201,8 @@ pub fn files(
             (&data, learner_of(scenario, at, &silo.name), scenario.device),
             peers.collect(),
         );
-        write(&file, &text.map_err(DemoError::Toml)?)?;
+        let counted = counted(&agreement, &own)?;
+        write(&file, &(text.map_err(DemoError::Toml)? + counted))?;
         members.push(DemoMember {
             name: silo.name.clone(),
             config: file,
@@ -212,6 +217,16 @@ pub fn files(
             "the written agreement is read back with another id".into(),
         ))
     }
+}
+
+/// Makes the ledger of a silo whose rounds have noise, and gives what its configuration says of it.
+fn counted(agreement: &Agreement, own: &Path) -> Result<&'static str, DemoError> {
+    let masked = agreement.epoch.charter.privacy.masked();
+    let Some(noise) = masked.and_then(|masked| masked.noise()) else {
+        return Ok("");
+    };
+    make_ledger(&own.join("rows.ledger"), "rows", (&noise.unit).into())?;
+    Ok("\n[policy]\nledger = \"rows.ledger\"\n")
 }
 
 /// Writes the model that the federation starts from beside the agreement.

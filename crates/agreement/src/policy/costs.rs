@@ -1,0 +1,133 @@
+//! What another value of each key of an agreement may cost an institution that says nothing to it.
+//!
+//! Every field of every table of `federation.toml` has one row, which the compiler asks for: a key that is not
+//! classified here does not compile.
+
+use methods::learner::Training;
+use methods::strategy::StrategyConfig;
+
+use super::Routine;
+use crate::file::{CharterTable, FederationFile, PrivacyTable, SiloTable};
+
+/// What another value of a key may cost an institution that says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SilentCost {
+    /// Nothing, because it has to stay.
+    Fixed,
+    /// Some values spend more of what may be told about a row or person.
+    Spends,
+    /// Some values protect less.
+    Weakens,
+    /// Some values protect less, and an institution may follow them all the same.
+    Excepted,
+    /// Nothing.
+    Harmless,
+    /// The key is a table, whose keys have rows of their own.
+    Table,
+}
+
+use SilentCost::{Excepted, Fixed, Harmless, Spends, Table, Weakens};
+
+/// One key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyCost {
+    /// Its path, as the list of keys in words has it.
+    pub(crate) path: &'static str,
+    /// What other values of it may cost.
+    pub(crate) cost: SilentCost,
+    /// The kind of changes that it belongs to; after a change of a key of no kind, institutions have to sign.
+    pub(crate) kind: Option<Routine>,
+}
+
+/// The rows of one table of the file.
+macro_rules! keys {
+    ($table:ident: $($field:ident $path:literal $cost:ident $kind:expr;)*) => {{
+        const _: fn($table) = |table| {
+            let $table { $($field: _),* } = table;
+        };
+        &[$(KeyCost { path: $path, cost: $cost, kind: $kind }),*]
+    }};
+}
+
+/// All keys, table by table.
+pub(crate) const COSTS: &[&[KeyCost]] = &[
+    keys! { FederationFile:
+        format "format" Harmless None;
+        name "name" Harmless None;
+        // Without noise, what further rounds tell is not counted in clear or masked rounds either.
+        rounds "rounds" Spends Some(Routine::Rounds);
+        seed "seed" Fixed None;
+        start "start" Fixed None;
+        continues "continues" Fixed None;
+        charter "charter" Table None;
+        privacy "privacy" Table None;
+        task "task" Fixed None;
+        strategy "strategy" Table None;
+        // Who comes or goes; with masks nobody comes in silence.
+        silo "silo.*" Harmless Some(Routine::Members);
+    },
+    keys! { SiloTable:
+        name "silo.*.name" Weakens None;
+        key "silo.*.key" Weakens None;
+        rows "silo.*.rows" Weakens None;
+        // Whoever is at another address cannot act as the member, and cannot read what is sent to it. Nodes move,
+        // and a federation in which all had to sign for each move would stand still.
+        addresses "silo.*.addresses" Excepted Some(Routine::Addresses);
+    },
+    keys! { CharterTable:
+        beat "charter.beat" Harmless None;
+        patience "charter.patience" Harmless None;
+        // These two follow from the number of members, and are of that kind only as far as they do.
+        view_timeout "charter.view-timeout" Harmless Some(Routine::Members);
+        min_contributions "charter.min-contributions" Weakens Some(Routine::Members);
+        keep_rounds "charter.keep-rounds" Weakens None;
+        blob_limit "charter.blob-limit" Weakens None;
+        discovery "charter.discovery" Weakens None;
+        max_model_norm "charter.max-model-norm" Weakens None;
+        max_weight "charter.max-weight" Weakens None;
+        rotation "charter.rotation" Weakens None;
+        verification "charter.verification" Weakens None;
+        names "charter.names" Weakens None;
+        status "charter.status" Weakens None;
+    },
+    keys! { PrivacyTable:
+        mode "privacy.mode" Weakens None;
+        colluders "privacy.colluders" Weakens None;
+        smallest_sum "privacy.smallest-sum" Weakens None;
+        group "privacy.group" Weakens None;
+        shows "privacy.shows" Weakens None;
+        fewest_authors "privacy.fewest-authors" Spends None;
+        release "privacy.release" Harmless None;
+        unit "privacy.unit" Weakens None;
+        clip "privacy.clip" Harmless None;
+        rows_norm "privacy.rows-norm" Harmless None;
+        targets_within "privacy.targets-within" Harmless None;
+        ridge "privacy.ridge" Harmless None;
+        z "privacy.z" Spends None;
+        epsilon "privacy.epsilon" Spends None;
+        delta "privacy.delta" Spends None;
+    },
+    keys! { StrategyConfig:
+        method "strategy.name" Fixed None;
+        standardise "task" Fixed None;
+        scale_agreed "task" Fixed None;
+        personal "strategy.personal" Fixed None;
+        trained "strategy.trained" Fixed None;
+        aggregation "strategy.aggregation.name" Weakens None;
+        encoding "strategy.encoding" Harmless None;
+        participation "strategy.participation" Harmless None;
+        stop "strategy.stop" Harmless None;
+        training "strategy.training" Table None;
+    },
+    keys! { Training:
+        epochs "strategy.training.epochs" Harmless Some(Routine::Epochs);
+        batch "strategy.training.batch" Harmless None;
+        optimiser "strategy.training.optimiser" Harmless None;
+        decay "strategy.training.decay" Harmless None;
+    },
+];
+
+/// The row of the key at a path; `None` for a key of a single method, which is of no kind.
+pub(crate) fn cost_of(path: &str) -> Option<&'static KeyCost> {
+    COSTS.iter().copied().flatten().find(|key| key.path == path)
+}

@@ -1,0 +1,309 @@
+//! What an institution follows without a new signature.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use protocol::SecretKey;
+use toml::{Table, Value};
+
+use super::costs::{COSTS, KeyCost, SilentCost};
+use super::*;
+use crate::keys::{self, Weakens};
+use crate::privacy::tests::text;
+
+/// In clear, masked, with noise in steps and with noise at once: edits of the example.
+const CLEAR: &[(&str, &str)] = &[("charter.status", "\"members\"")];
+const PLAIN: &str = "{ name = \"fedavg\", weight = \"equal\", training = { epochs = 1, batch = 0, optimiser = { \
+                     name = \"sgd\", rate = 0.5 } } }";
+const MASKED: &[(&str, &str)] = &[
+    ("privacy.mode", "\"masked\""),
+    ("strategy", PLAIN),
+    ("task.table.standardise", "\"silo\""),
+    ("charter.max-model-norm", ""),
+];
+const NOISED: &[(&str, &str)] = &[
+    ("privacy.mode", "\"masked+noised\""),
+    ("privacy.z", "20.0"),
+    ("privacy.fewest-authors", "3"),
+    ("strategy", PLAIN),
+    ("task.table.standardise", "\"none\""),
+    ("task.table.split.group", "\"patient\""),
+    ("charter.max-model-norm", ""),
+];
+const ONCE: &[(&str, &str)] = &[
+    ("rounds", "1"),
+    ("privacy.mode", "\"masked+noised\""),
+    ("privacy.z", "20.0"),
+    ("privacy.fewest-authors", "3"),
+    ("privacy.release", "\"once\""),
+    ("privacy.rows-norm", "2.0"),
+    ("privacy.targets-within", "1.0"),
+    ("privacy.ridge", "0.1"),
+    ("strategy", PLAIN),
+    ("task.table.model", "{ linear = { loss = \"squared\" } }"),
+    ("task.table.standardise", "\"none\""),
+    ("charter.max-model-norm", ""),
+];
+
+/// The example with these edits and so many members, as the commands write it.
+fn base(edits: &[(&str, &str)], members: u8) -> Agreement {
+    let rows = edits == NOISED || edits == ONCE;
+    let mut file: Table = toml::from_str(&text(edits)).unwrap();
+    let silos = file["silo"].as_array_mut().unwrap();
+    for more in silos.len() as u8..members {
+        let mut silo = silos[1].as_table().unwrap().clone();
+        let key = SecretKey::from_bytes(&[100 + more; 32]).public();
+        silo.insert("name".into(), format!("member {more}").into());
+        silo.insert("key".into(), key.to_string().into());
+        silos.push(silo.into());
+    }
+    let least = silos.len() as i64 - (silos.len() as i64 - 1) / 3;
+    for silo in silos.iter_mut().filter(|_| rows) {
+        let silo = silo.as_table_mut().unwrap();
+        silo.insert("rows".into(), Value::Integer(250));
+    }
+    if edits != CLEAR {
+        let charter = file["charter"].as_table_mut().unwrap();
+        charter.insert("min-contributions".into(), Value::Integer(least));
+        charter.remove("view-timeout");
+    }
+    let text = toml::to_string(&file).unwrap();
+    read(&text.replace("missing = \"mean\"", "missing = \"drop\""))
+}
+
+/// The agreement of a text, as the commands write it.
+fn read(text: &str) -> Agreement {
+    let parsed = |text: &str| {
+        let read = Agreement::parse("f.toml", text);
+        read.unwrap_or_else(|error| panic!("{error}\n{text}"))
+    };
+    parsed(&parsed(text).to_toml().unwrap())
+}
+
+/// An agreement with these keys of its text edited: a path and its value, or nothing to remove it.
+fn edited(old: &Agreement, edits: &[(&str, &str)]) -> Agreement {
+    let mut file: Table = toml::from_str(&old.to_toml().unwrap()).unwrap();
+    for (path, value) in edits {
+        let (tables, key) = path.rsplit_once('.').unwrap_or(("", path));
+        let mut table = &mut file;
+        for part in tables.split('.').filter(|part| !part.is_empty()) {
+            table = match part {
+                "silo" => table["silo"].as_array_mut().unwrap()[0]
+                    .as_table_mut()
+                    .unwrap(),
+                part => table.get_mut(part).unwrap().as_table_mut().unwrap(),
+            };
+        }
+        match *value {
+            "" => drop(table.remove(key)),
+            value => {
+                let mut one: Table = toml::from_str(&format!("x = {value}")).unwrap();
+                table.insert(key.into(), one.remove("x").unwrap());
+            }
+        }
+    }
+    read(&toml::to_string(&file).unwrap())
+}
+
+/// One change: the row of its key, the kind of agreement and its members, the edits, and whether an institution
+/// follows it in silence.
+type TriedChange = (
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    u8,
+    &'static [(&'static str, &'static str)],
+    bool,
+);
+
+/// At least one change of every key that may change.
+#[rustfmt::skip]
+const CASES: &[TriedChange] = &[
+    ("format", &[("format", "2")], 4, &[("format", "3")], false),
+    ("name", CLEAR, 4, &[("name", "\"other\"")], false),
+    ("rounds", CLEAR, 4, &[("rounds", "2000")], true),
+    ("rounds", CLEAR, 4, &[("rounds", "3")], true),
+    ("rounds", MASKED, 4, &[("rounds", "2000")], true),
+    ("rounds", NOISED, 4, &[("rounds", "7")], false),
+    ("rounds", NOISED, 4, &[("rounds", "2000")], false),
+    ("rounds", NOISED, 4, &[("rounds", "5")], true),
+    ("silo.*.name", CLEAR, 4, &[("silo.name", "\"other\"")], false),
+    ("silo.*.rows", CLEAR, 4, &[("silo.rows", "90")], false),
+    ("silo.*.rows", NOISED, 4, &[("silo.rows", "251")], false),
+    ("silo.*.rows", NOISED, 4, &[("silo.rows", "249")], false),
+    ("silo.*.addresses", CLEAR, 4, &[("silo.addresses", "[\"/ip4/192.0.2.7/tcp/4001\"]")], true),
+    ("silo.*.addresses", NOISED, 4, &[("silo.addresses", "[\"/ip4/192.0.2.7/tcp/4001\"]")], true),
+    ("charter.beat", CLEAR, 4, &[("charter.beat", "\"10s\"")], false),
+    ("charter.patience", CLEAR, 4, &[("charter.patience", "13")], false),
+    ("charter.view-timeout", CLEAR, 4, &[("charter.view-timeout", "77")], false),
+    ("charter.min-contributions", CLEAR, 4, &[("charter.min-contributions", "4")], false),
+    ("charter.keep-rounds", CLEAR, 4, &[("charter.keep-rounds", "9")], false),
+    ("charter.blob-limit", CLEAR, 4, &[("charter.blob-limit", "1000")], false),
+    ("charter.discovery", CLEAR, 4, &[("charter.discovery", "true")], false),
+    ("charter.max-model-norm", CLEAR, 4, &[("charter.max-model-norm", "1e30")], false),
+    ("charter.max-weight", CLEAR, 4, &[("charter.max-weight", "0.5")], false),
+    ("charter.rotation", CLEAR, 4, &[("charter.rotation", "\"fixed\"")], false),
+    ("charter.verification", CLEAR, 4, &[("charter.verification", "\"inclusion\"")], false),
+    ("charter.names", CLEAR, 4, &[("charter.names", "\"shown\"")], false),
+    ("charter.status", CLEAR, 4, &[("charter.status", "")], false),
+    ("privacy.mode", NOISED, 4, &[("privacy", "")], false),
+    ("privacy.mode", NOISED, 4, &[("privacy", "{ mode = \"masked\" }")], false),
+    ("privacy.mode", MASKED, 4, &[("privacy", "")], false),
+    ("privacy.colluders", NOISED, 7, &[("privacy.colluders", "1")], false),
+    ("privacy.colluders", MASKED, 7, &[("privacy.colluders", "1")], false),
+    ("privacy.smallest-sum", MASKED, 7, &[("privacy.smallest-sum", "4")], false),
+    ("privacy.group", MASKED, 4, &[("privacy.group", "[{ north = 2, south = 1, east = 1, \"west coast\" = 1 }]")], false),
+    ("privacy.shows", MASKED, 4, &[("privacy.shows", "[\"north\"]")], false),
+    ("privacy.fewest-authors", NOISED, 4, &[("privacy.fewest-authors", "2")], false),
+    ("privacy.fewest-authors", NOISED, 7, &[("privacy.fewest-authors", "4")], false),
+    ("privacy.release", ONCE, 4, &[("privacy.release", "\"steps\""), ("privacy.rows-norm", ""), ("privacy.targets-within", ""), ("privacy.ridge", "")], false),
+    ("privacy.unit", NOISED, 4, &[("privacy.unit", "{ person = \"patient\" }")], false),
+    ("privacy.clip", NOISED, 4, &[("privacy.clip", "9.0")], false),
+    ("privacy.rows-norm", ONCE, 4, &[("privacy.rows-norm", "3.0")], false),
+    ("privacy.targets-within", ONCE, 4, &[("privacy.targets-within", "2.0")], false),
+    ("privacy.ridge", ONCE, 4, &[("privacy.ridge", "0.2")], false),
+    ("privacy.z", NOISED, 4, &[("privacy.z", "10.0")], false),
+    ("privacy.epsilon", NOISED, 4, &[("privacy.z", ""), ("privacy.epsilon", "20.0")], false),
+    ("privacy.delta", NOISED, 4, &[("privacy.delta", "1e-4")], false),
+    ("strategy.aggregation.name", CLEAR, 4, &[("strategy.aggregation", "{ name = \"coordinate-median\" }")], false),
+    ("strategy.encoding", CLEAR, 4, &[("strategy.encoding", "\"bf16\"")], false),
+    ("strategy.participation", CLEAR, 4, &[("strategy.name", "\"fedavg\""), ("strategy.coalitions", ""), ("strategy.freeze", ""), ("strategy.folds", ""), ("strategy.gap", ""), ("strategy.participation", "3")], false),
+    ("strategy.stop", CLEAR, 4, &[("strategy.stop", "{ patience = 3 }")], false),
+    ("strategy.training.epochs", CLEAR, 4, &[("strategy.training.epochs", "77")], true),
+    ("strategy.training.epochs", MASKED, 4, &[("strategy.training.epochs", "77")], true),
+    ("strategy.training.batch", CLEAR, 4, &[("strategy.training.batch", "16")], false),
+    ("strategy.training.optimiser", CLEAR, 4, &[("strategy.training.optimiser.rate", "0.5")], false),
+    ("strategy.training.decay", CLEAR, 4, &[("strategy.training.decay", "{ exponential = 0.9 }")], false),
+];
+
+#[test]
+fn what_weakens_or_spends_more_or_is_of_no_kind_is_never_followed_in_silence() {
+    for (key, kind, members, edits, silent) in CASES {
+        let old = base(kind, *members);
+        // Before a lowered number there is a larger one.
+        let old = match *key {
+            "privacy.colluders" => edited(&old, &[(key, "2")]),
+            _ => old,
+        };
+        let new = edited(&old, edits);
+        assert!(!old.difference(&new).is_empty(), "{key}: {edits:?}");
+        let why = old.needs_signature(&new, &Routine::ALL);
+        assert_eq!(why.is_none(), *silent, "{key}: {edits:?}: {why:?}");
+        // Every kind is followed where the policy names it, and only there.
+        if *silent {
+            let of = |row: &&KeyCost| row.path == *key;
+            let row = COSTS.iter().copied().flatten().find(of).unwrap();
+            let own = row.kind.unwrap();
+            let others: Vec<_> = Routine::ALL.into_iter().filter(|one| *one != own).collect();
+            assert!(old.needs_signature(&new, &[own]).is_none(), "{key}");
+            assert!(old.needs_signature(&new, &others).is_some(), "{key}");
+        }
+        // One that costs something beside one that costs nothing.
+        if !silent && *kind == CLEAR {
+            let both = edited(&new, &[("rounds", "9")]);
+            assert!(old.needs_signature(&both, &Routine::ALL).is_some(), "{key}");
+        }
+    }
+}
+
+#[test]
+fn every_key_that_may_change_is_tried_and_is_classified_as_it_is_in_words() {
+    let tried: BTreeSet<&str> = CASES.iter().map(|case| case.0).collect();
+    // Members that come and go, and other keys, have tests of their own.
+    let apart = ["silo.*", "silo.*.key"];
+    for row in COSTS.iter().copied().flatten() {
+        let words = keys::known(row.path).unwrap_or_else(|| panic!("{} has no words", row.path));
+        let table = row.cost == SilentCost::Table;
+        assert!(
+            table || (row.cost == SilentCost::Fixed) == words.fixed,
+            "{}",
+            row.path
+        );
+        let never = matches!(words.weakens, Weakens::Never);
+        match row.cost {
+            SilentCost::Fixed | SilentCost::Table | SilentCost::Spends => {}
+            SilentCost::Harmless => assert!(never, "{}", row.path),
+            SilentCost::Weakens | SilentCost::Excepted => assert!(!never, "{}", row.path),
+        }
+        let changes = !matches!(row.cost, SilentCost::Fixed | SilentCost::Table);
+        if changes && !apart.contains(&row.path) {
+            assert!(tried.contains(row.path), "no change of {}", row.path);
+        }
+    }
+}
+
+#[test]
+fn why_a_signature_is_needed_names_the_key_with_both_values() {
+    let old = base(NOISED, 4);
+    let why = |edits: &[(&str, &str)]| {
+        let new = edited(&old, edits);
+        old.needs_signature(&new, &Routine::ALL).unwrap()
+    };
+    assert_eq!(
+        why(&[("rounds", "2000")]),
+        "`rounds` changes from 6 to 2000: every further round discloses more about each patient: ε and ε_alone of \
+         all rounds rise"
+    );
+    assert_eq!(
+        why(&[("privacy.clip", "9.0")]),
+        "its [policy] does not accept in silence that `privacy.clip` changes"
+    );
+}
+
+/// An agreement with one member more.
+fn with_another(old: &Agreement) -> Agreement {
+    let key = SecretKey::from_bytes(&[200; 32]).public();
+    read(&old.admitting("new", key, Some(250), Vec::new()).unwrap())
+}
+
+#[test]
+fn members_come_in_silence_in_clear_only_and_go_while_as_many_may_break_the_rules() {
+    for (kind, comes) in [(CLEAR, true), (MASKED, false), (NOISED, false)] {
+        let four = base(kind, 4);
+        let five = with_another(&four);
+        let why = four.needs_signature(&five, &Routine::ALL);
+        assert_eq!(why.is_none(), comes, "{kind:?}: {why:?}");
+        assert!(comes || why.unwrap().contains("\"new\" comes in"));
+        assert!(five.needs_signature(&four, &[Routine::Members]).is_none());
+        let others = [Routine::Rounds, Routine::Addresses, Routine::Epochs];
+        assert!(five.needs_signature(&four, &others).is_some());
+    }
+    let four = base(CLEAR, 4);
+    let three = read(&four.without("west coast").unwrap());
+    let why = four.needs_signature(&three, &Routine::ALL).unwrap();
+    assert!(
+        why.starts_with("fewer members may break the rules"),
+        "{why}"
+    );
+    assert!(three.needs_signature(&four, &Routine::ALL).is_none());
+    // Somebody comes, and beside it the sums may have fewer authors.
+    let five = with_another(&base(NOISED, 4));
+    let weaker = edited(&five, &[("privacy.fewest-authors", "2")]);
+    assert!(weaker.needs_signature(&five, &Routine::ALL).is_some());
+}
+
+#[test]
+fn who_comes_goes_or_is_declared_lost_changes_neither_epsilon_of_the_agreed_rounds() {
+    let both = |agreement: &Agreement| {
+        let bound = crate::bound(&agreement.epoch.charter).unwrap();
+        (bound.epsilon().to_string(), bound.alone().to_string())
+    };
+    let four = base(NOISED, 4);
+    let five = with_another(&four);
+    assert_eq!(both(&five), both(&four));
+    let recovered = five.without_all(&["east".into()]).unwrap();
+    assert_eq!(both(&recovered), both(&four));
+}
+
+#[test]
+fn another_order_of_members_and_another_key_are_signed_for() {
+    let four = base(CLEAR, 4);
+    let key = SecretKey::from_bytes(&[9; 32]).public();
+    let rekeyed = read(&four.rekeyed("north", key).unwrap());
+    let why = four.needs_signature(&rekeyed, &Routine::ALL).unwrap();
+    assert!(why.starts_with("`silo.north.key` changes from"), "{why}");
+    let mut file: Table = toml::from_str(&four.to_toml().unwrap()).unwrap();
+    file["silo"].as_array_mut().unwrap().swap(0, 1);
+    let swapped = read(&toml::to_string(&file).unwrap());
+    assert!(four.needs_signature(&swapped, &Routine::ALL).is_some());
+    assert!(four.needs_signature(&four, &[]).is_none());
+}

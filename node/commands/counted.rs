@@ -1,0 +1,380 @@
+//! Which ledger counts what rounds with noise tell about an institution's rows: `rota federation join` and `sign`
+//! take the one that there is, or make one.
+//!
+//! Two ledgers of the same rows do not know of each other, so nobody makes one unasked: the institution says
+//! whether there is one, and where its node has contributed with noise before, none is made at all.
+
+use std::fs;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use agreement::{Agreement, read_configuration};
+use ledger::{LedgerError, SourceUnit};
+use silo::OwnContributions;
+
+use super::{NodeCommandError, write};
+use crate::cli::CountedIn;
+use crate::institution::{Present, SetupError, policy_of, protocol_records};
+use crate::paths::relative;
+use crate::policy::{SitePolicy, SourceLimits, ledger_beside, make_ledger, with_ledger};
+use crate::store;
+
+/// What becomes of the ledger of an institution that signs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum LedgerPlan {
+    /// Nothing: there is no noise, or all is there.
+    Keep,
+    /// A person decided that there is none, in a `silo.toml` that is written anew.
+    Without,
+    /// One that exists is named in `silo.toml`.
+    Name(PathBuf),
+    /// One is made.
+    Make {
+        /// The file.
+        file: PathBuf,
+        /// The name of the source.
+        name: String,
+        /// What it counts.
+        unit: SourceUnit,
+        /// Whether `silo.toml` does not name it yet.
+        unnamed: bool,
+    },
+}
+
+/// What is known of an institution before it signs.
+struct BeforeSigning<'a> {
+    /// The folder of its `silo.toml`.
+    beside: &'a Path,
+    /// Its state folder.
+    state: &'a Path,
+    /// The policy in a `silo.toml` that is there.
+    policy: Option<&'a SitePolicy>,
+    /// A round with noise to which its node has contributed before.
+    contributed: Option<u64>,
+}
+
+impl LedgerPlan {
+    /// That of a node that has a `silo.toml`, under the agreement in force.
+    ///
+    /// # Errors
+    /// [`NodeCommandError`]: nothing says which ledger counts, or it cannot be used.
+    pub(super) fn of_node(
+        config: &Path,
+        present: &Present,
+        wish: &CountedIn,
+    ) -> Result<Self, NodeCommandError> {
+        let institution = &present.institution;
+        let known = BeforeSigning {
+            beside: config.parent().unwrap_or(Path::new("")),
+            state: &institution.state,
+            policy: Some(&institution.site),
+            contributed: contributed(present)?,
+        };
+        Self::of(&known, &institution.agreement, wish)
+    }
+
+    /// That of an institution whose `silo.toml` is about to be written into a folder, where an earlier one may
+    /// be.
+    ///
+    /// # Errors
+    /// As [`of_node`](Self::of_node).
+    pub(super) fn of_new(
+        folder: &Path,
+        agreement: &Agreement,
+        wish: &CountedIn,
+    ) -> Result<Self, NodeCommandError> {
+        let config = folder.join("silo.toml");
+        let policy = config.is_file().then(|| policy_of(&config)).transpose();
+        let policy = policy.map_err(SetupError::from)?;
+        let known = BeforeSigning {
+            beside: folder,
+            state: Path::new("state"),
+            policy: policy.as_ref(),
+            contributed: None,
+        };
+        let named = policy.as_ref().and_then(|policy| policy.source.as_ref());
+        let declined = policy.as_ref().is_some_and(SitePolicy::declines_ledger);
+        Ok(match (Self::of(&known, agreement, wish)?, named) {
+            // What the earlier file says goes into the new one.
+            (Self::Keep, Some(source)) => Self::Name(source.path.clone()),
+            (Self::Keep, None) if declined => Self::Without,
+            (plan, _) => plan,
+        })
+    }
+
+    fn of(
+        known: &BeforeSigning<'_>,
+        agreement: &Agreement,
+        wish: &CountedIn,
+    ) -> Result<Self, NodeCommandError> {
+        let masked = agreement.epoch.charter.privacy.masked();
+        let Some(noise) = masked.and_then(|masked| masked.noise()) else {
+            return match (&wish.ledger, &wish.new_ledger) {
+                (None, None) => Ok(Self::Keep),
+                _ => Err(NodeCommandError::Usage(
+                    "the rounds of this agreement have no noise, so that no ledger can bound what they tell: leave \
+                     --ledger and --new-ledger out, or make one with `rota ledger new`"
+                        .into(),
+                )),
+            };
+        };
+        let unit = SourceUnit::from(&noise.unit);
+        let source = known.policy.and_then(|policy| policy.source.as_ref());
+        if let Some(source) = source {
+            return Self::named(known, source, unit, wish);
+        }
+        if known.policy.is_some_and(SitePolicy::declines_ledger)
+            && (&wish.ledger, &wish.new_ledger) == (&None, &None)
+        {
+            return Ok(Self::Keep);
+        }
+        let answered = match (&wish.ledger, &wish.new_ledger) {
+            (None, None) if known.contributed.is_none() => asked()?,
+            _ => wish.clone(),
+        };
+        match (answered.ledger, answered.new_ledger) {
+            (Some(file), _) => {
+                fits(&file, &unit)?;
+                Ok(Self::Name(file))
+            }
+            (None, name) => {
+                let name = known.may_make(name)?;
+                let file = ledger_beside(known.beside, known.state, &name);
+                if file.exists() {
+                    return Err(NodeCommandError::Usage(format!(
+                        "nothing was signed: there is a ledger {0} already. If it is that of these rows, name it with \
+                         --ledger {0}",
+                        file.display()
+                    )));
+                }
+                Ok(Self::Make {
+                    file,
+                    name,
+                    unit,
+                    unnamed: true,
+                })
+            }
+        }
+    }
+
+    /// That of an institution whose `silo.toml` names its ledger.
+    fn named(
+        known: &BeforeSigning<'_>,
+        source: &SourceLimits,
+        unit: SourceUnit,
+        wish: &CountedIn,
+    ) -> Result<Self, NodeCommandError> {
+        let file = &source.path;
+        if let Some(other) = wish.ledger.as_ref().filter(|other| !same(other, file)) {
+            return Err(NodeCommandError::Usage(format!(
+                "nothing was signed: silo.toml names the ledger {}, and --ledger another one, {}: leave the option \
+                 out, or change `ledger` in [policy]",
+                file.display(),
+                other.display()
+            )));
+        }
+        if file.exists() {
+            fits(file, &unit)?;
+            return Ok(Self::Keep);
+        }
+        let name = match (&wish.new_ledger, known.contributed) {
+            (None, None) => asked_for_new(file)?,
+            (name, _) => name.clone(),
+        };
+        let name = known.may_make(name)?;
+        Ok(Self::Make {
+            file: file.clone(),
+            name,
+            unit,
+            unnamed: false,
+        })
+    }
+
+    /// The value of `ledger` in a `silo.toml` that is written into a folder.
+    pub(super) fn written(&self, folder: &Path) -> Option<String> {
+        let path = |file: &Path| {
+            let path = relative(file, folder).to_string_lossy().into_owned();
+            Some(toml::Value::String(path).to_string())
+        };
+        match self {
+            Self::Keep => None,
+            Self::Without => Some("false".into()),
+            Self::Name(file) | Self::Make { file, .. } => path(file),
+        }
+    }
+
+    /// Names the ledger in a `silo.toml` that does not.
+    ///
+    /// # Errors
+    /// [`NodeCommandError`]: a person has to, or the file cannot be written.
+    pub(super) fn name_in(&self, config: &Path) -> Result<(), NodeCommandError> {
+        let (Self::Name(file)
+        | Self::Make {
+            file,
+            unnamed: true,
+            ..
+        }) = self
+        else {
+            return Ok(());
+        };
+        let text = read_configuration(config)?;
+        let beside = config.parent().unwrap_or(Path::new(""));
+        let named = with_ledger(&text, beside, file);
+        let named = named.ok_or_else(|| {
+            NodeCommandError::Failed(format!(
+                "nothing was signed: write `ledger = \"{}\"` into the table [policy] of {}, and sign again",
+                file.display(),
+                config.display()
+            ))
+        })?;
+        write(config, &named)
+    }
+
+    /// Makes the ledger, and says so.
+    ///
+    /// # Errors
+    /// [`NodeCommandError`]: it is there already, or cannot be written.
+    pub(super) fn carry_out(&self) -> Result<(), NodeCommandError> {
+        let line = match self {
+            Self::Keep | Self::Without => return Ok(()),
+            Self::Name(file) => format!("counted in the ledger {}", file.display()),
+            Self::Make {
+                file, name, unit, ..
+            } => {
+                make_ledger(file, name, unit.clone())?;
+                owned_as_its_folder(file).map_err(|why| LedgerError::Io {
+                    file: file.clone(),
+                    why,
+                })?;
+                format!(
+                    "made the ledger {}: name it in every federation that learns from these rows, and keep it as \
+                     long as they are kept",
+                    file.display()
+                )
+            }
+        };
+        Ok(writeln!(io::stdout().lock(), "{line}")?)
+    }
+}
+
+impl BeforeSigning<'_> {
+    /// The name of a ledger that may be made.
+    fn may_make(&self, name: Option<String>) -> Result<String, NodeCommandError> {
+        if let Some(round) = self.contributed {
+            return Err(NodeCommandError::Failed(format!(
+                "nothing was signed: this institution contributed to round {round} with noise, and a new ledger would \
+                 know nothing of it. Name the ledger that counted it with --ledger FILE, put it back if it is lost, \
+                 or write `ledger = false` into [policy] of silo.toml if nothing counts from now on"
+            )));
+        }
+        name.filter(|name| !name.trim().is_empty())
+            .ok_or_else(|| NodeCommandError::Failed("nothing was signed".into()))
+    }
+}
+
+/// A round to which the institution contributed under the agreement in force, or with noise before, as its journal
+/// and the final blocks in it say. It is asked for where the agreement in force has noise.
+fn contributed(present: &Present) -> Result<Option<u64>, NodeCommandError> {
+    let institution = &present.institution;
+    if !store::has_journal(&institution.state) {
+        return Ok(None);
+    }
+    let now = institution.agreement.epoch.clone();
+    let own = OwnContributions::new(now, &present.past, institution.key.public());
+    let snapshot = store::snapshot(&institution.state);
+    let records = snapshot.map_err(|why| NodeCommandError::Failed(why.to_string()))?;
+    let mut records = protocol_records(records.records);
+    Ok(records.find_map(|record| own.places(&record).first().map(|place| place.round)))
+}
+
+/// Whether a ledger can be read, and counts what the agreement protects.
+fn fits(file: &Path, agreed: &SourceUnit) -> Result<(), NodeCommandError> {
+    let contents = SourceLimits::unlimited(file).read()?;
+    if contents.source.unit == *agreed {
+        return Ok(());
+    }
+    Err(NodeCommandError::Ledger(LedgerError::OtherUnit {
+        file: file.into(),
+        ledger: contents.source.unit,
+        agreed: agreed.clone(),
+    }))
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    whole(one) == whole(other)
+}
+
+/// Asks for the ledger of these rows, or the name of a new one.
+fn asked() -> Result<CountedIn, NodeCommandError> {
+    if !io::stdin().is_terminal() {
+        return Err(NodeCommandError::Usage(
+            "nothing was signed: the rounds of this agreement have noise, and nothing counts yet what they tell about \
+             these rows. Name the ledger that the rows have with --ledger FILE, or, where no federation has learned \
+             from them with noise before, make one with --new-ledger NAME"
+                .into(),
+        ));
+    }
+    let question = "The rounds of this agreement have noise, and a ledger counts what they tell about these rows: one \
+                    file for all federations that learn from them, because two ledgers do not know of each other.\n\
+                    Its file, if there is one already (empty: there is none): ";
+    let file = answer(question)?;
+    if !file.is_empty() {
+        return Ok(CountedIn {
+            ledger: Some(file.into()),
+            new_ledger: None,
+        });
+    }
+    let name = answer("A name for these rows, such as patients (empty: sign nothing): ")?;
+    Ok(CountedIn {
+        ledger: None,
+        new_ledger: (!name.is_empty()).then_some(name),
+    })
+}
+
+/// Asks for the name of a new ledger in place of one that `silo.toml` names and that is not there.
+fn asked_for_new(file: &Path) -> Result<Option<String>, NodeCommandError> {
+    let shown = file.display();
+    if !io::stdin().is_terminal() {
+        return Err(NodeCommandError::Usage(format!(
+            "nothing was signed: the ledger {shown} is missing. Put it back, or, where no federation has learned from \
+             these rows with noise before, make it with --new-ledger NAME"
+        )));
+    }
+    let name = answer(&format!(
+        "The ledger {shown} is missing. Put it back if these rows ever had one.\nA name for these rows, such as \
+         patients, to make a new one (empty: sign nothing): "
+    ))?;
+    Ok((!name.is_empty()).then_some(name))
+}
+
+/// What somebody answers.
+fn answer(question: &str) -> Result<String, NodeCommandError> {
+    let mut out = io::stdout().lock();
+    write!(out, "{question}")?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(answer.trim().to_owned())
+}
+
+/// Gives a file that root made to the owner of its folder: the user whose service writes there.
+#[cfg(unix)]
+fn owned_as_its_folder(file: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let folder = match file.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let (folder, own) = (fs::metadata(folder)?, fs::metadata(file)?);
+    if (folder.uid(), folder.gid()) == (own.uid(), own.gid()) || own.uid() != 0 {
+        return Ok(());
+    }
+    chown(file, Some(folder.uid()), Some(folder.gid()))
+}
+
+/// On other systems files belong to whoever made them.
+#[cfg(not(unix))]
+fn owned_as_its_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
