@@ -410,8 +410,8 @@ mod tests {
         // With noise, what the disk has left tells of the institution's files.
         let (mut more, mut fewer) = (status.clone(), status);
         (more.node.free, fewer.node.free) = (Some(1 << 30), Some((1 << 30) - 17));
-        let told = |status| MemberAnswer::noised(status).written();
-        assert_eq!(told(&more), told(&fewer));
+        let noised = |status| MemberAnswer::noised(status).written();
+        assert_eq!(noised(&more), noised(&fewer));
         assert_eq!((read.lead, &read.unconnected[..]), (Some(3), &[2][..]));
         // What a newer node says besides is passed over.
         let newer = told.replacen('{', "{\"temperature\": 3, ", 1);

@@ -25,10 +25,12 @@ pub use masked::{
 };
 
 pub(crate) use base::{outcome_gate, with_model};
+#[cfg(test)]
+pub(crate) use masked::SecretIntegers;
 pub(crate) use masked::{
-    Combined, MaskedVectorBytes, OpeningRound, PreparedInput, PreparedRound, SecretIntegers,
-    check_keys, check_start, check_transcripts, combine, mask, open_sums, public, read_list, ready,
-    shape, transcript_bytes,
+    Combined, MaskedVectorBytes, OpeningRound, PreparedInput, PreparedRound, check_keys,
+    check_start, check_transcripts, combine, mask, open_sums, public, read_list, ready, shape,
+    transcript_bytes,
 };
 pub(crate) use noised::{Noised, NoisedVector, check_noise};
 
