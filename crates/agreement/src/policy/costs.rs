@@ -54,7 +54,7 @@ pub(crate) const COSTS: &[&[KeyCost]] = &[
     keys! { FederationFile:
         format "format" Harmless None;
         name "name" Harmless None;
-        // Without noise, what further rounds tell is not counted in clear or masked rounds either.
+        // More of them, where they have noise; without noise there is no bound of which they could spend.
         rounds "rounds" Spends Some(Routine::Rounds);
         seed "seed" Fixed None;
         start "start" Fixed None;
