@@ -139,7 +139,7 @@ impl<'a> FileLayout<'a> {
         for (_, &place) in categories {
             self.zeros[place] = true;
         }
-        for place in self.subgroup {
+        if let Some(place) = self.subgroup {
             self.zeros[place] = true;
         }
         self.alone = true;
