@@ -71,7 +71,7 @@ impl JoiningAgreement<'_> {
         let ledger = LedgerPlan::of_new(&options.out, agreement, &options.counted)?;
         if !consents(options.yes, name)? {
             return Err(NodeCommandError::Failed(
-                "nothing was signed, and nothing was written".into(),
+                "nothing was signed, and no file of the federation was written".into(),
             ));
         }
         let joined = Join {

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use rota::agreement::silo_seed;
 use rota::node::identity;
 use rota::node::institution::Institution;
+use rota::node::split_key;
 use rota::protocol::{SecretKey, member};
 use rota::silo::SiloConfig;
 use rota::silo::outcome::genesis;
 use rota::silo::rounds::{RoundBase, noised_part};
 use rota::task::TaskConfig;
+use rota::task::data::SplitKey;
 use rota::task::schema::Schema;
 use tempfile::TempDir;
 
@@ -70,9 +72,10 @@ impl Clinic {
         let at = |name: &str| folder.path().join(name);
         fs::write(at("federation.toml"), agreed.text()).unwrap();
         identity::write(&at("identity.key"), &key(0)).unwrap();
+        split_key::write(&at("identity.key"), &SplitKey::new([9; 32])).unwrap();
         let silo = "federation = \"federation.toml\"\nidentity = \"identity.key\"\nstate = \"state\"\n\
                     listen = [\"/ip4/127.0.0.1/tcp/4001\"]\n[data.rows]\nfiles = [\"rows.csv\"]\n\
-                    [data.rows.names]\nignore = [\"patient\", \"part\"]\n";
+                    [data.rows.names]\nignore = [\"patient\", \"part\", \"day\"]\n";
         fs::write(at("silo.toml"), silo).unwrap();
         let institution = Institution::load(&at("silo.toml"));
         let institution = institution.unwrap_or_else(|error| panic!("{error}\n{}", agreed.text()));

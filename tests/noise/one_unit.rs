@@ -10,13 +10,22 @@ use super::rows::{TextRow, file};
 /// Every split that goes with noise, where rows are protected.
 ///
 /// **A new kind of split goes here.**
-const SPLITS_OF_ROWS: &[&str] = &["{ test = 0.3, column = \"part\" }"];
+const SPLITS_OF_ROWS: &[&str] = &[
+    "{ test = 0.3, column = \"part\" }",
+    "{ test = 0.3, keyed = true }",
+    "{ test = 0.4, validation = 0.2, keyed = true }",
+    "{ test = 0.3, validation = 0.2, keyed = true, column = \"part\" }",
+    "{ test-from = \"6\", time = \"day\" }",
+];
 
 /// Every split that goes with noise, where persons are protected: those with `group`, whose rows no column can
 /// divide.
 ///
 /// **A new kind of split goes here.**
-const SPLITS_OF_PERSONS: &[&str] = &[];
+const SPLITS_OF_PERSONS: &[&str] = &[
+    "{ test = 0.3, validation = 0.1, keyed = true, group = \"patient\" }",
+    "{ test-from = \"6\", validation-from = \"5\", time = \"day\", group = \"patient\" }",
+];
 
 /// Where the schema of own rows comes from: a table with this rule for missing values, or built-in data, whose
 /// rule nobody wrote.

@@ -88,11 +88,12 @@ impl TextRow {
                 .one_of(&["train", "Train", "test", "train", "validation"])
                 .into(),
         );
+        cells.push(random.below(9).to_string());
         if random.below(4) == 0 {
             let at = random.below(cells.len() as u64) as usize;
             // The test has to know whose a row is.
             let odd = random.one_of(&ODD);
-            cells[at] = if at == cells.len() - 2 { "" } else { odd }.into();
+            cells[at] = if at == cells.len() - 3 { "" } else { odd }.into();
         }
         let line = cells.join(",").into_bytes();
         Self { person, line }
@@ -116,7 +117,7 @@ fn target(random: &mut Random, target: &TargetColumn) -> String {
 /// The file of these rows.
 pub(crate) fn file<'a>(schema: &Schema, rows: impl IntoIterator<Item = &'a TextRow>) -> Vec<u8> {
     let names = schema.names().chain(schema.target.name.iter());
-    let names: Vec<_> = names.chain(["patient", "part"]).collect();
+    let names: Vec<_> = names.chain(["patient", "part", "day"]).collect();
     let mut file = names.join(",").into_bytes();
     for row in rows {
         file.push(b'\n');

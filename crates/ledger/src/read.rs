@@ -6,7 +6,7 @@ use data_encoding::HEXLOWER;
 use privacy::accountant::{Accountant, Bound, Delta};
 use protocol::Hash;
 
-use crate::contribution::{Contribution, Cost, Place};
+use crate::contribution::{Cost, Place};
 use crate::error::LedgerError;
 use crate::header::{LedgerHeader, Source};
 use crate::line::Line;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use agreement::Agreement;
 use formatting::numbers::{plural, verb};
-use learn::{RowCounts, StudySilo};
+use learn::RowCounts;
 use protocol::MemberIndex;
 use task::data::{OwnRows, SplitKey, Target};
 use task::propose::noticed;

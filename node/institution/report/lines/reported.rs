@@ -202,7 +202,12 @@ impl News {
         };
         // What was contributed may be less than what was agreed on at the start.
         let (learned, officer) = self.health.disclosed();
-        self.print(at, NodeEvent::Privacy { learned, officer }, String::new());
+        let said = NodeEvent::Privacy {
+            learned,
+            officer,
+            noised: self.epoch.charter.privacy.is_noised(),
+        };
+        self.print(at, said, String::new());
         self.print(at, NodeEvent::Finished { rounds: last }, line);
     }
 
