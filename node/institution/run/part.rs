@@ -255,7 +255,7 @@ mod tests {
             stolen: Vec::new(),
         };
         let epochs = fixture::amended(&north.institution.agreement.epoch, [amendment]);
-        match place(&north.institution, &epochs) {
+        match place(&north.institution, &epochs, &[]) {
             Membership::Member(present) => {
                 let part = EpochPart::of(&present).unwrap();
                 (*present, part)
@@ -353,7 +353,7 @@ mod tests {
             let institution = Institution::load(&at("silo.toml")).unwrap();
             let epoch = institution.agreement.epoch.clone();
             let epochs = fixture::amended(&epoch, []);
-            let Membership::Member(present) = place(&institution, &epochs) else {
+            let Membership::Member(present) = place(&institution, &epochs, &[]) else {
                 panic!("north is no member");
             };
             let part = EpochPart::of(&present).unwrap();

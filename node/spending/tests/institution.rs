@@ -383,6 +383,7 @@ impl PlayedInstitution {
             chain: None,
             date: "",
             config: &configured.folder,
+            uncounted: None,
         });
         let said = Status {
             learned: brief(agreement, &spending),

@@ -15,12 +15,12 @@ fn after_a_change_every_page_and_every_ledger_has_the_number_that_was_approved()
     (0..4).for_each(|node| drop(nodes.until(node, "finished")));
     let federation = fs::read_to_string(demo.folder.join("federation.toml")).unwrap();
     let noise = federation.lines().find(|line| line.starts_with("z = "));
-    let text =
+    let longer =
         federation
             .replacen("rounds = 2", "rounds = 4", 1)
             .replacen(noise.unwrap(), "z = 30.0", 1);
     let more = demo.folder.join("more.toml");
-    fs::write(&more, text).unwrap();
+    fs::write(&more, longer).unwrap();
     let said = says(&demo.configs[0], &["change", more.to_str().unwrap()]);
     let change = id(&said).to_owned();
     let begin = "2 contributions so far (2 of them before the last change of the agreement)";

@@ -86,7 +86,7 @@ fn the_sum_of_more_rows_than_declared_is_saturated_and_none_are_noise_alone() {
         let config = silo(&epoch, 1, rows);
         let mut noise = [0];
         noised(&config).add_noise(&Seed::new([7; 32]), &mut noise);
-        vector(&config, 7).unwrap().integers[0] - noise[0]
+        vector(&config, 7).unwrap().integers.all()[0] - noise[0]
     };
     // The gradient of a row at 0 is −1, in 128 steps; Δ is 1024.5.
     assert_eq!(
