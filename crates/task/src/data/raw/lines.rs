@@ -2,8 +2,9 @@
 //! row may change nothing but its own numbers.
 //!
 //! Every line is a row. What [`RawFile::of_text`] finds by looking at many lines is not looked for: titles
-//! before the names of the columns, sums below the last row, cells over several lines, the encoding. A line that
-//! cannot be read is put aside with what is wrong with it.
+//! before the names of the columns, cells over several lines, the encoding. A line that cannot be read is put
+//! aside with what is wrong with it, and so is one that begins with "total" or the like, wherever it stands: its
+//! numbers would follow from those of all other rows.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -83,6 +84,12 @@ impl RawFile {
                 continue;
             };
             if record.cells.iter().all(str::is_empty) {
+                continue;
+            }
+            if let Some((_, word)) = shape::summing(&record.cells) {
+                let hint = ": with noise such a row counts as nothing, wherever it stands";
+                let what = format!("line {line} begins with {word:?}, so it sums up other rows");
+                unreadable.push(failed(what, hint));
                 continue;
             }
             let width = names.len();
@@ -173,7 +180,7 @@ mod tests {
             ("line 7".into(), "4|d".into()),
         ];
         assert_eq!(rows(&read(good)), expected);
-        let bad: [(&[u8], &str); 6] = [
+        let bad: [(&[u8], &str); 8] = [
             (
                 b"9,\"open",
                 "line 8: a quotation mark opens cell 2, which is never closed",
@@ -186,6 +193,8 @@ mod tests {
             ),
             (b"9,\xFF\xFE", "line 8 is no UTF-8 text"),
             (b"9,\0", "line 8 is no UTF-8 text"),
+            (b"Mittelwert,b", "line 8 begins with \"Mittelwert\""),
+            (b",Total (n=4):", "line 8 begins with \"Total (n=4):\""),
         ];
         for (line, why) in bad {
             let with = read(&[good, line, b"\n"].concat());
