@@ -18,7 +18,7 @@ use crate::data::{DataError, Format, RowPlace};
 
 impl RawFile {
     /// The rows of CSV text, each read by itself. The first line has the names of the columns, unless the format
-    /// has them.
+    /// has them: then it is a row like all others, and a mark of the encoding or `sep=;` in it says nothing.
     ///
     /// # Errors
     /// What is wrong with the file, whatever rows it has: [`DataError::File`], an encoding whose lines cannot be
@@ -30,7 +30,10 @@ impl RawFile {
             hint: hint.into(),
         };
         let named = Encoding::for_label(format.encoding.as_bytes()).unwrap_or(UTF_8);
-        let (encoding, mark) = Encoding::for_bom(bytes).unwrap_or((named, 0));
+        // Without a line of names the first bytes are those of a row, which decides about itself alone.
+        let has_names = format.columns.is_none();
+        let marked = Encoding::for_bom(bytes).filter(|_| has_names);
+        let (encoding, mark) = marked.unwrap_or((named, 0));
         if !encoding.is_ascii_compatible() {
             let hint = ": with noise every line is read by itself; save the file in UTF-8";
             return Err(failed(format!("it is {} text", encoding.name()), hint));
@@ -43,6 +46,7 @@ impl RawFile {
         let mut lines = lines(&bytes[mark..]).enumerate().peekable();
         let given = lines
             .peek()
+            .filter(|_| has_names)
             .and_then(|(_, first)| separator(&decoded(encoding, first)?));
         if let Some(mark) = given {
             format.delimiter = mark;
