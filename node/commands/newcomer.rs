@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::federation::{addresses, words};
 use agreement::{Agreement, Consent, Invitation, JoinRequest};
 use formatting::numbers;
-use protocol::SecretKey;
+use protocol::{PublicKey, SecretKey};
 
 use super::joining::{JoiningAgreement, keep, own_rows_of, signable, unfit};
 use super::rows::say;
@@ -55,7 +55,7 @@ pub(super) fn join(
         agreement: &signed,
         text: &invitation.text,
         me,
-        again: matches!(way, EntryWay::Rekey),
+        again: matches!(way, EntryWay::Rekey) || had_another_key(&first, &name, &key.public()),
     };
     let (joined, fits) = joining.prepare(options, &rows)?;
     let config = joined.config.display().to_string();
@@ -173,6 +173,12 @@ fn place(
         ))),
         None => Ok((name, way, text)),
     }
+}
+
+/// Whether the first agreement has an institution of this name with another key, which the members replaced.
+fn had_another_key(first: &Agreement, name: &str, key: &PublicKey) -> bool {
+    let mut founders = first.epoch.roster.silos().iter();
+    founders.any(|silo| silo.name == name && silo.key != *key)
 }
 
 /// The agreement as one of the federation of `first`, behind this number of changes.
