@@ -194,3 +194,18 @@ fn within(first: &Agreement, changes: u64, agreement: Agreement) -> Agreement {
 fn failed(error: impl std::fmt::Display) -> NodeCommandError {
     NodeCommandError::Failed(error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::North;
+
+    #[test]
+    fn a_founder_with_a_new_key_has_held_out_rows_before() {
+        let first = North::agreement(&[]);
+        let [north, other] = [0, 1].map(|at| first.epoch.roster.silos()[at].clone());
+        assert!(!had_another_key(&first, &north.name, &north.key));
+        assert!(had_another_key(&first, &north.name, &other.key));
+        assert!(!had_another_key(&first, "newcomer", &other.key));
+    }
+}
