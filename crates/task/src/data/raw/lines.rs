@@ -64,6 +64,11 @@ impl RawFile {
         let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
         for (at, bytes) in lines {
             let line = at as u64 + 1;
+            // A mark before the first row belongs to no cell.
+            let plain = bytes
+                .strip_prefix(b"\xEF\xBB\xBF")
+                .filter(|_| encoding == UTF_8);
+            let bytes = plain.unwrap_or(bytes);
             let Some(text) = decoded(encoding, bytes) else {
                 if names.is_none() {
                     return Err(no_text(line));
@@ -225,6 +230,18 @@ mod tests {
             ]
         );
         assert_eq!(rows(&read(b"x,y\n")), []);
+        let bare = Format {
+            columns: Some(vec!["x".into(), "y".into()]),
+            ..Format::default()
+        };
+        let bare = RawFile::of_lines("a.csv".into(), b"\xEF\xBB\xBF\"1\",a\n2,b\n", &bare);
+        assert_eq!(
+            rows(&bare.unwrap()),
+            [
+                ("line 1".into(), "1|a".into()),
+                ("line 2".into(), "2|b".into())
+            ]
+        );
     }
 
     #[test]
