@@ -74,13 +74,18 @@ impl JoiningAgreement<'_> {
                 "nothing was signed, and nothing was written".into(),
             ));
         }
+        // Where rows do not fit nothing is signed, and whoever signs later has the secret and the ledger made.
+        let named = match &ledger {
+            LedgerPlan::Make { unnamed: true, .. } if fits.is_err() => None,
+            ledger => ledger.written(&options.out),
+        };
         let joined = Join {
             agreement,
             text: self.text,
             me: self.me,
             identity: &options.identity,
             rows,
-            ledger: ledger.written(&options.out),
+            ledger: named,
             listen: options.listen.clone(),
             folder: &options.out,
             force: options.force,
@@ -92,7 +97,6 @@ impl JoiningAgreement<'_> {
             joined.federation.display(),
             joined.config.display()
         )?;
-        // Where rows do not fit nothing is signed, and whoever signs later has both made.
         if fits.is_ok() {
             secret.keep()?;
             ledger.carry_out()?;
