@@ -1,5 +1,6 @@
-//! Paths in files that people may move together.
+//! Paths in files that people may move together, and whose those files are.
 
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 /// The path of a file as seen from a folder, where both are below one folder; else the whole path.
@@ -62,6 +63,32 @@ pub fn free(folder: &Path) -> Option<u64> {
 #[cfg(not(unix))]
 pub fn free(_: &Path) -> Option<u64> {
     None
+}
+
+/// Gives a file that root made to the owner of another file or folder: the user whose service reads it.
+#[cfg(unix)]
+pub(crate) fn owned_as(file: &Path, other: &Path) -> io::Result<()> {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, chown};
+    let (other, own) = (fs::metadata(other)?, fs::metadata(file)?);
+    if (other.uid(), other.gid()) == (own.uid(), own.gid()) || own.uid() != 0 {
+        return Ok(());
+    }
+    chown(file, Some(other.uid()), Some(other.gid()))
+}
+
+/// On other systems files belong to whoever made them.
+#[cfg(not(unix))]
+pub(crate) fn owned_as(_: &Path, _: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// The folder of a file.
+pub(crate) fn folder_of(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
 }
 
 #[cfg(test)]

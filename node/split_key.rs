@@ -13,6 +13,10 @@ use task::TaskConfig;
 use task::data::SplitKey;
 use task::file;
 
+#[cfg(unix)]
+use crate::paths::folder_of;
+use crate::paths::owned_as;
+
 /// Name of the file.
 pub const SPLIT_KEY: &str = "split.key";
 /// Prefix of its line.
@@ -103,12 +107,20 @@ pub fn read(identity: &Path) -> Result<SplitKey, SplitKeyError> {
         .ok_or(SplitKeyError::Form(path))
 }
 
-/// Reads the secret, or makes one where there is none. `had` says whether the institution has used one: then
-/// it is not replaced.
+/// The secret of an institution that is about to sign.
+pub struct OwnSplitKey {
+    /// The secret.
+    pub key: SplitKey,
+    /// Whether it was drawn now, and is in no file yet: [`write`] keeps it.
+    pub is_new: bool,
+}
+
+/// Reads the secret, or draws one where there is none, which nothing keeps. `had` says whether the institution
+/// has used one: then it is not replaced.
 ///
 /// # Errors
 /// [`SplitKeyError`].
-pub fn read_or_make(identity: &Path, had: bool) -> Result<SplitKey, SplitKeyError> {
+pub fn read_or_draw(identity: &Path, had: bool) -> Result<OwnSplitKey, SplitKeyError> {
     match read(identity) {
         Err(SplitKeyError::Missing(path)) if had => Err(SplitKeyError::Lost(path)),
         Err(SplitKeyError::Missing(_)) => {
@@ -116,14 +128,14 @@ pub fn read_or_make(identity: &Path, had: bool) -> Result<SplitKey, SplitKeyErro
             getrandom::fill(&mut secret)
                 .map_err(|error| SplitKeyError::Random(error.to_string()))?;
             let key = SplitKey::new(secret);
-            write(identity, &key)?;
-            Ok(key)
+            Ok(OwnSplitKey { key, is_new: true })
         }
-        found => found,
+        found => found.map(|key| OwnSplitKey { key, is_new: false }),
     }
 }
 
-/// Writes a secret beside this key file, where there must be none.
+/// Writes a secret beside this key file, where there must be none, for the owner of the key file. The file is
+/// there as a whole or not at all.
 ///
 /// # Errors
 /// [`SplitKeyError::File`].
@@ -134,13 +146,29 @@ pub fn write(identity: &Path, key: &SplitKey) -> Result<(), SplitKeyError> {
         file: file.clone(),
         reason,
     };
+    if file.exists() {
+        return Err(failed(io::ErrorKind::AlreadyExists.into()));
+    }
+    let new = file.with_extension("key.new");
+    // A crash may have left a temporary file.
+    let _ = fs::remove_file(&new);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut out = options.open(&file).map_err(failed)?;
+    let mut out = options.open(&new).map_err(failed)?;
     writeln!(out, "{MARK}{}", HEXLOWER.encode(&key.to_bytes())).map_err(failed)?;
-    out.sync_all().map_err(failed)
+    if identity.exists() {
+        owned_as(&new, identity).map_err(failed)?;
+    }
+    out.sync_all().map_err(failed)?;
+    fs::rename(&new, &file).map_err(failed)?;
+    // The name has to last as the bytes do. Other systems open no folders.
+    #[cfg(unix)]
+    fs::File::open(folder_of(&file))
+        .and_then(|folder| folder.sync_all())
+        .map_err(failed)?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -149,10 +177,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_made_once_for_its_owner_alone_and_never_replaced_where_it_was_used() {
+    fn it_is_drawn_once_kept_for_its_owner_alone_and_never_replaced_where_it_was_used() {
         let folder = tempfile::tempdir().unwrap();
         let identity = folder.path().join("identity.key");
-        let said = |had| match read_or_make(&identity, had) {
+        let said = |had| match read_or_draw(&identity, had) {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
         };
@@ -162,8 +190,19 @@ mod tests {
             "{}",
             said(true)
         );
-        let made = read_or_make(&identity, false).unwrap().to_bytes();
-        assert_eq!(read_or_make(&identity, true).unwrap().to_bytes(), made);
+        // What is drawn is in no file until it is written, of which a crash may have left a part.
+        let drawn = read_or_draw(&identity, false).unwrap();
+        assert!(drawn.is_new && !beside(&identity).exists());
+        fs::write(folder.path().join("split.key.new"), "rota-").unwrap();
+        write(&identity, &drawn.key).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert!(write(&identity, &SplitKey::new([1; 32])).is_err());
+        let made = drawn.key.to_bytes();
+        let read_again = read_or_draw(&identity, true).unwrap();
+        assert_eq!(
+            (read_again.key.to_bytes(), read_again.is_new),
+            (made, false)
+        );
         // Another key in that folder, as after `rekey`, finds the same.
         let next = folder.path().join("next.key");
         assert_eq!(read(&next).unwrap().to_bytes(), made);

@@ -27,7 +27,7 @@ pub(super) fn rows(
     let agreement = &configured.agreement;
     let name = me.map_or("silo", |me| agreement.epoch.roster.name(me));
     let (task, folder) = (&agreement.task, &configured.folder);
-    let survey = surveyed(task, rows, folder);
+    let survey = surveyed(agreement, rows, folder);
     let key = split_key::is_needed(task).then(|| split_key::read(&configured.identity));
     let key = match key.transpose() {
         Ok(key) => key,

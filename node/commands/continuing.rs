@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::federation::{self, Changes, GivenUp, StartModel};
 use crate::institution::{Configured, Membership, SetupError, standing};
 use crate::model::{ModelError, START};
+use crate::split_key::is_needed;
 use agreement::{Agreement, public_key};
 use formatting::numbers;
 use methods::serving::mean_of_coalitions;
@@ -69,6 +70,9 @@ pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), NodeComm
             wrapped(&format!("{line}. Everybody signs that, or does not."))
         )?;
     }
+    if let Some(line) = rows_change_sides(&earlier, &agreement) {
+        writeln!(console, "{}", wrapped(line))?;
+    }
     writeln!(
         console,
         "Give every member both files, side by side. Each reads the agreement with `rota federation show \
@@ -77,6 +81,15 @@ pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), NodeComm
         out.display()
     )?;
     Ok(console.flush()?)
+}
+
+/// What it means for results that the earlier federation held out other rows.
+fn rows_change_sides(earlier: &Agreement, agreement: &Agreement) -> Option<&'static str> {
+    let anew = is_needed(&agreement.task) && !is_needed(&earlier.task);
+    anew.then_some(
+        "Rows are held out anew, by a keyed hash of each. The model that it starts from was trained on some of \
+         those that are held out now, so the first results on held-out rows are too good.",
+    )
 }
 
 /// The start from a model that a node's state holds.
@@ -174,4 +187,19 @@ fn of_file(model: &Path, earlier: &Path) -> Result<(Agreement, StartModel), Node
         summed,
     };
     Ok((agreement, start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::North;
+
+    #[test]
+    fn results_on_rows_that_were_trained_on_are_said_to_be_too_good() {
+        let keyed = North::noised("z = 20.0\nfewest-authors = 3");
+        let [keyed, drawn] =
+            [keyed.clone(), keyed.replacen(", keyed = true", "", 1)].map(|text| North::read(&text));
+        assert!(rows_change_sides(&drawn, &keyed).is_some());
+        assert_eq!(rows_change_sides(&keyed, &keyed), None);
+    }
 }

@@ -15,7 +15,7 @@ use silo::OwnContributions;
 use super::{NodeCommandError, write};
 use crate::cli::CountedIn;
 use crate::institution::{Present, SetupError, policy_of, protocol_records};
-use crate::paths::relative;
+use crate::paths::{folder_of, owned_as, relative};
 use crate::policy::{SitePolicy, SourceLimits, ledger_beside, make_ledger, with_ledger};
 use crate::store;
 
@@ -242,7 +242,7 @@ impl LedgerPlan {
                 file, name, unit, ..
             } => {
                 make_ledger(file, name, unit.clone())?;
-                owned_as_its_folder(file).map_err(|why| LedgerError::Io {
+                owned_as(file, folder_of(file)).map_err(|why| LedgerError::Io {
                     file: file.clone(),
                     why,
                 })?;
@@ -356,25 +356,4 @@ fn answer(question: &str) -> Result<String, NodeCommandError> {
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(answer.trim().to_owned())
-}
-
-/// Gives a file that root made to the owner of its folder: the user whose service writes there.
-#[cfg(unix)]
-fn owned_as_its_folder(file: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, chown};
-    let folder = match file.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let (folder, own) = (fs::metadata(folder)?, fs::metadata(file)?);
-    if (folder.uid(), folder.gid()) == (own.uid(), own.gid()) || own.uid() != 0 {
-        return Ok(());
-    }
-    chown(file, Some(folder.uid()), Some(folder.gid()))
-}
-
-/// On other systems files belong to whoever made them.
-#[cfg(not(unix))]
-fn owned_as_its_folder(_: &Path) -> io::Result<()> {
-    Ok(())
 }

@@ -267,7 +267,13 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
                 )));
             }
             if split_key::is_needed(&agreement.task) {
-                key = split_key::read(&configured.identity).ok();
+                key = match split_key::read(&configured.identity) {
+                    Ok(key) => Some(key),
+                    Err(why) => {
+                        writeln!(out, "{}", wrapped(&why.to_string()))?;
+                        None
+                    }
+                };
             }
             match configured.data {
                 Data::Rows(rows) => (*rows, configured.folder),

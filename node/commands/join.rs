@@ -16,7 +16,7 @@ use task::file;
 
 use super::counted::LedgerPlan;
 use super::joining::{
-    JoiningAgreement, consents, keep, own_rows_of, own_split_key, signable, unfit,
+    JoiningAgreement, SigningSecret, consents, keep, own_rows_of, signable, unfit,
 };
 use super::rows::{Doubts, fitting, say};
 use super::{NodeCommandError, earlier, identity::line, newcomer};
@@ -130,9 +130,10 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     if !runs {
         signable(agreement)?;
     }
+    let mut drawn = None;
     if let Data::Rows(rows) = &institution.data {
-        let key = own_split_key(agreement, &institution.identity, runs)?;
-        let place = (&*institution.folder, key.as_ref());
+        let secret = drawn.insert(SigningSecret::of(agreement, &institution.identity, runs)?);
+        let place = (&*institution.folder, secret.key());
         let fits = fitting(agreement, rows, Some(name), place, Doubts::Say)?;
         let fit = fits.map_err(|why| {
             NodeCommandError::Failed(format!(
@@ -149,6 +150,9 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     let ledger = LedgerPlan::of_node(&config, &present, &options.counted)?;
     if !consents(options.yes, name)? {
         return Err(NodeCommandError::Failed("nothing was signed".into()));
+    }
+    if let Some(secret) = drawn {
+        secret.keep()?;
     }
     ledger.name_in(&config)?;
     ledger.carry_out()?;

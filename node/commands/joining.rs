@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::federation::{Join, Joined, keep_consent, own_rows};
 use crate::institution::RowsFit;
-use crate::split_key;
+use crate::split_key::{self, OwnSplitKey};
 use agreement::{Agreement, Consent, DeltaDoubt};
 use protocol::MemberIndex;
 use task::data::DataError;
@@ -65,22 +65,27 @@ impl JoiningAgreement<'_> {
         let agreement = self.agreement;
         let name = agreement.epoch.roster.name(self.me);
         signable(agreement)?;
-        let key = own_split_key(agreement, &options.identity, self.again)?;
-        let place = (Path::new(""), key.as_ref());
+        let secret = SigningSecret::of(agreement, &options.identity, self.again)?;
+        let place = (Path::new(""), secret.key());
         let fits = fitting(agreement, rows, Some(name), place, Doubts::Refuse)?;
         let ledger = LedgerPlan::of_new(&options.out, agreement, &options.counted)?;
         if !consents(options.yes, name)? {
             return Err(NodeCommandError::Failed(
-                "nothing was signed, and no file of the federation was written".into(),
+                "nothing was signed, and nothing was written".into(),
             ));
         }
+        // Where rows do not fit nothing is signed, and whoever signs later has the secret and the ledger made.
+        let named = match &ledger {
+            LedgerPlan::Make { unnamed: true, .. } if fits.is_err() => None,
+            ledger => ledger.written(&options.out),
+        };
         let joined = Join {
             agreement,
             text: self.text,
             me: self.me,
             identity: &options.identity,
             rows,
-            ledger: ledger.written(&options.out),
+            ledger: named,
             listen: options.listen.clone(),
             folder: &options.out,
             force: options.force,
@@ -92,7 +97,10 @@ impl JoiningAgreement<'_> {
             joined.federation.display(),
             joined.config.display()
         )?;
-        ledger.carry_out()?;
+        if fits.is_ok() {
+            secret.keep()?;
+            ledger.carry_out()?;
+        }
         Ok((joined, fits))
     }
 }
@@ -114,28 +122,49 @@ pub(super) fn signable(agreement: &Agreement) -> Result<(), NodeCommandError> {
     }
 }
 
-/// The secret by which an institution holds out rows, where the agreement needs one. It is made where there is
-/// none, unless the institution `had` one.
-pub(super) fn own_split_key(
-    agreement: &Agreement,
-    identity: &Path,
-    had: bool,
-) -> Result<Option<SplitKey>, NodeCommandError> {
-    if !split_key::is_needed(&agreement.task) {
-        return Ok(None);
+/// The secret by which an institution that signs holds out rows, where the agreement needs one.
+pub(super) struct SigningSecret<'a> {
+    identity: &'a Path,
+    own: Option<OwnSplitKey>,
+}
+
+impl<'a> SigningSecret<'a> {
+    /// That of the institution with this key file. Where there is none one is drawn, unless it `had` one.
+    ///
+    /// # Errors
+    /// [`NodeCommandError::Failed`]: it cannot be read, or is lost.
+    pub(super) fn of(
+        agreement: &Agreement,
+        identity: &'a Path,
+        had: bool,
+    ) -> Result<Self, NodeCommandError> {
+        let own = split_key::is_needed(&agreement.task)
+            .then(|| split_key::read_or_draw(identity, had))
+            .transpose()
+            .map_err(|why| NodeCommandError::Failed(format!("nothing was signed: {why}")))?;
+        Ok(Self { identity, own })
     }
-    let file = split_key::beside(identity);
-    let there = file.exists();
-    let key = split_key::read_or_make(identity, had)
-        .map_err(|why| NodeCommandError::Failed(format!("nothing was signed: {why}")))?;
-    if !there {
+
+    pub(super) fn key(&self) -> Option<&SplitKey> {
+        self.own.as_ref().map(|own| &own.key)
+    }
+
+    /// Writes it, if it was drawn, and says so.
+    ///
+    /// # Errors
+    /// [`NodeCommandError::Failed`]: it cannot be written.
+    pub(super) fn keep(&self) -> Result<(), NodeCommandError> {
+        let Some(own) = self.own.as_ref().filter(|own| own.is_new) else {
+            return Ok(());
+        };
+        split_key::write(self.identity, &own.key)
+            .map_err(|why| NodeCommandError::Failed(format!("nothing was signed: {why}")))?;
         say(&[format!(
             "made: {}, the secret by which this institution holds out rows in all federations. If it had one \
              before, put that in its place; `rota backup` keeps it",
-            file.display()
-        )])?;
+            split_key::beside(self.identity).display()
+        )])
     }
-    Ok(Some(key))
 }
 
 /// Keeps a consent and says where it is, and what is `next`.

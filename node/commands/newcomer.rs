@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::federation::{addresses, words};
 use agreement::{Agreement, Consent, Invitation, JoinRequest};
 use formatting::numbers;
-use protocol::SecretKey;
+use protocol::{PublicKey, SecretKey};
 
 use super::joining::{JoiningAgreement, keep, own_rows_of, signable, unfit};
 use super::rows::say;
@@ -55,7 +55,7 @@ pub(super) fn join(
         agreement: &signed,
         text: &invitation.text,
         me,
-        again: matches!(way, EntryWay::Rekey),
+        again: matches!(way, EntryWay::Rekey) || had_another_key(&first, &name, &key.public()),
     };
     let (joined, fits) = joining.prepare(options, &rows)?;
     let config = joined.config.display().to_string();
@@ -175,6 +175,12 @@ fn place(
     }
 }
 
+/// Whether the first agreement has an institution of this name with another key, which the members replaced.
+fn had_another_key(first: &Agreement, name: &str, key: &PublicKey) -> bool {
+    let mut founders = first.epoch.roster.silos().iter();
+    founders.any(|silo| silo.name == name && silo.key != *key)
+}
+
 /// The agreement as one of the federation of `first`, behind this number of changes.
 fn within(first: &Agreement, changes: u64, agreement: Agreement) -> Agreement {
     let mut epoch = (*agreement.epoch).clone();
@@ -187,4 +193,19 @@ fn within(first: &Agreement, changes: u64, agreement: Agreement) -> Agreement {
 
 fn failed(error: impl std::fmt::Display) -> NodeCommandError {
     NodeCommandError::Failed(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::North;
+
+    #[test]
+    fn a_founder_with_a_new_key_has_held_out_rows_before() {
+        let first = North::agreement(&[]);
+        let [north, other] = [0, 1].map(|at| first.epoch.roster.silos()[at].clone());
+        assert!(!had_another_key(&first, &north.name, &north.key));
+        assert!(had_another_key(&first, &north.name, &other.key));
+        assert!(!had_another_key(&first, "newcomer", &other.key));
+    }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::federation::beyond;
 use crate::institution::{RowsFit, fit, misfits, surveyed};
+use crate::split_key;
 use agreement::Agreement;
 use protocol::MemberIndex;
 use task::data::DataError;
@@ -30,7 +31,7 @@ pub(super) fn fitting(
     (folder, key): (&Path, Option<&SplitKey>),
     doubts: Doubts,
 ) -> Result<Result<RowsFit, DataError>, NodeCommandError> {
-    let survey = surveyed(&agreement.task, rows, folder);
+    let survey = surveyed(agreement, rows, folder);
     // The counts are the same under every name and seed, or follow from the institution's secret.
     let found = match fit(agreement, rows, name.unwrap_or("silo"), folder, (0, key)) {
         Ok(found) => found,
@@ -53,7 +54,11 @@ pub(super) fn fitting(
         .position(|silo| Some(silo.name.as_str()) == name)
         .map(|at| MemberIndex(at as u16));
     let more = me.and_then(|me| beyond(agreement, me, found.split.train as u64));
-    let notes = found.notes.iter().chain(&more).chain(&survey.doubts);
+    let roughly = (key.is_none() && split_key::is_needed(&agreement.task)).then(|| {
+        "how many rows are held out is said roughly: an institution chooses them by a secret of its own".to_owned()
+    });
+    let notes = found.notes.iter().chain(&roughly).chain(&more);
+    let notes = notes.chain(&survey.doubts);
     let notes = notes.map(|note| format!("note: {note}"));
     lines.extend(
         found

@@ -40,7 +40,7 @@ const ODD: [&str; 16] = [
 ];
 
 /// Lines that are no rows.
-const BROKEN: [&[u8]; 8] = [
+const BROKEN: [&[u8]; 10] = [
     b"1,2",
     b"1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24",
     b"\"1,2,3,4,5",
@@ -49,6 +49,8 @@ const BROKEN: [&[u8]; 8] = [
     b"1,\0,3,4,5,6",
     b",,,,,",
     b"total,,,,,",
+    b"Mittelwert,54.2,3.1,1,train,1",
+    b",mean: 0.5,1,1,train,2",
 ];
 
 /// One row of a table.

@@ -168,17 +168,18 @@ pub fn fit(
     })
 }
 
-/// What every column of the rows holds, and all that does not fit the agreed schema.
+/// What every column of the rows holds, and all that does not fit the agreed schema, in files that are read as
+/// `agreement` has them read.
 ///
 /// # Errors
 /// [`DataError`]: a file cannot be read; the task has no schema.
-pub fn surveyed(task: &TaskConfig, rows: &OwnRows, folder: &Path) -> Result<Survey, DataError> {
+pub fn surveyed(agreement: &Agreement, rows: &OwnRows, folder: &Path) -> Result<Survey, DataError> {
     let none = || DataError::Config("the task reads no rows of institutions".into());
-    let TaskConfig::Table(table) = task else {
+    let TaskConfig::Table(table) = agreement.task_of_rows()? else {
         return Err(none());
     };
     let schema = table.agreed_schema()?.ok_or_else(none)?;
-    survey(&schema, &table.split, rows, folder)
+    survey(&table, &schema, rows, folder)
 }
 
 /// All that does not fit, with what to paste into the table `data.rows.names`; nothing where all fits.

@@ -107,6 +107,12 @@ impl Default for CompareOptions<'_> {
     }
 }
 
+/// What the rows of a scenario follow from beside the silos and the seed: with noise they are read in another way.
+fn rows_of(scenario: &Scenario) -> String {
+    let task = serde_json::to_string(&scenario.task).unwrap_or_default();
+    format!("{task} {}", scenario.is_noised())
+}
+
 /// What all runs share.
 struct SharedByRuns {
     experiment: Experiment,
@@ -124,12 +130,16 @@ struct SharedByRuns {
 
 impl SharedByRuns {
     fn study(&self, scenario: &Scenario) -> Result<Arc<Study>, DataError> {
-        let task = serde_json::to_string(&scenario.task).unwrap_or_default();
-        let key = format!("{task} {:?} {}", scenario.silos, scenario.seed);
+        let key = format!(
+            "{} {:?} {}",
+            rows_of(scenario),
+            scenario.silos,
+            scenario.seed
+        );
         let folder = self.data.as_deref();
-        let study = || match (&self.rows, &scenario.task) {
+        let study = || match (&self.rows, scenario.task_of_rows()?) {
             (Some(rows), TaskConfig::Table(task)) => {
-                study_of(task, rows(scenario.seed)?, scenario.seed)
+                study_of(&task, rows(scenario.seed)?, scenario.seed)
             }
             _ => scenario.study(folder),
         };
@@ -138,10 +148,10 @@ impl SharedByRuns {
 
     fn alone(&self, scenario: &Scenario) -> Result<Arc<AllAlone>, RunError> {
         let study = self.study(scenario)?;
-        let task = serde_json::to_string(&scenario.task).unwrap_or_default();
+        let rows = rows_of(scenario);
         let strategy = serde_json::to_string(&scenario.strategy).unwrap_or_default();
         let key = format!(
-            "{task} {strategy} {:?} {:?} {} {} {}",
+            "{rows} {strategy} {:?} {:?} {} {} {}",
             scenario.silos, scenario.outside, scenario.seed, scenario.rounds, scenario.serve.folds
         );
         self.alone.get(&key, || AllAlone::new(scenario, &study))
@@ -434,5 +444,30 @@ mod tests {
             let files = std::fs::read_dir(folder.path().join("runs")).unwrap();
             assert_eq!(files.count(), 4);
         }
+    }
+
+    #[test]
+    fn runs_with_noise_and_without_do_not_share_rows() {
+        let text = "name = 'noised'
+            rounds = 2
+            silos = 4
+            [task.table]
+            data = 'diabetes'
+            standardise = 'none'
+            model = { linear = { loss = 'squared' } }
+            split = { keyed = true }
+            [privacy]
+            mode = 'masked+noised'
+            epsilon = 2.0
+            [strategy]
+            name = 'fedavg'
+            weight = 'equal'
+            training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }";
+        let noised = Scenario::parse("noised.toml", text).unwrap();
+        let clear = Scenario {
+            privacy: None,
+            ..noised.clone()
+        };
+        assert_ne!(rows_of(&clear), rows_of(&noised));
     }
 }

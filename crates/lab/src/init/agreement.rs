@@ -63,7 +63,8 @@ fn measured(scenario: &Scenario, first: &FederationStart) -> Option<TrainingPace
         return None;
     };
     task.data.as_ref()?;
-    let study = scenario.task.study(scenario.silos, None, scenario.seed);
+    let task = scenario.task_of_rows().ok()?;
+    let study = task.study(scenario.silos, None, scenario.seed);
     let silo = study.ok()?.silos.into_iter().next()?;
     let strategy = build(&scenario.strategy, USUAL).ok()?;
     let learner = strategy.equip(silo.learner).ok()?;

@@ -51,7 +51,8 @@ impl Prepared {
             Target::Classes(_) | Target::Mask { .. } => (0.0, 1.0),
         };
         let preparation = Preparation {
-            // Nothing is filled in here. Whoever predicts without a value gets the middle of its range.
+            // Nothing is filled in here. Whoever predicts without a value gets the middle of its range, and 0
+            // where numbers are not scaled.
             fills: scales.iter().map(|scale| scale.0).collect(),
             means: scales.iter().map(|scale| scale.0).collect(),
             deviations: scales.iter().map(|scale| scale.1).collect(),

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::TableTask;
 use crate::counted::{counted, rows_that};
-use crate::data::{DataError, Format, OwnRows, RawFile, SplitConfig, nearest, open, same_class};
+use crate::data::{
+    DataError, Format, OwnRows, RawFile, SplitConfig, nearest, open, open_row_by_row, same_class,
+};
 use crate::propose::Cells;
 use crate::schema::{
     ClassValues, ColumnType, FeatureColumns, Levels, LocalNames, MissingRule, Schema,
@@ -31,21 +34,27 @@ pub struct Survey {
     pub doubts: Vec<String>,
 }
 
-/// Surveys files in `folder`, in which the columns that `split` names are needed as well.
+/// Surveys files in `folder`, read as `task` has them read, in which the columns that its split names are needed as
+/// well.
 ///
 /// # Errors
 /// [`DataError`]: a file cannot be read, or is no table.
 pub fn survey(
+    task: &TableTask,
     schema: &Schema,
-    split: &SplitConfig,
     rows: &OwnRows,
     folder: &Path,
 ) -> Result<Survey, DataError> {
+    let opened = match task.is_noised() {
+        true => open_row_by_row,
+        false => open,
+    };
+    let split = &task.split;
     let config = rows.of_silo("", folder);
     let mut raw = Vec::with_capacity(config.files.len());
     for file in &config.files {
         let format = file.format.as_ref().unwrap_or(&config.format);
-        raw.push((open(file.path.clone(), format)?, format.clone()));
+        raw.push((opened(file.path.clone(), format)?, format.clone()));
     }
     let mut found = SurveyBuilder {
         schema,

@@ -25,12 +25,24 @@ fn of(name: &str, text: &str, names: LocalNames) -> Survey {
 }
 
 fn split_by(name: &str, text: &str, names: LocalNames, split: &SplitConfig) -> Survey {
+    let task = TableTask {
+        split: split.clone(),
+        ..task()
+    };
+    by_task(&task, name, text, names)
+}
+
+fn task() -> TableTask {
+    toml::from_str("model = { linear = { loss = 'logistic' } }").unwrap()
+}
+
+fn by_task(task: &TableTask, name: &str, text: &str, names: LocalNames) -> Survey {
     let folder = std::env::temp_dir().join(format!("rota-survey-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("own.csv"), text).unwrap();
     let rows = toml::from_str::<OwnRows>("files = ['own.csv']").unwrap();
     let schema: Schema = toml::from_str(SCHEMA).unwrap();
-    let found = survey(&schema, split, &OwnRows { names, ..rows }, &folder).unwrap();
+    let found = survey(task, &schema, &OwnRows { names, ..rows }, &folder).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     found
 }
@@ -128,5 +140,22 @@ fn the_column_that_says_whose_a_row_is_is_needed_and_may_have_another_name() {
     assert_eq!(
         said.as_deref(),
         Some("patient: whose a row is: 1 different; 33.3 % missing")
+    );
+}
+
+/// A line that is no row is no error where rows are read one by one.
+#[test]
+fn with_noise_rows_are_read_as_they_will_be() {
+    let noised = TableTask {
+        noised: true,
+        ..task()
+    };
+    let text =
+        "age,cost,ward,outcome\n40,9000,general,home\n50,\"8000,general,died\n60,7000,general\n";
+    let found = by_task(&noised, "noised", text, LocalNames::default());
+    assert!(
+        found.columns[0].1.contains("40") && !found.columns[0].1.contains("50"),
+        "{:?}",
+        found.columns
     );
 }

@@ -1,7 +1,7 @@
 //! How rows are held out where sums are noised: the part of a row must not change because another one comes
 //! or goes, or one row more would change many rows of a sum, for which there is too little noise.
 
-use task::TableTask;
+use task::{Source, TableTask};
 
 use crate::privacy::refusals::KeyFault;
 
@@ -29,10 +29,47 @@ pub(in crate::privacy) fn fault(task: &TableTask, by_unit: bool, rows: bool) -> 
             "draws validation rows from those that the data give for training",
             KEYED,
         ),
+        (None, None) if files_have_parts(task) => (
+            "draws validation rows from files that have `part = \"train\"`, where none is for validation",
+            KEYED,
+        ),
         (None, None) => ("deals rows out at random, by how many there are", KEYED),
     };
     let what = format!(
         "{how}, so one row more or less moves others, and with noise epsilon does not hold: {write}"
     );
     Some(("task.table.split", what))
+}
+
+/// Whether files of the task say of which part their rows are.
+fn files_have_parts(task: &TableTask) -> bool {
+    let Some(Source::Rows(rows)) = &task.data else {
+        return false;
+    };
+    rows.files.iter().any(|file| file.part.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_how_rows_are_held_out() {
+        let said = |file: &str| {
+            let text = format!(
+                "model = {{ linear = {{ loss = 'squared' }} }}\n[data.rows]\nfiles = [{file}]"
+            );
+            fault(&toml::from_str(&text).unwrap(), false, true)
+                .unwrap()
+                .1
+        };
+        let drawn = said("{ path = 'a.csv' }");
+        assert!(drawn.starts_with("deals rows out at random"), "{drawn}");
+        let given = said("{ path = 'a.csv', part = 'train' }");
+        assert!(
+            given.starts_with("draws validation rows from files"),
+            "{given}"
+        );
+    }
 }

@@ -288,7 +288,8 @@ impl MoreNeeded<'_> {
             .experiment
             .scenario(variant, entry, &RunSettings::new(), 0);
         let scenario = scenario.map_err(|error| said(&error))?;
-        let TaskConfig::Table(task) = &scenario.task else {
+        let task = scenario.task_of_rows().map_err(|error| said(&error))?;
+        let TaskConfig::Table(task) = &task else {
             return Err("synthetic rows can be made for tables only".into());
         };
         let seed = scenario.seed;

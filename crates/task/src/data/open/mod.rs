@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::GzDecoder;
 
-use super::{DataError, Format, RawFile, nearest, parquet};
+use super::{DataError, Format, RawFile, Reading, nearest, parquet};
 use crate::file;
 
 /// What a file holds.
@@ -76,13 +76,17 @@ pub fn open(path: PathBuf, format: &Format) -> Result<RawFile, DataError> {
 }
 
 /// Reads a file as [`open`] does, but for sums with noise: no row decides how another one is read
-/// ([`RawFile::of_lines`]), and those that cannot be read are put aside.
+/// ([`RawFile::of_lines`]), and those that cannot be read are put aside. Where the format has the names of the
+/// columns, the first bytes may be those of a row: then the name of the file says what it is.
 ///
 /// # Errors
 /// What is wrong with the file, whatever rows it has: [`DataError::File`], [`DataError::TwoColumns`],
 /// [`DataError::OpenQuote`].
 pub fn open_row_by_row(path: PathBuf, format: &Format) -> Result<RawFile, DataError> {
-    let (content, notes) = content(&path)?;
+    let (content, notes) = match &format.columns {
+        None => told(&path, Reading::RowByRow)?,
+        Some(_) => (by_name(&path)?, Vec::new()),
+    };
     let mut file = match content {
         FileContent::Parquet(bytes) => parquet::read_row_by_row(path, bytes)?,
         FileContent::Text(bytes) => RawFile::of_lines(path, &bytes, format)?,
@@ -96,16 +100,35 @@ pub fn open_row_by_row(path: PathBuf, format: &Format) -> Result<RawFile, DataEr
 /// # Errors
 /// [`DataError::File`].
 pub fn content(path: &Path) -> Result<(FileContent, Vec<String>), DataError> {
+    told(path, Reading::Whole)
+}
+
+/// What the name of a file says that it holds, decompressed.
+fn by_name(path: &Path) -> Result<FileContent, DataError> {
+    let mut bytes = read(path)?;
+    if ends(path, ".gz") {
+        bytes = unpacked(path, &bytes)?;
+    }
+    Ok(match is_named_parquet(path) {
+        true => FileContent::Parquet(bytes),
+        false => FileContent::Text(bytes),
+    })
+}
+
+fn is_named_parquet(path: &Path) -> bool {
+    let ending = [".parquet", ".parq", ".pq"];
+    ending.iter().any(|end| ends(path, end))
+}
+
+/// What the first bytes of a file say that it holds, and with the whole of it all others.
+fn told(path: &Path, reading: Reading) -> Result<(FileContent, Vec<String>), DataError> {
     let bytes = bytes(path)?;
     let mut notes = Vec::new();
     if ends(path, ".gz") && !gzip_at_first(path) {
         notes
             .push("its name ends in .gz, and it is not compressed: it is read as it is".to_owned());
     }
-    let named = [".parquet", ".parq", ".pq"]
-        .iter()
-        .any(|end| ends(path, end));
-    if bytes.starts_with(b"PAR1") || named {
+    if bytes.starts_with(b"PAR1") || is_named_parquet(path) {
         return Ok((FileContent::Parquet(bytes), notes));
     }
     let failed = |what: &str, hint: &str| {
@@ -119,7 +142,8 @@ pub fn content(path: &Path) -> Result<(FileContent, Vec<String>), DataError> {
         return failed(what, hint);
     }
     let sheets = [".xlsx", ".xls", ".xlsm", ".ods", ".numbers"];
-    if sheets.iter().any(|end| ends(path, end)) && !bytes.iter().all(|byte| byte.is_ascii()) {
+    let sheet = reading == Reading::Whole && sheets.iter().any(|end| ends(path, end));
+    if sheet && !bytes.iter().all(|byte| byte.is_ascii()) {
         return failed("a spreadsheet or an archive", "save the sheet as CSV");
     }
     let head = bytes[..bytes.len().min(200)].to_ascii_lowercase();
@@ -147,23 +171,33 @@ pub fn content(path: &Path) -> Result<(FileContent, Vec<String>), DataError> {
 /// # Errors
 /// [`DataError::File`].
 pub fn bytes(path: &Path) -> Result<Vec<u8>, DataError> {
-    let failed = |reason: String, hint: String| DataError::File {
-        path: path.to_owned(),
-        reason,
-        hint,
-    };
-    let bytes = file::read(path, file::DATA).map_err(|error| {
-        let hint = match error.kind() {
-            std::io::ErrorKind::FileTooLarge => SPLIT.to_owned(),
-            _ => neighbour(path),
-        };
-        failed(error.to_string(), hint)
-    })?;
+    let bytes = read(path)?;
     if bytes.starts_with(GZIP) {
-        decompressed(&bytes, file::DATA).map_err(|(reason, hint)| failed(reason, hint))
+        unpacked(path, &bytes)
     } else {
         Ok(bytes)
     }
+}
+
+/// The bytes of a file as they are.
+fn read(path: &Path) -> Result<Vec<u8>, DataError> {
+    file::read(path, file::DATA).map_err(|error| DataError::File {
+        path: path.to_owned(),
+        reason: error.to_string(),
+        hint: match error.kind() {
+            std::io::ErrorKind::FileTooLarge => SPLIT.to_owned(),
+            _ => neighbour(path),
+        },
+    })
+}
+
+/// The content of a file with this gzip content.
+fn unpacked(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, DataError> {
+    decompressed(bytes, file::DATA).map_err(|(reason, hint)| DataError::File {
+        path: path.to_owned(),
+        reason,
+        hint,
+    })
 }
 
 /// The first bytes of a gzip file.

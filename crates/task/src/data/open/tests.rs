@@ -14,11 +14,20 @@ fn gzip(text: &[u8]) -> Vec<u8> {
 
 /// Opens a file of this name with these bytes.
 fn opened(name: &str, bytes: &[u8]) -> Result<RawFile, String> {
+    opened_by(name, bytes, |path| open(path, &Format::default()))
+}
+
+/// Opens it by `how`.
+fn opened_by(
+    name: &str,
+    bytes: &[u8],
+    how: impl Fn(PathBuf) -> Result<RawFile, DataError>,
+) -> Result<RawFile, String> {
     let folder = std::env::temp_dir().join(format!("rota-open-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join(name);
     std::fs::write(&path, bytes).unwrap();
-    let file = open(path, &Format::default()).map_err(|error| error.to_string());
+    let file = how(path).map_err(|error| error.to_string());
     std::fs::remove_dir_all(&folder).unwrap();
     file
 }
@@ -137,4 +146,46 @@ fn every_encoding_of_unicode_is_read() {
         assert_eq!(file.rows[0].cells.get(0), Some("Süd"), "{at}");
         assert_eq!(file.notes, [""; 0]);
     }
+}
+
+#[test]
+fn row_by_row_no_row_says_what_the_file_is() {
+    let names = vec!["a".to_owned(), "b".to_owned()];
+    let bare = Format {
+        columns: Some(names.clone()),
+        ..Format::default()
+    };
+    let rows: [&[u8]; 9] = [
+        b"PAR1",
+        b"BZh",
+        b"%PDF",
+        b"{\"a\":1}",
+        b"<table>",
+        b"\x1f\x8b",
+        b"sep=;",
+        b"\xFF\xFE",
+        b"S\xFCd",
+    ];
+    for (at, row) in rows.into_iter().enumerate() {
+        let bytes = [row, b"\n1,2\n3,4\n"].concat();
+        for name in [format!("rows{at}.csv"), format!("rows{at}.xls")] {
+            let file = opened_by(&name, &bytes, |path| open_row_by_row(path, &bare)).unwrap();
+            assert_eq!((&file.header, file.rows.len()), (&names, 2), "{name}");
+            assert_eq!(file.unreadable.len(), 1, "{name}");
+            // Behind a line of names no row is asked, either.
+            let bytes = [b"a,b\n1,2\n", row, b"\n3,4\n"].concat();
+            let usual = Format::default();
+            let file = opened_by(&name, &bytes, |path| open_row_by_row(path, &usual)).unwrap();
+            assert_eq!((file.rows.len(), file.unreadable.len()), (2, 1), "{name}");
+        }
+    }
+    // An encoding that is named stays, and the name says that the file is compressed.
+    let latin = Format {
+        encoding: "windows-1252".into(),
+        ..bare
+    };
+    let packed = gzip(b"\xEF\xBB\xBF,2\nS\xFCd,4\n");
+    let file = opened_by("p.csv.gz", &packed, |path| open_row_by_row(path, &latin)).unwrap();
+    let first: Vec<_> = file.rows.iter().map(|row| row.cells.get(0)).collect();
+    assert_eq!(first, [Some("\u{EF}\u{BB}\u{BF}"), Some("S\u{FC}d")]);
 }

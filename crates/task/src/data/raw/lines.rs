@@ -2,8 +2,9 @@
 //! row may change nothing but its own numbers.
 //!
 //! Every line is a row. What [`RawFile::of_text`] finds by looking at many lines is not looked for: titles
-//! before the names of the columns, sums below the last row, cells over several lines, the encoding. A line that
-//! cannot be read is put aside with what is wrong with it.
+//! before the names of the columns, cells over several lines, the encoding. A line that cannot be read is put
+//! aside with what is wrong with it, and so is one that begins with "total" or the like, wherever it stands: its
+//! numbers would follow from those of all other rows.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use crate::data::{DataError, Format, RowPlace};
 
 impl RawFile {
     /// The rows of CSV text, each read by itself. The first line has the names of the columns, unless the format
-    /// has them.
+    /// has them: then it is a row like all others, and a mark of the encoding or `sep=;` in it says nothing.
     ///
     /// # Errors
     /// What is wrong with the file, whatever rows it has: [`DataError::File`], an encoding whose lines cannot be
@@ -29,7 +30,10 @@ impl RawFile {
             hint: hint.into(),
         };
         let named = Encoding::for_label(format.encoding.as_bytes()).unwrap_or(UTF_8);
-        let (encoding, mark) = Encoding::for_bom(bytes).unwrap_or((named, 0));
+        // Without a line of names the first bytes are those of a row, which decides about itself alone.
+        let has_names = format.columns.is_none();
+        let marked = Encoding::for_bom(bytes).filter(|_| has_names);
+        let (encoding, mark) = marked.unwrap_or((named, 0));
         if !encoding.is_ascii_compatible() {
             let hint = ": with noise every line is read by itself; save the file in UTF-8";
             return Err(failed(format!("it is {} text", encoding.name()), hint));
@@ -42,6 +46,7 @@ impl RawFile {
         let mut lines = lines(&bytes[mark..]).enumerate().peekable();
         let given = lines
             .peek()
+            .filter(|_| has_names)
             .and_then(|(_, first)| separator(&decoded(encoding, first)?));
         if let Some(mark) = given {
             format.delimiter = mark;
@@ -59,6 +64,11 @@ impl RawFile {
         let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
         for (at, bytes) in lines {
             let line = at as u64 + 1;
+            // A mark before the first row belongs to no cell.
+            let plain = bytes
+                .strip_prefix(b"\xEF\xBB\xBF")
+                .filter(|_| encoding == UTF_8);
+            let bytes = plain.unwrap_or(bytes);
             let Some(text) = decoded(encoding, bytes) else {
                 if names.is_none() {
                     return Err(no_text(line));
@@ -83,6 +93,12 @@ impl RawFile {
                 continue;
             };
             if record.cells.iter().all(str::is_empty) {
+                continue;
+            }
+            if let Some((_, word)) = shape::summing(&record.cells) {
+                let hint = ": with noise such a row counts as nothing, wherever it stands";
+                let what = format!("line {line} begins with {word:?}, so it sums up other rows");
+                unreadable.push(failed(what, hint));
                 continue;
             }
             let width = names.len();
@@ -173,7 +189,7 @@ mod tests {
             ("line 7".into(), "4|d".into()),
         ];
         assert_eq!(rows(&read(good)), expected);
-        let bad: [(&[u8], &str); 6] = [
+        let bad: [(&[u8], &str); 8] = [
             (
                 b"9,\"open",
                 "line 8: a quotation mark opens cell 2, which is never closed",
@@ -186,6 +202,8 @@ mod tests {
             ),
             (b"9,\xFF\xFE", "line 8 is no UTF-8 text"),
             (b"9,\0", "line 8 is no UTF-8 text"),
+            (b"Mittelwert,b", "line 8 begins with \"Mittelwert\""),
+            (b",Total (n=4):", "line 8 begins with \"Total (n=4):\""),
         ];
         for (line, why) in bad {
             let with = read(&[good, line, b"\n"].concat());
@@ -212,6 +230,18 @@ mod tests {
             ]
         );
         assert_eq!(rows(&read(b"x,y\n")), []);
+        let bare = Format {
+            columns: Some(vec!["x".into(), "y".into()]),
+            ..Format::default()
+        };
+        let bare = RawFile::of_lines("a.csv".into(), b"\xEF\xBB\xBF\"1\",a\n2,b\n", &bare);
+        assert_eq!(
+            rows(&bare.unwrap()),
+            [
+                ("line 1".into(), "1|a".into()),
+                ("line 2".into(), "2|b".into())
+            ]
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::lexer::{CsvRecord, Lexer, is_blank, is_invisible};
 use crate::counted::verb;
 use crate::data::{Format, number};
 
-/// Words that begin the last row of a table where it sums up the others.
+/// Words that begin a row which sums up others, as the last row of a table may.
 const TOTALS: [&str; 26] = [
     "total",
     "totals",
@@ -195,29 +195,29 @@ fn names(cells: &StringRecord) -> bool {
 /// filled, and nowhere else in that column.
 fn total(records: &[CsvRecord]) -> Option<String> {
     let (last, others) = records.split_last()?;
-    let (place, cell) = last
-        .cells
-        .iter()
-        .enumerate()
-        .find(|(_, cell)| !cell.is_empty())?;
-    if place > 1 {
-        return None;
-    }
-    let word = |text: &str| {
-        let end = text.find([':', '(', '=']).unwrap_or(text.len());
-        text[..end].trim().to_lowercase()
-    };
-    let own = word(cell);
-    if !TOTALS.contains(&own.as_str()) {
-        return None;
-    }
+    let (place, cell) = summing(&last.cells)?;
     let elsewhere = others.iter().any(|record| {
         record
             .cells
             .get(place)
-            .is_some_and(|text| word(text) == own)
+            .is_some_and(|text| word(text) == word(cell))
     });
     (!elsewhere).then(|| cell.to_owned())
+}
+
+/// The cell by which a row says that it sums up others, and its place: the first or second, and nothing before
+/// it. Only the row itself is looked at.
+pub(super) fn summing(cells: &StringRecord) -> Option<(usize, &str)> {
+    let mut filled = cells.iter().enumerate().take(2);
+    filled
+        .find(|(_, cell)| !cell.is_empty())
+        .filter(|(_, cell)| TOTALS.contains(&word(cell).as_str()))
+}
+
+/// What a cell begins with, in small letters.
+fn word(cell: &str) -> String {
+    let end = cell.find([':', '(', '=']).unwrap_or(cell.len());
+    cell[..end].trim().to_lowercase()
 }
 
 /// The names of columns, without blanks and invisible marks; and a note if there were any. `raw` are

@@ -259,9 +259,9 @@ impl RowsConfig {
         let mut silos = silos.tables;
         let unreadable = silos.iter().flat_map(|(_, table)| &table.unreadable);
         notes.extend(unreadable.cloned());
-        if reading == Reading::Whole {
-            notes.extend(self.left_out(&mut silos, schema)?);
-        }
+        // With noise whether a silo takes part may not depend on a row.
+        let least = schema.min_rows * usize::from(reading == Reading::Whole);
+        notes.extend(self.left_out(&mut silos, least)?);
         Ok(DataSet {
             target: schema.target(),
             silos,
@@ -326,14 +326,14 @@ impl RowsConfig {
         })
     }
 
-    /// Leaves out silos of few rows, and says so.
+    /// Leaves out silos of fewer rows than `silo-rows`, and says so. With a schema every other one needs `least`.
     ///
     /// # Errors
     /// [`DataError`]: a silo whose files say different things of parts, one with too few rows, or none.
     fn left_out(
         &self,
         silos: &mut Vec<(String, Table)>,
-        schema: &Schema,
+        least: usize,
     ) -> Result<Option<String>, DataError> {
         let mixed = |(_, table): &&(String, Table)| ![0, table.len()].contains(&table.parts.len());
         if let Some((silo, _)) = silos.iter().find(mixed) {
@@ -357,12 +357,12 @@ impl RowsConfig {
                 verb(small, "are")
             ));
         }
-        let few = |(_, table): &&(String, Table)| table.len() < schema.min_rows;
+        let few = |(_, table): &&(String, Table)| table.len() < least;
         if let (None, Some((silo, table))) = (&self.columns, silos.iter().find(few)) {
             return Err(DataError::FewRows {
                 silo: silo.clone(),
                 rows: table.len(),
-                least: schema.min_rows,
+                least,
             });
         }
         if silos.is_empty() {
@@ -467,7 +467,9 @@ impl RowsConfig {
         if reading == Reading::RowByRow && silo_place.is_none() && self.pretend_silos.is_none() {
             let table = silos.table(&silo);
             silos.tables[table].1.unreadable.extend(unreadable.lines());
-        } else if used == 0 {
+        } else if used > 0 {
+            notes.extend(unreadable.lines());
+        } else {
             return Err(DataError::NoRows {
                 path: raw.path.clone(),
                 read: raw.rows.len(),

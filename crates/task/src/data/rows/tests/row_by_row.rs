@@ -170,3 +170,28 @@ fn a_row_is_filled_in_and_scaled_by_no_other() {
     assert_eq!(train("77,1,5,train\n"), two);
     assert_eq!(train("1e12,1,5,train\n"), two);
 }
+
+/// What is said of silos that share a file, and of small ones.
+#[test]
+fn rows_that_cannot_be_read_are_named_whoever_has_them_and_small_silos_are_left_out() {
+    let (_folder, task) = task(
+        "age,kind,y,part,at\n20,1,5,train,a\n30,1,5,train,b\n40,1,5,train,a\nold,1,5,train,b\n",
+    );
+    for (column, pretend) in [(Some("at"), None), (None, Some(2))] {
+        let mut task = task.clone();
+        let Some(crate::Source::Rows(rows)) = &mut task.data else {
+            panic!("rows of files");
+        };
+        (rows.silo_column, rows.pretend_silos) = (column.map(Into::into), pretend);
+        (rows.ignore, rows.silo_rows) = (vec!["at".into()], 2);
+        let data = task.tables(None, None, 1).unwrap();
+        let said = |what: &str| data.notes.iter().any(|note| note.contains(what));
+        assert!(said("a row cannot be read and counts as nothing: "));
+        assert!(
+            said("1 of 2 silos has fewer than 2 rows"),
+            "{:?}",
+            data.notes
+        );
+        assert_eq!(data.silos.len(), 1);
+    }
+}
