@@ -116,7 +116,7 @@ const ONLY_IN: [(&str, &[&str]); 20] = [
     ("ed25519-dalek", &["protocol"]),
     ("curve25519-dalek", &["privacy"]),
     ("chacha20", &["privacy"]),
-    ("zeroize", &["privacy"]),
+    ("zeroize", &["node", "privacy", "silo", "task"]),
     ("actix", &["silo"]),
     ("redb", &["node"]),
     ("ratatui", &["node"]),

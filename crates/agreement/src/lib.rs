@@ -23,6 +23,7 @@ mod difference;
 mod draft;
 mod examine;
 mod file;
+mod held_out;
 mod invitation;
 mod keys;
 mod policy;

@@ -10,18 +10,16 @@ mod refusals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use protocol::charter::{Group, Masked, Privacy, Sums, Unit};
+use protocol::charter::{Group, Masked, Privacy, Sums};
 use protocol::roster::{faulty, quorum};
 
-use task::TaskConfig;
-
-use crate::agreement::Agreement;
 use crate::config_error::ConfigError;
 use crate::file::{EntryNames, FederationFile, Mode, PrivacyTable, UnitName};
 use crate::source::TomlText;
 
 pub use delta::DeltaDoubt;
 pub use noise::{bound, most_auc};
+pub(crate) use noised::split::fault as split_fault;
 pub use refusals::MaskedTask;
 
 /// A file of groups.
@@ -30,19 +28,6 @@ pub use refusals::MaskedTask;
 struct GroupsFile {
     #[serde(default)]
     group: Vec<BTreeMap<String, u64>>,
-}
-
-impl Agreement {
-    /// Why the bound of noised rounds does not hold for how institutions hold out rows under this agreement:
-    /// the path of a key, and what to write. An agreement that was made when this was not known stays
-    /// readable; nobody makes, signs or changes to such a one any more.
-    pub fn split_fault(&self) -> Option<(&'static str, String)> {
-        let TaskConfig::Table(task) = &self.task else {
-            return None;
-        };
-        let noise = self.epoch.charter.privacy.masked()?.noise()?;
-        noised::split::fault(task, task.split.is_by_unit(), noise.unit == Unit::Row)
-    }
 }
 
 /// What the privacy of a federation follows from, besides its table.

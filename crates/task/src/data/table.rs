@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use methods::learner::{Split, together};
 
-use super::{SplitKey, Target};
+use super::Target;
 use crate::random::{shuffle, stream};
 use crate::schema::{EncodedColumn, Fill, Schema};
 
@@ -167,14 +167,6 @@ pub struct DataSet {
     pub notes: Vec<String>,
     /// Names of the subgroups of rows; empty where there are none.
     pub subgroups: Vec<String>,
-}
-
-impl DataSet {
-    /// Takes the secret by which a [keyed](super::SplitConfig::keyed) split holds out the rows of all its silos.
-    pub fn hold_out_by(&mut self, key: &SplitKey) {
-        let tables = self.silos.iter_mut();
-        tables.for_each(|(_, table)| table.drawn = key.draws(table));
-    }
 }
 
 /// Complete rows as a model takes them, row-major: features and targets.

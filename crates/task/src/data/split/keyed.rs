@@ -5,7 +5,7 @@ use methods::learner::Split;
 use zeroize::Zeroize;
 
 use super::{Parts, SplitConfig, Units};
-use crate::data::Table;
+use crate::data::{DataSet, Table};
 
 /// The secret of one institution by which a [keyed](SplitConfig::keyed) split holds out its rows. Whoever
 /// does not know it cannot tell in which part a row is that they know.
@@ -65,6 +65,14 @@ impl SplitKey {
 impl Drop for SplitKey {
     fn drop(&mut self) {
         self.0.zeroize();
+    }
+}
+
+impl DataSet {
+    /// Takes the secret by which a [keyed](SplitConfig::keyed) split holds out the rows of all its silos.
+    pub fn hold_out_by(&mut self, key: &SplitKey) {
+        let tables = self.silos.iter_mut();
+        tables.for_each(|(_, table)| table.drawn = key.draws(table));
     }
 }
 

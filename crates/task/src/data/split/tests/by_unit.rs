@@ -48,7 +48,7 @@ fn one_row_more_moves_no_other_row() {
 
 /// A row: its cells, its target, its person, when it was, and the part that the data give.
 #[derive(Debug, Clone)]
-struct Line {
+struct DatedLine {
     cells: [f64; 2],
     target: f64,
     person: u8,
@@ -56,7 +56,7 @@ struct Line {
     part: Split,
 }
 
-fn lines() -> impl Strategy<Value = Vec<Line>> {
+fn lines() -> impl Strategy<Value = Vec<DatedLine>> {
     let cell = prop_oneof![Just(f64::NAN), Just(-0.0), Just(0.0), -3.0..3.0f64];
     let part = prop_oneof![
         Just(Split::Train),
@@ -64,7 +64,7 @@ fn lines() -> impl Strategy<Value = Vec<Line>> {
         Just(Split::Test)
     ];
     let line = ([cell.clone(), cell], 0..3u8, 0..12u8, 0..40u8, part);
-    let line = line.prop_map(|(cells, target, person, time, part)| Line {
+    let line = line.prop_map(|(cells, target, person, time, part)| DatedLine {
         cells,
         target: target.into(),
         person,
@@ -102,7 +102,7 @@ impl Kind {
     }
 
     /// A table of these rows, as it is read from a file.
-    fn table(self, lines: &[Line]) -> Table {
+    fn table(self, lines: &[DatedLine]) -> Table {
         let mut table = Table::new(vec!["a".into(), "b".into()]);
         for line in lines {
             table.push(&line.cells, line.target);
@@ -139,7 +139,7 @@ proptest! {
     ) {
         let split = kind.split();
         prop_assert!(split.is_by_unit());
-        let sides = |lines: &[Line]| {
+        let sides = |lines: &[DatedLine]| {
             let mut table = kind.table(lines);
             if let Some(secret) = secret {
                 table.drawn = SplitKey::new(secret).draws(&table);
@@ -154,11 +154,11 @@ proptest! {
         let rest: Vec<usize> = (0..lines.len()).filter(|&row| !gone(row)).collect();
         prop_assume!(!rest.is_empty());
         let all = sides(&lines);
-        let kept: Vec<Line> = rest.iter().map(|&row| lines[row].clone()).collect();
+        let kept: Vec<DatedLine> = rest.iter().map(|&row| lines[row].clone()).collect();
         let expected: Vec<_> = rest.iter().map(|&row| all[row]).collect();
         prop_assert_eq!(sides(&kept), expected.clone());
         // Nor does the order of the rows.
-        let turned: Vec<Line> = kept.into_iter().rev().collect();
+        let turned: Vec<DatedLine> = kept.into_iter().rev().collect();
         let mut turned = sides(&turned);
         turned.reverse();
         prop_assert_eq!(turned, expected);
