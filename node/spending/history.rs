@@ -115,11 +115,10 @@ impl ContributionHistory {
         }
     }
 
-    /// The epoch is over: if the institution takes part in it, it may have prepared the round under way.
+    /// The epoch is over: the institution may have prepared the round under way, also where it took part in no
+    /// round before.
     fn ends(&mut self) {
-        let mut rounds = self.shown.iter().chain(&self.unseen);
-        let takes_part = self.over == self.began || rounds.any(|(epoch, _)| *epoch == self.now);
-        if takes_part && self.over < self.agreed {
+        if self.over < self.agreed {
             self.under_way.insert((self.now, self.over + 1));
         }
     }
