@@ -68,7 +68,7 @@ impl JoiningAgreement<'_> {
         let key = own_split_key(agreement, &options.identity, self.again)?;
         let place = (Path::new(""), key.as_ref());
         let fits = fitting(agreement, rows, Some(name), place, Doubts::Refuse)?;
-        let ledger = LedgerPlan::of_new(&options.out, agreement, &options.counted)?;
+        let ledger = LedgerPlan::of_new(&options.out, agreement, &options.counted, self.again)?;
         if !consents(options.yes, name)? {
             return Err(NodeCommandError::Failed(
                 "nothing was signed, and no file of the federation was written".into(),
