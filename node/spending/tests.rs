@@ -249,6 +249,16 @@ fn what_a_federation_continues_from_is_counted_where_the_ledger_has_it() {
     played.has(
         "among them are 3 contributions to the federation stays before, which this one continues",
     );
+    // A federation before that one is in the ledger only, which the pages have beside it.
+    for page in played.pages() {
+        for said in [
+            "what that one continued itself, if it did, is",
+            "over all federations of these rows: epsilon ",
+        ] {
+            assert!(page.contains(said), "{said}: {page}");
+        }
+    }
+    played.has("Our ledger counts all federations that learn from these rows: epsilon ");
     for _ in 1..=4 {
         played.round(true);
     }
