@@ -24,6 +24,8 @@ pub struct Spending {
     pub to_come: u64,
     /// All rounds of the agreement.
     pub agreed: u64,
+    /// Whether a person wrote that no ledger counts.
+    pub uncounted: bool,
     /// What all contributions so far cost.
     spent: Accountant,
     /// What a contribution costs under the agreement.
@@ -74,6 +76,7 @@ impl Spending {
             so_far: None,
             to_come: charter.rounds,
             agreed: charter.rounds,
+            uncounted: false,
             spent: Accountant::new(),
             // No charter has noise that bounds nothing.
             cost: Cost::of(&charter.privacy).unwrap_or(Cost::NoBound),

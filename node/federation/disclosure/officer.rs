@@ -94,6 +94,13 @@ fn with_noise(
     said.extend(ledger_numbers(spending).map(|numbers| {
         format!("Our ledger counts all federations that learn from these rows: {numbers}.")
     }));
+    if spending.uncounted {
+        said.push(
+            "No ledger counts what we disclose: epsilon is that of this federation alone, whatever else was learned \
+             from the same rows."
+                .into(),
+        );
+    }
     said.extend(does_not_hold(agreement).map(|why| format!("But {why}.")));
     said.push("A patient treated in two institutions counts twice.".into());
     said
