@@ -12,7 +12,7 @@ use agreement::{Agreement, read_configuration};
 use ledger::{LedgerError, SourceUnit};
 use silo::OwnContributions;
 
-use super::{NodeCommandError, write};
+use super::NodeCommandError;
 use crate::cli::CountedIn;
 use crate::institution::{
     Configured, Membership, Present, SetupError, policy_of, standing, state_folder,
@@ -206,11 +206,11 @@ impl LedgerPlan {
         }
     }
 
-    /// Names the ledger in a `silo.toml` that does not.
+    /// The text of a `silo.toml` that does not name the ledger, with its name; `None` where nothing changes.
     ///
     /// # Errors
-    /// [`NodeCommandError`]: a person has to, or the file cannot be written.
-    pub(super) fn name_in(&self, config: &Path) -> Result<(), NodeCommandError> {
+    /// [`NodeCommandError`]: a person has to write it.
+    pub(super) fn named_in(&self, config: &Path) -> Result<Option<String>, NodeCommandError> {
         let (Self::Name(file)
         | Self::Make {
             file,
@@ -218,19 +218,18 @@ impl LedgerPlan {
             ..
         }) = self
         else {
-            return Ok(());
+            return Ok(None);
         };
         let text = read_configuration(config)?;
         let beside = config.parent().unwrap_or(Path::new(""));
         let named = with_ledger(&text, beside, file);
-        let named = named.ok_or_else(|| {
+        named.map(Some).ok_or_else(|| {
             NodeCommandError::Failed(format!(
                 "nothing was signed: write `ledger = \"{}\"` into the table [policy] of {}, and sign again",
                 file.display(),
                 config.display()
             ))
-        })?;
-        write(config, &named)
+        })
     }
 
     /// Makes the ledger, and says so.

@@ -16,10 +16,10 @@ use task::file;
 
 use super::counted::LedgerPlan;
 use super::joining::{
-    JoiningAgreement, consents, keep, own_rows_of, own_split_key, signable, unfit,
+    JoiningAgreement, consents, keep, own_rows_of, own_split_key, signable_where, unfit,
 };
 use super::rows::{Doubts, fitting, say};
-use super::{NodeCommandError, earlier, identity::line, newcomer};
+use super::{NodeCommandError, earlier, identity::line, newcomer, write};
 use crate::cli::{JoinFederation, SignAgreement};
 
 /// Writes the files of a new member, and signs the agreement.
@@ -57,7 +57,7 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), NodeCommandError> {
         .may_begin()
         .map_err(|why| NodeCommandError::Failed(why.to_string()))?;
     say(&words_for(&agreement, &OwnSide::of_founder(&agreement)))?;
-    signable(&agreement)?;
+    signable_where(&agreement, invitation.in_force.is_some())?;
     let joining = JoiningAgreement {
         agreement: &agreement,
         text: &invitation.text,
@@ -124,12 +124,9 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
         say(&[line, String::new()])?;
     }
     say(&words_for(agreement, &own))?;
-    // A federation that runs goes on, although its bound may not hold: its page says so. Later agreements were
-    // examined before they came into force.
+    // A federation that runs goes on, although its bound may not hold.
     let runs = has_journal(&institution.state);
-    if !runs {
-        signable(agreement)?;
-    }
+    signable_where(agreement, runs || changes > 0)?;
     if let Data::Rows(rows) = &institution.data {
         let key = own_split_key(agreement, &institution.identity, runs)?;
         let place = (&*institution.folder, key.as_ref());
@@ -150,8 +147,11 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     if !consents(options.yes, name)? {
         return Err(NodeCommandError::Failed("nothing was signed".into()));
     }
-    ledger.name_in(&config)?;
+    let named = ledger.named_in(&config)?;
     ledger.carry_out()?;
+    if let Some(text) = named {
+        write(&config, &text)?;
+    }
     let file = first.consent_file(changes);
     signed(agreement, &institution.key, &file)?;
     let line = match ledger {

@@ -64,7 +64,6 @@ impl JoiningAgreement<'_> {
     ) -> Result<(Joined, Result<RowsFit, DataError>), NodeCommandError> {
         let agreement = self.agreement;
         let name = agreement.epoch.roster.name(self.me);
-        signable(agreement)?;
         let key = own_split_key(agreement, &options.identity, self.again)?;
         let place = (Path::new(""), key.as_ref());
         let fits = fitting(agreement, rows, Some(name), place, Doubts::Refuse)?;
@@ -97,20 +96,31 @@ impl JoiningAgreement<'_> {
     }
 }
 
-/// Whether an institution should sign an agreement that is not in force yet, or that it is new to.
+/// Whether an institution should sign an agreement that is not in force yet, or that it is new to: one that is not
+/// to be signed is refused.
 ///
 /// # Errors
 /// A δ that is too large for the rows that are declared, or an ε that does not hold for how institutions hold
 /// out rows.
 pub(super) fn signable(agreement: &Agreement) -> Result<(), NodeCommandError> {
-    if let Some((key, what)) = agreement.split_fault() {
-        return Err(NodeCommandError::Failed(format!(
-            "nothing was signed: in this agreement `{key}` {what}"
-        )));
-    }
-    match DeltaDoubt::of(&agreement.epoch) {
-        Some(doubt) if doubt.is_refused() => Err(NodeCommandError::Failed(doubt.to_string())),
-        _ => Ok(()),
+    signable_where(agreement, false)
+}
+
+/// The same; of an agreement that is `in_force` for the institution, which a member that stays away from would not
+/// mend, it is said only.
+pub(super) fn signable_where(
+    agreement: &Agreement,
+    in_force: bool,
+) -> Result<(), NodeCommandError> {
+    let fault = agreement.split_fault();
+    let fault = fault.map(|(key, what)| format!("in this agreement `{key}` {what}"));
+    let delta = DeltaDoubt::of(&agreement.epoch).filter(DeltaDoubt::is_refused);
+    match fault.or_else(|| delta.map(|doubt| doubt.to_string())) {
+        Some(why) if in_force => Ok(say(&[format!("warning: {why}")])?),
+        Some(why) => Err(NodeCommandError::Failed(format!(
+            "nothing was signed: {why}"
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -216,4 +226,25 @@ pub(super) fn consents(yes: bool, name: &str) -> Result<bool, NodeCommandError> 
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::fixture::North;
+
+    #[test]
+    fn an_agreement_whose_bound_does_not_hold_is_refused_by_newcomers_alone() {
+        let noised = North::noised("z = 20.0\nfewest-authors = 3\n");
+        let dealt = noised.replacen(", keyed = true", "", 1);
+        assert_ne!(noised, dealt);
+        for text in [dealt, noised.replace("rows = 120", "rows = 40000")] {
+            let agreement = North::read(&text);
+            let said = signable(&agreement).unwrap_err().to_string();
+            assert!(said.starts_with("nothing was signed: "), "{said}");
+            signable_where(&agreement, true).unwrap();
+        }
+        signable(&North::read(&noised)).unwrap();
+    }
 }
