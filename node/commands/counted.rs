@@ -193,17 +193,20 @@ impl LedgerPlan {
         })
     }
 
-    /// The value of `ledger` in a `silo.toml` that is written into a folder.
-    pub(super) fn written(&self, folder: &Path) -> Option<String> {
-        let path = |file: &Path| {
-            let path = relative(file, folder).to_string_lossy().into_owned();
-            Some(toml::Value::String(path).to_string())
-        };
-        match self {
+    /// The table `[policy]` of a `silo.toml` that is written into a folder: that of the earlier file, if there is
+    /// one, with this ledger.
+    pub(super) fn policy_in(&self, folder: &Path) -> toml::Table {
+        let mut policy = policy_before(folder).unwrap_or_default();
+        let ledger = match self {
             Self::Keep => None,
-            Self::Without => Some("false".into()),
-            Self::Name(file) | Self::Make { file, .. } => path(file),
-        }
+            Self::Without => Some(false.into()),
+            Self::Name(file) | Self::Make { file, .. } => {
+                let path = relative(file, folder).to_string_lossy().into_owned();
+                Some(toml::Value::String(path))
+            }
+        };
+        policy.extend(ledger.map(|ledger| ("ledger".to_owned(), ledger)));
+        policy
     }
 
     /// The text of a `silo.toml` that does not name the ledger, with its name; `None` where nothing changes.
@@ -257,6 +260,13 @@ impl LedgerPlan {
         };
         Ok(writeln!(io::stdout().lock(), "{line}")?)
     }
+}
+
+/// The table `[policy]` of a `silo.toml` in a folder, if there is one.
+fn policy_before(folder: &Path) -> Option<toml::Table> {
+    let text = read_configuration(&folder.join("silo.toml")).ok()?;
+    let file: toml::Table = text.parse().ok()?;
+    file.get("policy")?.as_table().cloned()
 }
 
 impl BeforeSigning<'_> {
@@ -413,6 +423,19 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::fixture::North;
+
+    #[test]
+    fn a_silo_toml_that_is_written_anew_keeps_the_policy() {
+        let north = North::new();
+        let folder = north.folder.path();
+        let silo = "[policy]\nledger = \"old.ledger\"\nfewest-rows = 50\nmodes = [\"clear\"]\n";
+        fs::write(folder.join("silo.toml"), silo).unwrap();
+        let plan = LedgerPlan::Name(folder.join("rows.ledger"));
+        let kept = silo.replace("old", "rows").replace("[policy]\n", "");
+        assert_eq!(plan.policy_in(folder), kept.parse::<toml::Table>().unwrap());
+        let none = LedgerPlan::Keep.policy_in(&folder.join("new"));
+        assert!(none.is_empty(), "{none}");
+    }
 
     #[test]
     fn whoever_was_a_member_before_makes_no_new_ledger_unasked() {

@@ -79,7 +79,7 @@ impl JoiningAgreement<'_> {
             me: self.me,
             identity: &options.identity,
             rows,
-            ledger: ledger.written(&options.out),
+            policy: ledger.policy_in(&options.out),
             listen: options.listen.clone(),
             folder: &options.out,
             force: options.force,
