@@ -18,6 +18,7 @@ use super::counted::LedgerPlan;
 use super::joining::{
     JoiningAgreement, consents, keep, own_rows_of, own_split_key, signable_where, unfit,
 };
+use super::refused::say_refused;
 use super::rows::{Doubts, fitting, say};
 use super::{NodeCommandError, earlier, identity::line, newcomer, write};
 use crate::cli::{JoinFederation, SignAgreement};
@@ -127,6 +128,7 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     // A federation that runs goes on, although its bound may not hold.
     let runs = has_journal(&institution.state);
     signable_where(agreement, runs || changes > 0)?;
+    let mut own_rows = (None, None);
     if let Data::Rows(rows) = &institution.data {
         let key = own_split_key(agreement, &institution.identity, runs)?;
         let place = (&*institution.folder, key.as_ref());
@@ -141,6 +143,7 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
         if let Some(few) = institution.site.few_rows(agreement, fit.split.train as u64) {
             say(&[format!("note: {few}")])?;
         }
+        own_rows = (Some(fit.split.train as u64), Some(&rows.names));
     }
     earlier::compare(institution)?;
     let ledger = LedgerPlan::of_node(&config, &present, &options.counted)?;
@@ -152,6 +155,8 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     if let Some(text) = named {
         write(&config, &text)?;
     }
+    let (rows, names) = own_rows;
+    say_refused(&config, (agreement, institution.me), rows, names)?;
     let file = first.consent_file(changes);
     signed(agreement, &institution.key, &file)?;
     let line = match ledger {

@@ -14,6 +14,7 @@ use task::propose::Marks;
 
 use super::NodeCommandError;
 use super::counted::LedgerPlan;
+use super::refused::say_refused;
 use super::rows::{Doubts, fitting, say};
 use crate::cli::JoinFederation;
 
@@ -92,6 +93,15 @@ impl JoiningAgreement<'_> {
             joined.config.display()
         )?;
         ledger.carry_out()?;
+        if let Ok(fit) = &fits {
+            let train = fit.split.train as u64;
+            say_refused(
+                &joined.config,
+                (agreement, self.me),
+                Some(train),
+                Some(&rows.names),
+            )?;
+        }
         Ok((joined, fits))
     }
 }
