@@ -257,9 +257,10 @@ pub struct ContinueFederation {
     /// Name of the federation [default: that of the earlier federation]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Joining member, by name and public key; repeat for each
-    #[arg(long = "member", value_name = "NAME=KEY", value_parser = member)]
-    pub members: Vec<(String, PublicKey)>,
+    /// Joining member, by name, public key and the most training rows that its models may claim, which rounds with
+    /// noise need; repeat for each
+    #[arg(long = "member", value_name = "NAME=KEY[=ROWS]", value_parser = member_with_rows)]
+    pub members: Vec<(String, PublicKey, Option<u64>)>,
     /// Leaving member, by name; repeat for each
     #[arg(long, value_name = "NAME")]
     pub without: Vec<String>,
@@ -429,6 +430,25 @@ pub fn member(text: &str) -> Result<(String, PublicKey), String> {
     }
 }
 
+/// `NAME=KEY`, or `NAME=KEY=ROWS`.
+fn member_with_rows(text: &str) -> Result<(String, PublicKey, Option<u64>), String> {
+    let rows = text.rsplit_once('=').and_then(|(member, rows)| {
+        let rows = rows.trim().parse::<u64>().ok()?;
+        Some((member, rows))
+    });
+    let (text, rows) = match rows {
+        Some((_, rows)) if !(1..=protocol::roster::MOST_ROWS).contains(&rows) => {
+            return Err(format!(
+                "the rows in {text:?} must be between 1 and {}",
+                protocol::roster::MOST_ROWS
+            ));
+        }
+        Some((member, rows)) => (member, Some(rows)),
+        None => (text, None),
+    };
+    member(text).map(|(name, key)| (name, key, rows))
+}
+
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     crate::status::http::address(text).map_err(|error| error.to_string())
 }
@@ -443,4 +463,23 @@ fn recovery(text: &str) -> Result<Hash, String> {
 
 fn span(text: &str) -> Result<Duration, String> {
     Span::try_from(text.to_owned()).map(|span| span.0)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_member_that_joins_may_declare_its_rows() {
+        let key = "8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c";
+        let read = |text: String| member_with_rows(&text);
+        let (name, known, rows) = read(format!("a = b={key}=120")).unwrap();
+        assert_eq!((&*name, rows), ("a = b", Some(120)));
+        let without = read(format!("a={key}")).unwrap();
+        assert_eq!(without, ("a".into(), known, None));
+        for wrong in [format!("a={key}=0"), format!("a={key}=x"), "a=12".into()] {
+            assert!(read(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
 }

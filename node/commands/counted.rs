@@ -12,9 +12,11 @@ use agreement::{Agreement, read_configuration};
 use ledger::{LedgerError, SourceUnit};
 use silo::OwnContributions;
 
-use super::{NodeCommandError, write};
+use super::NodeCommandError;
 use crate::cli::CountedIn;
-use crate::institution::{Present, SetupError, policy_of, protocol_records};
+use crate::institution::{
+    Configured, Membership, Present, SetupError, policy_of, standing, state_folder,
+};
 use crate::paths::{folder_of, owned_as, relative};
 use crate::policy::{SitePolicy, SourceLimits, ledger_beside, make_ledger, with_ledger};
 use crate::store;
@@ -49,8 +51,8 @@ struct BeforeSigning<'a> {
     state: &'a Path,
     /// The policy in a `silo.toml` that is there.
     policy: Option<&'a SitePolicy>,
-    /// A round with noise to which its node has contributed before.
-    contributed: Option<u64>,
+    /// Why a new ledger would know too little, in a sentence without a full stop.
+    contributed: Option<String>,
 }
 
 impl LedgerPlan {
@@ -74,7 +76,7 @@ impl LedgerPlan {
     }
 
     /// That of an institution whose `silo.toml` is about to be written into a folder, where an earlier one may
-    /// be.
+    /// be, and which may have been a member before (`again`).
     ///
     /// # Errors
     /// As [`of_node`](Self::of_node).
@@ -82,6 +84,7 @@ impl LedgerPlan {
         folder: &Path,
         agreement: &Agreement,
         wish: &CountedIn,
+        again: bool,
     ) -> Result<Self, NodeCommandError> {
         let config = folder.join("silo.toml");
         let policy = config.is_file().then(|| policy_of(&config)).transpose();
@@ -90,7 +93,7 @@ impl LedgerPlan {
             beside: folder,
             state: Path::new("state"),
             policy: policy.as_ref(),
-            contributed: None,
+            contributed: contributed_before(&config, again)?,
         };
         let named = policy.as_ref().and_then(|policy| policy.source.as_ref());
         let declined = policy.as_ref().is_some_and(SitePolicy::declines_ledger);
@@ -177,7 +180,7 @@ impl LedgerPlan {
             fits(file, &unit)?;
             return Ok(Self::Keep);
         }
-        let name = match (&wish.new_ledger, known.contributed) {
+        let name = match (&wish.new_ledger, &known.contributed) {
             (None, None) => asked_for_new(file)?,
             (name, _) => name.clone(),
         };
@@ -190,24 +193,27 @@ impl LedgerPlan {
         })
     }
 
-    /// The value of `ledger` in a `silo.toml` that is written into a folder.
-    pub(super) fn written(&self, folder: &Path) -> Option<String> {
-        let path = |file: &Path| {
-            let path = relative(file, folder).to_string_lossy().into_owned();
-            Some(toml::Value::String(path).to_string())
-        };
-        match self {
+    /// The table `[policy]` of a `silo.toml` that is written into a folder: that of the earlier file, if there is
+    /// one, with this ledger.
+    pub(super) fn policy_in(&self, folder: &Path) -> toml::Table {
+        let mut policy = policy_before(folder).unwrap_or_default();
+        let ledger = match self {
             Self::Keep => None,
-            Self::Without => Some("false".into()),
-            Self::Name(file) | Self::Make { file, .. } => path(file),
-        }
+            Self::Without => Some(false.into()),
+            Self::Name(file) | Self::Make { file, .. } => {
+                let path = relative(file, folder).to_string_lossy().into_owned();
+                Some(toml::Value::String(path))
+            }
+        };
+        policy.extend(ledger.map(|ledger| ("ledger".to_owned(), ledger)));
+        policy
     }
 
-    /// Names the ledger in a `silo.toml` that does not.
+    /// The text of a `silo.toml` that does not name the ledger, with its name; `None` where nothing changes.
     ///
     /// # Errors
-    /// [`NodeCommandError`]: a person has to, or the file cannot be written.
-    pub(super) fn name_in(&self, config: &Path) -> Result<(), NodeCommandError> {
+    /// [`NodeCommandError`]: a person has to write it.
+    pub(super) fn named_in(&self, config: &Path) -> Result<Option<String>, NodeCommandError> {
         let (Self::Name(file)
         | Self::Make {
             file,
@@ -215,19 +221,18 @@ impl LedgerPlan {
             ..
         }) = self
         else {
-            return Ok(());
+            return Ok(None);
         };
         let text = read_configuration(config)?;
         let beside = config.parent().unwrap_or(Path::new(""));
         let named = with_ledger(&text, beside, file);
-        let named = named.ok_or_else(|| {
+        named.map(Some).ok_or_else(|| {
             NodeCommandError::Failed(format!(
                 "nothing was signed: write `ledger = \"{}\"` into the table [policy] of {}, and sign again",
                 file.display(),
                 config.display()
             ))
-        })?;
-        write(config, &named)
+        })
     }
 
     /// Makes the ledger, and says so.
@@ -257,14 +262,22 @@ impl LedgerPlan {
     }
 }
 
+/// The table `[policy]` of a `silo.toml` in a folder, if there is one.
+fn policy_before(folder: &Path) -> Option<toml::Table> {
+    let text = read_configuration(&folder.join("silo.toml")).ok()?;
+    let file: toml::Table = text.parse().ok()?;
+    file.get("policy")?.as_table().cloned()
+}
+
 impl BeforeSigning<'_> {
     /// The name of a ledger that may be made.
     fn may_make(&self, name: Option<String>) -> Result<String, NodeCommandError> {
-        if let Some(round) = self.contributed {
+        if let Some(why) = &self.contributed {
             return Err(NodeCommandError::Failed(format!(
-                "nothing was signed: this institution contributed to round {round} with noise, and a new ledger would \
-                 know nothing of it. Name the ledger that counted it with --ledger FILE, put it back if it is lost, \
-                 or write `ledger = false` into [policy] of silo.toml if nothing counts from now on"
+                "nothing was signed: {why}, and a new ledger would know nothing of it. Name the ledger that counted it \
+                 with --ledger FILE, and put it back first if it is lost. If there never was one, make it with `rota \
+                 ledger new`, name it with --ledger FILE, and add what is known with `rota ledger reconcile` before \
+                 the node runs; or write `ledger = false` into [policy] of silo.toml if nothing is to count"
             )));
         }
         name.filter(|name| !name.trim().is_empty())
@@ -272,19 +285,45 @@ impl BeforeSigning<'_> {
     }
 }
 
-/// A round to which the institution contributed under the agreement in force, or with noise before, as its journal
-/// and the final blocks in it say. It is asked for where the agreement in force has noise.
-fn contributed(present: &Present) -> Result<Option<u64>, NodeCommandError> {
+/// That the institution contributed with noise, as its journal and the final blocks in it say.
+fn contributed(present: &Present) -> Result<Option<String>, NodeCommandError> {
     let institution = &present.institution;
     if !store::has_journal(&institution.state) {
         return Ok(None);
     }
-    let now = institution.agreement.epoch.clone();
-    let own = OwnContributions::new(now, &present.past, institution.key.public());
+    let now = &institution.agreement.epoch;
+    let own = OwnContributions::new(now.clone(), &present.past, institution.key.public());
     let snapshot = store::snapshot(&institution.state);
     let records = snapshot.map_err(|why| NodeCommandError::Failed(why.to_string()))?;
-    let mut records = protocol_records(records.records);
-    Ok(records.find_map(|record| own.places(&record).first().map(|place| place.round)))
+    let all = own.all(&records.records).into_iter();
+    let mut noised = all.filter(|at| at.epoch != now.number || now.charter.privacy.is_noised());
+    Ok(noised.next().map(|place| {
+        let round = place.round;
+        format!("this institution contributed to round {round} with noise")
+    }))
+}
+
+/// As [`contributed`], of a folder for the files of a node, where an earlier `silo.toml` may be, for an institution
+/// that may have been a member before.
+fn contributed_before(config: &Path, again: bool) -> Result<Option<String>, NodeCommandError> {
+    if config.is_file() && store::has_journal(&state_folder(config)?) {
+        // A journal that is not that of a member, by the files that are there, tells nothing.
+        let standing = Configured::load(config).map(standing);
+        if let Ok(Ok((_, Membership::Member(present)))) = standing {
+            let why = contributed(&present)?;
+            return Ok(why.or_else(|| again.then(member_before)));
+        }
+        return Ok(Some(
+            "a node has run in this folder, and its journal does not tell what it contributed"
+                .into(),
+        ));
+    }
+    Ok(again.then(member_before))
+}
+
+fn member_before() -> String {
+    "this institution was a member with another key before, and may have contributed with noise"
+        .into()
 }
 
 /// Whether a ledger can be read, and counts what the agreement protects.
@@ -356,4 +395,56 @@ fn answer(question: &str) -> Result<String, NodeCommandError> {
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(answer.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::fixture::North;
+
+    #[test]
+    fn a_silo_toml_that_is_written_anew_keeps_the_policy() {
+        let north = North::new();
+        let folder = north.folder.path();
+        let silo = "[policy]\nledger = \"old.ledger\"\nfewest-rows = 50\nmodes = [\"clear\"]\n";
+        fs::write(folder.join("silo.toml"), silo).unwrap();
+        let plan = LedgerPlan::Name(folder.join("rows.ledger"));
+        let kept = silo.replace("old", "rows").replace("[policy]\n", "");
+        assert_eq!(plan.policy_in(folder), kept.parse::<toml::Table>().unwrap());
+        let none = LedgerPlan::Keep.policy_in(&folder.join("new"));
+        assert!(none.is_empty(), "{none}");
+    }
+
+    #[test]
+    fn whoever_was_a_member_before_makes_no_new_ledger_unasked() {
+        let north = North::new();
+        let out = north.folder.path().join("new");
+        let agreement = North::read(&North::noised("z = 20.0\nfewest-authors = 3\n"));
+        let wish = |ledger: Option<&Path>, new: Option<&str>| CountedIn {
+            ledger: ledger.map(PathBuf::from),
+            new_ledger: new.map(str::to_owned),
+        };
+        let plan =
+            |wish: &CountedIn, again: bool| LedgerPlan::of_new(&out, &agreement, wish, again);
+        let new = wish(None, Some("patients"));
+        assert!(matches!(plan(&new, false), Ok(LedgerPlan::Make { .. })));
+        for wish in [&new, &wish(None, None)] {
+            let said = plan(wish, true).unwrap_err().to_string();
+            for part in [
+                "was a member with another key before",
+                "`rota ledger reconcile`",
+            ] {
+                assert!(said.contains(part), "{said}");
+            }
+        }
+        let file = north.folder.path().join("rows.ledger");
+        make_ledger(&file, "rows", SourceUnit::Row).unwrap();
+        let named = plan(&wish(Some(&file), None), true).unwrap();
+        assert_eq!(named, LedgerPlan::Name(file));
+        // Without noise there is nothing to count.
+        let clear = North::read(&North::text(&[]));
+        let plan = LedgerPlan::of_new(&out, &clear, &wish(None, None), true);
+        assert!(matches!(plan, Ok(LedgerPlan::Keep)));
+    }
 }

@@ -16,10 +16,11 @@ use task::file;
 
 use super::counted::LedgerPlan;
 use super::joining::{
-    JoiningAgreement, SigningSecret, consents, keep, own_rows_of, signable, unfit,
+    JoiningAgreement, SigningSecret, consents, keep, own_rows_of, signable_where, unfit,
 };
+use super::refused::say_refused;
 use super::rows::{Doubts, fitting, say};
-use super::{NodeCommandError, earlier, identity::line, newcomer};
+use super::{NodeCommandError, earlier, identity::line, newcomer, write};
 use crate::cli::{JoinFederation, SignAgreement};
 
 /// Writes the files of a new member, and signs the agreement.
@@ -57,7 +58,7 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), NodeCommandError> {
         .may_begin()
         .map_err(|why| NodeCommandError::Failed(why.to_string()))?;
     say(&words_for(&agreement, &OwnSide::of_founder(&agreement)))?;
-    signable(&agreement)?;
+    signable_where(&agreement, invitation.in_force.is_some())?;
     let joining = JoiningAgreement {
         agreement: &agreement,
         text: &invitation.text,
@@ -124,13 +125,11 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
         say(&[line, String::new()])?;
     }
     say(&words_for(agreement, &own))?;
-    // A federation that runs goes on, although its bound may not hold: its page says so. Later agreements were
-    // examined before they came into force.
+    // A federation that runs goes on, although its bound may not hold.
     let runs = has_journal(&institution.state);
-    if !runs {
-        signable(agreement)?;
-    }
+    signable_where(agreement, runs || changes > 0)?;
     let mut drawn = None;
+    let mut own_rows = (None, None);
     if let Data::Rows(rows) = &institution.data {
         let secret = drawn.insert(SigningSecret::of(agreement, &institution.identity, runs)?);
         let place = (&*institution.folder, secret.key());
@@ -145,6 +144,7 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
         if let Some(few) = institution.site.few_rows(agreement, fit.split.train as u64) {
             say(&[format!("note: {few}")])?;
         }
+        own_rows = (Some(fit.split.train as u64), Some(&rows.names));
     }
     earlier::compare(institution)?;
     let ledger = LedgerPlan::of_node(&config, &present, &options.counted)?;
@@ -154,8 +154,13 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     if let Some(secret) = drawn {
         secret.keep()?;
     }
-    ledger.name_in(&config)?;
+    let named = ledger.named_in(&config)?;
     ledger.carry_out()?;
+    if let Some(text) = named {
+        write(&config, &text)?;
+    }
+    let (rows, names) = own_rows;
+    say_refused(&config, (agreement, institution.me), rows, names)?;
     let file = first.consent_file(changes);
     signed(agreement, &institution.key, &file)?;
     let line = match ledger {

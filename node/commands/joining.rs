@@ -14,6 +14,7 @@ use task::propose::Marks;
 
 use super::NodeCommandError;
 use super::counted::LedgerPlan;
+use super::refused::say_refused;
 use super::rows::{Doubts, fitting, say};
 use crate::cli::JoinFederation;
 
@@ -64,20 +65,21 @@ impl JoiningAgreement<'_> {
     ) -> Result<(Joined, Result<RowsFit, DataError>), NodeCommandError> {
         let agreement = self.agreement;
         let name = agreement.epoch.roster.name(self.me);
-        signable(agreement)?;
         let secret = SigningSecret::of(agreement, &options.identity, self.again)?;
         let place = (Path::new(""), secret.key());
         let fits = fitting(agreement, rows, Some(name), place, Doubts::Refuse)?;
-        let ledger = LedgerPlan::of_new(&options.out, agreement, &options.counted)?;
+        let ledger = LedgerPlan::of_new(&options.out, agreement, &options.counted, self.again)?;
         if !consents(options.yes, name)? {
             return Err(NodeCommandError::Failed(
                 "nothing was signed, and nothing was written".into(),
             ));
         }
         // Where rows do not fit nothing is signed, and whoever signs later has the secret and the ledger made.
-        let named = match &ledger {
-            LedgerPlan::Make { unnamed: true, .. } if fits.is_err() => None,
-            ledger => ledger.written(&options.out),
+        let policy = match &ledger {
+            LedgerPlan::Make { unnamed: true, .. } if fits.is_err() => {
+                LedgerPlan::Keep.policy_in(&options.out)
+            }
+            ledger => ledger.policy_in(&options.out),
         };
         let joined = Join {
             agreement,
@@ -85,7 +87,7 @@ impl JoiningAgreement<'_> {
             me: self.me,
             identity: &options.identity,
             rows,
-            ledger: named,
+            policy,
             listen: options.listen.clone(),
             folder: &options.out,
             force: options.force,
@@ -97,28 +99,46 @@ impl JoiningAgreement<'_> {
             joined.federation.display(),
             joined.config.display()
         )?;
-        if fits.is_ok() {
+        if let Ok(fit) = &fits {
             secret.keep()?;
             ledger.carry_out()?;
+            let train = fit.split.train as u64;
+            say_refused(
+                &joined.config,
+                (agreement, self.me),
+                Some(train),
+                Some(&rows.names),
+            )?;
         }
         Ok((joined, fits))
     }
 }
 
-/// Whether an institution should sign an agreement that is not in force yet, or that it is new to.
+/// Whether an institution should sign an agreement that is not in force yet, or that it is new to: one that is not
+/// to be signed is refused.
 ///
 /// # Errors
 /// A δ that is too large for the rows that are declared, or an ε that does not hold for how institutions hold
 /// out rows.
 pub(super) fn signable(agreement: &Agreement) -> Result<(), NodeCommandError> {
-    if let Some((key, what)) = agreement.split_fault() {
-        return Err(NodeCommandError::Failed(format!(
-            "nothing was signed: in this agreement `{key}` {what}"
-        )));
-    }
-    match DeltaDoubt::of(&agreement.epoch) {
-        Some(doubt) if doubt.is_refused() => Err(NodeCommandError::Failed(doubt.to_string())),
-        _ => Ok(()),
+    signable_where(agreement, false)
+}
+
+/// The same; of an agreement that is `in_force` for the institution, which a member that stays away from would not
+/// mend, it is said only.
+pub(super) fn signable_where(
+    agreement: &Agreement,
+    in_force: bool,
+) -> Result<(), NodeCommandError> {
+    let fault = agreement.split_fault();
+    let fault = fault.map(|(key, what)| format!("in this agreement `{key}` {what}"));
+    let delta = DeltaDoubt::of(&agreement.epoch).filter(DeltaDoubt::is_refused);
+    match fault.or_else(|| delta.map(|doubt| doubt.to_string())) {
+        Some(why) if in_force => Ok(say(&[format!("warning: {why}")])?),
+        Some(why) => Err(NodeCommandError::Failed(format!(
+            "nothing was signed: {why}"
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -245,4 +265,25 @@ pub(super) fn consents(yes: bool, name: &str) -> Result<bool, NodeCommandError> 
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::fixture::North;
+
+    #[test]
+    fn an_agreement_whose_bound_does_not_hold_is_refused_by_newcomers_alone() {
+        let noised = North::noised("z = 20.0\nfewest-authors = 3\n");
+        let dealt = noised.replacen(", keyed = true", "", 1);
+        assert_ne!(noised, dealt);
+        for text in [dealt, noised.replace("rows = 120", "rows = 40000")] {
+            let agreement = North::read(&text);
+            let said = signable(&agreement).unwrap_err().to_string();
+            assert!(said.starts_with("nothing was signed: "), "{said}");
+            signable_where(&agreement, true).unwrap();
+        }
+        signable(&North::read(&noised)).unwrap();
+    }
 }

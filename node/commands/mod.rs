@@ -23,6 +23,7 @@ mod print;
 pub mod program;
 mod reconcile;
 mod recover;
+mod refused;
 mod rows;
 mod run;
 mod status;

@@ -10,7 +10,7 @@ use agreement::{Agreement, Consent, Invitation, JoinRequest};
 use formatting::numbers;
 use protocol::{PublicKey, SecretKey};
 
-use super::joining::{JoiningAgreement, keep, own_rows_of, signable, unfit};
+use super::joining::{JoiningAgreement, keep, own_rows_of, signable_where, unfit};
 use super::rows::say;
 use super::{NodeCommandError, wrapped};
 use crate::cli::{JoinFederation, quoted};
@@ -49,7 +49,8 @@ pub(super) fn join(
     let me = me.ok_or_else(|| failed("the key cannot be a member's"))?;
 
     show(&signed, changes, &way)?;
-    signable(&signed)?;
+    // A member whose key is replaced is in the federation, whatever its agreement is worth.
+    signable_where(&signed, !matches!(way, EntryWay::Admit(_)))?;
     let rows = own_rows_of(options)?;
     let joining = JoiningAgreement {
         agreement: &signed,

@@ -170,14 +170,16 @@ impl Epochs {
     /// The contributions of the institution in a chain, as far as they need a line, each also as epoch and
     /// round.
     fn places<'a>(&'a self, chain: &'a OtherChain) -> impl Iterator<Item = (Place, (u64, u64))> {
-        let now = self.all.last().map_or(0, |epoch| epoch.number);
+        let present = self.all.last();
+        let now = present.map_or(0, |epoch| epoch.number);
         let mut number = self.all.first().map_or(0, |epoch| epoch.number);
         chain.blocks.iter().filter_map(move |link| {
             let (round, ends) = link.round_and_end();
             let of = number;
             number += u64::from(ends);
             let (epoch, round) = (self.numbered(of)?, round?);
-            let own = epoch.roster.name(epoch.roster.position(&self.key)?);
+            let own = epoch.roster.position_of(&self.key, &present?.roster)?;
+            let own = epoch.roster.name(own);
             let needs = of == now || epoch.charter.privacy.is_noised();
             let place = Place {
                 federation: epoch.federation,
@@ -320,6 +322,17 @@ mod tests {
             of([Privacy::Clear, noised(), Privacy::Clear]),
             [(1, 3), (2, 4)]
         );
+        // A key that was replaced is the same institution.
+        let mut old = (*epoch(0, noised())).clone();
+        let mut silos = old.roster.silos().to_vec();
+        silos[0].key = fixture::key(77).public();
+        old.roster = protocol::Roster::new(silos).unwrap();
+        let epochs = Epochs {
+            all: vec![Arc::new(old), epoch(1, noised())],
+            key: fixture::key(1).public(),
+        };
+        let first = epochs.places(&chain).next().map(|(_, of)| of);
+        assert_eq!(first, Some((0, 1)));
         let known = rounds(chain.blocks.iter().map(OtherLink::round_and_end));
         assert_eq!(known, [(0, 1), (0, 2), (1, 3), (2, 4)].into());
     }

@@ -27,8 +27,8 @@ pub struct Changes {
     pub rounds: Option<u64>,
     /// The strategy, with the same training and defaults for its own options.
     pub strategy: Option<String>,
-    /// Members that come in, behind the others.
-    pub joining: Vec<(String, PublicKey)>,
+    /// Members that come in, behind the others, with the rows that they declare.
+    pub joining: Vec<(String, PublicKey, Option<u64>)>,
     /// Names of members that leave.
     pub leaving: Vec<String>,
     /// Protection that the earlier federation had and the new one does not.
@@ -372,10 +372,10 @@ fn members(earlier: &Agreement, changes: &Changes) -> Result<Vec<Silo>, Continue
     let stays = old
         .iter()
         .filter(|silo| !changes.leaving.contains(&silo.name));
-    let joins = changes.joining.iter().map(|(name, key)| Silo {
+    let joins = changes.joining.iter().map(|(name, key, rows)| Silo {
         name: name.clone(),
         key: *key,
-        rows: None,
+        rows: *rows,
     });
     Ok(stays.cloned().chain(joins).collect())
 }

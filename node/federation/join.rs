@@ -31,8 +31,8 @@ pub struct Join<'a> {
     pub identity: &'a Path,
     /// The files of its rows, and how they are written.
     pub rows: &'a OwnRows,
-    /// The value of `ledger` in its policy, as TOML has it; `None` where nothing is said of a ledger.
-    pub ledger: Option<String>,
+    /// Its policy, the table `[policy]`; empty where it has none.
+    pub policy: toml::Table,
     /// Where its node listens; empty: at the ports of its addresses in the agreement.
     pub listen: Vec<String>,
     /// The folder for the new files.
@@ -193,12 +193,21 @@ impl Join<'_> {
             )
         };
         let listen: Result<Vec<_>, _> = self.listening().into_iter().map(inline).collect();
-        let policy = self.ledger.as_ref().map_or(String::new(), |ledger| {
-            format!(
-                "\n# What the node takes part in, whatever the agreement says. The ledger counts what is told about\n\
-                 # these rows: keep it for as long as the rows, and in every backup.\n[policy]\nledger = {ledger}\n"
-            )
-        });
+        let counts = match self.policy.contains_key("ledger") {
+            true => {
+                " The ledger counts what is told about\n# these rows: keep it for as long as the rows, and in every \
+                 backup."
+            }
+            false => "",
+        };
+        let keys = toml::to_string(&self.policy);
+        let keys = keys.map_err(|error| JoinError::Toml(error.to_string()))?;
+        let policy = match self.policy.is_empty() {
+            true => String::new(),
+            false => format!(
+                "\n# What the node takes part in, whatever the agreement says.{counts}\n[policy]\n{keys}"
+            ),
+        };
         Ok(format!(
             "# The node of {name} in the federation {}, written by `rota federation join`.\n\
              # Paths are relative to this file. `rota schema silo` describes every key.\n\

@@ -79,7 +79,9 @@ impl SitePolicy {
         agreement: &Agreement,
         history: &ContributionHistory,
     ) -> Spending {
-        spending(self.source.as_ref(), agreement, history)
+        let mut spending = spending(self.source.as_ref(), agreement, history);
+        spending.uncounted = self.declines_ledger();
+        spending
     }
 
     /// Whether a person wrote that there is no ledger.
@@ -93,7 +95,7 @@ impl SitePolicy {
         let noised = agreement.epoch.charter.privacy.is_noised();
         (noised && self.declines_ledger()).then(|| {
             "no ledger counts what this institution discloses (`ledger = false` in [policy] of its silo.toml): \
-             epsilon is that of this agreement alone, whatever else was learned from the same rows"
+             epsilon is that of this federation alone, whatever else was learned from the same rows"
                 .into()
         })
     }

@@ -80,6 +80,7 @@ fn rounds_with_noise_need_a_ledger_or_a_person_who_decided_otherwise() {
     assert_eq!(keys(&declined, &noised(6, "")), [""; 0]);
     let said = declined.uncounted(&noised(6, "")).unwrap();
     assert!(said.contains("`ledger = false`"), "{said}");
+    assert!(said.contains("that of this federation alone"), "{said}");
     // Without noise there is nothing to count.
     assert_eq!(declined.uncounted(&masked()), None);
     let folder = tempfile::tempdir().unwrap();

@@ -58,12 +58,7 @@ impl ContributionHistory {
     /// before it may have had another key, and then is known by its name.
     pub fn of(epochs: &Epochs, records: &[JournalRecord], key: &PublicKey) -> Self {
         let now = &epochs.now;
-        let name = now.roster.position(key).map(|me| now.roster.name(me));
-        let place = |epoch: &Epoch| {
-            let mut members = epoch.roster.members();
-            let named = || members.find(|member| Some(epoch.roster.name(*member)) == name);
-            epoch.roster.position(key).or_else(named)
-        };
+        let place = |epoch: &Epoch| epoch.roster.position_of(key, &now.roster);
         let mut rounds = rounds(records);
         let former = epochs.former.iter().map(|(epoch, _)| &**epoch);
         let mut all = former.chain([&**now]);
@@ -115,11 +110,10 @@ impl ContributionHistory {
         }
     }
 
-    /// The epoch is over: if the institution takes part in it, it may have prepared the round under way.
+    /// The epoch is over: the institution may have prepared the round under way, also where it took part in no
+    /// round before.
     fn ends(&mut self) {
-        let mut rounds = self.shown.iter().chain(&self.unseen);
-        let takes_part = self.over == self.began || rounds.any(|(epoch, _)| *epoch == self.now);
-        if takes_part && self.over < self.agreed {
+        if self.over < self.agreed {
             self.under_way.insert((self.now, self.over + 1));
         }
     }

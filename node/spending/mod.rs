@@ -24,6 +24,8 @@ pub struct Spending {
     pub to_come: u64,
     /// All rounds of the agreement.
     pub agreed: u64,
+    /// Whether a person wrote that no ledger counts.
+    pub uncounted: bool,
     /// What all contributions so far cost.
     spent: Accountant,
     /// What a contribution costs under the agreement.
@@ -74,6 +76,7 @@ impl Spending {
             so_far: None,
             to_come: charter.rounds,
             agreed: charter.rounds,
+            uncounted: false,
             spent: Accountant::new(),
             // No charter has noise that bounds nothing.
             cost: Cost::of(&charter.privacy).unwrap_or(Cost::NoBound),
@@ -84,19 +87,15 @@ impl Spending {
     /// Of an institution that contributed as `history` shows, and whose ledger, if it can be read, holds
     /// `ledger` and counts for δ.
     ///
-    /// The ledger has a line of everything that was prepared, so nothing has to be assumed beside it. Without
-    /// it a round may have been prepared whenever an epoch ended, and rounds whose blocks are missing count.
+    /// The ledger has a line of everything that was prepared since its first line of this federation, so nothing
+    /// has to be assumed beside it from there on. Before that, and without a ledger, a round may have been prepared
+    /// whenever an epoch ended, and rounds whose blocks are missing count.
     pub fn of(
         agreement: &Agreement,
         history: &ContributionHistory,
         ledger: Option<(&LedgerContents, Delta)>,
     ) -> Self {
         let mut found: BTreeMap<EpochRound, Cost> = BTreeMap::new();
-        let takes = |found: &mut BTreeMap<_, _>, all: &BTreeSet<EpochRound>| {
-            let cost_in = |epoch| history.costs.get(epoch).cloned().unwrap_or(Cost::NoBound);
-            found.extend(all.iter().map(|at| (*at, cost_in(&at.0))));
-        };
-        takes(&mut found, &history.shown);
         let lines: BTreeMap<EpochRound, Cost> =
             ledger.map_or_else(BTreeMap::new, |(contents, _)| {
                 let lines = contents.contributions(&history.federation);
@@ -104,14 +103,24 @@ impl Spending {
                     .map(|(epoch, round, cost)| ((epoch, round), cost))
                     .collect()
             });
-        if ledger.is_none() {
+        let first = lines.keys().next();
+        let before_lines = |at: &&EpochRound| first.is_none_or(|first| *at < first);
+        let cost_in = |epoch: &u64| history.costs.get(epoch).cloned().unwrap_or(Cost::NoBound);
+        let takes = |found: &mut BTreeMap<_, _>, all: &BTreeSet<EpochRound>| {
+            let all = all.iter().filter(before_lines);
+            found.extend(all.map(|at| (*at, cost_in(&at.0))));
+        };
+        // What others know of is not in doubt, whether it has a line or not.
+        found.extend(history.shown.iter().map(|at| (*at, cost_in(&at.0))));
+        // A ledger that lacks a line of an earlier contribution was not there at that time.
+        let mut earlier = history.shown.iter().chain(&history.unseen);
+        let was_without = ledger.is_none() || earlier.any(|at| before_lines(&at));
+        if was_without {
             takes(&mut found, &history.prepared);
         }
         let known = found.len();
-        if lines.is_empty() {
-            takes(&mut found, &history.unseen);
-        }
-        if ledger.is_none() {
+        takes(&mut found, &history.unseen);
+        if was_without {
             takes(&mut found, &history.under_way);
         }
         let assumed = found.len() - known;

@@ -209,15 +209,16 @@ fn a_ledger_that_was_made_after_rounds_in_clear_is_contradicted() {
     played.with_ledger();
     played.round(true);
     let pages = played.pages();
+    // The second round was under way when the change came into force.
     for page in &pages {
         assert!(
-            page.contains("no bound for one row, because 1 contribution so far had no noise"),
+            page.contains("no bound for one row, because 2 contributions so far had no noise"),
             "{page}"
         );
     }
     assert!(
         pages[0].contains(
-            "the ledger here has no line of 1 contribution of these, so what it says is too little"
+            "the ledger here has no line of 2 contributions of these, so what it says is too little"
         ),
         "{}",
         pages[0]
@@ -248,6 +249,16 @@ fn what_a_federation_continues_from_is_counted_where_the_ledger_has_it() {
     played.has(
         "among them are 3 contributions to the federation stays before, which this one continues",
     );
+    // A federation before that one is in the ledger only, which the pages have beside it.
+    for page in played.pages() {
+        for said in [
+            "what that one continued itself, if it did, is",
+            "over all federations of these rows: epsilon ",
+        ] {
+            assert!(page.contains(said), "{said}: {page}");
+        }
+    }
+    played.has("Our ledger counts all federations that learn from these rows: epsilon ");
     for _ in 1..=4 {
         played.round(true);
     }
@@ -274,6 +285,54 @@ fn without_a_ledger_what_cannot_be_excluded_counts() {
         "at most 3 contributions so far (3 of them before the last change of the agreement)",
     );
     assert!(most.0.parse::<f64>().unwrap() > known.0.parse::<f64>().unwrap());
+}
+
+#[test]
+fn an_institution_that_sat_out_may_have_prepared_the_round_under_way() {
+    let mut played = PlayedInstitution::of(&noised(8, "20.0"));
+    played.without_ledger();
+    played.round(false);
+    played.change(&noised(8, "10.0"));
+    played.numbers(
+        "at most 1 contribution so far (1 of them before the last change of the agreement)",
+    );
+}
+
+#[test]
+fn what_was_before_the_first_line_of_a_ledger_counts_as_without_one() {
+    let mut played = PlayedInstitution::of(&noised(8, "20.0"));
+    played.without_ledger();
+    for _ in 1..=3 {
+        played.round(true);
+    }
+    played.forgets(2);
+    played.with_ledger();
+    played.round(true);
+    played.numbers("at most 4 contributions so far and the 4 rounds to come together");
+    // Since that line the ledger knows better than the blocks that are missing.
+    played.round(false);
+    played.round(true);
+    played.forgets(5);
+    played.numbers("at most 5 contributions so far and the 2 rounds to come together");
+    // So with the round that was under way when a change came into force.
+    let mut played = PlayedInstitution::of(&noised(8, "20.0"));
+    played.without_ledger();
+    played.round(true);
+    played.round(true);
+    played.prepare();
+    played.change(&noised(8, "10.0"));
+    played.with_ledger();
+    played.round(true);
+    let said = "at most 4 contributions so far (3 of them before the last change of the agreement)";
+    played.numbers(said);
+}
+
+#[test]
+fn a_ledger_that_was_there_from_the_beginning_knows_that_nothing_was_contributed() {
+    let mut played = PlayedInstitution::of(&noised(8, "20.0"));
+    played.round(false);
+    played.change(&noised(8, "10.0"));
+    played.agree("the 7 rounds to come: epsilon ");
 }
 
 #[test]

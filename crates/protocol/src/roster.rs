@@ -163,6 +163,16 @@ impl Roster {
         Some(MemberIndex(at as u16))
     }
 
+    /// The position of the institution that has this key in the roster `present` of another epoch: the member here
+    /// with the key or, because keys are replaced, with the institution's present name.
+    pub fn position_of(&self, key: &PublicKey, present: &Self) -> Option<MemberIndex> {
+        self.position(key).or_else(|| {
+            let name = present.name(present.position(key)?);
+            let mut members = self.members();
+            members.find(|member| self.name(*member) == name)
+        })
+    }
+
     /// All positions, ascending.
     pub fn members(&self) -> impl DoubleEndedIterator<Item = MemberIndex> + use<> {
         (0..self.silos.len() as u16).map(MemberIndex)
@@ -223,6 +233,22 @@ mod tests {
         assert_eq!(sizes(10), (3, 7));
         assert_eq!(sizes(100), (33, 67));
         assert_eq!([sizes(1), sizes(2), sizes(3)], [(0, 1), (0, 2), (0, 2)]);
+    }
+
+    #[test]
+    fn an_institution_is_known_by_its_key_and_else_by_its_present_name() {
+        let (before, key) = (roster(4), SecretKey::from_bytes(&[9; 32]).public());
+        let mut silos = before.silos().to_vec();
+        silos.remove(0);
+        silos[1].key = key;
+        let now = Roster::new(silos).unwrap();
+        assert_eq!(before.position_of(&key, &now), Some(MemberIndex(2)));
+        let same = now.silos()[2].key;
+        assert_eq!(before.position_of(&same, &now), Some(MemberIndex(3)));
+        // No member now, and none before.
+        let other = SecretKey::from_bytes(&[8; 32]).public();
+        assert_eq!(before.position_of(&other, &now), None);
+        assert_eq!(roster(2).position_of(&key, &now), None);
     }
 
     #[test]

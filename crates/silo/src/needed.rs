@@ -217,7 +217,8 @@ pub(crate) fn is_final(record: &JournalRecord) -> bool {
     )
 }
 
-fn ends_epoch(record: &JournalRecord) -> bool {
+/// Whether a record proves that an epoch is over.
+pub(crate) fn ends_epoch(record: &JournalRecord) -> bool {
     matches!(record, JournalRecord::Protocol(record) if record.ends_epoch())
 }
 

@@ -8,6 +8,7 @@ use protocol::message::Block;
 use protocol::{Epoch, Hash, PublicKey, Record};
 
 use crate::config::SiloConfig;
+use crate::needed::ends_epoch;
 use crate::record::JournalRecord;
 use crate::surroundings::Site;
 
@@ -131,7 +132,7 @@ pub struct OwnContributions {
     now: Arc<Epoch>,
     /// The epochs before that had noise.
     noised: Vec<Arc<Epoch>>,
-    /// The silo's key: its place may be another one in every epoch.
+    /// The silo's key: its place may be another one in every epoch, where it may have had another key.
     key: PublicKey,
 }
 
@@ -152,16 +153,20 @@ impl OwnContributions {
         Self::new(member.epoch.clone(), &config.past, member.key.public())
     }
 
-    /// What all records of the institution's journal show. Some may be there twice.
+    /// What all records of the institution's journal show. Some may be there twice. What was signed before the
+    /// present epoch began is not of it: final blocks show it.
     pub fn all(&self, records: &[JournalRecord]) -> Vec<Place> {
-        let records = records.iter().filter_map(|record| match record {
+        let over = records.iter().rposition(ends_epoch).map_or(0, |at| at + 1);
+        let records = records.iter().enumerate();
+        let records = records.filter_map(|(at, record)| match record {
+            JournalRecord::Protocol(Record::Contributed(_)) if at < over => None,
             JournalRecord::Protocol(record) => Some(record),
             _ => None,
         });
         records.flat_map(|record| self.places(record)).collect()
     }
 
-    /// What a record of the silo's journal, or the final blocks in it, show.
+    /// What a record of the present epoch in the silo's journal, or the final blocks in it, show.
     pub fn places(&self, record: &Record) -> Vec<Place> {
         match record {
             Record::Contributed(message) => vec![place(&self.now, message.round)],
@@ -181,7 +186,8 @@ impl OwnContributions {
     fn in_block(&self, block: &Block) -> Option<Place> {
         let mut epochs = iter::once(&self.now).chain(&self.noised);
         let epoch = epochs.find(|epoch| epoch.id == block.epoch)?;
-        let (own, of) = (epoch.roster.position(&self.key)?, block.round()?);
+        let own = epoch.roster.position_of(&self.key, &self.now.roster)?;
+        let of = block.round()?;
         of.members().contains(&own).then(|| place(epoch, of.round))
     }
 }

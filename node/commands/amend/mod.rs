@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use crate::federation::{addresses, examined, tried};
 use crate::institution::short_id::{shown, typed};
 use crate::institution::{
-    AmendmentFolder, AmendmentWord, FoundAmendments, Institution, KnownAmendment,
+    AmendmentFolder, AmendmentWord, FoundAmendments, Institution, KnownAmendment, Owed,
     present_and_contributed,
 };
 use agreement::{Agreement, JoinRequest, read_configuration};
@@ -95,12 +95,14 @@ struct AgreementInForce {
     found: FoundAmendments,
     /// The rounds to which it contributed.
     contributed: Option<ContributionHistory>,
+    /// The signature that the institution owes to the agreement in force.
+    owed: Option<Box<Owed>>,
 }
 
 impl AgreementInForce {
     /// Of the member with this configuration, by its journal; the node may be running.
     fn of(node: &NodePlace) -> Result<Self, NodeCommandError> {
-        let (institution, contributed) = present_and_contributed(&node.file()?)?;
+        let (institution, contributed, owed) = present_and_contributed(&node.file()?)?;
         let amendments = AmendmentFolder::of(&institution.state);
         Ok(Self {
             found: amendments.found(),
@@ -108,6 +110,7 @@ impl AgreementInForce {
             agreement: institution.agreement.clone(),
             institution,
             contributed,
+            owed,
         })
     }
 
@@ -227,6 +230,10 @@ impl AgreementInForce {
         writeln!(out, "{}", wrapped(&line))?;
         if known.needed > 1 {
             writeln!(out, "{}", wrapped(&self.approvals(known, &id)))?;
+        }
+        if let Some(owed) = &self.owed {
+            let line = format!("This approval is no signature: {}.", owed.line());
+            writeln!(out, "{}", wrapped(&line))?;
         }
         Ok(())
     }

@@ -130,11 +130,14 @@ impl AgreementInForce {
                 for line in lines.into_iter().chain(signed) {
                     writeln!(out, "{}", wrapped(&format!("  {line}")))?;
                 }
-                if let (None, Err(why)) = (
-                    known.unspoken(),
-                    examined(&self.agreement, &known.amendment),
-                ) {
-                    writeln!(out, "{}", wrapped(&format!("  cannot be accepted: {why}")))?;
+                if known.unspoken().is_none() {
+                    let line = match examined(&self.agreement, &known.amendment) {
+                        Ok(new) => self.institution.site.uncounted(&new),
+                        Err(why) => Some(format!("cannot be accepted: {why}")),
+                    };
+                    if let Some(line) = line {
+                        writeln!(out, "{}", wrapped(&format!("  {line}")))?;
+                    }
                 }
                 Ok(())
             }

@@ -7,7 +7,7 @@ use protocol::charter::{Noise, Release};
 use protocol::privacy::Masked;
 
 use super::masked::{EXPERIMENTAL, names};
-use super::together::together;
+use super::together::{by_ledger, together};
 use crate::spending::Spending;
 
 /// The sentences, without full stops; none for rounds in clear.
@@ -39,7 +39,8 @@ fn with_noise(
     let down = format!(
         "if one institution is down, {go_on} without it, as long as at least {fewest} are ready"
     );
-    let bound = together(agreement, noise, spending);
+    let bound = together(agreement, noise, spending).into_iter();
+    let bound = bound.chain(by_ledger(spending));
     [learned].into_iter().chain(bound).chain([down]).collect()
 }
 

@@ -7,7 +7,7 @@ use protocol::charter::{Noise, Unit};
 use protocol::privacy::Masked;
 
 use super::noised::colluding;
-use super::together::{delta, does_not_hold, why_no_bound};
+use super::together::{delta, does_not_hold, ledger_numbers, why_no_bound};
 use crate::spending::Spending;
 
 /// The paragraph, a few sentences each.
@@ -81,11 +81,25 @@ fn with_noise(
         said.push("These are the rounds under this agreement only.".into());
     }
     let continued = spending.so_far.as_ref().and_then(|so_far| so_far.continued);
-    if let (Some(earlier), None) = (&agreement.continues, continued) {
-        said.push(format!(
-            "What the federation {} told of our rows before is not counted.",
-            numbers::plain(&earlier.name)
-        ));
+    if let Some(earlier) = &agreement.continues {
+        let name = numbers::plain(&earlier.name);
+        said.push(match continued {
+            None => format!("What the federation {name} told of our rows before is not counted."),
+            Some(_) => format!(
+                "What the federation {name} told of our rows before is counted; what that one continued itself, if it \
+                 did, is not."
+            ),
+        });
+    }
+    said.extend(ledger_numbers(spending).map(|numbers| {
+        format!("Our ledger counts all federations that learn from these rows: {numbers}.")
+    }));
+    if spending.uncounted {
+        said.push(
+            "No ledger counts what we disclose: epsilon is that of this federation alone, whatever else was learned \
+             from the same rows."
+                .into(),
+        );
     }
     said.extend(does_not_hold(agreement).map(|why| format!("But {why}.")));
     said.push("A patient treated in two institutions counts twice.".into());

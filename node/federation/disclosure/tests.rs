@@ -279,6 +279,14 @@ fn the_paragraph_for_the_officer_has_the_numbers_of_the_federation() {
         end[1].into(),
     ];
     assert_eq!(officer_of(&of(&noised(""), None)), expected);
+    // Where a person wrote that no ledger counts, the officer reads that, too.
+    let agreement = North::read(&noised(""));
+    let mut spending = OwnSide::of_founder(&agreement).spending.unwrap();
+    spending.uncounted = true;
+    has(
+        &officer(&agreement, &spending),
+        &["No ledger counts what we disclose: epsilon is that of this federation alone"],
+    );
     // Without noise; of two groups the smaller one counts.
     for (text, fewest) in [(North::masked(""), 4), (two_groups(), 3)] {
         let expected = [

@@ -56,6 +56,14 @@ pub(super) fn does_not_hold(agreement: &Agreement) -> Option<String> {
 
 /// The numbers of the institution's own ledger, for its pages.
 pub(super) fn by_ledger(spending: &Spending) -> Option<String> {
+    let numbers = ledger_numbers(spending)?;
+    Some(format!(
+        "the ledger here, over all federations of these rows: {numbers}"
+    ))
+}
+
+/// What the institution's own ledger counts so far, and after the rounds to come.
+pub(super) fn ledger_numbers(spending: &Spending) -> Option<String> {
     let bounds = spending.by_ledger()?;
     let then = match spending.to_come {
         0 => String::new(),
@@ -67,10 +75,7 @@ pub(super) fn by_ledger(spending: &Spending) -> Option<String> {
             )
         }
     };
-    Some(format!(
-        "the ledger here, over all federations of these rows: {} so far{then}",
-        both(&bounds.now)
-    ))
+    Some(format!("{} so far{then}", both(&bounds.now)))
 }
 
 /// `epsilon 1.0000 and epsilon_alone 1.4652, both at delta 1e-5`.
@@ -157,7 +162,8 @@ fn beside(agreement: &Agreement, spending: &Spending) -> Option<String> {
     let name = plain(&earlier.name);
     Some(match so_far.continued {
         Some(lines) => format!(
-            "among them are {} to the federation {name}, which this one continues",
+            "among them are {} to the federation {name}, which this one continues; what that one continued itself, if \
+             it did, is beside this",
             plural(lines as usize, "contribution")
         ),
         None if spending.by_ledger().is_some() => format!(

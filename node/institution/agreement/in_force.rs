@@ -13,7 +13,7 @@ use protocol::{Epoch, Epochs, Hash, PublicKey, Record};
 use silo::JournalRecord;
 
 use super::history::agreements;
-use super::signed::{SignatureState, signature};
+use super::signed::{Owed, SignatureState, signature};
 use crate::institution::config::{Configured, Institution, SetupError};
 use crate::spending::{ContributionHistory, Spending};
 use crate::store;
@@ -123,23 +123,30 @@ fn keys(epoch: &protocol::Epoch) -> impl Iterator<Item = PublicKey> {
 /// # Errors
 /// A sentence: an unusable configuration, a journal that cannot be read, or a key of no member.
 pub fn present(file: &Path) -> Result<Institution, PresentError> {
-    present_and_contributed(file).map(|(institution, _)| institution)
+    present_and_contributed(file).map(|(institution, ..)| institution)
 }
 
-/// As [`present`], with the rounds to which the institution contributed; `None` where it is no member now.
+/// As [`present`], with the rounds to which the institution contributed, `None` where it is no member now, and the
+/// signature that is missing, if one is.
 ///
 /// # Errors
 /// As [`present`].
 pub fn present_and_contributed(
     file: &Path,
-) -> Result<(Institution, Option<ContributionHistory>), PresentError> {
+) -> Result<(Institution, Option<ContributionHistory>, Option<Box<Owed>>), PresentError> {
     let configured = Configured::load(file).map_err(SetupError::from)?;
     let federation = configured.federation.clone();
     let (institution, place) = standing(configured)?;
     match place {
-        Membership::Member(present) => Ok((present.institution, Some(present.contributed))),
+        Membership::Member(present) => {
+            let owed = match present.signature {
+                SignatureState::Owed(owed) => Some(owed),
+                _ => None,
+            };
+            Ok((present.institution, Some(present.contributed), owed))
+        }
         Membership::Left | Membership::Outside if institution.is_first_member() => {
-            Ok((institution, None))
+            Ok((institution, None, None))
         }
         Membership::Left | Membership::Outside => Err(SetupError::NotAMember {
             key: institution.key.public(),

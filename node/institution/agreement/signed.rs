@@ -1,8 +1,9 @@
 //! Whether an institution has signed the agreement in force.
 //!
-//! It has if its signed consent names it or its contents, if it approved the change that brought it into force, or if its
-//! own policy lets that change go on without a new signature and it had signed the agreement before.
-//! Otherwise its node votes as before, and contributes nothing until the institution has signed.
+//! It has if its signed consent names it or its contents, or if it had signed the agreement before, and approved the
+//! change that brought it into force, or its own policy lets that change go on without a new signature.
+//! Otherwise its node votes as before, and contributes nothing until the institution has signed: an approval of a
+//! later change is no signature.
 
 use std::path::PathBuf;
 
@@ -111,9 +112,10 @@ pub(super) fn signature(
             word.stands && word.epoch == over.id && Some(word.amendment.hash()) == change
         };
         now = match now {
-            _ if words.iter().any(approves) => SignatureState::Approved,
-            // What was not followed before is not by a later change, which builds on it.
+            // What was not followed before is not by a later change, which builds on it: who approves that one
+            // answers what it changes, and not what was open before.
             SignatureState::Owed(before) => owed(institution, agreement, before.why),
+            _ if words.iter().any(approves) => SignatureState::Approved,
             // Whoever goes on after a recovery has said so itself.
             _ if change.is_none() => SignatureState::Policy,
             _ if agreement.unfit.is_some() => owed(

@@ -235,7 +235,8 @@ impl Health {
         let Some(contributed) = self.changing().contributed.clone() else {
             return Default::default();
         };
-        let spending = spending(self.source.as_ref(), &self.agreement, &contributed);
+        let mut spending = spending(self.source.as_ref(), &self.agreement, &contributed);
+        spending.uncounted = self.uncounted.is_some();
         let learned = brief(&self.agreement, &spending).into_iter();
         (
             learned.chain(self.uncounted.clone()).collect(),

@@ -194,6 +194,7 @@ mod tests {
     use super::*;
     use crate::federation::first;
     use crate::fixture::{self, North, key};
+    use crate::institution::agreement::amendments::{AmendmentFolder, AmendmentWord};
     use crate::institution::agreement::in_force::{Membership, place};
     use crate::policy::make_ledger;
 
@@ -246,15 +247,26 @@ mod tests {
 
     /// What part north takes after the others agreed on this text, and it said nothing.
     fn after(north: &North, text: &str) -> (Present, EpochPart) {
+        part_after(north, [amendment(text)])
+    }
+
+    fn amendment(text: &str) -> Amendment {
         let new = Agreement::parse("new.toml", text).unwrap();
-        let amendment = Amendment {
+        Amendment {
             format: new.epoch.format,
             silos: new.epoch.roster.silos().to_vec(),
             charter: new.epoch.charter.clone(),
             text: text.as_bytes().to_vec(),
             stolen: Vec::new(),
-        };
-        let epochs = fixture::amended(&north.institution.agreement.epoch, [amendment]);
+        }
+    }
+
+    /// What part north takes after these changes.
+    fn part_after(
+        north: &North,
+        amendments: impl IntoIterator<Item = Amendment>,
+    ) -> (Present, EpochPart) {
+        let epochs = fixture::amended(&north.institution.agreement.epoch, amendments);
         match place(&north.institution, &epochs, &[]) {
             Membership::Member(present) => {
                 let part = EpochPart::of(&present).unwrap();
@@ -337,9 +349,43 @@ mod tests {
                 assert!(said.contains(expected), "{edits:?}: {said}");
             }
         }
-        // What was not followed is not by a further change that costs nothing.
-        let (present, part) = after(&noised, &edited(&noised, &[("rounds", "2000")]));
+    }
+
+    #[test]
+    fn a_signature_that_is_missing_is_not_given_by_a_later_change_nor_by_the_approval_of_one() {
+        let north = signed(&North::noised("z = 20.0\nfewest-authors = 3"));
+        let elsewhere = ("silo.addresses", "[\"/ip4/192.0.2.7/tcp/4001\"]");
+        let rounds = ("rounds", "2000");
+        let changes = [
+            amendment(&edited(&north, &[rounds])),
+            amendment(&edited(&north, &[rounds, elsewhere])),
+        ];
+        let (present, part) = part_after(&north, changes.clone());
         assert!(matches!(present.signature, SignatureState::Owed(_)) && part.owed.is_some());
+        // It approves the second one.
+        let epochs = fixture::amended(&north.institution.agreement.epoch, changes.clone());
+        let folder = AmendmentFolder::of(&north.institution.state);
+        let approves = |at: usize| {
+            let about = (epochs.former[at].0.id, &changes[at]);
+            let word = AmendmentWord::after(&[], about, true, SystemTime::now());
+            folder.say(&word).unwrap();
+        };
+        approves(1);
+        let (present, part) = part_after(&north, changes.clone());
+        let said = part.owed.as_ref().map(Owed::line).unwrap_or_default();
+        assert!(said.contains("change 2 needs"), "{said}");
+        assert!(said.contains("`rounds` changes from 6 to 2000"), "{said}");
+        // Once it signs the agreement in force, nothing is missing.
+        let consent = Consent::sign(&present.institution.agreement, &key(9), SystemTime::now());
+        let file = north.institution.consent_file(2);
+        fs::write(&file, consent.unwrap().to_toml().unwrap()).unwrap();
+        let (present, part) = part_after(&north, changes.clone());
+        assert!(matches!(present.signature, SignatureState::Signed(_)) && part.owed.is_none());
+        // Whoever approved both has answered all that changed.
+        fs::remove_file(&file).unwrap();
+        approves(0);
+        let (present, part) = part_after(&north, changes);
+        assert!(matches!(present.signature, SignatureState::Approved) && part.owed.is_none());
     }
 
     #[test]

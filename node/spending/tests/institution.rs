@@ -204,6 +204,15 @@ impl PlayedInstitution {
         self.is_final(block);
     }
 
+    /// The journal lacks the block of a round.
+    pub(super) fn forgets(&mut self, round: u64) {
+        let is_of = |block: &Block| block.round().is_some_and(|of| of.round == round);
+        self.records.retain(|record| match record {
+            JournalRecord::Protocol(Record::Final { blocks, .. }) => !blocks.iter().any(is_of),
+            _ => true,
+        });
+    }
+
     /// The next block.
     fn block(&mut self, content: Content) -> Block {
         self.view += 1;

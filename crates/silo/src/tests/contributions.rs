@@ -1,14 +1,16 @@
 //! Which contributions of a silo final blocks show, in the present epoch and in those before.
 
+use std::slice;
 use std::sync::Arc;
 
 use ledger::Place;
 use protocol::certificate::{Certificate, Verdict};
 use protocol::identity::Signature;
-use protocol::message::{Block, Content, MaskedRound, Recovery};
+use protocol::message::{Block, Body, Content, MaskedRound, Message, Recovery};
 use protocol::{Epoch, Genesis, Hash, MemberIndex, Record};
 
 use super::noised::noised;
+use crate::JournalRecord;
 use crate::site::OwnContributions;
 use crate::testing::{config, epoch, key};
 
@@ -82,4 +84,47 @@ fn the_own_place_is_that_in_the_epoch_of_each_block() {
         ..block(&past, 7, &[0])
     };
     assert_eq!(own.places(&made_final(vec![ends])), [place(&past, 6)]);
+}
+
+#[test]
+fn a_key_that_was_replaced_is_the_same_institution() {
+    let past = noised(Some(1), 3);
+    let mut silos = past.roster.silos().to_vec();
+    silos[2].key = key(9).public();
+    let genesis = Genesis {
+        silos,
+        charter: past.charter.clone(),
+    };
+    let now = Arc::new(Epoch::first(&genesis).unwrap());
+    let own = OwnContributions::new(now.clone(), slice::from_ref(&past), key(9).public());
+    let shown = made_final(vec![block(&past, 1, &[0, 2]), block(&now, 2, &[2])]);
+    assert_eq!(own.places(&shown), [place(&past, 1), place(&now, 2)]);
+}
+
+#[test]
+fn what_was_signed_before_the_epoch_began_is_not_of_it() {
+    let (past, now) = (noised(Some(1), 3), epoch(4, 3));
+    let own = OwnContributions::new(now.clone(), slice::from_ref(&past), key(0).public());
+    let contributed = |round| {
+        JournalRecord::Protocol(Record::Contributed(Message {
+            round,
+            view: 0,
+            sender: MemberIndex(0),
+            body: Body::Complete,
+            signature: Signature::from_bytes(&[0; 64]),
+        }))
+    };
+    let recovery = Recovery {
+        lost: vec![MemberIndex(3)],
+        after: past.began,
+        head: Vec::new(),
+        standings: Vec::new(),
+    };
+    let ends = Block {
+        content: Content::Recovery(Box::new(recovery)),
+        ..block(&past, 2, &[0])
+    };
+    let ends = JournalRecord::Protocol(made_final(vec![ends]));
+    let records = [contributed(1), ends, contributed(2)];
+    assert_eq!(own.all(&records), [place(&now, 2)]);
 }

@@ -10,8 +10,8 @@
 //! ID is the whole hash of the amendment in the file. A file with another name is reported and never
 //! used: what the institution approved is what its own file holds, whatever else has its name. A node
 //! looks for these files while it runs, so they may be written before it starts, and count again after a
-//! restart. A word to an amendment that came into force stays: it is the institution's signature under
-//! that agreement.
+//! restart. A word to an amendment that came into force stays: where no earlier signature
+//! is missing, it is the institution's signature under that agreement.
 
 mod heard;
 mod known;
