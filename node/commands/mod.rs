@@ -21,7 +21,6 @@ pub mod model;
 mod newcomer;
 mod print;
 pub mod program;
-mod reconcile;
 mod recover;
 mod refused;
 mod rows;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use silo::OwnContributions;
 use task::file;
 
-use super::{NodeCommandError, ledger as ledgers, quietly, wrapped};
+use super::super::{NodeCommandError, quietly, wrapped};
 use crate::chain::{ChainError, FinalChain, MissingBlocks};
 use crate::cli::ReconcileLedger;
 use crate::institution::{Configured, Membership, Present, SetupError, standing};
@@ -23,7 +23,7 @@ use crate::store;
 /// Lists what the ledger lacks, and adds it.
 pub(super) fn run(options: &ReconcileLedger) -> Result<(), NodeCommandError> {
     let config = options.node.file()?;
-    let source = ledgers::source(&options.node)?;
+    let source = super::source(&options.node)?;
     let (_, place) = standing(Configured::load(&config).map_err(SetupError::from)?)?;
     let Membership::Member(present) = place else {
         return Err(failed(

@@ -1,11 +1,13 @@
 //! `rota ledger`: makes the ledger of a source, and prints it.
 
+mod reconcile;
+
 use std::fs;
 use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 
-use super::{NodeCommandError, reconcile, vacant, write};
+use super::{NodeCommandError, vacant, write};
 use crate::cli::{ExportLedger, LedgerCommand, NewLedger, NodePlace, ShowLedger};
 use crate::institution::source_of;
 use crate::policy::{LedgerStatus, SourceLimits, make_ledger};
