@@ -90,6 +90,9 @@ pub(super) fn signature(
         ),
     };
     let key = institution.key.public();
+    // How it stood before agreements under which nobody could take part and that it did not approve, and under which
+    // one.
+    let mut last_fit: Option<(SignatureState, &Agreement)> = None;
     for (at, (over, passage)) in epochs.former.iter().enumerate() {
         let (Some(old), Some(agreement)) = (past.get(at), past.get(at + 1)) else {
             return now;
@@ -98,6 +101,9 @@ pub(super) fn signature(
         if !is_in(agreement) {
             continue;
         }
+        // Nobody could sign or follow those, so the one before them is what a correction is compared with.
+        let corrects = last_fit.is_some();
+        let (before, old) = last_fit.take().unwrap_or((now, old));
         if !is_in(old) {
             now = admitted(institution, agreement);
             continue;
@@ -111,18 +117,22 @@ pub(super) fn signature(
         let approves = |word: &AmendmentWord| {
             word.stands && word.epoch == over.id && Some(word.amendment.hash()) == change
         };
-        now = match now {
+        let approved = !corrects && words.iter().any(approves);
+        now = match before {
             // What was not followed before is not by a later change, which builds on it: who approves that one
             // answers what it changes, and not what was open before.
             SignatureState::Owed(before) => owed(institution, agreement, before.why),
-            _ if words.iter().any(approves) => SignatureState::Approved,
+            _ if approved => SignatureState::Approved,
             // Whoever goes on after a recovery has said so itself.
             _ if change.is_none() => SignatureState::Policy,
-            _ if agreement.unfit.is_some() => owed(
-                institution,
-                agreement,
-                "nobody can take part under it".into(),
-            ),
+            before if agreement.unfit.is_some() => {
+                last_fit = Some((before, old));
+                owed(
+                    institution,
+                    agreement,
+                    "nobody can take part under it".into(),
+                )
+            }
             _ => match old.needs_signature(agreement, &institution.policy) {
                 None => SignatureState::Policy,
                 Some(why) => owed(institution, agreement, why),

@@ -389,6 +389,22 @@ mod tests {
     }
 
     #[test]
+    fn a_correction_of_what_nobody_could_take_part_under_is_compared_with_what_was_before() {
+        let clear = signed(&North::text(&[]));
+        let wrong = || amendment(&edited(&clear, &[("charter.blob-limit", "39")]));
+        let (present, part) = part_after(&clear, [wrong()]);
+        assert!(matches!(present.signature, SignatureState::Owed(_)) && part.bystander.is_some());
+        // Of the first agreement nothing changes that costs north anything.
+        let right = amendment(&edited(&clear, &[("rounds", "7")]));
+        let (present, part) = part_after(&clear, [wrong(), right]);
+        assert!(matches!(present.signature, SignatureState::Policy) && part.owed.is_none());
+        let weaker = amendment(&edited(&clear, &[("charter.names", "\"shown\"")]));
+        let (_, part) = part_after(&clear, [wrong(), weaker]);
+        let said = part.owed.as_ref().map(Owed::line).unwrap_or_default();
+        assert!(said.contains("`charter.names`"), "{said}");
+    }
+
+    #[test]
     fn a_node_without_a_ledger_votes_on_rounds_with_noise_and_contributes_nothing() {
         let mut north = signed(&North::noised("z = 20.0\nfewest-authors = 3"));
         let at = |name: &str| north.folder.path().join(name);
