@@ -150,13 +150,13 @@ fn with_noise_declared_rows_count_and_own_rows_are_only_spoken_of() {
     let house = Path::new("/house");
     let agreement = noised(6, "");
     for (fewest, expected) in [(31, vec![]), (120, vec![]), (121, vec!["fewest-rows"])] {
-        let policy = policy(house, &format!("fewest-rows = {fewest}"));
+        let policy = policy(house, &format!("fewest-rows = {fewest}\nledger = false"));
         assert_eq!(keys(&policy, &agreement), expected);
         let said = policy.few_rows(&agreement, 30).unwrap();
         assert!(said.contains("takes part all the same"), "{said}");
         assert_eq!(policy.few_rows(&masked(), 30), None);
     }
-    let policy = policy(house, "fewest-rows = 121");
+    let policy = policy(house, "fewest-rows = 121\nledger = false");
     let why = refusals(&policy, &agreement).concat();
     assert!(
         why.starts_with("this institution has declared 120 rows, and"),

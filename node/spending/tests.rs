@@ -18,12 +18,12 @@ fn noised(rounds: u64, z: &str) -> String {
 /// The same without noise: with masks, or in clear.
 fn without_noise(rounds: u64, masked: bool) -> String {
     let text = noised(rounds, "20.0");
-    let (head, rest) = text.split_once("[privacy]").unwrap();
+    let (head, rest) = text.split_once("\n[privacy]\n").unwrap();
     let (_, members) = rest.split_once("[[silo]]").unwrap();
     let table = if masked {
-        "[privacy]\nmode = \"masked\"\n\n"
+        "\n[privacy]\nmode = \"masked\"\n\n"
     } else {
-        ""
+        "\n"
     };
     format!("{head}{table}[[silo]]{members}")
 }
