@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::charter::{Group, Masked, Privacy, Sums};
 use protocol::roster::{faulty, quorum};
+use task::TaskConfig;
 
 use crate::config_error::ConfigError;
 use crate::file::{EntryNames, FederationFile, Mode, PrivacyTable, UnitName};

@@ -11,7 +11,7 @@ const KEYED: &str =
 
 /// Why the split of a task breaks the bound, and what to write. `by_unit` says whether parts depend on single
 /// rows or groups alone, `rows` whether noise protects single rows.
-pub(in crate::privacy) fn fault(task: &TableTask, by_unit: bool, rows: bool) -> Option<KeyFault> {
+pub(crate) fn fault(task: &TableTask, by_unit: bool, rows: bool) -> Option<KeyFault> {
     let split = &task.split;
     let (how, write) = match (&split.time, &split.column) {
         // A group begins when its first row does.
