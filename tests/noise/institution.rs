@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 /// What the members of a federation agree on.
 #[derive(Debug, Clone)]
-pub(crate) struct Agreed {
+pub(crate) struct AgreedCase {
     /// The table `[task.table]`, without its split.
     pub(crate) task: String,
     /// The table `split`.
@@ -33,7 +33,7 @@ fn key(member: u8) -> SecretKey {
     SecretKey::from_bytes(&[member + 1; 32])
 }
 
-impl Agreed {
+impl AgreedCase {
     fn text(&self) -> String {
         let Self {
             task,
@@ -67,7 +67,7 @@ pub(crate) struct Clinic {
 }
 
 impl Clinic {
-    pub(crate) fn new(agreed: &Agreed) -> Self {
+    pub(crate) fn new(agreed: &AgreedCase) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("federation.toml"), agreed.text()).unwrap();

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
-use super::institution::{Agreed, Clinic};
+use super::institution::{AgreedCase, Clinic};
 use super::rows::{TextRow, file};
 
 /// Every split that goes with noise, where rows are protected.
@@ -83,7 +83,7 @@ fn task(source: &str, classes: bool, model: &str, scale: &str) -> Option<String>
 }
 
 /// Every agreement of the test.
-fn agreements(unit: &str, splits: &[&'static str], declared: u64) -> Vec<Agreed> {
+fn agreements(unit: &str, splits: &[&'static str], declared: u64) -> Vec<AgreedCase> {
     let mut all = Vec::new();
     for (split, source) in splits
         .iter()
@@ -91,7 +91,7 @@ fn agreements(unit: &str, splits: &[&'static str], declared: u64) -> Vec<Agreed>
     {
         for (classes, model, privacy) in RELEASES {
             for scale in ["none", "ranges"] {
-                all.extend(task(source, *classes, model, scale).map(|task| Agreed {
+                all.extend(task(source, *classes, model, scale).map(|task| AgreedCase {
                     task,
                     split,
                     privacy: format!("{privacy}\n{unit}"),
@@ -110,7 +110,7 @@ fn delta(dimension: usize) -> f64 {
 }
 
 /// Holds tables, with and without one unit, against each other. A unit is what `of` calls the same.
-fn holds(agreed: &Agreed, cases: u32, of: fn(usize, &TextRow) -> usize) {
+fn holds(agreed: &AgreedCase, cases: u32, of: fn(usize, &TextRow) -> usize) {
     let clinic = Clinic::new(agreed);
     let schema = clinic.schema();
     let config = ProptestConfig {
