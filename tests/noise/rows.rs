@@ -3,9 +3,9 @@
 use rota::task::schema::{Schema, TargetColumn};
 
 /// A small generator (SplitMix64).
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct TableRandom(pub(crate) u64);
 
-impl Random {
+impl TableRandom {
     pub(crate) fn below(&mut self, below: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
@@ -64,7 +64,7 @@ pub(crate) struct TextRow {
 impl TextRow {
     /// A row of this person that follows from a number; one in four does not fit.
     pub(crate) fn new(schema: &Schema, person: u8, seed: u64) -> Self {
-        let mut random = Random(seed);
+        let mut random = TableRandom(seed);
         if random.below(16) == 0 {
             // A line without a person is one of nobody.
             let line = random.one_of(&BROKEN).to_vec();
@@ -102,13 +102,13 @@ impl TextRow {
     }
 }
 
-fn number(random: &mut Random, range: Option<[f64; 2]>) -> String {
+fn number(random: &mut TableRandom, range: Option<[f64; 2]>) -> String {
     let [low, high] = range.unwrap_or([-3.0, 3.0]);
     let part = random.below(1000) as f64 / 999.0;
     format!("{:.3}", low + part * (high - low))
 }
 
-fn target(random: &mut Random, target: &TargetColumn) -> String {
+fn target(random: &mut TableRandom, target: &TargetColumn) -> String {
     let Some(classes) = &target.classes else {
         return number(random, target.range);
     };

@@ -31,7 +31,7 @@ pub(super) fn run(options: &ReconcileLedger) -> Result<(), NodeCommandError> {
              ledger in the folder of a node that is a member",
         ));
     };
-    let known = Known::of(&present, options.chain.as_deref())?;
+    let known = KnownContributions::of(&present, options.chain.as_deref())?;
     let contents = source.read()?;
     let lacks = |(place, _): &&(Place, Cost)| contents.at(place).is_none();
     let missing: Vec<_> = known.contributions.iter().filter(lacks).cloned().collect();
@@ -67,14 +67,14 @@ pub(super) fn run(options: &ReconcileLedger) -> Result<(), NodeCommandError> {
 }
 
 /// What is known of the institution's contributions.
-struct Known {
+struct KnownContributions {
     /// Each with its cost, oldest first.
     contributions: Vec<(Place, Cost)>,
     /// What nothing here tells.
     missing: Vec<MissingBlocks>,
 }
 
-impl Known {
+impl KnownContributions {
     /// By the node's journal and, for the rounds that it lacks, by the chain of another member.
     fn of(present: &Present, other: Option<&Path>) -> Result<Self, NodeCommandError> {
         let institution = &present.institution;
@@ -83,7 +83,7 @@ impl Known {
         let own = OwnContributions::new(now.clone(), &present.past, key);
         let records = store::snapshot(&institution.state).map_err(ChainError::from)?;
         let mut places = own.all(&records.records);
-        let epochs = Epochs {
+        let epochs = LedgerEpochs {
             all: present.past.iter().cloned().chain([now]).collect(),
             key,
         };
@@ -155,12 +155,12 @@ impl Known {
 }
 
 /// The epochs of the federation, and the institution's key.
-struct Epochs {
+struct LedgerEpochs {
     all: Vec<Arc<Epoch>>,
     key: PublicKey,
 }
 
-impl Epochs {
+impl LedgerEpochs {
     fn numbered(&self, number: u64) -> Option<&Epoch> {
         let mut all = self.all.iter();
         all.find(|epoch| epoch.number == number)
@@ -309,7 +309,7 @@ mod tests {
             let all = (0..)
                 .zip(privacy)
                 .map(|(number, privacy)| epoch(number, privacy));
-            let epochs = Epochs {
+            let epochs = LedgerEpochs {
                 all: all.collect(),
                 key: fixture::key(1).public(),
             };
@@ -327,7 +327,7 @@ mod tests {
         let mut silos = old.roster.silos().to_vec();
         silos[0].key = fixture::key(77).public();
         old.roster = protocol::Roster::new(silos).unwrap();
-        let epochs = Epochs {
+        let epochs = LedgerEpochs {
             all: vec![Arc::new(old), epoch(1, noised())],
             key: fixture::key(1).public(),
         };

@@ -16,7 +16,7 @@ const SEEDS: u64 = 20;
 
 /// Sums over silos and seeds.
 #[derive(Default)]
-struct Sums {
+struct MeasuredSums {
     choices: BTreeMap<String, usize>,
     /// Choices of another model than the own.
     others: f64,
@@ -45,7 +45,7 @@ fn name(candidate: Candidate) -> String {
         .to_owned()
 }
 
-impl Sums {
+impl MeasuredSums {
     fn add(&mut self, silo: &SiloInfo) {
         let served = silo.served.as_ref().unwrap();
         *self.choices.entry(name(served.candidate)).or_default() += 1;
@@ -129,7 +129,7 @@ impl Sums {
     }
 }
 
-fn measure(what: &str, scenario: impl Fn(u64) -> String) -> Option<Sums> {
+fn measure(what: &str, scenario: impl Fn(u64) -> String) -> Option<MeasuredSums> {
     let only = std::env::var("ROTA_ONLY").unwrap_or_default();
     if !what.contains(&only) {
         return None;
@@ -137,7 +137,7 @@ fn measure(what: &str, scenario: impl Fn(u64) -> String) -> Option<Sums> {
     let seeds = std::env::var("ROTA_SEEDS")
         .ok()
         .and_then(|text| text.parse().ok());
-    let mut sums = Sums::default();
+    let mut sums = MeasuredSums::default();
     for seed in 1..=seeds.unwrap_or(SEEDS) {
         let options = Options {
             data: std::env::var_os("ROTA_DATA").map(PathBuf::from),

@@ -101,7 +101,7 @@ impl UnitGradients for OtherRows {
 }
 
 /// What is seen of silos when the rows of one are these.
-struct Seen {
+struct SeenTraffic {
     /// All that silos told their network, with the time.
     told: Vec<String>,
     /// The blobs of that one, which others may ask for by hash, in the middle of a round and at the end.
@@ -110,7 +110,7 @@ struct Seen {
     trained: Vec<(u64, f64, u64)>,
 }
 
-fn traffic(rows: Arc<dyn Learner>, own_seed: u64) -> Seen {
+fn traffic(rows: Arc<dyn Learner>, own_seed: u64) -> SeenTraffic {
     virtually(async {
         let mut epoch = (*noised(Some(50), 3)).clone();
         epoch.charter.rounds = ROUNDS;
@@ -151,7 +151,7 @@ fn traffic(rows: Arc<dyn Learner>, own_seed: u64) -> Seen {
             } => Some((*round, *loss, *samples)),
             _ => None,
         });
-        Seen {
+        SeenTraffic {
             told: silos.hub.commands(),
             blobs: [within, blobs()],
             trained: trained.collect(),
