@@ -97,8 +97,8 @@ pub(super) fn why_no_bound(spending: &Spending, bound: &Bound) -> Option<String>
     Some(match so_far.map_or(0, |so_far| so_far.without_noise) {
         0 => "the noise of a round is too little".into(),
         some => format!(
-            "{} had no noise",
-            plural(some as usize, "contribution so far")
+            "{} so far had no noise",
+            plural(some as usize, "contribution")
         ),
     })
 }

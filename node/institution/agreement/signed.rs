@@ -101,8 +101,9 @@ pub(super) fn signature(
         if !is_in(agreement) {
             continue;
         }
-        // Nobody could sign or follow those, so the one before them is what a correction is compared with.
-        let corrects = last_fit.is_some();
+        // Nobody could sign or follow those, so the one before them is what a correction is compared with. Who
+        // approved the correction was shown what it changes itself.
+        let shown = old;
         let (before, old) = last_fit.take().unwrap_or((now, old));
         if !is_in(old) {
             now = admitted(institution, agreement);
@@ -117,7 +118,7 @@ pub(super) fn signature(
         let approves = |word: &AmendmentWord| {
             word.stands && word.epoch == over.id && Some(word.amendment.hash()) == change
         };
-        let approved = !corrects && words.iter().any(approves);
+        let approved = words.iter().any(approves) && nothing_else_differs(shown, old, agreement);
         now = match before {
             // What was not followed before is not by a later change, which builds on it: who approves that one
             // answers what it changes, and not what was open before.
@@ -140,6 +141,14 @@ pub(super) fn signature(
         };
     }
     now
+}
+
+/// Whether every key in which an agreement differs from `old` is one in which it differs from `shown`, too.
+fn nothing_else_differs(shown: &Agreement, old: &Agreement, agreement: &Agreement) -> bool {
+    let seen = shown.difference(agreement).changes;
+    let all = old.difference(agreement).changes;
+    all.iter()
+        .all(|change| seen.iter().any(|seen| seen.key == change.key))
 }
 
 /// How an institution that was just admitted, or whose key was just replaced, stands to the agreement: it
