@@ -203,11 +203,11 @@ mod tests {
         let says = |earlier: &str, history: &[Agreement]| {
             continuing(earlier, "").continues_rightly(history)
         };
-        assert!(says(&summed(FOUR), &[four.clone()]));
-        assert!(says("", &[clear.clone()]));
-        assert!(!says("", &[four.clone()]));
-        assert!(!says(", mode = \"masked\"", &[four.clone()]));
-        assert!(!says(&summed(THREE), &[four.clone()]));
+        assert!(says(&summed(FOUR), std::slice::from_ref(&four)));
+        assert!(says("", std::slice::from_ref(&clear)));
+        assert!(!says("", std::slice::from_ref(&four)));
+        assert!(!says(", mode = \"masked\"", std::slice::from_ref(&four)));
+        assert!(!says(&summed(THREE), std::slice::from_ref(&four)));
         // It went on in clear: what was summed before is named all the same.
         let history = [four, clear];
         assert!(!says("", &history));

@@ -126,14 +126,16 @@ pub fn present(file: &Path) -> Result<Institution, PresentError> {
     present_and_contributed(file).map(|(institution, ..)| institution)
 }
 
+/// An institution under the agreement in force, what it contributed so far, and the signature that it owes.
+pub(crate) type PresentAndContributed =
+    (Institution, Option<ContributionHistory>, Option<Box<Owed>>);
+
 /// As [`present`], with the rounds to which the institution contributed, `None` where it is no member now, and the
 /// signature that is missing, if one is.
 ///
 /// # Errors
 /// As [`present`].
-pub fn present_and_contributed(
-    file: &Path,
-) -> Result<(Institution, Option<ContributionHistory>, Option<Box<Owed>>), PresentError> {
+pub fn present_and_contributed(file: &Path) -> Result<PresentAndContributed, PresentError> {
     let configured = Configured::load(file).map_err(SetupError::from)?;
     let federation = configured.federation.clone();
     let (institution, place) = standing(configured)?;

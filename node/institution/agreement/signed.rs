@@ -3,7 +3,7 @@
 //! It has if its signed consent names it or its contents, or if it had signed the agreement before, and approved the
 //! change that brought it into force, or its own policy lets that change go on without a new signature.
 //! Otherwise its node votes as before, and contributes nothing until the institution has signed: an approval of a
-//! later change is no signature.
+//! later change is no signature, unless that change shows all that differs from what the institution followed.
 
 use std::path::PathBuf;
 
@@ -90,57 +90,61 @@ pub(super) fn signature(
         ),
     };
     let key = institution.key.public();
-    // How it stood before agreements under which nobody could take part and that it did not approve, and under which
-    // one.
-    let mut last_fit: Option<(SignatureState, &Agreement)> = None;
+    // The last agreement that it followed.
+    let mut followed = follows(&now).then_some(&institution.agreement);
     for (at, (over, passage)) in epochs.former.iter().enumerate() {
-        let (Some(old), Some(agreement)) = (past.get(at), past.get(at + 1)) else {
+        let (Some(shown), Some(agreement)) = (past.get(at), past.get(at + 1)) else {
             return now;
         };
         let is_in = |agreement: &Agreement| agreement.epoch.roster.position(&key).is_some();
         if !is_in(agreement) {
             continue;
         }
-        // Nobody could sign or follow those, so the one before them is what a correction is compared with. Who
-        // approved the correction was shown what it changes itself.
-        let shown = old;
-        let (before, old) = last_fit.take().unwrap_or((now, old));
-        if !is_in(old) {
-            now = admitted(institution, agreement);
-            continue;
-        }
         let file = institution.consent_file(agreement.epoch.number);
-        if let Ok(consent) = consent_in(&file, agreement, &key) {
-            now = SignatureState::Signed(Box::new(consent));
-            continue;
-        }
         let change = passage.change().map(|change| change.amendment.hash());
         let approves = |word: &AmendmentWord| {
             word.stands && word.epoch == over.id && Some(word.amendment.hash()) == change
         };
-        let approved = words.iter().any(approves) && nothing_else_differs(shown, old, agreement);
-        now = match before {
-            // What was not followed before is not by a later change, which builds on it: who approves that one
-            // answers what it changes, and not what was open before.
-            SignatureState::Owed(before) => owed(institution, agreement, before.why),
-            _ if approved => SignatureState::Approved,
-            // Whoever goes on after a recovery has said so itself.
-            _ if change.is_none() => SignatureState::Policy,
-            before if agreement.unfit.is_some() => {
-                last_fit = Some((before, old));
-                owed(
-                    institution,
-                    agreement,
-                    "nobody can take part under it".into(),
-                )
+        now = if !is_in(shown) {
+            admitted(institution, agreement)
+        } else if let Ok(consent) = consent_in(&file, agreement, &key) {
+            SignatureState::Signed(Box::new(consent))
+        } else {
+            match (now, followed) {
+                // Whoever goes on after a recovery has said so itself.
+                (SignatureState::Owed(before), _) if change.is_none() => {
+                    owed(institution, agreement, before.why)
+                }
+                (_, Some(_)) if change.is_none() => SignatureState::Policy,
+                // What was not followed before is not by a later change, which builds on it, unless that one shows
+                // all that is new.
+                (_, Some(old))
+                    if words.iter().any(approves)
+                        && nothing_else_differs(shown, old, agreement) =>
+                {
+                    SignatureState::Approved
+                }
+                (_, Some(_)) if agreement.unfit.is_some() => {
+                    let why = "nobody can take part under it";
+                    owed(institution, agreement, why.into())
+                }
+                (_, Some(old)) => match old.needs_signature(agreement, &institution.policy) {
+                    None => SignatureState::Policy,
+                    Some(why) => owed(institution, agreement, why),
+                },
+                (SignatureState::Owed(before), None) => owed(institution, agreement, before.why),
+                (now, None) => now,
             }
-            _ => match old.needs_signature(agreement, &institution.policy) {
-                None => SignatureState::Policy,
-                Some(why) => owed(institution, agreement, why),
-            },
         };
+        if follows(&now) {
+            followed = Some(agreement);
+        }
     }
     now
+}
+
+fn follows(state: &SignatureState) -> bool {
+    !matches!(state, SignatureState::Owed(_))
 }
 
 /// Whether every key in which an agreement differs from `old` is one in which it differs from `shown`, too.

@@ -214,7 +214,7 @@ pub fn agreement_in(file: &Path) -> Result<Agreement, ConfigError> {
         text: &text,
     };
     agreement.may_begin().map_err(|why| {
-        ConfigError::At(source.key_of("privacy.group", &format!("is refused: {why}")))
+        ConfigError::At(source.key_of("privacy.group", format!("is refused: {why}")))
     })?;
     for (nth, addresses) in agreement.addresses.iter().enumerate() {
         for address in addresses {

@@ -33,7 +33,7 @@ fn split_by(name: &str, text: &str, names: LocalNames, split: &SplitConfig) -> S
 }
 
 fn task() -> TableTask {
-    toml::from_str("model = { linear = { loss = 'logistic' } }").unwrap()
+    toml::from_str("model = 'logistic'").unwrap()
 }
 
 fn by_task(task: &TableTask, name: &str, text: &str, names: LocalNames) -> Survey {
