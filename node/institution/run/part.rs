@@ -282,7 +282,8 @@ mod tests {
         let masked = signed(&North::masked(""));
         let clear = signed(&North::text(&[]));
         let elsewhere = "[\"/ip4/192.0.2.7/tcp/4001\"]";
-        let cases: &[(&North, &[(&str, &str)], Option<&str>)] = &[
+        type Edits<'a> = &'a [(&'a str, &'a str)];
+        let cases: &[(&North, Edits<'_>, Option<&str>)] = &[
             (
                 &noised,
                 &[("rounds", "2000")],
