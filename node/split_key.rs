@@ -111,7 +111,7 @@ pub fn read(identity: &Path) -> Result<SplitKey, SplitKeyError> {
 pub struct OwnSplitKey {
     /// The secret.
     pub key: SplitKey,
-    /// Whether it was drawn now, and is in no file yet: [`write`] keeps it.
+    /// Whether it was drawn now, and is in no file yet: [`write()`] keeps it.
     pub is_new: bool,
 }
 
