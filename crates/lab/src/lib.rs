@@ -54,6 +54,8 @@ pub mod compare;
 pub mod datasets;
 pub mod demo;
 pub mod deploy;
+#[cfg(test)]
+mod fixture;
 pub mod history;
 pub mod init;
 mod keep;

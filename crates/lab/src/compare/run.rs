@@ -418,6 +418,7 @@ mod tests {
     use super::super::Choices;
     use super::super::tests::SMALL;
     use super::*;
+    use crate::fixture::NOISED;
 
     /// One way of learning whose first seed chooses for all four, so that threads wait for it at once.
     fn chosen_by_the_first() -> Experiment {
@@ -448,22 +449,7 @@ mod tests {
 
     #[test]
     fn runs_with_noise_and_without_do_not_share_rows() {
-        let text = "name = 'noised'
-            rounds = 2
-            silos = 4
-            [task.table]
-            data = 'diabetes'
-            standardise = 'none'
-            model = { linear = { loss = 'squared' } }
-            split = { keyed = true }
-            [privacy]
-            mode = 'masked+noised'
-            epsilon = 2.0
-            [strategy]
-            name = 'fedavg'
-            weight = 'equal'
-            training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }";
-        let noised = Scenario::parse("noised.toml", text).unwrap();
+        let noised = Scenario::parse("noised.toml", NOISED).unwrap();
         let clear = Scenario {
             privacy: None,
             ..noised.clone()

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::fixture::NOISED;
 use learn::TaskStudy;
 use task::TableTask;
 
@@ -148,6 +149,17 @@ fn drawn_rows_of_an_institution_are_trained_on_as_in_the_simulation() {
     assert_eq!(rows("test,"), set.silos[1].1.len() - 20);
 }
 
+/// A task whose files are in this folder, and its rows.
+fn table(config: &str, folder: &Path) -> (TableTask, DataSet) {
+    let mut task = TaskConfig::Table(toml::from_str(config).unwrap());
+    task.resolve(folder);
+    let TaskConfig::Table(task) = task else {
+        panic!("a table")
+    };
+    let set = task.tables(None, None, 0).unwrap();
+    (*task, set)
+}
+
 #[test]
 fn rows_of_an_institution_keep_their_part_and_time() {
     let folder = tempfile::tempdir().unwrap();
@@ -155,12 +167,7 @@ fn rows_of_an_institution_keep_their_part_and_time() {
     fs::write(folder.path().join("a.csv"), rows).unwrap();
     let config = "model = { linear = {} }\nsplit = { column = 'part', time = 'on' }\n\
                   data.rows = { files = [{ path = 'a.csv' }], columns = { target = 'y' } }";
-    let mut task = TaskConfig::Table(toml::from_str(config).unwrap());
-    task.resolve(folder.path());
-    let TaskConfig::Table(task) = task else {
-        panic!("a table")
-    };
-    let set = task.tables(None, None, 0).unwrap();
+    let (task, set) = table(config, folder.path());
     let own = task.of_own_rows(&set);
     assert_eq!(
         csv(&set, 0, &own.split),
@@ -170,12 +177,7 @@ fn rows_of_an_institution_keep_their_part_and_time() {
     let config = config.replace("column = 'part', time = 'on'", "test = 0.5");
     let config = config.replace("'a.csv' }", "'a.csv', part = 'train' }");
     let config = config.replace("target = 'y'", "target = 'y', drop = ['part', 'on']");
-    let mut task = TaskConfig::Table(toml::from_str(&config).unwrap());
-    task.resolve(folder.path());
-    let TaskConfig::Table(task) = task else {
-        panic!("a table")
-    };
-    let set = task.tables(None, None, 0).unwrap();
+    let (task, set) = table(&config, folder.path());
     let own = task.of_own_rows(&set);
     assert_eq!(own.split.column.as_deref(), Some("part"));
     assert_eq!(
@@ -186,22 +188,7 @@ fn rows_of_an_institution_keep_their_part_and_time() {
 
 #[test]
 fn institutions_hold_out_the_rows_of_the_simulation_by_a_secret_beside_their_keys() {
-    let text = "name = 'noised'
-        rounds = 2
-        silos = 4
-        [task.table]
-        data = 'diabetes'
-        standardise = 'none'
-        model = { linear = { loss = 'squared' } }
-        split = { keyed = true }
-        [privacy]
-        mode = 'masked+noised'
-        epsilon = 2.0
-        [strategy]
-        name = 'fedavg'
-        weight = 'equal'
-        training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }";
-    let scenario = Scenario::parse("noised.toml", text).unwrap();
+    let scenario = Scenario::parse("noised.toml", NOISED).unwrap();
     let study = scenario.study(None).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let places = |count: usize| {
@@ -227,7 +214,7 @@ fn institutions_hold_out_the_rows_of_the_simulation_by_a_secret_beside_their_key
     }
     assert!(moved > 1, "another secret holds out other rows");
     // Without the key the scenario says what to write.
-    let drawn = text.replace("split = { keyed = true }", "");
+    let drawn = NOISED.replace("split = { keyed = true }", "");
     let why = Scenario::parse("noised.toml", &drawn)
         .err()
         .unwrap()
@@ -242,12 +229,7 @@ fn rows_of_an_institution_keep_their_group() {
     fs::write(folder.path().join("a.csv"), rows).unwrap();
     let config = "model = { linear = {} }\nsplit = { group = 'patient', keyed = true }\n\
                   data.rows = { files = [{ path = 'a.csv' }], columns = { target = 'y' } }";
-    let mut task = TaskConfig::Table(toml::from_str(config).unwrap());
-    task.resolve(folder.path());
-    let TaskConfig::Table(task) = task else {
-        panic!("a table")
-    };
-    let set = task.tables(None, None, 0).unwrap();
+    let (task, set) = table(config, folder.path());
     let own = task.of_own_rows(&set);
     assert_eq!(
         csv(&set, 0, &own.split),
