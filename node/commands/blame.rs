@@ -1,6 +1,6 @@
 //! `rota blame`: who spoiled the sum of a void round.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use crate::blame::{Blame, DisclosureFile, blame, disclosure};
@@ -9,6 +9,7 @@ use crate::store;
 use formatting::numbers;
 use protocol::Hash;
 
+use super::asking::{answer, at_a_terminal};
 use super::{NodeCommandError, journal_of, quietly, vacant, wrapped, write};
 use crate::cli::BlameRound;
 
@@ -73,20 +74,13 @@ fn agreed(options: &BlameRound, own: &DisclosureFile) -> Result<bool, NodeComman
             ))
         });
     }
-    if !io::stdin().is_terminal() {
-        return Err(NodeCommandError::Usage(format!(
+    at_a_terminal(|| {
+        format!(
             "nobody can be asked here: read the lines above and add --consent {}",
             &own.block[..16.min(own.block.len())]
-        )));
-    }
-    let mut out = io::stderr().lock();
-    write!(
-        out,
-        "Disclose it for {}? [y/N] ",
-        numbers::plain(&own.member)
-    )?;
-    out.flush()?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+        )
+    })?;
+    let question = format!("Disclose it for {}? [y/N] ", numbers::plain(&own.member));
+    let answer = answer(&mut io::stderr().lock(), &question)?;
+    Ok(matches!(&*answer, "y" | "Y" | "yes"))
 }

@@ -5,7 +5,7 @@
 //! whether there is one, and where its node has contributed with noise before, none is made at all.
 
 use std::fs;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use agreement::{Agreement, read_configuration};
@@ -13,6 +13,7 @@ use ledger::{LedgerError, SourceUnit};
 use silo::OwnContributions;
 
 use super::NodeCommandError;
+use super::asking::{answer, at_a_terminal};
 use crate::cli::CountedIn;
 use crate::institution::{
     Configured, Membership, Present, SetupError, policy_of, standing, state_folder,
@@ -346,25 +347,26 @@ fn same(one: &Path, other: &Path) -> bool {
 
 /// Asks for the ledger of these rows, or the name of a new one.
 fn asked() -> Result<CountedIn, NodeCommandError> {
-    if !io::stdin().is_terminal() {
-        return Err(NodeCommandError::Usage(
-            "nothing was signed: the rounds of this agreement have noise, and nothing counts yet what they tell about \
+    at_a_terminal(|| {
+        "nothing was signed: the rounds of this agreement have noise, and nothing counts yet what they tell about \
              these rows. Name the ledger that the rows have with --ledger FILE, or, where no federation has learned \
              from them with noise before, make one with --new-ledger NAME"
-                .into(),
-        ));
-    }
+                .into()
+    })?;
     let question = "The rounds of this agreement have noise, and a ledger counts what they tell about these rows: one \
                     file for all federations that learn from them, because two ledgers do not know of each other.\n\
                     Its file, if there is one already (empty: there is none): ";
-    let file = answer(question)?;
+    let file = answer(&mut io::stdout().lock(), question)?;
     if !file.is_empty() {
         return Ok(CountedIn {
             ledger: Some(file.into()),
             new_ledger: None,
         });
     }
-    let name = answer("A name for these rows, such as patients (empty: sign nothing): ")?;
+    let name = answer(
+        &mut io::stdout().lock(),
+        "A name for these rows, such as patients (empty: sign nothing): ",
+    )?;
     Ok(CountedIn {
         ledger: None,
         new_ledger: (!name.is_empty()).then_some(name),
@@ -374,27 +376,18 @@ fn asked() -> Result<CountedIn, NodeCommandError> {
 /// Asks for the name of a new ledger in place of one that `silo.toml` names and that is not there.
 fn asked_for_new(file: &Path) -> Result<Option<String>, NodeCommandError> {
     let shown = file.display();
-    if !io::stdin().is_terminal() {
-        return Err(NodeCommandError::Usage(format!(
+    at_a_terminal(|| {
+        format!(
             "nothing was signed: the ledger {shown} is missing. Put it back, or, where no federation has learned from \
              these rows with noise before, make it with --new-ledger NAME"
-        )));
-    }
-    let name = answer(&format!(
+        )
+    })?;
+    let question = format!(
         "The ledger {shown} is missing. Put it back if these rows ever had one.\nA name for these rows, such as \
          patients, to make a new one (empty: sign nothing): "
-    ))?;
+    );
+    let name = answer(&mut io::stdout().lock(), &question)?;
     Ok((!name.is_empty()).then_some(name))
-}
-
-/// What somebody answers.
-fn answer(question: &str) -> Result<String, NodeCommandError> {
-    let mut out = io::stdout().lock();
-    write!(out, "{question}")?;
-    out.flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(answer.trim().to_owned())
 }
 
 #[cfg(test)]

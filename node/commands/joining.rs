@@ -1,6 +1,6 @@
 //! What an institution brings when it joins, and whether it consents.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::federation::{Join, Joined, keep_consent, own_rows};
@@ -13,6 +13,7 @@ use task::data::{OwnFile, OwnRows, SplitKey};
 use task::propose::Marks;
 
 use super::NodeCommandError;
+use super::asking::{at_a_terminal, says_yes};
 use super::counted::LedgerPlan;
 use super::refused::say_refused;
 use super::rows::{Doubts, fitting, say};
@@ -254,17 +255,13 @@ pub(super) fn consents(yes: bool, name: &str) -> Result<bool, NodeCommandError> 
     if yes {
         return Ok(true);
     }
-    if !io::stdin().is_terminal() {
-        return Err(NodeCommandError::Usage(format!(
+    at_a_terminal(|| {
+        format!(
             "nothing was signed: run this in a terminal to be asked, or add --yes to sign as {name}"
-        )));
-    }
-    let mut out = io::stdout().lock();
-    write!(out, "Sign this agreement as {name}? [y/N] ")?;
-    out.flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+        )
+    })?;
+    let question = format!("Sign this agreement as {name}?");
+    Ok(says_yes(&mut io::stdout().lock(), &question)?)
 }
 
 #[cfg(test)]

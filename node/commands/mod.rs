@@ -2,6 +2,7 @@
 
 mod added;
 mod amend;
+mod asking;
 mod audit;
 mod backup;
 mod blame;

@@ -3,7 +3,7 @@
 
 mod show;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::time::SystemTime;
 
 use crate::federation::{addresses, examined, tried};
@@ -16,6 +16,7 @@ use agreement::{Agreement, JoinRequest, read_configuration};
 use protocol::PublicKey;
 use protocol::message::Amendment;
 
+use super::asking::{answer, at_a_terminal};
 use super::{NodeCommandError, wrapped};
 use crate::cli::{Amend, Here, NodePlace};
 use crate::spending::ContributionHistory;
@@ -324,15 +325,8 @@ pub(crate) fn agreed(here: &Here, question: &str) -> Result<bool, NodeCommandErr
     if here.yes {
         return Ok(true);
     }
-    if !io::stdin().is_terminal() {
-        return Err(NodeCommandError::Usage(
-            "nobody can be asked here: read the lines above and add --yes".into(),
-        ));
-    }
-    let mut out = io::stderr().lock();
-    write!(out, "{question} for this institution? [y/N] ")?;
-    out.flush()?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    at_a_terminal(|| "nobody can be asked here: read the lines above and add --yes".into())?;
+    let question = format!("{question} for this institution? [y/N] ");
+    let answer = answer(&mut io::stderr().lock(), &question)?;
+    Ok(matches!(&*answer, "y" | "Y" | "yes"))
 }

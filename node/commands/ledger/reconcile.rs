@@ -2,7 +2,7 @@
 //! was put back, or made anew.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use serde::Deserialize;
 use silo::OwnContributions;
 use task::file;
 
+use super::super::asking::{at_a_terminal, says_yes};
 use super::super::{NodeCommandError, quietly, wrapped};
 use crate::chain::{ChainError, FinalChain, MissingBlocks};
 use crate::cli::ReconcileLedger;
@@ -242,16 +243,13 @@ impl OtherLink {
 
 /// Asks whether the lines are to be added.
 fn wanted(out: &mut impl Write, lines: &str, ledger: &Path) -> Result<bool, NodeCommandError> {
-    if !io::stdin().is_terminal() {
-        return Err(NodeCommandError::Usage(format!(
+    at_a_terminal(|| {
+        format!(
             "nothing was added: run this in a terminal to be asked, or add --yes to add {lines}"
-        )));
-    }
-    write!(out, "Add {lines} to {}? [y/N] ", ledger.display())?;
-    out.flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+        )
+    })?;
+    let question = format!("Add {lines} to {}?", ledger.display());
+    Ok(says_yes(out, &question)?)
 }
 
 fn failed(why: impl std::fmt::Display) -> NodeCommandError {
