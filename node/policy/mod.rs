@@ -33,22 +33,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agreement::Agreement;
+use ledger::LedgerContents;
 use silo::Site;
 
 use rounds::RoundRules;
 
 use crate::spending::{ContributionHistory, Spending};
-
-/// As [`SitePolicy::spending`], of a policy with this ledger.
-pub(crate) fn spending(
-    source: Option<&SourceLimits>,
-    agreement: &Agreement,
-    history: &ContributionHistory,
-) -> Spending {
-    let read = source.and_then(|source| Some((source.read().ok()?, source.limits.delta)));
-    let ledger = read.as_ref().map(|(contents, delta)| (contents, *delta));
-    Spending::of(agreement, history, ledger)
-}
 
 /// The policy of an institution, checked.
 #[derive(Debug, Clone, Default)]
@@ -79,9 +69,25 @@ impl SitePolicy {
         agreement: &Agreement,
         history: &ContributionHistory,
     ) -> Spending {
-        let mut spending = spending(self.source.as_ref(), agreement, history);
+        self.spending_by(self.read_ledger().as_ref(), agreement, history)
+    }
+
+    /// As [`spending`](Self::spending), where the ledger has just been read.
+    pub(crate) fn spending_by(
+        &self,
+        ledger: Option<&LedgerContents>,
+        agreement: &Agreement,
+        history: &ContributionHistory,
+    ) -> Spending {
+        let delta = self.source.as_ref().map(|source| source.limits.delta);
+        let mut spending = Spending::of(agreement, history, ledger.zip(delta));
         spending.uncounted = self.declines_ledger();
         spending
+    }
+
+    /// What the ledger holds, where there is one that can be read.
+    pub(crate) fn read_ledger(&self) -> Option<LedgerContents> {
+        self.source.as_ref()?.read().ok()
     }
 
     /// Whether a person wrote that there is no ledger.

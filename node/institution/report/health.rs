@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use agreement::Agreement;
+use ledger::LedgerContents;
 use mesh::{PeerState, Peers};
 use protocol::message::Phase;
 use protocol::{Epoch, MemberIndex, Report};
@@ -15,8 +16,8 @@ use crate::events::phase_name;
 use crate::federation::{brief, officer};
 use crate::institution::config::Institution;
 use crate::paths::free;
-use crate::policy::{LedgerStatus, SourceLimits, spending};
-use crate::spending::ContributionHistory;
+use crate::policy::{LedgerStatus, SitePolicy};
+use crate::spending::{ContributionHistory, Spending};
 use crate::status::Status;
 use crate::status::document::{
     FORMAT, FederationFacts, HeldOutMetrics, NodeFacts, PeerStatus, RoundStatus, SpentSeconds,
@@ -40,10 +41,7 @@ pub(in crate::institution) struct Health {
     peers: Peers,
     state: PathBuf,
     agreement: Agreement,
-    /// The ledger of the institution's source.
-    source: Option<SourceLimits>,
-    /// That nothing counts what noise discloses, where a person decided so.
-    uncounted: Option<String>,
+    site: SitePolicy,
     http: OnceLock<String>,
     activities: OnceLock<Activities>,
     changing: Mutex<Changing>,
@@ -72,6 +70,17 @@ struct Changing {
     contributed: Option<ContributionHistory>,
 }
 
+/// What others learn of what an institution contributes, and that nothing counts it where a person decided so,
+/// in sentences without full stops.
+pub(in crate::institution) fn learned(
+    site: &SitePolicy,
+    agreement: &Agreement,
+    spending: &Spending,
+) -> Vec<String> {
+    let learned = brief(agreement, spending).into_iter();
+    learned.chain(site.uncounted(agreement)).collect()
+}
+
 impl Health {
     /// Of a node that starts now under the agreement in force, of an institution that contributed so far as this
     /// history says. It listens at these addresses.
@@ -90,8 +99,7 @@ impl Health {
             peers,
             state: institution.state.clone(),
             agreement,
-            source: institution.site.source.clone(),
-            uncounted: institution.site.uncounted(&institution.agreement),
+            site: institution.site.clone(),
             http: OnceLock::new(),
             activities: OnceLock::new(),
             changing: Mutex::new(Changing {
@@ -232,16 +240,19 @@ impl Health {
 
     /// What others learn by now, in short, and the paragraph for the data protection officer.
     pub(in crate::institution) fn disclosed(&self) -> (Vec<String>, Vec<String>) {
-        let Some(contributed) = self.changing().contributed.clone() else {
+        let Some(spending) = self.spending(self.site.read_ledger().as_ref()) else {
             return Default::default();
         };
-        let mut spending = spending(self.source.as_ref(), &self.agreement, &contributed);
-        spending.uncounted = self.uncounted.is_some();
-        let learned = brief(&self.agreement, &spending).into_iter();
         (
-            learned.chain(self.uncounted.clone()).collect(),
+            learned(&self.site, &self.agreement, &spending),
             officer(&self.agreement, &spending),
         )
+    }
+
+    fn spending(&self, ledger: Option<&LedgerContents>) -> Option<Spending> {
+        let contributed = self.changing().contributed.clone()?;
+        let spending = self.site.spending_by(ledger, &self.agreement, &contributed);
+        Some(spending)
     }
 
     /// The states of the connections.
@@ -256,11 +267,11 @@ impl Health {
         let activities = self.activities.get();
         let activity = activities.and_then(Activities::current);
         let roster = &self.epoch.roster;
-        let ledger = self.source.as_ref().and_then(|source| {
-            let contents = source.read().ok()?;
-            Some(LedgerStatus::of(source, &contents))
-        });
-        let (learned, _) = self.disclosed();
+        let contents = self.site.read_ledger();
+        let ledger = self.site.source.as_ref().zip(contents.as_ref());
+        let ledger = ledger.map(|(source, contents)| LedgerStatus::of(source, contents));
+        let spending = self.spending(contents.as_ref());
+        let learned = spending.map(|spending| learned(&self.site, &self.agreement, &spending));
         let changing = self.changing();
         let progress = activities.and_then(Activities::progress);
         Status {
@@ -291,7 +302,7 @@ impl Health {
             phase: changing.phase(activity, connected, roster.quorum()),
             waiting: changing.waiting.clone(),
             ledger,
-            learned,
+            learned: learned.unwrap_or_default(),
             complete: changing.complete,
             training: progress.map(|progress| TrainingProgress {
                 running: activity == Some(Activity::Train),

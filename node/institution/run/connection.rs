@@ -16,7 +16,6 @@ use tokio::task::JoinHandle;
 use super::leaving::Leaving;
 use super::member_links::MemberLinks;
 use super::names;
-use super::part::learned;
 use crate::audit::{AuditLog, AuditedNetwork, Questions};
 use crate::events::NodeEvent;
 use crate::federation::officer;
@@ -24,6 +23,7 @@ use crate::institution::agreement::in_force::Present;
 use crate::institution::config::Institution;
 use crate::institution::error::NodeError;
 use crate::institution::report::ask_members::Telling;
+use crate::institution::report::health::learned;
 use crate::institution::report::output::OutputLines;
 use crate::institution::report::thread::Reporter;
 
@@ -90,7 +90,7 @@ pub(super) fn announce(present: &Present, addresses: &[String], output: &OutputL
     output.print(SystemTime::now(), 0.0, event, &line);
     let spending = present.spending();
     let event = NodeEvent::Privacy {
-        learned: learned(institution, &spending),
+        learned: learned(&institution.site, &institution.agreement, &spending),
         officer: officer(&institution.agreement, &spending),
         noised: epoch.charter.privacy.is_noised(),
     };

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use methods::strategy::largest_contribution;
 use protocol::{Hash, member};
 
-use crate::federation::brief;
 use crate::institution::agreement::in_force::Present;
 use crate::institution::agreement::signed::{Owed, SignatureState};
 use crate::institution::config::{Data, Institution};
@@ -17,7 +16,6 @@ use crate::institution::start::ability::{Living, examine, living};
 use crate::institution::start::role::{NodeRole, serving, silo_config};
 use crate::model::{self, HeldRounds};
 use crate::policy::ProposedRounds;
-use crate::spending::Spending;
 
 /// What the institution's policy refuses of the agreement in force, in a sentence without a full stop.
 fn refused(institution: &Institution, living: &Living) -> Option<String> {
@@ -41,14 +39,6 @@ fn refused(institution: &Institution, living: &Living) -> Option<String> {
             why.join("; ")
         )
     })
-}
-
-/// What others learn of what the institution contributes, and that nothing counts it where a person decided so,
-/// in sentences without full stops.
-pub(super) fn learned(institution: &Institution, spending: &Spending) -> Vec<String> {
-    let uncounted = institution.site.uncounted(&institution.agreement);
-    let learned = brief(&institution.agreement, spending).into_iter();
-    learned.chain(uncounted).collect()
 }
 
 /// The part of a node in an epoch.
@@ -196,6 +186,7 @@ mod tests {
     use crate::fixture::{self, North, key};
     use crate::institution::agreement::amendments::{AmendmentFolder, AmendmentWord};
     use crate::institution::agreement::in_force::{Membership, place};
+    use crate::institution::report::health::learned;
     use crate::policy::make_ledger;
 
     const LEDGER: &str = "[policy]\nsmallest-sum = 2\nledger = \"rows.ledger\"\n";
@@ -423,9 +414,10 @@ mod tests {
             assert_eq!(part.refused.is_some(), refused, "{:?}", part.refused);
             let member = part.member(&present.institution, None).unwrap();
             assert_eq!((member.paused, member.bystander), (refused, None));
-            let said = part
-                .refused
-                .unwrap_or_else(|| learned(&present.institution, &present.spending()).concat());
+            let said = part.refused.unwrap_or_else(|| {
+                let site = &present.institution.site;
+                learned(site, &present.institution.agreement, &present.spending()).concat()
+            });
             assert!(said.contains("no ledger counts what"), "{said}");
             north.institution = institution;
         }
