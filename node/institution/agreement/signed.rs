@@ -136,8 +136,9 @@ pub(super) fn signature(
                 (now, None) => now,
             }
         };
-        if follows(&now) {
-            followed = Some(agreement);
+        // Whoever is admitted anew follows nothing of the time before.
+        if follows(&now) || !is_in(shown) {
+            followed = follows(&now).then_some(agreement);
         }
     }
     now

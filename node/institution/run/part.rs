@@ -397,6 +397,19 @@ mod tests {
     }
 
     #[test]
+    fn whoever_is_admitted_anew_follows_nothing_before_it_signs() {
+        let clear = signed(&North::text(&[]));
+        let agreement = &clear.institution.agreement;
+        let out = amendment(&agreement.without("north").unwrap());
+        let again = amendment(&agreement.to_toml().unwrap());
+        let more = amendment(&edited(&clear, &[("rounds", "7")]));
+        let (present, part) = part_after(&clear, [out, again, more]);
+        assert!(matches!(present.signature, SignatureState::Owed(_)));
+        let said = part.owed.as_ref().map(Owed::line).unwrap_or_default();
+        assert!(said.contains("as it was when it joined"), "{said}");
+    }
+
+    #[test]
     fn a_node_without_a_ledger_votes_on_rounds_with_noise_and_contributes_nothing() {
         let mut north = signed(&North::noised("z = 20.0\nfewest-authors = 3"));
         let at = |name: &str| north.folder.path().join(name);
