@@ -224,7 +224,11 @@ fn advice_ends_in_a_paragraph() {
         .nth(1)
         .unwrap()
         .replace("\n    ", " ");
-    let known = ["Learn together with ", "Stay alone, or get more rows: "];
+    let known = [
+        "Learn together with ",
+        "Stay alone, or get more rows: ",
+        "Not known yet: ",
+    ];
     assert!(
         known
             .iter()
@@ -296,9 +300,8 @@ fn advice_ends_when_its_time_is_over_and_says_what_is_missing() {
     );
     let said = text.replace("\n    ", " ");
     assert!(
-        said.contains(
-            "No advice yet: the time ran out before training alone and at least one strategy had been measured."
-        ) && said.contains("The advice is based on no complete seed")
+        said.contains("Not known yet: 0 of 3 seeds that would confirm a gain are complete")
+            && said.contains("The advice is based on no complete seed")
             && said.contains("runs not done yet"),
         "{text}"
     );
@@ -478,7 +481,7 @@ fn a_column_that_gives_the_target_away_is_named_before_the_tables() {
     let compared = good(&here, &["compare", "s.toml", "--seeds", "1"]).0;
     let advised = good(&here, &["advise", "s.toml", "--minutes", "0.2", "--quiet"]).0;
     for text in [compared, advised] {
-        let (note, table) = (text.find(said), text.find("vs local"));
+        let (note, table) = (text.find(said), text.find("vs own-fit"));
         assert!(note.is_some() && note < table, "{text}");
     }
     let page = fs::read_to_string(here.join("rota-compare/s/comparison.html")).unwrap();
