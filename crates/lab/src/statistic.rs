@@ -58,11 +58,7 @@ impl Interval {
         if each.len() < TELLING_SEEDS {
             return self;
         }
-        let count = each.len() as f64;
-        let mean = each.iter().sum::<f64>() / count;
-        let squares: f64 = each.iter().map(|value| (value - mean).powi(2)).sum();
-        let error = (squares / (count - 1.0) / count).sqrt();
-        let seeds = student(count - 1.0) * error;
+        let (_, seeds) = students_interval(each);
         Self {
             by: self.by,
             low: self.by - f64::hypot(self.by - self.low, seeds),
@@ -89,8 +85,8 @@ impl Interval {
     }
 }
 
-/// Which of several differences are significant at 5 % together, by their p-values: the chance that any of
-/// those that are none is among them is 5 % at most (Holm 1979).
+/// The differences, of these p-values, that are significant at 5 % together (Holm 1979): where there is no
+/// difference at all, the chance that any of them seems to be one is 5 % at most.
 pub fn holm(p: &[f64]) -> Vec<bool> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
@@ -102,6 +98,15 @@ pub fn holm(p: &[f64]) -> Vec<bool> {
         significant[at] = true;
     }
     significant
+}
+
+/// The mean of at least two values, and by how much Student's 95 % interval goes beyond it on either side.
+pub(crate) fn students_interval(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let error = (squares / (count - 1.0) / count).sqrt();
+    (mean, student(count - 1.0) * error)
 }
 
 /// The 97.5th percentile of Student's distribution: exact for one and two degrees of freedom, above by the

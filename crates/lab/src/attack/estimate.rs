@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::statistic::student;
+use crate::statistic::students_interval;
 
 /// What an attack measured, and the 95 % interval in which the truth lies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -19,14 +19,10 @@ impl AttackEstimate {
     /// The mean of independent runs, with the interval of Student's distribution. `None` of fewer than
     /// two runs.
     pub(crate) fn over(runs: &[f64]) -> Option<Self> {
-        let count = runs.len() as f64;
         if runs.len() < 2 {
             return None;
         }
-        let mean = runs.iter().sum::<f64>() / count;
-        let squares: f64 = runs.iter().map(|run| (run - mean).powi(2)).sum();
-        let error = (squares / (count - 1.0) / count).sqrt();
-        let by = student(count - 1.0) * error;
+        let (mean, by) = students_interval(runs);
         Some(Self {
             value: mean,
             low: mean - by,

@@ -30,10 +30,10 @@ const CANDIDATES: &[(&str, &str)] = &[("ditto", ""), ("hcct", ""), ("cs-rcfl", "
 pub const CONFIRMING: usize = 3;
 /// Steps by which the comparison grows with the budget: seeds, and settings tried for each way.
 const STEPS: [(usize, usize); 7] = [(2, 1), (6, 1), (6, 3), (8, 3), (10, 4), (14, 6), (20, 6)];
-/// The share of members from which on so many coalitions mean that hardly anybody shares a model.
+/// With at least so many coalitions for each member, hardly anybody shares a model.
 const APART: f64 = 0.75;
 
-/// What to do.
+/// The answer to whether members are to learn together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdviceVerdict {
@@ -43,7 +43,7 @@ pub enum AdviceVerdict {
     Alone,
     /// That is not known: too few seeds were complete.
     NotKnown {
-        /// How many minutes it takes, about; `None` where not even one seed was complete.
+        /// Minutes that it takes, about; `None` where not even one seed was complete.
         minutes: Option<f64>,
     },
 }
@@ -51,7 +51,7 @@ pub enum AdviceVerdict {
 /// Advice for the members of a federation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
-    /// What to do.
+    /// The answer.
     pub verdict: AdviceVerdict,
     /// Label of what silos make alone, and what learning together has to beat.
     pub alone: String,
@@ -207,7 +207,7 @@ impl Advice {
         };
         // Training by the settings of a federation is no reference: it is no better than its settings.
         let constant = difference(CONSTANT, OWN, false);
-        let constant = constant.and_then(|one| one.per_silo.or(one.per_row));
+        let constant = constant.and_then(|one| one.interval());
         let alone = match constant {
             Some(constant) if constant.by > 0.0 => CONSTANT,
             _ => OWN,
@@ -222,18 +222,13 @@ impl Advice {
             .iter()
             .filter_map(|entry| {
                 let difference = difference(&entry.label, alone, false)?;
-                Some((
-                    entry.label.as_str(),
-                    difference.per_silo.or(difference.per_row)?,
-                ))
+                Some((entry.label.as_str(), difference.interval()?))
             })
             .collect();
         let best = gains.iter().max_by(|a, b| a.1.by.total_cmp(&b.1.by));
         // The confirming half decides whether it is better than being alone.
         let confirmed = best.and_then(|(label, _)| Some((*label, difference(label, alone, true)?)));
-        let gain = confirmed
-            .as_ref()
-            .and_then(|(_, one)| one.per_silo.or(one.per_row));
+        let gain = confirmed.as_ref().and_then(|(_, one)| one.interval());
         let label = best.map(|(label, _)| (*label).to_owned());
         let verdict = if seeds / 2 < CONFIRMING {
             AdviceVerdict::NotKnown {
@@ -275,7 +270,7 @@ impl Advice {
     }
 }
 
-/// Whether nearly every member was a coalition of its own at the end, in most of these runs.
+/// True where nearly every member was a coalition of its own at the end, in most of these runs.
 fn is_apart<'a>(results: impl Iterator<Item = &'a UnitResult>) -> bool {
     let (mut apart, mut all) = (0, 0);
     for last in results.filter_map(|one| one.curve.last()) {

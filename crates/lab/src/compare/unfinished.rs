@@ -1,4 +1,4 @@
-//! Whether a way of learning was trained to the end, with settings that are not at the edge of what was tried.
+//! Ways of learning that were not trained to the end, or whose settings are at the edge of what was tried.
 //!
 //! A gain over a way that still climbs, or whose rate should have been larger, is none.
 
@@ -51,7 +51,7 @@ pub(super) fn unfinished(results: &[&UnitResult]) -> Vec<String> {
     reasons
 }
 
-/// Whether there is anything beyond this edge: nothing is smaller than none.
+/// False where nothing lies beyond this edge: no setting is below 0.
 fn can_go_on(edge: f64, towards: &str) -> bool {
     towards == "larger" || edge > 0.0
 }

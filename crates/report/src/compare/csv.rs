@@ -162,7 +162,7 @@ fn values(
 }
 
 fn compared(against: Option<&Against>, difference: Option<&MeanDifference>) -> Vec<String> {
-    let interval = difference.and_then(|one| one.per_silo.or(one.per_row));
+    let interval = difference.and_then(|one| one.interval());
     let count = |of: fn(&MeanDifference) -> usize| {
         difference.map_or_else(String::new, |one| of(one).to_string())
     };

@@ -96,7 +96,7 @@ fn means(label: String, scope: Option<&MetricScope>, decimals: usize) -> Vec<Str
 /// The line of one way of learning.
 fn line(label: &str, served: &ServedSummary, outside: bool, decimals: usize) -> Vec<String> {
     let gain = gain(served, outside);
-    let interval = gain.and_then(|gain| gain.difference.per_silo.or(gain.difference.per_row));
+    let interval = gain.and_then(|gain| gain.difference.interval());
     let mut cells = means(label.to_owned(), scope(&served.metrics, outside), decimals);
     cells.push(interval.map_or_else(String::new, |one| interval_words(&one, decimals)));
     cells.push(gain.map_or_else(String::new, |gain| counts(&gain.difference)));

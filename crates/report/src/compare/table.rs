@@ -1,7 +1,7 @@
 //! The tables of a comparison as text cells, for the terminal and the page alike.
 
 use lab::compare::{
-    BY_CHANCE, Comparison, ComparisonRow, Spread, TELLING_SEEDS, VariantTable, holm,
+    BY_CHANCE, Comparison, ComparisonRow, MeanDifference, Spread, TELLING_SEEDS, VariantTable, holm,
 };
 use lab::summary::Interval;
 use serde_json::Value;
@@ -93,12 +93,8 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
             cell(own.and_then(|own| own.best)),
         ];
         if let Some(local) = local {
-            let against = row
-                .against
-                .iter()
-                .find(|against| against.over == local.label);
-            let difference = against.and_then(|against| against.difference(outside));
-            let interval = difference.and_then(|one| one.per_silo.or(one.per_row));
+            let difference = difference(row, local, outside);
+            let interval = difference.and_then(|one| one.interval());
             cells.push(interval.map_or_else(String::new, |one| interval_words(&one, decimals)));
             cells.push(difference.map_or_else(String::new, counts));
         }
@@ -106,9 +102,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
     };
     let tested = rows
         .iter()
-        .flat_map(|row| &row.against)
-        .filter(|against| local.is_some_and(|local| local.label == against.over))
-        .filter_map(|against| against.difference(outside))
+        .filter_map(|row| difference(row, local?, outside))
         .map(|one| one.wins + one.ties + one.losses)
         .max()
         .unwrap_or(0);
@@ -141,17 +135,23 @@ fn results_note(tested: usize) -> String {
     }
 }
 
+/// How much better a way of learning is than a reference.
+fn difference<'a>(
+    row: &'a ComparisonRow,
+    reference: &ComparisonRow,
+    outside: bool,
+) -> Option<&'a MeanDifference> {
+    let mut against = row.against.iter();
+    let against = against.find(|against| against.over == reference.label)?;
+    against.difference(outside)
+}
+
 /// What the intervals are of, and which differences stand when all are looked at together.
 fn how_sure(rows: &[ComparisonRow], local: Option<&ComparisonRow>, outside: bool) -> String {
     let Some(local) = local else {
         return String::new();
     };
-    let interval = |row: &ComparisonRow| -> Option<Interval> {
-        let mut against = row.against.iter();
-        let against = against.find(|against| against.over == local.label)?;
-        let difference = against.difference(outside)?;
-        difference.per_silo.or(difference.per_row)
-    };
+    let interval = |row| difference(row, local, outside)?.interval();
     let all = rows.iter().filter_map(|row| Some((row, interval(row)?)));
     let all: Vec<(&ComparisonRow, Interval)> = all.collect();
     let mut said = String::new();

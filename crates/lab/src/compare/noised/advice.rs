@@ -66,7 +66,7 @@ impl ReleaseAdvice {
         let over = |reference: &str| {
             let against = row.against.iter().find(|one| one.over == reference)?;
             let difference = against.inside.as_ref()?;
-            difference.per_silo.or(difference.per_row)
+            difference.interval()
         };
         Self {
             label: row.label.clone(),
