@@ -7,10 +7,13 @@
 mod amend;
 mod backup;
 mod blame;
+mod columns;
+mod draft;
 mod help;
 mod institution;
 mod learner;
 mod ledger;
+mod members;
 mod model;
 mod place;
 mod program;
@@ -25,11 +28,13 @@ use crate::logging::LogFormat;
 pub use amend::{Amend, Here, Recover};
 pub use backup::{Backup, Restore};
 pub use blame::BlameRound;
+pub use columns::Columns;
+pub use draft::{Init, MissingKind, NewFederation};
 pub use help::{GROUPS, grouped, parse, refused, ungrouped};
 pub use institution::{
     AddMember, Audit, Called, CheckAgreement, CheckNode, ContinueFederation, CountedIn, Identity,
     Invite, JoinFederation, NodeFederationCommand, PrintAgreement, PrintChain, PrintStatus,
-    RunNode, SignAgreement, Verify, WatchNode, member,
+    RunNode, SignAgreement, Verify, WatchNode,
 };
 pub use learner::{DescribeLearner, LearnerCommand, program};
 pub use ledger::{ExportLedger, LedgerCommand, NewLedger, ReconcileLedger, ShowLedger};
@@ -62,6 +67,8 @@ pub struct LogOptions {
 /// The commands around a node, without those of `rota federation`.
 #[derive(Debug, Subcommand)]
 pub enum NodeCommand {
+    /// Draft a scenario from data files
+    Init(Init),
     /// List devices for training, and why others are unavailable
     Devices(Devices),
     /// Run a node

@@ -14,11 +14,13 @@ mod devices;
 mod earlier;
 pub mod federation;
 mod identity;
+mod init;
 mod join;
 mod joining;
 mod learner;
 mod ledger;
 pub mod model;
+mod new;
 mod newcomer;
 mod print;
 pub mod program;
@@ -39,6 +41,7 @@ use crate::audit::CheckError;
 use crate::backup::{BackupError, RestoreError};
 use crate::blame::BlameError;
 use crate::chain::ChainError;
+use crate::draft::{BuiltInTexts, ComposeError, NewError};
 use crate::federation::{ContinueError, JoinError};
 use crate::identity::IdentityError;
 use crate::institution::{NodeError, PresentError, SetupError, state_folder};
@@ -62,6 +65,7 @@ use crate::logging::{Started, say};
 /// [`NodeCommandError`]: one sentence, with what to try.
 pub fn run(command: &NodeCommand) -> Result<(), NodeCommandError> {
     match command {
+        NodeCommand::Init(init) => init::run(init),
         NodeCommand::Devices(devices) => devices::run(devices),
         NodeCommand::Run(run) => run::run(run),
         NodeCommand::Check(check) => check::run(check),
@@ -81,12 +85,16 @@ pub fn run(command: &NodeCommand) -> Result<(), NodeCommandError> {
     }
 }
 
-/// Carries out a command of `federation`.
+/// Carries out a command of `federation`; a new one may learn what a scenario of `built_in` says.
 ///
 /// # Errors
 /// [`NodeCommandError`]: one sentence, with what to try.
-pub fn run_federation(command: &NodeFederationCommand) -> Result<(), NodeCommandError> {
+pub fn run_federation(
+    command: &NodeFederationCommand,
+    built_in: BuiltInTexts,
+) -> Result<(), NodeCommandError> {
     match command {
+        NodeFederationCommand::New(options) => new::new(options, built_in),
         NodeFederationCommand::Continue(options) => continuing::continue_from(options),
         NodeFederationCommand::Add(options) => federation::add(options),
         NodeFederationCommand::Invite(options) => federation::invite(options),
@@ -216,6 +224,12 @@ pub enum NodeCommandError {
     /// A model cannot be taken out, or does not fit the rows.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// The agreement of a new federation cannot be made.
+    #[error(transparent)]
+    New(#[from] NewError),
+    /// What a new federation learns.
+    #[error(transparent)]
+    Compose(#[from] ComposeError),
     /// A federation cannot be continued so.
     #[error(transparent)]
     Continue(#[from] ContinueError),
@@ -303,6 +317,7 @@ impl Failure for NodeCommandError {
             | Self::Setup(_)
             | Self::Present(PresentError::Setup(_))
             | Self::Toml(_)
+            | Self::New(_)
             | Self::Continue(_)
             | Self::Several { .. }
             | Self::Earlier { .. }
@@ -346,7 +361,9 @@ impl Failure for NodeCommandError {
                 | ModelError::NoCoalition { .. } => Exit::Input,
                 _ => Exit::Failure,
             },
-            Self::Data(error) => data(error),
+            Self::Data(error) | Self::Compose(ComposeError::Data(error)) => data(error),
+            Self::Compose(ComposeError::Terminal(_)) => Exit::Failure,
+            Self::Compose(_) => Exit::Input,
             Self::Node(error) if error.is_configuration() => Exit::Input,
             Self::NotRun { .. }
             | Self::Node(_)

@@ -7,7 +7,7 @@ use task::data::{Format, Target};
 use task::propose::{SchemaProposal, Wishes};
 use task::schema::{ClassValues, ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule};
 
-use node::paths::relative;
+use crate::paths::relative;
 
 /// A text as TOML writes it.
 fn quoted(text: &str) -> String {
