@@ -13,7 +13,7 @@ use std::sync::Arc;
 use methods::learner::RowResults;
 
 use super::results::{Gain, MeanGain, ModelKind};
-use crate::statistic::{Interval, Statistic, Statistics, TELLING};
+use crate::statistic::{Interval, NORMAL, Statistic, Statistics, TELLING, student};
 use simulations::pool::Threads;
 use simulations::random::Random;
 
@@ -25,8 +25,6 @@ const FEWEST: usize = 200;
 const ROWS: usize = 50_000_000;
 /// Silos of one job.
 const PART: usize = 16;
-/// The normal deviate of 95 % intervals.
-const NORMAL: f64 = 1.959_964;
 
 /// The models that are compared, each with the one that it is compared with.
 const PAIRS: [(ModelKind, ModelKind); 6] = [
@@ -276,16 +274,6 @@ fn weighted(
     };
     let each = (0..draws).map(|draw| mean(&|difference| difference.draws[draw]));
     Interval::of(mean(&|difference| difference.measured), each)
-}
-
-/// The 97.5th percentile of Student's distribution (Cornish & Fisher 1938), to 1 % from 5 degrees of
-/// freedom on.
-pub(crate) fn student(freedom: f64) -> f64 {
-    let z = NORMAL;
-    let (z3, z5, z7) = (z.powi(3), z.powi(5), z.powi(7));
-    z + (z3 + z) / (4.0 * freedom)
-        + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * freedom.powi(2))
-        + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * freedom.powi(3))
 }
 
 #[cfg(test)]
