@@ -318,6 +318,7 @@ impl Experiment {
         };
         let personal = Value::Array(vec!["intercept".into()]);
         let references = [
+            plain(OWN, OWN, &[]),
             plain("local", "local", &[]),
             plain("fedavg, by rows", "fedavg", &[("weight", "exact".into())]),
             plain(

@@ -43,7 +43,7 @@ mod tables;
 mod trial;
 mod unit;
 
-pub use advise::{Advice, advise};
+pub use advise::{Advice, AdviceVerdict, CONFIRMING, advise};
 pub use built_in::BUILT_IN;
 pub use comparison::{
     Against, ChosenSettings, Comparison, ComparisonRow, CostToReach, CurvePoint, LEAST_ROWS,
