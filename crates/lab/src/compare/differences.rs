@@ -182,6 +182,9 @@ impl ComparedPair<'_> {
                 Statistic::of(self.metric, &ours)?,
                 Statistic::of(self.metric, &theirs)?,
             );
+            if !ours.has_enough_events() {
+                continue;
+            }
             let names: String = silos
                 .iter()
                 .map(|both| both.ours.targets.as_str())

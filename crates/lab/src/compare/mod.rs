@@ -65,7 +65,7 @@ pub use run::{
 };
 pub use spread::Spread;
 
-pub use crate::statistic::{BY_CHANCE, TELLING};
+pub use crate::statistic::{BY_CHANCE, TELLING, TELLING_SEEDS, holm};
 
 #[cfg(test)]
 mod tests;

@@ -60,6 +60,8 @@ struct DrawnMetric {
     rows: usize,
     /// What is drawn: groups, or rows.
     units: usize,
+    /// Whether there are enough rows of every class.
+    events: bool,
     measured: f64,
     draws: Vec<f64>,
 }
@@ -182,6 +184,7 @@ fn drawn(
         .map(|statistic| DrawnMetric {
             rows: count,
             units: units.len(),
+            events: statistic.has_enough_events(),
             measured: statistic.measured(),
             draws: Vec::with_capacity(draws),
         })
@@ -217,6 +220,7 @@ fn drawn(
 struct GainDifference {
     rows: usize,
     units: usize,
+    events: bool,
     measured: f64,
     draws: Vec<f64>,
 }
@@ -235,14 +239,15 @@ impl GainDifference {
         Some(Self {
             rows: model.rows,
             units: model.units,
+            events: model.events,
             measured,
             draws: draws.map(draw).collect(),
         })
     }
 
-    /// `None` where there are too few rows, or groups, to tell.
+    /// `None` where there are too few rows, groups, or rows of a class to tell.
     fn at_one_silo(&self) -> Option<Interval> {
-        if self.units < TELLING {
+        if self.units < TELLING || !self.events {
             return None;
         }
         let wider = student(self.units as f64 - 1.0) / NORMAL;
