@@ -41,6 +41,7 @@ mod spread;
 mod store;
 mod tables;
 mod trial;
+mod unfinished;
 mod unit;
 
 pub use advise::{Advice, AdviceVerdict, CONFIRMING, advise};

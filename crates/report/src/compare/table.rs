@@ -256,6 +256,14 @@ fn setting(value: &Value) -> String {
     }
 }
 
+/// Ways of learning that were not trained to the end, a line for each.
+pub(super) fn unfinished(variant: &VariantTable) -> Vec<String> {
+    let rows = variant.strategies.iter();
+    let rows = rows.filter(|row| !row.unfinished.is_empty());
+    rows.map(|row| format!("{}: {}.", row.label, row.unfinished.join("; ")))
+        .collect()
+}
+
 /// Seeds that failed, a line for each way of learning.
 pub(super) fn failures(variant: &VariantTable) -> Vec<String> {
     let line = |row: &ComparisonRow| {
