@@ -6,10 +6,12 @@ use std::sync::Arc;
 use lab::compare::MakeRows;
 use methods::learner::Split;
 use simulations::random::Random;
-use task::data::{DataError, DataSet, Table, Target, heart};
+use task::data::{DataError, DataSet, EicuLosConfig, Table, Target, eicu_los, heart};
 
 /// Silos and rows of breast cancer.
 const SILOS: (usize, usize) = (10, 57);
+/// Hospitals of the eICU demo.
+const HOSPITALS: usize = 20;
 /// Share of training rows.
 const TRAIN: f64 = 0.66;
 /// Part of the rows that is below, and above, the range of a column.
@@ -60,6 +62,29 @@ pub(crate) fn four_hospitals(folder: &Path) -> Result<Arc<MakeRows>, DataError> 
             (name.clone(), part(table, &order))
         });
         Ok(data(["healthy", "ill"], silos.collect()))
+    }))
+}
+
+/// Twenty hospitals of the eICU demo, drawn anew by every seed of those with ten stays: whether a stay is longer
+/// than a day.
+///
+/// # Errors
+/// The files cannot be read.
+pub(crate) fn twenty_hospitals(folder: &Path) -> Result<Arc<MakeRows>, DataError> {
+    let all = EicuLosConfig {
+        hospitals: 0,
+        ..EicuLosConfig::default()
+    };
+    let silos = in_ranges(eicu_los(all, Some(folder), 0)?.silos);
+    Ok(Arc::new(move |seed| {
+        let mut drawn: Vec<&(String, Table)> = silos.iter().collect();
+        Random::new(seed, "hospitals").shuffle(&mut drawn);
+        let silos = drawn.into_iter().take(HOSPITALS).map(|(name, table)| {
+            let mut order: Vec<usize> = (0..table.len()).collect();
+            Random::new(seed, &format!("rows of {name}")).shuffle(&mut order);
+            (name.clone(), part(table, &order))
+        });
+        Ok(data(["a day or less", "longer"], silos.collect()))
     }))
 }
 
