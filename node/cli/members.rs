@@ -6,7 +6,7 @@ use protocol::PublicKey;
 ///
 /// # Errors
 /// A sentence: what it must look like.
-pub fn member(text: &str) -> Result<(String, PublicKey), String> {
+pub(super) fn member(text: &str) -> Result<(String, PublicKey), String> {
     let wrong = || {
         format!(
             "{text:?} must be NAME=KEY, with the 64 hexadecimal digits that `rota identity` prints"

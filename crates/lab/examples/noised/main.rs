@@ -8,6 +8,7 @@
 //! get, which depend on no row, stand the best ones of a grid: those with the least loss on the test rows of the
 //! same splits, which nobody has beforehand. The difference is what choosing without looking loses.
 
+mod hospitals;
 mod rows;
 
 use std::error::Error;
@@ -43,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("heart, 4 hospitals", rows::four_hospitals(&folder)?),
         (
             "length of stay, 20 hospitals",
-            rows::twenty_hospitals(&folder)?,
+            hospitals::twenty_hospitals(&folder)?,
         ),
     ] {
         table(name, &rows, splits)?;

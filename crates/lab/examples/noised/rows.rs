@@ -6,12 +6,10 @@ use std::sync::Arc;
 use lab::compare::MakeRows;
 use methods::learner::Split;
 use simulations::random::Random;
-use task::data::{DataError, DataSet, EicuLosConfig, Table, Target, eicu_los, heart};
+use task::data::{DataError, DataSet, Table, Target, heart};
 
 /// Silos and rows of breast cancer.
 const SILOS: (usize, usize) = (10, 57);
-/// Hospitals of the eICU demo.
-const HOSPITALS: usize = 20;
 /// Share of training rows.
 const TRAIN: f64 = 0.66;
 /// Part of the rows that is below, and above, the range of a column.
@@ -65,30 +63,8 @@ pub(crate) fn four_hospitals(folder: &Path) -> Result<Arc<MakeRows>, DataError> 
     }))
 }
 
-/// Twenty hospitals of the eICU demo, drawn anew by every seed of those with ten stays: whether a stay is longer
-/// than a day.
-///
-/// # Errors
-/// The files cannot be read.
-pub(crate) fn twenty_hospitals(folder: &Path) -> Result<Arc<MakeRows>, DataError> {
-    let all = EicuLosConfig {
-        hospitals: 0,
-        ..EicuLosConfig::default()
-    };
-    let silos = in_ranges(eicu_los(all, Some(folder), 0)?.silos);
-    Ok(Arc::new(move |seed| {
-        let mut drawn: Vec<&(String, Table)> = silos.iter().collect();
-        Random::new(seed, "hospitals").shuffle(&mut drawn);
-        let silos = drawn.into_iter().take(HOSPITALS).map(|(name, table)| {
-            let mut order: Vec<usize> = (0..table.len()).collect();
-            Random::new(seed, &format!("rows of {name}")).shuffle(&mut order);
-            (name.clone(), part(table, &order))
-        });
-        Ok(data(["a day or less", "longer"], silos.collect()))
-    }))
-}
-
-fn data(classes: [&str; 2], silos: Vec<(String, Table)>) -> DataSet {
+/// These silos, of two classes.
+pub(crate) fn data(classes: [&str; 2], silos: Vec<(String, Table)>) -> DataSet {
     DataSet {
         target: Target::Classes(classes.map(str::to_owned).to_vec()),
         silos,
@@ -99,7 +75,7 @@ fn data(classes: [&str; 2], silos: Vec<(String, Table)>) -> DataSet {
 }
 
 /// These rows, of which the first are trained on.
-fn part(all: &Table, rows: &[usize]) -> Table {
+pub(crate) fn part(all: &Table, rows: &[usize]) -> Table {
     let mut table = Table::new(all.columns.clone());
     let train = (TRAIN * rows.len() as f64).round() as usize;
     for (nth, &row) in rows.iter().enumerate() {
@@ -114,7 +90,7 @@ fn part(all: &Table, rows: &[usize]) -> Table {
 
 /// The silos with every column cut to the range of nearly all rows, moved and divided to −0.5 to 0.5. A
 /// federation agrees on ranges by what is known of the columns, without looking.
-fn in_ranges(silos: Vec<(String, Table)>) -> Vec<(String, Table)> {
+pub(crate) fn in_ranges(silos: Vec<(String, Table)>) -> Vec<(String, Table)> {
     let width = silos.first().map_or(0, |(_, table)| table.columns.len());
     let range = |column: usize| {
         let values = silos

@@ -26,9 +26,6 @@ use crate::statistic::{BY_CHANCE, Interval};
 
 /// Ways of learning that are tried beside the scenario's own and the references, the simplest first.
 const CANDIDATES: &[(&str, &str)] = &[("ditto", ""), ("hcct", ""), ("cs-rcfl", "auto")];
-/// What a silo makes without others. Training by the settings of a federation is none of it: it is no better
-/// than its settings.
-const ALONE: [&str; 2] = [OWN, CONSTANT];
 /// Fewest complete seeds that confirm: with fewer, nobody knows how much of a gain is luck.
 pub const CONFIRMING: usize = 3;
 /// Steps by which the comparison grows with the budget: seeds, and settings tried for each way.
@@ -208,6 +205,7 @@ impl Advice {
             };
             pair.difference()
         };
+        // Training by the settings of a federation is no reference: it is no better than its settings.
         let constant = difference(CONSTANT, OWN, false);
         let constant = constant.and_then(|one| one.per_silo.or(one.per_row));
         let alone = match constant {

@@ -75,8 +75,7 @@ fn numbers<'a>(results: &[&'a UnitResult]) -> BTreeMap<&'a str, Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::experiment::ExperimentUnit;
-    use super::super::result::{StoredPoint, TriedPoint};
+    use super::super::result::{ExperimentUnit, StoredPoint, TriedPoint};
     use super::*;
 
     /// A seed that tried these rates, chose one, and this round of 40.
