@@ -19,6 +19,7 @@ mod canonical;
 mod config_error;
 mod consent;
 mod continues;
+mod date;
 mod difference;
 mod draft;
 mod examine;
