@@ -35,6 +35,7 @@ pub mod federation;
 pub mod identity;
 pub mod institution;
 pub mod logging;
+mod machine_memory;
 pub mod model;
 #[cfg(feature = "otlp")]
 mod otlp;

@@ -18,6 +18,7 @@ use crate::institution::{
 };
 use crate::model::{GivenStart, StartError, find_start};
 use crate::paths::tidy;
+use crate::store;
 
 /// The first agreement: that it is well formed, and that its start follows from it; and the rules of the
 /// one in force `now`.
@@ -72,7 +73,15 @@ pub(super) fn agreement(first: &Configured, now: &Configured) -> Vec<Finding> {
         );
     }
     if let Some(line) = federation::undeclared(&now.agreement) {
-        findings.push(Finding::note("agreement", line));
+        // Whoever has signed it runs under it.
+        findings.push(
+            match first.consent.exists() || store::has_journal(&first.state) {
+                true => Finding::note("agreement", line),
+                false => Finding::bad("agreement", line).remedy(
+                    "nobody signs it: ask whoever drafted it to declare the rows of all members",
+                ),
+            },
+        );
     }
     if epoch.roster.faulty() == 0 {
         findings.push(Finding::note(

@@ -76,9 +76,10 @@ pub struct NewFederation {
     /// Seed of the initial model [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Member, by name and public key as `rota identity new` prints it; repeat for each
-    #[arg(long = "member", value_name = "NAME=KEY", value_parser = member)]
-    pub members: Vec<(String, PublicKey)>,
+    /// Member, by name, public key as `rota identity new` prints it, and the most training rows that its models may
+    /// claim, which nobody signs without where models are averaged by rows; repeat for each
+    #[arg(long = "member", value_name = "NAME=KEY[=ROWS]", value_parser = member)]
+    pub members: Vec<(String, PublicKey, Option<u64>)>,
     /// Name of the federation [default: the scenario's]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,

@@ -8,7 +8,7 @@ use agreement::{Span, public_key};
 use clap::{Args, Subcommand};
 use protocol::{Hash, PublicKey};
 
-use super::members::member_with_rows;
+use super::members::member;
 use super::{Amend, NewFederation, NodePlace, NumberMarks, StatePlace, rows};
 
 /// Options of `rota run`.
@@ -266,7 +266,7 @@ pub struct ContinueFederation {
     pub name: Option<String>,
     /// Joining member, by name, public key and the most training rows that its models may claim, which rounds with
     /// noise need; repeat for each
-    #[arg(long = "member", value_name = "NAME=KEY[=ROWS]", value_parser = member_with_rows)]
+    #[arg(long = "member", value_name = "NAME=KEY[=ROWS]", value_parser = member)]
     pub members: Vec<(String, PublicKey, Option<u64>)>,
     /// Leaving member, by name; repeat for each
     #[arg(long, value_name = "NAME")]

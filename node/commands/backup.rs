@@ -3,11 +3,12 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use crate::backup::{self, Manifest};
+use crate::backup::{self, Manifest, RestoreConsent, RestoreError, RestoredBackup};
 use formatting::numbers;
 use learn::export;
 use task::TaskConfig;
 
+use super::asking::{at_a_terminal, says_yes};
 use super::model::NodeModels;
 use super::{NodeCommandError, wrapped};
 use crate::cli::{Backup, Restore};
@@ -64,7 +65,7 @@ fn model(config: &Path) -> Result<Vec<u8>, NodeCommandError> {
 
 /// Puts a backup back, and says what follows.
 pub(crate) fn restore(options: &Restore) -> Result<(), NodeCommandError> {
-    let restored = backup::restore(&options.file, &options.out)?;
+    let restored = put_back(options)?;
     let Manifest { made, .. } = &restored.manifest;
     let mut lines = vec![format!(
         "restored: {}, as of {made}",
@@ -94,6 +95,34 @@ pub(crate) fn restore(options: &Restore) -> Result<(), NodeCommandError> {
         "Next: rota check --config {config}, then rota run --config {config}"
     ));
     say(&lines)
+}
+
+/// Puts it back, after asking about what a backup that somebody changed could use.
+fn put_back(options: &Restore) -> Result<RestoredBackup, NodeCommandError> {
+    let mut consent = RestoreConsent {
+        outside: options.outside,
+        unsigned: options.unsigned,
+    };
+    loop {
+        let why = match backup::restore(&options.file, &options.out, consent) {
+            Err(why @ (RestoreError::Outside { .. } | RestoreError::Unsigned(_))) => why,
+            restored => return Ok(restored?),
+        };
+        let (option, allowed) = match why {
+            RestoreError::Outside { .. } => ("--outside", &mut consent.outside),
+            _ => ("--unsigned", &mut consent.unsigned),
+        };
+        at_a_terminal(|| {
+            format!(
+                "{why}. If nobody else could change this backup, and that is right, add {option}"
+            )
+        })?;
+        let question = format!("{why}. Restore it all the same?");
+        *allowed = says_yes(&mut io::stderr().lock(), &wrapped(&question))?;
+        if !*allowed {
+            return Err(why.into());
+        }
+    }
 }
 
 fn of(manifest: &Manifest) -> String {

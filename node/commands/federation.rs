@@ -65,7 +65,8 @@ pub fn status(out: &mut impl Write, file: &Path, text: &str) -> io::Result<()> {
         Ok(agreement) => {
             writeln!(out, "federation {:#}", agreement.epoch.federation)?;
             if let Some(line) = undeclared(&agreement) {
-                writeln!(out, "{}", wrapped(&format!("note: {line}")))?;
+                let line = format!("nobody can sign this yet: {line}");
+                writeln!(out, "{}", wrapped(&line))?;
             }
             if let Some((key, what)) = agreement.split_fault() {
                 let line = format!("nobody can sign this yet: `{key}` {what}");
@@ -234,9 +235,6 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
     let start = recomputed(&agreement);
     if let Ok(said) = &start {
         writeln!(out, "{said}")?;
-    }
-    if let Some(line) = undeclared(&agreement) {
-        writeln!(out, "{}", wrapped(&format!("note: {line}")))?;
     }
     for line in consents_beside(file, &agreement).lines(&agreement) {
         writeln!(out, "{line}")?;

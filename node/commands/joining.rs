@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::federation::{Join, Joined, keep_consent, own_rows};
+use crate::federation::{Join, Joined, keep_consent, own_rows, too_large, undeclared};
 use crate::institution::RowsFit;
 use crate::split_key::{self, OwnSplitKey};
 use agreement::{Agreement, Consent, DeltaDoubt};
@@ -119,8 +119,8 @@ impl JoiningAgreement<'_> {
 /// to be signed is refused.
 ///
 /// # Errors
-/// A δ that is too large for the rows that are declared, or an ε that does not hold for how institutions hold
-/// out rows.
+/// A δ that is too large for the rows that are declared, an ε that does not hold for how institutions hold out
+/// rows, models that are too large, or members that could determine the model by the rows that they claim.
 pub(super) fn signable(agreement: &Agreement) -> Result<(), NodeCommandError> {
     signable_where(agreement, false)
 }
@@ -134,7 +134,9 @@ pub(super) fn signable_where(
     let fault = agreement.split_fault();
     let fault = fault.map(|(key, what)| format!("in this agreement `{key}` {what}"));
     let delta = DeltaDoubt::of(&agreement.epoch).filter(DeltaDoubt::is_refused);
-    match fault.or_else(|| delta.map(|doubt| doubt.to_string())) {
+    let why = fault.or_else(|| delta.map(|doubt| doubt.to_string()));
+    let why = why.or_else(|| too_large(agreement));
+    match why.or_else(|| undeclared(agreement)) {
         Some(why) if in_force => Ok(say(&[format!("warning: {why}")])?),
         Some(why) => Err(NodeCommandError::Failed(format!(
             "nothing was signed: {why}"
@@ -271,16 +273,28 @@ mod tests {
     use crate::fixture::North;
 
     #[test]
-    fn an_agreement_whose_bound_does_not_hold_is_refused_by_newcomers_alone() {
+    fn an_agreement_that_nobody_should_sign_is_refused_by_newcomers_alone() {
         let noised = North::noised("z = 20.0\nfewest-authors = 3\n");
         let dealt = noised.replacen(", keyed = true", "", 1);
         assert_ne!(noised, dealt);
-        for text in [dealt, noised.replace("rows = 120", "rows = 40000")] {
+        let large = "model = { mlp = { hidden = [100000, 215000] } }";
+        let large = North::text(&[("model = { linear = { loss = \"absolute\" } }", large)]);
+        let many = noised.replace("rows = 120", "rows = 40000");
+        // Nobody declares rows, one does not, or a single model may weigh more than all others.
+        let declared = North::text(&[]).replace("[[silo]]\n", "[[silo]]\nrows = 120\n");
+        let one = declared.replacen("rows = 120\n", "", 1);
+        let heavy = "max-weight = 0.51\nmax-model-norm = ";
+        let heavy = North::text(&[("max-model-norm = ", heavy)]);
+        for text in [dealt, many, large, North::text(&[]), one, heavy] {
             let agreement = North::read(&text);
             let said = signable(&agreement).unwrap_err().to_string();
             assert!(said.starts_with("nothing was signed: "), "{said}");
             signable_where(&agreement, true).unwrap();
         }
-        signable(&North::read(&noised)).unwrap();
+        let bounded = "max-weight = 0.5\nmax-model-norm = ";
+        let bounded = North::text(&[("max-model-norm = ", bounded)]);
+        for text in [noised, declared, bounded] {
+            signable(&North::read(&text)).unwrap();
+        }
     }
 }

@@ -340,6 +340,9 @@ impl Failure for NodeCommandError {
                 RestoreError::Archive(_)
                 | RestoreError::Config(_)
                 | RestoreError::Mixed(_)
+                | RestoreError::Unsigned(_)
+                | RestoreError::Signature(_)
+                | RestoreError::Outside { .. }
                 | RestoreError::InTheWay(_)
                 | RestoreError::Used { .. },
             )

@@ -254,6 +254,19 @@ pub enum NodeEvent {
         /// The patience in beats that would be enough; null where that is not the reason.
         suggested_patience: Option<u32>,
     },
+    /// A round was over without this silo's model, although its lead had signed that it has it.
+    ReceiptUnkept {
+        /// The round.
+        round: u64,
+        /// The lead.
+        lead: String,
+        /// The view of the round.
+        view: u64,
+        /// Whether this silo had signed for the round's list of models, with its own in it.
+        signed: bool,
+        /// The file with the lead's receipt; null where it could not be written.
+        evidence: Option<String>,
+    },
     /// The learner claims more rows than it has.
     RowsClaimed {
         /// The round.

@@ -24,6 +24,6 @@ pub use join::{Join, JoinError, Joined, keep_consent, own_rows};
 pub use newcomers::newcomers;
 pub use pace::{TrainingPace, pace};
 pub use rows::{beyond, exceeds, undeclared, weighs_by_rows};
-pub use start::{FederationStart, FirstError, first, first_of, recomputed};
+pub use start::{FederationStart, FirstError, first, first_of, first_under, recomputed, too_large};
 pub use trial::{examined, tried};
 pub use words::{draft_words, rotation, rows_in_words, verification, words, words_for};

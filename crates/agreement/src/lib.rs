@@ -20,6 +20,7 @@ mod charter_config;
 mod config_error;
 mod consent;
 mod continues;
+mod date;
 mod difference;
 mod draft;
 mod draft_check;
