@@ -32,7 +32,7 @@ pub(crate) struct NewFederation {
     /// Scenario with a schema, such as `rota init` drafts; parts may be missing
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<String>,
-    /// Table of one institution for the columns of the schema: CSV, .csv.gz or .parquet; may be repeated
+    /// Table of one institution for the columns of the schema: CSV, .csv.gz, .xlsx, .ods or .parquet; may be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
     pub(crate) table: Vec<PathBuf>,
     /// With --table: rule for missing values in columns that have none in the table [default: refuse]

@@ -165,7 +165,7 @@ pub(crate) struct Simulate {
 /// Options of `rota init`.
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// Files with one table: CSV, .csv.gz or .parquet; without --silo-column a silo for each
+    /// Files with one table: CSV, .csv.gz, .xlsx, .ods or .parquet; without --silo-column a silo for each
     #[arg(required = true, value_name = "DATA")]
     pub(crate) data: Vec<PathBuf>,
     /// Column that names each row's silo
