@@ -166,6 +166,12 @@ impl RawRows {
         self.slots.retain(|_| *kept.next().unwrap_or(&true));
     }
 
+    /// Bytes that the rows take.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.text.capacity() + 4 * self.ends.capacity() + 8 * self.rows.capacity()
+    }
+
     /// Gives back what was taken for rows that never came.
     pub(super) fn shrink(&mut self) {
         self.text.shrink_to_fit();

@@ -100,6 +100,67 @@ fn texts_over_a_few_lines_are_read() {
     assert_eq!(file.rows.row(1).at, RowPlace::Line(6));
 }
 
+/// Reads a text in parts of so many bytes, and in it these columns.
+fn read_in_parts(text: &str, length: usize, wanted: Wanted<'_>) -> RawFile {
+    let mut rest = text;
+    let window = TextWindow::parts(|into| {
+        let (part, more) = rest.split_at(length.min(rest.len()));
+        into.push_str(part);
+        rest = more;
+        Ok(!rest.is_empty())
+    });
+    RawFile::of_window("a.csv".into(), window, &Format::default(), wanted).unwrap()
+}
+
+#[test]
+fn a_text_in_parts_is_the_table_of_the_whole() {
+    let mut text = "Stays of all\n# draft\nage,lab,ward\nyears,mg/dl,\n".to_owned();
+    for row in 0..200 {
+        text += &format!("{row},{}.5,\"Ward\n{}\"\n", row % 7, row % 3);
+        text += ["", ",,\n", "age,lab,ward\n", "\n"][row % 4];
+    }
+    text += "Total,14.4,\nMean,1,\n";
+    let whole = read(&text).unwrap();
+    assert_eq!(
+        (whole.rows.len(), whole.notes.len()),
+        (200, 6),
+        "{:?}",
+        whole.notes
+    );
+    for length in [1, 7, 100, 1000, text.len()] {
+        let parts = read_in_parts(&text, length, None);
+        assert_eq!(
+            (table(&parts), &parts.notes),
+            (table(&whole), &whole.notes),
+            "{length}"
+        );
+    }
+}
+
+#[test]
+fn a_file_takes_less_than_three_times_its_numbers() {
+    let columns: Vec<String> = (0..20).map(|at| format!("x{at}")).collect();
+    let mut text = columns.join(",") + "\n";
+    for row in 0..5000 {
+        let cells: Vec<String> = (0..20)
+            .map(|at| format!("{}.{:05}", row % 97, at * row))
+            .collect();
+        text += &(cells.join(",") + "\n");
+    }
+    for wanted in [None, Some(&["x3", "x17"][..])] {
+        let file = read_in_parts(&text, 1 << 12, wanted);
+        let used = wanted.map_or(20, <[&str]>::len);
+        let (held, numbers) = (file.rows.held(), 8 * 5000 * used);
+        assert!(
+            held < 3 * numbers,
+            "{used} columns: {held} bytes for {numbers}"
+        );
+        assert_eq!(file.rows.row(4999).cells.get(3), Some("52.14997"));
+        let other = if wanted.is_some() { "" } else { "52.04999" };
+        assert_eq!(file.rows.row(4999).cells.get(1), Some(other));
+    }
+}
+
 #[test]
 fn texts_over_many_lines_are_read_unless_a_line_of_them_looks_like_a_row() {
     let note = (1..=40).map(|at| format!("{at}. seen, and well\n"));
