@@ -12,7 +12,7 @@ use super::members::member;
 /// Options of `rota init`.
 #[derive(Debug, Args)]
 pub struct Init {
-    /// Files with one table: CSV, .csv.gz or .parquet; without --silo-column a silo for each
+    /// Files with one table: CSV, .csv.gz, .xlsx, .ods or .parquet; without --silo-column a silo for each
     #[arg(required = true, value_name = "DATA")]
     pub data: Vec<PathBuf>,
     /// Column that names each row's silo
@@ -39,7 +39,7 @@ pub struct NewFederation {
     /// Scenario with a schema, such as `rota init` drafts; parts may be missing
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<String>,
-    /// Table of one institution for the columns of the schema: CSV, .csv.gz or .parquet; may be repeated
+    /// Table of one institution for the columns of the schema: CSV, .csv.gz, .xlsx, .ods or .parquet; may be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
     pub table: Vec<PathBuf>,
     /// With --table: rule for missing values in columns that have none in the table [default: refuse]

@@ -324,7 +324,7 @@ pub struct JoinFederation {
     /// Key file of the institution
     #[arg(long, value_name = "FILE")]
     pub identity: PathBuf,
-    /// File of own rows: CSV, .csv.gz or .parquet; may be repeated
+    /// File of own rows: CSV, .csv.gz, .xlsx, .ods or .parquet; may be repeated
     #[arg(long, value_name = "FILE")]
     pub data: Vec<PathBuf>,
     /// Column that is not in the agreement and not read; may be repeated
@@ -408,7 +408,7 @@ pub struct CheckAgreement {
     /// Node whose rows are checked, by its silo.toml or the folder that has it [default: no rows]
     #[arg(long, value_name = "PATH")]
     pub config: Option<PathBuf>,
-    /// File of rows to check: CSV, .csv.gz or .parquet; may be repeated
+    /// File of rows to check: CSV, .csv.gz, .xlsx, .ods or .parquet; may be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
     pub data: Vec<PathBuf>,
     /// With --data: column that is not in the agreement and not read; may be repeated

@@ -177,8 +177,8 @@ pub fn data_folder(given: Option<&Path>) -> Option<PathBuf> {
         .or_else(|| beside.is_dir().then_some(beside))
 }
 
-/// The marks in numbers, for files that leave them open.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+/// How files are written, where they leave it open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct NumberMarks {
     /// Decimal mark, "." or ",", of files that leave it open
     #[arg(long, value_name = "MARK")]
@@ -186,6 +186,9 @@ pub struct NumberMarks {
     /// Thousands mark, such as "," or ".", of files that leave it open
     #[arg(long, value_name = "MARK")]
     pub thousands: Option<char>,
+    /// Sheet of spreadsheets (.xlsx, .ods) [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub sheet: Option<String>,
 }
 
 impl From<NumberMarks> for task::propose::Marks {
@@ -193,6 +196,7 @@ impl From<NumberMarks> for task::propose::Marks {
         Self {
             decimal: marks.decimal,
             thousands: marks.thousands,
+            sheet: marks.sheet,
         }
     }
 }

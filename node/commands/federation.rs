@@ -250,7 +250,7 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
     let (rows, folder): (OwnRows, _) = match (&options.config, options.data.as_slice()) {
         (None, []) => return Ok(()),
         (None, files) => (
-            own_rows(files, &options.ignore, options.marks.into())?,
+            own_rows(files, &options.ignore, options.marks.clone().into())?,
             std::path::PathBuf::new(),
         ),
         (Some(config), _) => {

@@ -180,7 +180,8 @@ fn invitation(argument: &str) -> Result<Invitation, NodeCommandError> {
         _ if argument.len() < 4096 && path.is_file() => agreement::read_configuration(path)?,
         token => return Ok(Invitation::read(token)?),
     };
-    if text.trim_start().starts_with("rota-") {
+    // It may stand in a mail.
+    if text.trim_start().starts_with("rota-") || text.contains("rota-invite-") {
         return Ok(Invitation::read(&text)?);
     }
     let agreement = Agreement::parse(argument, &text);

@@ -35,11 +35,11 @@ pub(super) fn own_rows_of(options: &JoinFederation) -> Result<OwnRows, NodeComma
         None => Ok(own_rows(
             &options.data,
             &options.ignore,
-            options.marks.into(),
+            options.marks.clone().into(),
         )?),
         Some(kept) => {
             say(&["The rows are read as [data.rows] of the silo.toml that is there says.".into()])?;
-            kept.with(&options.data, &options.ignore, options.marks.into())
+            kept.with(&options.data, &options.ignore, options.marks.clone().into())
         }
     }
 }

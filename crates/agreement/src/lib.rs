@@ -29,6 +29,7 @@ mod file;
 mod held_out;
 mod invitation;
 mod keys;
+mod mail;
 mod policy;
 mod privacy;
 mod request;

@@ -44,6 +44,20 @@ pub enum DataError {
         /// Whether the configuration can give the name that the column has in this file.
         renamed: bool,
     },
+    /// A column of a file holds what no table can hold.
+    #[error(
+        "{}: the column {column:?} is not read: it holds {what}; leave it out, or write what it holds into \
+         columns of its own",
+        path.display()
+    )]
+    Unread {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// What it holds.
+        what: String,
+    },
     /// A file has columns that are not in the agreed schema.
     #[error(
         "{}: {} not in the schema: write the name under `ignore` if it is not to be read, or under \
@@ -92,7 +106,7 @@ pub enum DataError {
     /// A quotation mark opens a cell that has no proper end.
     #[error(
         "{}, line {line}: a quotation mark opens cell {cell}, which {what}: close it where the cell ends, \
-         write a mark that belongs to the text twice (\"\"), and a text of many lines in one line",
+         and write a mark that belongs to the text twice (\"\")",
         path.display()
     )]
     OpenQuote {

@@ -45,7 +45,7 @@ pub fn notation_notes(
                 None => first = Some((at, written)),
             }
         }
-        let cell = |at: usize| file.rows[at].cells.get(place).unwrap_or_default();
+        let cell = |at: usize| file.rows.row(at).cells.get(place).unwrap_or_default();
         if let Some((at, written)) = first
             && let Some(unit) = written.unit
         {
@@ -71,7 +71,7 @@ pub fn notation_notes(
 /// Two cells of a column whose numbers are written in two ways.
 fn mixed(file: &RawFile, place: usize, first: usize, second: usize) -> DataError {
     let cell = |at: usize| {
-        let row = &file.rows[at];
+        let row = file.rows.row(at);
         format!(
             "{:?} in {}",
             row.cells.get(place).unwrap_or_default(),

@@ -194,7 +194,8 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     let (formats, raw) = read_as_the_first(files, wishes, &mut notes)?;
     let first = &raw[0].0;
     let header = &first.header;
-    for name in wishes.columns() {
+    let dropped = |name: &String| wishes.drop.contains(name) && first.has(name);
+    for name in wishes.columns().filter(|name| !dropped(name)) {
         first.place(name)?;
     }
     let silos = silos(&raw, wishes, &mut notes)?;
@@ -263,7 +264,8 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         codes,
         notes,
     };
-    // What is proposed is read, and what only the read rows tell is said.
+    // What is proposed is read, and what only the read rows tell is said. Texts and rows are not held at once.
+    drop(raw);
     let data = proposal.read(files, wishes)?;
     proposal.notes.extend(noticed(&data));
     Ok(proposal)
@@ -316,16 +318,17 @@ fn group(
         !listed.iter().any(|names| names.contains(name))
     };
     let others = others.filter(known);
+    let rows = raw.iter().map(|(file, _)| file.rows.len()).sum();
     let columns = others.filter_map(|name| {
-        let mut cells = Vec::new();
-        for (file, format) in raw {
-            let place = file.place(name).ok()?;
-            cells.extend(file.rows.iter().map(|row| {
+        let places = raw.iter().map(|(file, _)| file.place(name));
+        let places = places.collect::<Result<Vec<_>, _>>().ok()?;
+        let cells = raw.iter().zip(places).flat_map(|((file, format), place)| {
+            file.rows.iter().map(move |row| {
                 let text = row.cells.get(place).unwrap_or_default();
                 if format.is_missing(text) { "" } else { text }
-            }));
-        }
-        Some(persons::ColumnCells { name, cells })
+            })
+        });
+        persons::ColumnCells::of(name, rows, cells)
     });
     let columns: Vec<persons::ColumnCells<'_>> = columns.collect();
     let found = persons::group_column(&columns, silos)?;
@@ -447,7 +450,7 @@ fn shown(text: &str) -> String {
 /// # Errors
 /// [`DataError`]: it cannot be read, is no table, or has numbers that can be read in two ways.
 pub fn format_of(file: &Path) -> Result<Format, DataError> {
-    sniff::read(file, Marks::default()).map(|(format, _)| format)
+    sniff::read(file, &Marks::default()).map(|(format, _)| format)
 }
 
 /// How each of these files is written, as far as that can be seen. `marks` answer what the files leave
@@ -456,7 +459,7 @@ pub fn format_of(file: &Path) -> Result<Format, DataError> {
 /// # Errors
 /// As of [`format_of`], for the first file that has one.
 pub fn formats_of(files: &[PathBuf], marks: Marks) -> Result<Vec<Format>, DataError> {
-    let format = |file: &PathBuf| sniff::read(file, marks).map(|(format, _)| format);
+    let format = |file: &PathBuf| sniff::read(file, &marks).map(|(format, _)| format);
     files.iter().map(format).collect()
 }
 

@@ -19,7 +19,7 @@ pub(super) fn read_as_the_first(
     wishes: &Wishes,
     notes: &mut Vec<String>,
 ) -> Result<ReadFiles, DataError> {
-    let (mut formats, raw) = sniff::all(files, wishes.marks)?;
+    let (mut formats, raw) = sniff::all(files, &wishes.marks)?;
     if let Some(first) = formats.first() {
         notes.extend(sniff::notes(first));
     }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use super::{ColumnType, Levels, LocalNames, MissingRule, Quantity, Schema};
-use crate::data::{DataError, Format, RawFile, RawRow, are_with_zeros, number, without_zeros};
+use crate::data::{
+    DataError, Format, RawFile, RawRow, RawRows, are_with_zeros, number, without_zeros,
+};
 use methods::nearest;
 
 /// Where the columns of a schema are in one file.
@@ -112,7 +114,7 @@ impl<'a> FileLayout<'a> {
             .collect();
         layout.zeros = vec![false; header.len()];
         for place in categories {
-            let cells = file.rows.iter().filter_map(|row| layout.cell(row, place));
+            let cells = file.rows.iter().filter_map(|row| layout.cell(&row, place));
             let found = are_with_zeros(cells);
             layout.zeros[place] = found;
         }
@@ -169,12 +171,12 @@ impl<'a> FileLayout<'a> {
     }
 
     /// For every feature and level of the schema, whether these rows have it.
-    fn seen(&self, rows: &[RawRow]) -> Vec<Vec<bool>> {
+    fn seen(&self, rows: &RawRows) -> Vec<Vec<bool>> {
         let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
         let seen = |(((name, _), levels), &place): (((&str, _), &Vec<String>), &usize)| {
             let mut seen = vec![false; levels.len()];
             // Levels are few; rows that have none of them cost as many comparisons.
-            for text in rows.iter().filter_map(|row| self.cell(row, place)) {
+            for text in rows.iter().filter_map(|row| self.cell(&row, place)) {
                 let value = self.value(name, place, text);
                 let at = levels.iter().position(|level| level == value);
                 at.into_iter().for_each(|at| seen[at] = true);
@@ -188,7 +190,7 @@ impl<'a> FileLayout<'a> {
     ///
     /// # Errors
     /// [`DataError::Cell`]: a cell does not hold what the schema says.
-    pub fn read(&self, row: &RawRow) -> Result<ReadRow, DataError> {
+    pub fn read(&self, row: &RawRow<'_>) -> Result<ReadRow, DataError> {
         for (filter, &place) in self.schema.only.iter().zip(&self.filters) {
             let meets = match self.cell(row, place) {
                 None => false,
@@ -223,7 +225,7 @@ impl<'a> FileLayout<'a> {
     }
 
     /// The numbers of the features; or, if the row is to be left out, the column that is missing.
-    fn features(&self, row: &RawRow) -> Result<Result<Vec<f64>, &str>, DataError> {
+    fn features(&self, row: &RawRow<'_>) -> Result<Result<Vec<f64>, &str>, DataError> {
         let (mut numbers, mut levels, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
         for ((((name, feature), own), &place), seen) in columns.zip(&self.seen) {
@@ -275,7 +277,7 @@ impl<'a> FileLayout<'a> {
     }
 
     /// The subgroup of a row, if rows have subgroups; `"not stated"` where the cell is empty.
-    pub fn subgroup(&self, row: &RawRow) -> Option<String> {
+    pub fn subgroup(&self, row: &RawRow<'_>) -> Option<String> {
         let place = self.subgroup?;
         let column = self.schema.subgroup.as_deref().unwrap_or_default();
         let text = self.cell(row, place);
@@ -298,12 +300,12 @@ impl<'a> FileLayout<'a> {
         }
     }
 
-    fn cell<'r>(&self, row: &'r RawRow, place: usize) -> Option<&'r str> {
+    fn cell<'r>(&self, row: &RawRow<'r>, place: usize) -> Option<&'r str> {
         let text = row.cells.get(place).unwrap_or_default();
         (!self.format.is_missing(text)).then_some(text)
     }
 
-    fn wrong(&self, row: &RawRow, place: usize, expected: &str) -> DataError {
+    fn wrong(&self, row: &RawRow<'_>, place: usize, expected: &str) -> DataError {
         DataError::Cell {
             path: self.path.to_owned(),
             at: row.at,

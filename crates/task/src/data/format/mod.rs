@@ -1,18 +1,17 @@
 //! How a text file writes its cells: separator, decimal mark, encoding, missing values.
 
-use std::path::Path;
-
 use encoding_rs::Encoding;
 use serde::{Deserialize, Serialize};
 
 use super::DataError;
 
+mod decode;
 mod grammar;
 
 pub use grammar::{Negative, WrittenNumber, core, grouped};
 use grammar::{folded, is_space};
 
-/// How the cells of a CSV file are written. Parquet files need `missing` only.
+/// How the cells of a CSV file are written. Parquet files need `missing` only, and spreadsheets `sheet` and `missing`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Format {
@@ -31,6 +30,9 @@ pub struct Format {
     /// The encoding of the text, by its name in the WHATWG standard, such as `"windows-1252"` or
     /// `"latin1"`; `"utf-8"` by default.
     pub encoding: String,
+    /// The sheet of a spreadsheet to read, by its name; the first by default. Other files have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sheet: Option<String>,
     /// Texts that mean a missing value, in any case and whatever blanks surround them; of one that is a
     /// number, such as `-999`, also the same number with other decimals, such as `-999.0`. By default the
     /// empty cell and the marks that statistics programs, databases and spreadsheets write, such as
@@ -104,6 +106,7 @@ impl Default for Format {
             decimal: '.',
             thousands: None,
             encoding: "utf-8".into(),
+            sheet: None,
             missing: MISSING.map(String::from).to_vec(),
         }
     }
@@ -329,42 +332,6 @@ impl Format {
         self.decimal == other.decimal
             && self.thousands == other.thousands
             && self.missing == other.missing
-    }
-
-    /// The text of a file.
-    ///
-    /// # Errors
-    /// [`DataError::File`]: bytes that are no text in this encoding, with what to try.
-    pub fn decode(&self, path: &Path, bytes: Vec<u8>) -> Result<String, DataError> {
-        let encoding = Encoding::for_label(self.encoding.as_bytes());
-        let mut encoding = encoding.unwrap_or(encoding_rs::UTF_8);
-        if encoding == encoding_rs::UTF_8 {
-            encoding = by_zero_bytes(&bytes).unwrap_or(encoding);
-        }
-        let (text, used, broken) = encoding.decode(&bytes);
-        let failed = |reason: String, hint: &str| DataError::File {
-            path: path.to_owned(),
-            reason,
-            hint: hint.to_owned(),
-        };
-        if broken {
-            let line = bytes
-                .utf8_chunks()
-                .next()
-                .map_or(0, |chunk| chunk.valid().matches('\n').count());
-            return Err(failed(
-                format!("line {} is no {} text", line + 1, used.name()),
-                ": say in `format` which `encoding` it has, for example \"windows-1252\"",
-            ));
-        }
-        if text.contains('\0') {
-            Err(failed(
-                "it holds zero bytes, which no text has".into(),
-                ": save it as CSV in UTF-8",
-            ))
-        } else {
-            Ok(text.into_owned())
-        }
     }
 }
 

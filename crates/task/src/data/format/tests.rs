@@ -1,4 +1,6 @@
 #![allow(clippy::unwrap_used)]
+use std::path::Path;
+
 use super::*;
 
 fn german() -> Format {

@@ -12,13 +12,15 @@ mod marks;
 /// Lines that are looked at.
 const LINES: usize = 200;
 
-/// What the user says of the numbers in the files, where they could be read in two ways.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What the user says of how the files are written, where they could be read in two ways.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
     /// The mark before decimals.
     pub decimal: Option<char>,
     /// The mark between thousands.
     pub thousands: Option<char>,
+    /// The sheet of spreadsheets; the first where none is named.
+    pub sheet: Option<String>,
 }
 
 /// How every file is written, and its rows: as the first file writes its numbers.
@@ -27,13 +29,13 @@ pub struct Marks {
 /// [`DataError`]: one cannot be read, is no table of text, or has numbers that can be read in two ways.
 pub(super) fn all(
     files: &[PathBuf],
-    given: Marks,
+    given: &Marks,
 ) -> Result<(Vec<Format>, Vec<RawFile>), DataError> {
     let (mut formats, mut raw): (Vec<Format>, Vec<RawFile>) = (Vec::new(), Vec::new());
     for path in files {
         let (format, mut file) = read(path, given)?;
         if let Some(first) = formats.first() {
-            file.rewritten(&format, first);
+            file.rewritten(&format, first)?;
         }
         formats.push(format);
         raw.push(file);
@@ -45,11 +47,20 @@ pub(super) fn all(
 ///
 /// # Errors
 /// [`DataError`]: it cannot be read, is no table of text, or has numbers that can be read in two ways.
-pub(super) fn read(path: &Path, given: Marks) -> Result<(Format, RawFile), DataError> {
+pub(super) fn read(path: &Path, given: &Marks) -> Result<(Format, RawFile), DataError> {
     let mut format = Format::default();
     let (content, notes) = content(path)?;
     let bytes = match content {
         FileContent::Text(bytes) => bytes,
+        FileContent::Sheet(_) => {
+            // Its numbers are numbers, whatever marks the program shows.
+            format.decimal = given.decimal.unwrap_or(format.decimal);
+            format.thousands = given.thousands;
+            format.sheet = given.sheet.clone();
+            format.check()?;
+            let file = open(path.to_owned(), &format)?;
+            return Ok((format, file));
+        }
         FileContent::Parquet(_) => {
             let file = open(path.to_owned(), &format)?;
             return Ok((format, file));
