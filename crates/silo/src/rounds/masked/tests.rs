@@ -118,7 +118,7 @@ impl OpenedRound {
             plan,
             state: base.outcome,
             keys,
-            sums: masked.sums(&[], &epoch.roster, &all),
+            sums: masked.sums(&base.voids, &epoch.roster, &all),
         };
         let list = MaskedList::new(document, threshold);
         let (mut vectors, mut transcripts, mut entries) = (Vec::new(), Vec::new(), Vec::new());
