@@ -45,6 +45,7 @@ pub mod pool;
 mod secrets;
 pub mod spending;
 pub mod split_key;
+mod spoilers;
 pub mod status;
 pub mod store;
 pub mod verify;

@@ -329,6 +329,7 @@ fn masked(epoch: Option<&Epoch>, of: &MaskedRound) -> MaskedLink {
     MaskedLink {
         sat_out: agreed.map(|(epoch, masked)| missing(epoch, masked)),
         void: Vec::new(),
+        search: None,
     }
 }
 

@@ -7,10 +7,9 @@ mod line;
 mod phase;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::status::document::{HeldOutMetrics, SpentSeconds};
-pub use line::Line;
+pub use line::{Line, schema};
 pub use phase::phase_name;
 
 /// What happens at a node. Numbers that are not finite are null.
@@ -329,6 +328,13 @@ pub enum NodeEvent {
         /// The reason.
         why: String,
     },
+    /// More is known of who spoils sums with noise.
+    Searched {
+        /// The last adopted round.
+        round: u64,
+        /// Who took part in every void sum; one alone is left out. Empty where more than one spoils them.
+        suspects: Vec<String>,
+    },
     /// A column is far from that of the other members.
     FarColumn {
         /// Its name.
@@ -595,8 +601,7 @@ pub enum NodeEvent {
         /// The recovery's id.
         recovery: String,
     },
-    /// A node that waits for admission hears of a recovery that it was not told to follow
-    /// (`--follow-recovery`).
+    /// A node that waits for admission hears of a recovery that it does not follow (`--follow-recovery`).
     RecoveryMet {
         /// The recovery's id.
         recovery: String,
@@ -605,9 +610,4 @@ pub enum NodeEvent {
     #[serde(other)]
     #[schemars(skip)]
     Unknown,
-}
-
-/// The JSON Schema of a line.
-pub fn schema() -> Value {
-    agreement::schema_of::<Line>("an event of a node")
 }

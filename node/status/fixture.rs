@@ -82,6 +82,7 @@ pub(crate) fn status() -> Status {
         leads: false,
         phase: "training".into(),
         waiting: None,
+        void_sums: None,
         ledger: None,
         learned: Vec::new(),
         complete: false,

@@ -88,6 +88,9 @@ fn sentence(status: &Status) -> Markup {
         } @else {
             p.lead { (capital(&plain(&phase(status)))) }
         }
+        @if let Some(said) = &status.void_sums {
+            p.bad { (plain(said)) "." }
+        }
     }
 }
 
@@ -259,6 +262,16 @@ mod tests {
             assert!(said.contains(text), "{text}\n{said}");
         }
         assert!(!said.contains("<coast>") && !said.contains("<script"));
+        assert!(!said.contains("void"));
+        let void_sums = Some("Sums of A & B were void".into());
+        let said = page(&Status {
+            void_sums,
+            ..fixture::status()
+        });
+        assert!(
+            said.contains("<p class=\"bad\">Sums of A &amp; B were void.</p>"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -50,6 +50,9 @@ fn learning(status: &Status, lines: &mut Vec<String>) {
     if let Some(waiting) = &status.waiting {
         lines.push(row("takes part", &format!("no: {waiting}")));
     }
+    if let Some(said) = &status.void_sums {
+        lines.push(row("void sums", said));
+    }
     if let Some(ledger) = &status.ledger {
         lines.push(row("ledger", &ledger.text()));
     }
@@ -279,6 +282,15 @@ Warnings:
             "{said}"
         );
         status.complete = true;
-        assert!(text(&status).contains("round       all 3 rounds are done\n"));
+        status.void_sums = Some("Sums were void in 1 round".into());
+        let said = text(&status);
+        assert!(
+            said.contains("round       all 3 rounds are done\n"),
+            "{said}"
+        );
+        assert!(
+            said.contains("void sums   Sums were void in 1 round\n"),
+            "{said}"
+        );
     }
 }

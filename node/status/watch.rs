@@ -182,6 +182,9 @@ fn head(status: &Status) -> Vec<Line<'static>> {
             Span::styled(plain(&status.phase), accent()),
         ])),
     }
+    if let Some(said) = &status.void_sums {
+        lines.push(Line::styled(plain(said), bad()));
+    }
     if let Some(round) = status.adopted() {
         let mut said = format!("coalition {} of {}", round.coalition + 1, round.coalitions);
         if let Some((measured, held_out)) = status.measured() {

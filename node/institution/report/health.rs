@@ -18,6 +18,7 @@ use crate::institution::config::Institution;
 use crate::paths::free;
 use crate::policy::{LedgerStatus, SitePolicy};
 use crate::spending::{ContributionHistory, Spending};
+use crate::spoilers;
 use crate::status::Status;
 use crate::status::document::{
     FORMAT, FederationFacts, HeldOutMetrics, NodeFacts, PeerStatus, RoundStatus, SpentSeconds,
@@ -57,6 +58,8 @@ struct Changing {
     /// Seconds in each phase as lead, since the last adopted round.
     phases: BTreeMap<String, f64>,
     waiting: Option<String>,
+    /// What void sums show of who spoils them.
+    void_sums: Option<String>,
     complete: bool,
     /// Loss of the last training, with its round.
     loss: Option<(u64, f64)>,
@@ -135,6 +138,9 @@ impl Health {
                 if let Report::Final { round, authors, .. } = report {
                     changing.is_final(*round, authors.contains(&self.me));
                 }
+            }
+            Notice::Searched { voids, .. } => {
+                changing.void_sums = spoilers::said(voids, &self.epoch, Some(self.me));
             }
             Notice::Trained { round, loss, .. } => {
                 if let Some(contributed) = &mut changing.contributed {
@@ -301,6 +307,7 @@ impl Health {
             leads: changing.lead == Some(self.me) && !changing.complete,
             phase: changing.phase(activity, connected, roster.quorum()),
             waiting: changing.waiting.clone(),
+            void_sums: changing.void_sums.clone(),
             ledger,
             learned: learned.unwrap_or_default(),
             complete: changing.complete,

@@ -37,8 +37,22 @@ pub(super) fn log(notice: &Notice, round: &mut u64, view: &mut u64) {
         Notice::WrongTranscript { .. } => {
             warn!(round, view, "the transcript of a masked vector is wrong");
         }
-        Notice::VoidSum { round, group, why } => {
-            warn!(round, view, group, "the sum of a group is void: {why}");
+        Notice::VoidSum {
+            round,
+            authors,
+            why,
+        } => {
+            warn!(round, view, ?authors, "a sum is void: {why}");
+        }
+        Notice::Searched { round, voids } => {
+            let (void, search) = (&voids.rounds, &voids.search);
+            warn!(
+                round,
+                view,
+                ?void,
+                ?search,
+                "void sums show who may have spoiled them"
+            );
         }
         Notice::Lost { messages } => {
             warn!(
