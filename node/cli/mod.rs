@@ -12,6 +12,7 @@ mod institution;
 mod learner;
 mod ledger;
 mod model;
+mod names;
 mod place;
 mod program;
 mod typed;
@@ -36,6 +37,7 @@ pub use ledger::{ExportLedger, LedgerCommand, NewLedger, ReconcileLedger, ShowLe
 pub use model::{
     ExportModel, ModelCommand, ModelFormat, ModelSelection, PredictRows, ShowModel, ThresholdAt,
 };
+pub use names::OwnNames;
 pub use place::{NoNode, NodePlace, SILO, StatePlace};
 pub use program::{PrintMan, ProgramCommand};
 pub use typed::{quoted, typed};

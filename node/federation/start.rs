@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use agreement::Agreement;
 use learn::TaskStudy;
 use methods::Strategy;
 use methods::learner::Learner;
@@ -10,8 +9,6 @@ use methods::strategy::{Names, Plan, StrategyConfig, StrategyError, build, large
 use protocol::Hash;
 use silo::genesis_outcome;
 use task::{TaskConfig, data::DataError};
-
-use crate::model::{GivenStart, START};
 
 /// Members for whom a strategy is built while it is not known how many there are.
 const MOST: usize = 1000;
@@ -119,66 +116,15 @@ pub fn first_of(
     })
 }
 
-/// Computes the start of an agreement again. The text says what was found; an error, that it is
-/// another one than the agreement's.
-///
-/// # Errors
-/// Both hashes, and what to do.
-pub fn recomputed(agreement: &Agreement) -> Result<String, String> {
-    let silos = agreement.epoch.roster.silos();
-    let names: Vec<String> = silos.iter().map(|silo| silo.name.clone()).collect();
-    let (task, strategy) = (&agreement.task, &agreement.strategy_config);
-    let start = agreement.epoch.charter.start;
-    if let Some(continues) = &agreement.continues {
-        return Ok(format!(
-            "`start` is {start}; it follows from the model of round {} of {}, and a node that has the \
-             model computes it again",
-            continues.round, continues.name
-        ));
-    }
-    match first(task, strategy, agreement.seed, &names) {
-        Ok(first) if first.start == start => Ok(format!(
-            "`start` is {start}, and computing it again gives the same: a model of {} numbers",
-            first.parameters
-        )),
-        Ok(first) => Err(format!(
-            "`start` is {start}, and task, strategy and seed give {}: another version of Rota wrote \
-             this file, or it was changed by hand",
-            first.start
-        )),
-        Err(FirstError::Programs) if GivenStart::of(agreement).is_some() => Ok(format!(
-            "`start` is {start}; it follows from the values that the proposer's program held, and a node \
-             that has the file {START} computes it again"
-        )),
-        Err(FirstError::Programs) => Ok(format!(
-            "`start` is {start}; every node computes it from the initial model of its program"
-        )),
-        Err(FirstError::OwnData) => Ok(format!(
-            "`start` is {start}; it is computed when the node reads the task's own data"
-        )),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use agreement::Agreement;
     use methods::strategy::STRATEGIES;
 
     use super::*;
 
     const EXAMPLE: &str = include_str!("../../examples/federation.toml");
-
-    #[test]
-    fn the_start_of_the_example_is_computed_again() {
-        let agreement = Agreement::parse("federation.toml", EXAMPLE).unwrap();
-        let said = recomputed(&agreement).unwrap();
-        assert!(said.contains("gives the same"), "{said}");
-        let other = EXAMPLE.replace("start = \"cfac", "start = \"cfad");
-        let other = Agreement::parse("federation.toml", &other).unwrap();
-        let said = recomputed(&other).unwrap_err();
-        assert!(said.contains("`start` is cfad0cac, and task"), "{said}");
-    }
 
     #[test]
     fn every_strategy_has_a_plan_before_its_members_are_known() {
