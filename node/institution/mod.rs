@@ -14,6 +14,8 @@
 
 mod agreement;
 pub mod config;
+#[cfg(test)]
+mod earlier;
 mod error;
 mod report;
 mod run;
