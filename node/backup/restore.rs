@@ -113,6 +113,8 @@ pub struct RestoredBackup {
     pub written: Vec<PathBuf>,
     /// Members of the federation under the agreement in force at the time of the backup.
     pub members: usize,
+    /// Votes of them that make a round final.
+    pub quorum: usize,
 }
 
 /// Puts the backup in the file `from` back: `silo.toml` into `folder`, everything else where that says, within
@@ -217,6 +219,7 @@ pub fn restore(
         config: folder.join(SILO),
         written,
         members: epochs.now.roster.len(),
+        quorum: epochs.now.roster.quorum(),
     })
 }
 

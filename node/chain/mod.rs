@@ -66,7 +66,7 @@ pub enum ChainError {
 }
 
 /// The final blocks of a federation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FinalChain {
     /// The federation's id.
@@ -105,7 +105,7 @@ pub struct LeftOutMember {
 }
 
 /// One final block.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ChainLink {
     /// The learning round; `None` for other blocks.
@@ -199,10 +199,10 @@ impl FinalChain {
         let drawn = agreement
             .as_ref()
             .is_some_and(|of| of.strategy.draws_members());
-        let epoch = agreement.map(|agreement| agreement.epoch);
+        let epoch = agreement.as_ref().map(|agreement| agreement.epoch.clone());
         let outcomes = links::certified_outcomes(&journal.records);
         let parts = links::parts(journal.records);
-        let found = links::links(&parts, epoch.clone()).map_err(|why| ChainError::Broken {
+        let found = links::links(&parts, agreement).map_err(|why| ChainError::Broken {
             folder: folder.to_owned(),
             why,
         })?;

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use protocol::{Hash, PublicKey};
 
 use super::members::member;
-use super::{Amend, NewFederation, NodePlace, NumberMarks, StatePlace, rows};
+use super::{Amend, NewFederation, NodePlace, NumberMarks, OwnNames, StatePlace, rows};
 
 /// Options of `rota run`.
 #[derive(Debug, Args)]
@@ -328,8 +328,11 @@ pub struct JoinFederation {
     #[arg(long, value_name = "FILE")]
     pub data: Vec<PathBuf>,
     /// Column that is not in the agreement and not read; may be repeated
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub ignore: Vec<String>,
+    /// What the files call what is agreed, which goes into silo.toml.
+    #[command(flatten)]
+    pub names: OwnNames,
     /// What the files leave open.
     #[command(flatten)]
     pub marks: NumberMarks,
@@ -378,6 +381,12 @@ pub struct SignAgreement {
     /// The node.
     #[command(flatten)]
     pub node: NodePlace,
+    /// Column that is not in the agreement and not read; may be repeated
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    pub ignore: Vec<String>,
+    /// What the files call what is agreed, which goes into silo.toml.
+    #[command(flatten)]
+    pub names: OwnNames,
     /// Where the ledger of these rows is.
     #[command(flatten)]
     pub counted: CountedIn,
@@ -412,8 +421,16 @@ pub struct CheckAgreement {
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
     pub data: Vec<PathBuf>,
     /// With --data: column that is not in the agreement and not read; may be repeated
-    #[arg(long, value_name = "COLUMN", requires = "data")]
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        requires = "data",
+        allow_hyphen_values = true
+    )]
     pub ignore: Vec<String>,
+    /// What the files call what is agreed.
+    #[command(flatten)]
+    pub names: OwnNames,
     /// What the files leave open.
     #[command(flatten)]
     pub marks: NumberMarks,

@@ -15,6 +15,7 @@ mod learner;
 mod ledger;
 mod members;
 mod model;
+mod names;
 mod place;
 mod program;
 mod typed;
@@ -41,6 +42,7 @@ pub use ledger::{ExportLedger, LedgerCommand, NewLedger, ReconcileLedger, ShowLe
 pub use model::{
     ExportModel, ModelCommand, ModelFormat, ModelSelection, PredictRows, ShowModel, ThresholdAt,
 };
+pub use names::OwnNames;
 pub use place::{NoNode, NodePlace, SILO, StatePlace};
 pub use program::{PrintMan, ProgramCommand};
 pub use typed::{quoted, typed};

@@ -4,13 +4,14 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::federation::beyond;
-use crate::institution::{RowsFit, fit, misfits, surveyed};
+use crate::institution::{RowsFit, fit, surveyed};
 use crate::split_key;
 use agreement::Agreement;
 use protocol::MemberIndex;
 use task::data::DataError;
 use task::data::{OwnRows, SplitKey};
 
+use super::names::what_would_fit;
 use super::{NodeCommandError, wrapped};
 
 /// Prints lines.
@@ -36,10 +37,9 @@ pub(super) fn fitting(
     let found = match fit(agreement, rows, name.unwrap_or("silo"), folder, (0, key)) {
         Ok(found) => found,
         Err(error) => {
-            let all = survey.iter().flat_map(misfits);
-            let all: Vec<String> = all.collect();
+            let all = survey.as_ref().map(what_would_fit).unwrap_or_default();
             if !all.is_empty() {
-                say(&[vec!["What does not fit:".to_owned()], all].concat())?;
+                say(&all)?;
             }
             return Ok(Err(error));
         }

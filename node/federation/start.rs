@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use agreement::Agreement;
 use learn::TaskStudy;
 use methods::Strategy;
 use methods::learner::Learner;
@@ -12,11 +11,12 @@ use silo::genesis_outcome;
 use task::{TaskConfig, data::DataError};
 
 use crate::machine_memory::machine_memory;
-use crate::model::{GivenStart, START};
 use formatting::numbers::bytes;
 
 /// Models that a node holds at the same time, at least.
 const MODELS: u64 = 3;
+/// Bytes of a model that is made even where no member may send it: what would have to be written is said then.
+const SMALL: u64 = 1 << 24;
 /// Members for whom a strategy is built while it is not known how many there are.
 const MOST: usize = 1000;
 
@@ -76,8 +76,7 @@ pub enum FirstError {
          write `initial` values of the tensors (`start = \"tensors\"`)"
     )]
     Programs,
-    /// A task with data of its own.
-    /// The task has data of its own, which are not read for this.
+    /// A task with data of its own, which are not read for this.
     #[error("the task has data of its own, which are not read for this")]
     OwnData,
 }
@@ -92,7 +91,7 @@ fn fits(task: &TaskConfig, limit: u64) -> Result<(), FirstError> {
         return Ok(());
     };
     let size = layout.document_len() as u64;
-    if size > limit {
+    if size > limit.max(SMALL) {
         return Err(FirstError::Limit { size, limit });
     }
     let memory = machine_memory();
@@ -188,63 +187,16 @@ pub fn first_of(
     })
 }
 
-/// Computes the start of an agreement again. The text says what was found; an error, that it is
-/// another one than the agreement's.
-///
-/// # Errors
-/// Both hashes, and what to do.
-pub fn recomputed(agreement: &Agreement) -> Result<String, String> {
-    let start = agreement.epoch.charter.start;
-    if let Some(continues) = &agreement.continues {
-        return Ok(format!(
-            "`start` is {start}; it follows from the model of round {} of {}, and a node that has the \
-             model computes it again",
-            continues.round, continues.name
-        ));
-    }
-    match first_under(agreement) {
-        Ok(first) if first.start == start => Ok(format!(
-            "`start` is {start}, and computing it again gives the same: a model of {} numbers",
-            first.parameters
-        )),
-        Ok(first) => Err(format!(
-            "`start` is {start}, and task, strategy and seed give {}: another version of Rota wrote \
-             this file, or it was changed by hand",
-            first.start
-        )),
-        Err(FirstError::Programs) if GivenStart::of(agreement).is_some() => Ok(format!(
-            "`start` is {start}; it follows from the values that the proposer's program held, and a node \
-             that has the file {START} computes it again"
-        )),
-        Err(FirstError::Programs) => Ok(format!(
-            "`start` is {start}; every node computes it from the initial model of its program"
-        )),
-        Err(FirstError::OwnData) => Ok(format!(
-            "`start` is {start}; it is computed when the node reads the task's own data"
-        )),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use agreement::Agreement;
     use methods::strategy::STRATEGIES;
 
+    use super::super::begins::follows;
     use super::*;
 
     const EXAMPLE: &str = include_str!("../../examples/federation.toml");
-
-    #[test]
-    fn the_start_of_the_example_is_computed_again() {
-        let agreement = Agreement::parse("federation.toml", EXAMPLE).unwrap();
-        let said = recomputed(&agreement).unwrap();
-        assert!(said.contains("gives the same"), "{said}");
-        let other = EXAMPLE.replace("start = \"cfac", "start = \"cfad");
-        let other = Agreement::parse("federation.toml", &other).unwrap();
-        let said = recomputed(&other).unwrap_err();
-        assert!(said.contains("`start` is cfad0cac, and task"), "{said}");
-    }
 
     #[test]
     fn models_of_any_size_are_counted_and_none_is_made() {
@@ -280,7 +232,7 @@ mod tests {
                     continue;
                 };
                 let why = first_under(&agreement).map(|_| ()).unwrap_err().to_string();
-                assert!(recomputed(&agreement).unwrap_err() == why, "{why}");
+                assert!(follows(&agreement).unwrap_err().to_string() == why, "{why}");
                 // In words, too, nothing is computed with it.
                 let _ = super::super::words::words(&agreement);
                 refused += 1;

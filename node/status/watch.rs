@@ -195,6 +195,12 @@ fn head(status: &Status) -> Vec<Line<'static>> {
             Span::raw(plain(&said)),
         ]));
     }
+    if let Some(serves) = &status.serves {
+        lines.push(Line::from(vec![
+            Span::styled("serves ", dim()),
+            Span::raw(plain(&serves.text())),
+        ]));
+    }
     lines
 }
 

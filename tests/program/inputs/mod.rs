@@ -87,7 +87,12 @@ fn turned(bytes: Vec<u8>, how: &str) -> Vec<u8> {
                 0 => format!(",{line}\n"),
                 at => format!("{},{line}\n", at % 7),
             };
-            lines.lines().enumerate().map(label).collect::<String>().into_bytes()
+            lines
+                .lines()
+                .enumerate()
+                .map(label)
+                .collect::<String>()
+                .into_bytes()
         }
         "xlsx" => workbook(&text()),
         "half" => bytes[..bytes.len() / 2].to_vec(),
@@ -118,7 +123,12 @@ fn workbook(csv: &str) -> Vec<u8> {
         Ok(_) => format!("<c><v>{text}</v></c>"),
         Err(_) => format!("<c t=\"inlineStr\"><is><t>{text}</t></is></c>"),
     };
-    let row = |line: &str| format!("<row>{}</row>", line.split(',').map(cell).collect::<String>());
+    let row = |line: &str| {
+        format!(
+            "<row>{}</row>",
+            line.split(',').map(cell).collect::<String>()
+        )
+    };
     let rows: String = csv.lines().map(row).collect();
     zipped(&[
         (
@@ -129,7 +139,10 @@ fn workbook(csv: &str) -> Vec<u8> {
             "xl/_rels/workbook.xml.rels",
             "<Relationships><Relationship Id=\"a\" Type=\"x/worksheet\" Target=\"sheet.xml\"/></Relationships>",
         ),
-        ("xl/sheet.xml", &format!("<worksheet><sheetData>{rows}</sheetData></worksheet>")),
+        (
+            "xl/sheet.xml",
+            &format!("<worksheet><sheetData>{rows}</sheetData></worksheet>"),
+        ),
     ])
 }
 
@@ -150,13 +163,40 @@ fn zipped(parts: &[(&str, &str)]) -> Vec<u8> {
         ]
         .concat();
         let at = (bytes.len() as u32).to_le_bytes();
-        directory.extend([b"PK\x01\x02\x14\x00", &middle[..], &[0; 10], &at, name.as_bytes()].concat());
-        bytes.extend([b"PK\x03\x04", &middle[..], name.as_bytes(), content.as_bytes()].concat());
+        directory.extend(
+            [
+                b"PK\x01\x02\x14\x00",
+                &middle[..],
+                &[0; 10],
+                &at,
+                name.as_bytes(),
+            ]
+            .concat(),
+        );
+        bytes.extend(
+            [
+                b"PK\x03\x04",
+                &middle[..],
+                name.as_bytes(),
+                content.as_bytes(),
+            ]
+            .concat(),
+        );
     }
     let count = (parts.len() as u16).to_le_bytes();
     let (size, at) = (directory.len() as u32, bytes.len() as u32);
     bytes.extend(directory);
-    bytes.extend([b"PK\x05\x06\0\0\0\0", &count[..], &count, &size.to_le_bytes(), &at.to_le_bytes(), &[0, 0]].concat());
+    bytes.extend(
+        [
+            b"PK\x05\x06\0\0\0\0",
+            &count[..],
+            &count,
+            &size.to_le_bytes(),
+            &at.to_le_bytes(),
+            &[0, 0],
+        ]
+        .concat(),
+    );
     bytes
 }
 

@@ -212,8 +212,8 @@ pub enum DataError {
     /// A column is missing in all training rows, so that there is no mean to put in.
     #[error(
         "silo {silo:?}: column {column:?} is missing in every training row: leave the column out, \
-         leave small silos out with `silo-rows`, or use `standardise = \"silo\"`, where it counts as \
-         average"
+         leave small silos out with `silo-rows`, use `standardise = \"silo\"`, where it counts as average, or \
+         agree on its `range` or `usual` values, of which the middle stands in where the column is `absent`"
     )]
     AllMissing {
         /// The silo.
@@ -249,10 +249,20 @@ fn without(column: &str, columns: &[String], renamed: bool) -> String {
     }
     if renamed {
         format!(
-            "; if it has another name here, say so in `names`: columns = {{ {column} = \"...\" }}"
+            "; if it has another name here, say so in `names`: columns = {{ {} = \"?\" }}",
+            key(column)
         )
     } else {
         String::new()
+    }
+}
+
+/// A name as a key of TOML.
+pub(crate) fn key(name: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    match !name.is_empty() && name.chars().all(plain) {
+        true => name.to_owned(),
+        false => serde_json::Value::from(name).to_string(),
     }
 }
 

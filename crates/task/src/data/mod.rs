@@ -38,8 +38,9 @@ pub(crate) use date::date;
 pub use diabetes::{diabetes, diabetes_silos};
 pub use eicu_los::{EicuLosConfig, EicuSubgroup, eicu_los};
 pub use eicu_mortality::{DrugEncoding, EicuMortalityConfig, eicu_mortality};
+pub(crate) use error::key;
 pub use error::{DataError, RowPlace};
-pub use format::Format;
+pub use format::{ColumnMarks, Format};
 pub use heart::{heart, heart_config};
 pub use images::{ImageFile, ImagesConfig, ImagesFrom, TestPart};
 pub use label::Rule;
@@ -67,6 +68,6 @@ pub use open::{FileContent, bytes, content, open, open_columns, open_row_by_row}
 pub use prepare::{ColumnSummary, Prepared};
 pub use raw::{RawFile, RawRow, RawRows, Wanted, separator};
 pub(crate) use rows::Reading;
-pub use rows::{agreed_values, number_columns, pretend_silo, read_columns, silo_of};
+pub use rows::{number_columns, pretend_silo, read_columns, silo_of};
 pub use table::Rows;
 pub use tpt48::{tpt48_columns, tpt48_target};

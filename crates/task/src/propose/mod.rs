@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 
 use crate::counted::rows_that;
 use crate::data::{
-    DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target, pretend_silo,
-    silo_of,
+    ColumnMarks, DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target,
+    nearest, pretend_silo, silo_of,
 };
 use crate::schema::{FeatureColumns, LocalNames, Schema, merged};
 
@@ -88,6 +88,15 @@ impl Wishes {
             .flatten()
             .chain(lists.into_iter().flatten())
             .chain(kept)
+    }
+
+    /// What is known of the texts of a column: a level that is kept is one, whatever its text usually means.
+    pub(in crate::propose) fn marks_of(&self, column: &str) -> ColumnMarks {
+        let kept = self.keep.iter().filter(|(name, _)| name == column);
+        ColumnMarks {
+            codes: kept.map(|(_, level)| level.clone()).collect(),
+            ..ColumnMarks::default()
+        }
     }
 
     /// Whether a level, or a rare class, is listed however few rows have it.
@@ -359,7 +368,7 @@ impl OpenQuestions<'_> {
         raw: &[(RawFile, Format)],
         name: &'n str,
     ) -> Result<Cells<'n>, DataError> {
-        let mut cells = Cells::of(raw, name)?;
+        let mut cells = Cells::marked(raw, name, &self.wishes.marks_of(name))?;
         if self.wishes.same.iter().any(|same| same == name) {
             for group in alike(&cells.values) {
                 let [first, others @ ..] = group.as_slice() else {
@@ -371,6 +380,16 @@ impl OpenQuestions<'_> {
                     let codes = self.codes.entry(name.to_owned()).or_default();
                     codes.insert(other.clone(), first.clone());
                 }
+            }
+        }
+        let known = || cells.values.keys().map(String::as_str);
+        for (_, level) in self.wishes.keep.iter().filter(|(column, _)| column == name) {
+            if !cells.values.contains_key(level) {
+                return Err(DataError::Config(format!(
+                    "--keep {:?}: no row has that value{}",
+                    format!("{name}={level}"),
+                    nearest(level, known())
+                )));
             }
         }
         Ok(cells)
@@ -401,6 +420,18 @@ impl OpenQuestions<'_> {
              --same {name:?}; if not, --different {name:?}",
             groups.join("; ")
         ));
+    }
+
+    /// Asks about a level that is kept of a column that is read as numbers.
+    fn kept_number(&mut self, column: &str) {
+        let mut kept = self.wishes.keep.iter().filter(|(name, _)| name == column);
+        if let Some((_, level)) = kept.next() {
+            self.questions.push(format!(
+                "--keep {:?}: column {column:?} holds numbers, which have no levels; if they are codes, say \
+                 --category {column:?}",
+                format!("{column}={level}")
+            ));
+        }
     }
 
     /// Asks what the cells are that are no numbers, in a column of numbers.

@@ -7,6 +7,9 @@ use super::DataError;
 
 mod decode;
 mod grammar;
+mod marks;
+
+pub use marks::ColumnMarks;
 
 pub use grammar::{Negative, WrittenNumber, core, grouped};
 use grammar::{folded, is_space};
@@ -291,13 +294,17 @@ impl Format {
     /// Whether a cell means that the value is missing: it is one of the marks, or the same number as a mark
     /// that is a number, however many decimals the file writes.
     pub fn is_missing(&self, text: &str) -> bool {
-        let text = text.trim();
+        self.marks(&self.missing, text.trim())
+    }
+
+    /// Whether a text without blanks around it is one of these marks.
+    fn marks(&self, marks: &[String], text: &str) -> bool {
         let same = |missing: &String| {
             let missing = missing.trim();
             missing == text || missing.eq_ignore_ascii_case(text)
         };
-        let marks = || self.missing.iter();
-        marks().any(same) || (is_bare(text) && marks().any(|mark| self.is_mark(mark.trim(), text)))
+        let number = |mark: &String| self.is_mark(mark.trim(), text);
+        marks.iter().any(same) || (is_bare(text) && marks.iter().any(number))
     }
 
     /// Whether a number is the one that a mark of a missing value writes.
@@ -311,20 +318,9 @@ impl Format {
 
     /// Whether a mark of a missing value is one by default only, and could be a value as well.
     pub fn is_guess(&self, text: &str) -> bool {
-        self.missing == MISSING && !PLAIN.contains(&text.trim())
-    }
-
-    /// This format, without the default marks of missing values that are agreed values.
-    pub fn without_marks<'a>(&self, agreed: impl Iterator<Item = &'a str>) -> Self {
-        let mut format = self.clone();
-        if self.missing == MISSING {
-            for value in agreed.filter(|value| !value.is_empty()) {
-                format
-                    .missing
-                    .retain(|mark| !mark.eq_ignore_ascii_case(value));
-            }
-        }
-        format
+        let text = text.trim();
+        let usual = MISSING.iter().any(|mark| mark.eq_ignore_ascii_case(text));
+        usual && self.has_default_marks() && !PLAIN.contains(&text)
     }
 
     /// Whether numbers and missing values are written as in another format.

@@ -118,7 +118,7 @@ impl<'a> ExtraColumns<'a> {
             })
         };
         let group = |place: usize| {
-            if self.format.is_missing(cell(place)) {
+            if layout.is_missing(row, place) {
                 Err(wrong(
                     place,
                     "the group of the row is needed (`split.group`), so that rows of one group are not in two \

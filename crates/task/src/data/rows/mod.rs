@@ -25,7 +25,7 @@ use super::{
 use crate::counted::verb;
 use crate::schema::{FileLayout, Filter, LocalNames, ReadRow, Schema};
 
-pub use self::columns::{agreed_values, number_columns, read_columns};
+pub use self::columns::{number_columns, read_columns};
 pub use self::own::{OwnFile, OwnRows};
 pub(crate) use self::reading::Reading;
 use self::reading::UnreadableRows;
@@ -421,24 +421,25 @@ impl RowsConfig {
             .into_iter()
             .flatten();
         let also: Vec<&str> = also.map(String::as_str).collect();
-        let codes = names.codes.values().flat_map(|codes| codes.keys());
-        let known = agreed_values(schema).chain(codes.map(String::as_str));
-        let format = self.format_of(file).without_marks(known);
-        let layout = FileLayout::new(schema, &names, &format, raw, true, &also)?;
+        let format = self.format_of(file);
+        let layout = FileLayout::new(schema, &names, format, raw, true, &also)?;
         let layout = match reading {
             Reading::Whole => layout,
             Reading::RowByRow => layout.row_by_row(),
         };
-        let extra = ExtraColumns::new(split, file.part, raw, &format, &names)?;
+        let extra = ExtraColumns::new(split, file.part, raw, format, &names)?;
         let mut notes = raw.notes.clone();
-        let notation = notation_notes(raw, &number_columns(schema, &names), &format);
+        notes.extend(layout.absent().iter().cloned());
+        let columns = number_columns(schema, &names);
+        let notation = notation_notes(raw, &columns, format, layout.marks());
         notes.extend(match (notation, reading) {
             (Err(DataError::Mixed { column, cells, .. }), Reading::RowByRow) => {
                 vec![format!("the column {column:?} holds {cells}")]
             }
             (notation, _) => notation?,
         });
-        notes.extend(missing_notes(raw, &read_columns(schema, &names), &format));
+        let columns = read_columns(schema, &names);
+        notes.extend(missing_notes(raw, &columns, format, layout.marks()));
         let silo_place = match &self.silo_column {
             None => None,
             Some(column) => Some(raw.place(column)?),
@@ -466,7 +467,7 @@ impl RowsConfig {
                 None => silo.as_str(),
                 Some(place) => {
                     let text = row.cells.get(place).unwrap_or_default();
-                    if format.is_missing(text) {
+                    if layout.is_missing(row, place) {
                         left.no_silo += 1;
                         continue;
                     }

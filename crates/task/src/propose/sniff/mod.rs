@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::data::{
-    DataError, FileContent, Format, RawFile, by_zero_bytes, content, missing_notes, mojibake,
-    notation_notes, open, separator,
+    ColumnMarks, DataError, FileContent, Format, RawFile, by_zero_bytes, content, missing_notes,
+    mojibake, notation_notes, open, separator,
 };
 
 mod marks;
@@ -141,11 +141,16 @@ pub(super) fn notes(format: &Format) -> Vec<String> {
     notes
 }
 
-/// What was noticed in the files: what is left out or read otherwise than it stands there.
+/// What was noticed in the files: what is left out or read otherwise than it stands there. `marks` tells what is
+/// known of the texts of a column.
 ///
 /// # Errors
 /// [`DataError::Mixed`]: the numbers of a column are written in two ways.
-pub(super) fn file_notes(formats: &[Format], raw: &[RawFile]) -> Result<Vec<String>, DataError> {
+pub(super) fn file_notes(
+    formats: &[Format],
+    raw: &[RawFile],
+    marks: impl Fn(&str) -> ColumnMarks,
+) -> Result<Vec<String>, DataError> {
     let first = formats.first();
     let mut notes = mojibake(raw);
     for (format, file) in formats.iter().zip(raw) {
@@ -161,6 +166,7 @@ pub(super) fn file_notes(formats: &[Format], raw: &[RawFile]) -> Result<Vec<Stri
         // Its rows are written as those of the first file.
         let format = first.unwrap_or(format);
         let columns: Vec<&str> = file.header.iter().map(String::as_str).collect();
+        let marks: Vec<ColumnMarks> = columns.iter().map(|name| marks(name)).collect();
         let numbers = columns.iter().copied().filter(|name| {
             let place = file.place(name).unwrap_or(usize::MAX);
             let cells = file.rows.iter().filter_map(|row| row.cells.get(place));
@@ -168,8 +174,8 @@ pub(super) fn file_notes(formats: &[Format], raw: &[RawFile]) -> Result<Vec<Stri
             present.all(|text| format.number(text).is_some())
         });
         let numbers: Vec<&str> = numbers.collect();
-        own.extend(notation_notes(file, &numbers, format)?);
-        own.extend(missing_notes(file, &columns, format));
+        own.extend(notation_notes(file, &numbers, format, &marks)?);
+        own.extend(missing_notes(file, &columns, format, &marks));
         notes.extend(own.iter().map(|note| format!("{path}: {note}")));
     }
     Ok(notes)

@@ -202,7 +202,7 @@ fn every_file_has_its_own_format_and_all_are_read_as_the_first() {
         .flat_map(|row| row.cells.iter())
         .collect();
     assert_eq!(cells, ["39", "2.06", "Süd", "83", "1234.5", "n"]);
-    let notes = file_notes(&formats, &raw).unwrap();
+    let notes = file_notes(&formats, &raw, |_| ColumnMarks::default()).unwrap();
     assert!(
         notes[0].contains("b.csv: cells are separated by ';', numbers have a decimal comma"),
         "{notes:?}"

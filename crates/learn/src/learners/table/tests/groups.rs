@@ -73,7 +73,12 @@ fn with_fewer_patients_than_folds_every_patient_is_one() {
     assert!(local.tuned.is_some_and(|tuned| tuned.rates));
     let one = of(&visits(2), 0.0);
     assert_eq!(persons(&one.train).len(), 1);
-    assert!(LocalModels::tune(&one, &alone, 5, Effort::Full).unwrap().tuned.is_none());
+    assert!(
+        LocalModels::tune(&one, &alone, 5, Effort::Full)
+            .unwrap()
+            .tuned
+            .is_none()
+    );
 }
 
 #[test]
