@@ -172,6 +172,16 @@ fn lists_structures_and_bytes_are_left_out_and_said() {
             "the column \"id\" holds bytes that are no text and is left out",
         ]
     );
+    // They are columns of the file: whoever drops one is not told that there is none.
+    for column in ["many", "place", "picture", "id"] {
+        assert!(file.has(column));
+        let error = file.place(column).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("the column {column:?} is not read: it holds ")),
+            "{error}"
+        );
+    }
+    assert!(!file.has("other"));
     let none = written(
         "message t { repeated int32 many; }",
         &columns[1..2],
