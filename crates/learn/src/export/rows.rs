@@ -90,7 +90,7 @@ impl Predictor {
         let rows = file.rows.iter().map(|row| {
             let cell = |place: &usize| row.cells.get(*place).unwrap_or_default().to_owned();
             let mut does_not_fit = false;
-            let numbers = match layout.read(row) {
+            let numbers = match layout.read(&row) {
                 Ok(ReadRow::Used(numbers, _)) => Ok(numbers),
                 Ok(ReadRow::Incomplete(column)) => Err(format!(
                     "{column} is missing: the schema leaves such rows out"

@@ -97,12 +97,11 @@ impl RawFile {
     }
 }
 
+/// The first records, what separates cells if the text says so, and the byte and line behind them.
+type Head = (Vec<CsvRecord>, Option<char>, (usize, u64));
+
 /// The first records of a text, what separates cells if it says so itself, and the byte and line behind them.
-fn head(
-    path: &Path,
-    window: &mut TextWindow<'_>,
-    delimiter: char,
-) -> Result<(Vec<CsvRecord>, Option<char>, (usize, u64)), DataError> {
+fn head(path: &Path, window: &mut TextWindow<'_>, delimiter: char) -> Result<Head, DataError> {
     loop {
         let given = separator(&window.text);
         let delimiter = given.unwrap_or(delimiter);

@@ -467,7 +467,7 @@ impl RowsConfig {
                 None => silo.as_str(),
                 Some(place) => {
                     let text = row.cells.get(place).unwrap_or_default();
-                    if layout.is_missing(row, place) {
+                    if layout.is_missing(&row, place) {
                         left.no_silo += 1;
                         continue;
                     }

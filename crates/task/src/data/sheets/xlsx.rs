@@ -153,12 +153,12 @@ impl Workbook {
                     }
                     _ => {}
                 },
-                Event::End(element) if element.local_name().into_inner() == "row" => {
-                    if row.is_filled() {
-                        peculiar.hidden += usize::from(hidden);
-                        book.take(&row.cells)?;
-                        sink(&row)?;
-                    }
+                Event::End(element)
+                    if element.local_name().into_inner() == "row" && row.is_filled() =>
+                {
+                    peculiar.hidden += usize::from(hidden);
+                    book.take(&row.cells)?;
+                    sink(&row)?;
                 }
                 Event::Eof => return Ok(()),
                 _ => {}

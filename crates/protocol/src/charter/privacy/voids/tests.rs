@@ -246,7 +246,7 @@ fn drawn(spoilers: usize) -> impl Strategy<Value = (u16, u16, Vec<u16>, Vec<(u8,
 fn ready(n: u16, fewest: u16, absent: u64) -> Vec<MemberIndex> {
     let mut ready = members(0..n);
     let mut rest = absent;
-    while ready.len() > usize::from(fewest) && rest % 3 == 0 {
+    while ready.len() > usize::from(fewest) && rest.is_multiple_of(3) {
         rest /= 3;
         ready.remove(rest as usize % ready.len());
     }
