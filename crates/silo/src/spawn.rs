@@ -63,12 +63,13 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
     rules.ended = config.strategy.ends(&last.state).then_some(last.round);
     let contributions = OwnContributions::of(&config);
     let site = SiteRules::new(site, &contributions, &restored.records);
+    let found = found(&restored);
     let silo = RestoredSilo {
         rules,
         start: restored.start,
         begins: restored.begins,
         records: restored.records,
-        found: found(&restored),
+        found,
         former: config.former.clone(),
         reminders: site.reminders(contributions),
     };
