@@ -212,7 +212,7 @@ pub enum NodeFederationCommand {
     /// signs the agreement in force with itself in it, and sends back the line that is printed. Prints the
     /// agreement as text and asks for consent, which is signed with the institution's key. Writes
     /// federation.toml, silo.toml and consent.toml. The rows stay where they are.
-    Join(JoinFederation),
+    Join(Box<JoinFederation>),
     /// Sign an agreement that was changed, or was not signed when joining
     Sign(SignAgreement),
     /// Print an agreement as text, and who has signed it

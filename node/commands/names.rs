@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::cli::OwnNames;
 use crate::federation::with_names;
-use crate::institution::{PASTE, misfits, names_that_fit, surveyed};
+use crate::institution::surveyed;
 use agreement::{Agreement, read_configuration};
 use task::data::OwnRows;
 use task::schema::{LocalNames, OPEN};
@@ -17,28 +17,6 @@ use super::{NodeCommandError, write};
 
 /// An answer for a column that the files do not have, or a text that means a missing value.
 const NONE: &str = "-";
-
-/// All that does not fit, and the names and codes with which it would, whole: for `silo.toml` and as options.
-pub(super) fn what_would_fit(survey: &Survey) -> Vec<String> {
-    let misfits = misfits(survey);
-    if misfits.is_empty() {
-        return Vec::new();
-    }
-    let mut lines = [vec!["What does not fit:".to_owned()], misfits].concat();
-    if let Some(names) = &survey.names {
-        lines.extend([PASTE.to_owned(), String::new()]);
-        lines.extend(names_that_fit(survey));
-        lines.extend([
-            String::new(),
-            "or give the same to `join`, `sign` or `federation check`, of which the first two write it there (--absent COLUMN \
-             and --missing COLUMN TEXT are other answers):"
-                .to_owned(),
-            String::new(),
-            format!("  {}", OwnNames::options(names)),
-        ]);
-    }
-    lines
-}
 
 /// Asks for what only a person knows of rows that do not fit, where somebody can be asked, and whether that is to
 /// be used. `None`: nobody can be asked, nothing is known, or somebody says no.

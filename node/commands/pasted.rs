@@ -9,7 +9,7 @@ use task::data::OwnRows;
 use task::schema::LocalNames;
 use task::survey::Survey;
 
-use super::names::what_would_fit;
+use super::rows::what_would_fit;
 use crate::cli::OwnNames;
 use crate::fixture::North;
 use crate::institution::{Configured, Data, fit, surveyed};
@@ -56,7 +56,7 @@ fn pasted(printed: &[String]) -> Vec<String> {
 }
 
 #[derive(Parser)]
-struct Options {
+struct NamesTyped {
     #[command(flatten)]
     names: OwnNames,
     #[arg(long)]
@@ -69,7 +69,7 @@ fn options(printed: &[String]) -> LocalNames {
         .iter()
         .find(|line| line.starts_with("  --"))
         .unwrap();
-    let read = Options::parse_from(shlex::split(&format!("rota {line}")).unwrap());
+    let read = NamesTyped::parse_from(shlex::split(&format!("rota {line}")).unwrap());
     let mut names = LocalNames {
         ignore: read.ignore,
         ..LocalNames::default()
