@@ -7,6 +7,7 @@ mod line;
 mod phase;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::status::document::{HeldOutMetrics, SpentSeconds};
 pub use line::{Line, schema};

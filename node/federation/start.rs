@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use agreement::Agreement;
 use learn::TaskStudy;
 use methods::Strategy;
 use methods::learner::Learner;
@@ -190,7 +191,6 @@ pub fn first_of(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use agreement::Agreement;
     use methods::strategy::STRATEGIES;
 
     use super::super::begins::follows;
