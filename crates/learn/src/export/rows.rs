@@ -63,7 +63,7 @@ pub struct Predicted {
 }
 
 impl Predictor {
-    /// Reads a file of rows: CSV, compressed CSV or Parquet. The column to predict may be missing;
+    /// Reads a file of rows: CSV, a spreadsheet or Parquet. The column to predict may be missing;
     /// columns in `keep` may be any.
     ///
     /// A row that the schema leaves out of the training (`only`, and `missing = "drop"`) has no
@@ -94,7 +94,7 @@ impl Predictor {
         let rows = file.rows.iter().map(|row| {
             let cell = |place: &usize| row.cells.get(*place).unwrap_or_default().to_owned();
             let mut does_not_fit = false;
-            let numbers = match layout.read(row) {
+            let numbers = match layout.read(&row) {
                 Ok(ReadRow::Used(numbers, _)) => Ok(numbers),
                 Ok(ReadRow::Incomplete(column)) => Err(format!(
                     "{column} is missing: the schema leaves such rows out"
