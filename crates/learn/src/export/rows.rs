@@ -62,7 +62,7 @@ pub struct Predicted {
 }
 
 impl Predictor {
-    /// Reads a file of rows: CSV, compressed CSV or Parquet. The column to predict may be missing;
+    /// Reads a file of rows: CSV, a spreadsheet or Parquet. The column to predict may be missing;
     /// columns in `keep` may be any.
     ///
     /// A row that the schema leaves out of the training (`only`, and `missing = "drop"`) has no
