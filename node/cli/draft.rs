@@ -13,7 +13,7 @@ use crate::draft::Protection;
 /// Options of `rota init`.
 #[derive(Debug, Args)]
 pub struct Init {
-    /// Files with one table: CSV, .csv.gz or .parquet; without --silo-column a silo for each
+    /// Files with one table: CSV, .csv.gz, .xlsx, .ods or .parquet; without --silo-column a silo for each
     #[arg(required = true, value_name = "DATA")]
     pub data: Vec<PathBuf>,
     /// Column that names each row's silo
@@ -43,7 +43,7 @@ pub struct NewFederation {
     /// Scenario with a schema, such as `rota init` drafts; parts may be missing
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<String>,
-    /// Table of one institution for the columns of the schema: CSV, .csv.gz or .parquet; may be repeated
+    /// Table of one institution for the columns of the schema: CSV, .csv.gz, .xlsx, .ods or .parquet; may be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
     pub table: Vec<PathBuf>,
     /// With --table: rule for missing values in columns that have none in the table [default: refuse]
@@ -73,9 +73,10 @@ pub struct NewFederation {
     /// Seed of the initial model [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Member, by name and public key as `rota identity new` prints it; repeat for each
-    #[arg(long = "member", value_name = "NAME=KEY", value_parser = member)]
-    pub members: Vec<(String, PublicKey)>,
+    /// Member, by name, public key as `rota identity new` prints it, and the most training rows that its models may
+    /// claim, which nobody signs without where models are averaged by rows; repeat for each
+    #[arg(long = "member", value_name = "NAME=KEY[=ROWS]", value_parser = member)]
+    pub members: Vec<(String, PublicKey, Option<u64>)>,
     /// Name of the federation [default: the scenario's]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,

@@ -122,10 +122,10 @@ fn composed(
         seed: options.seed,
         protection: protection(options)?,
     };
-    let member = |(name, key): &(String, PublicKey)| Joining {
+    let member = |(name, key, rows): &(String, PublicKey, Option<u64>)| Joining {
         name: name.clone(),
         key: *key,
-        rows: None,
+        rows: *rows,
         addresses: Vec::new(),
     };
     let mut members: Vec<_> = options.members.iter().map(member).collect();

@@ -353,6 +353,9 @@ fn format_table(format: &Format) -> String {
         write!(text, ", thousands = {}", quoted(&mark.to_string()))
             .expect("a String takes everything");
     }
+    if let Some(sheet) = &format.sheet {
+        write!(text, ", sheet = {}", quoted(sheet)).expect("a String takes everything");
+    }
     if format.missing != Format::default().missing {
         let missing = list(format.missing.iter().map(String::as_str));
         write!(text, ", missing = {missing}").expect("a String takes everything");

@@ -100,6 +100,11 @@ pub fn served(folder: &Path) -> Result<Option<Noted>, ModelError> {
     Ok(model.is_some().then_some(Noted { served, model }))
 }
 
+/// What is noted about the model that the silo serves, without that model; `None` where nothing can be read.
+pub fn served_note(folder: &Path) -> Option<ServedNote> {
+    read(folder, SERVED).ok().flatten()
+}
+
 fn json<T: Serialize>(note: &T) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(note).expect("a note is texts, numbers and lists");
     text.push(b'\n');
