@@ -293,8 +293,7 @@ pub enum NodeEvent {
     GroupsIncomplete {
         /// The round.
         round: u64,
-        /// Members of groups that are not ready; empty where too few are ready to open a sum, or every group
-        /// is suspended.
+        /// Members of groups that are not ready; empty where too few are ready, or too many sums were void.
         missing: Vec<String>,
     },
     /// This silo does not answer a sum of other institutions than before.
