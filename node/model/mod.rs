@@ -15,5 +15,6 @@ pub use choice::{Choice, ChosenModel, Which, choose};
 pub use error::ModelError;
 pub use held::{HeldModel, HeldRound, HeldRounds};
 pub use notes::{Noted, ServedNote, keep_preparation, keep_served, preparation, served};
+pub(crate) use personal::keep_personal_hash;
 pub use personal::{PERSONAL, kept_personal};
 pub use start::{GivenStart, START, StartError, find_start, keep_start};

@@ -163,11 +163,21 @@ impl EpochPart {
     }
 
     /// How the silo takes part, where its journal was `lost` or not.
-    pub(super) fn role(&self, present: &Present, member: member::Config, lost: bool) -> NodeRole {
-        match &self.living {
-            Some(living) => NodeRole::Learner(Box::new(silo_config(present, living, member, lost))),
+    ///
+    /// # Errors
+    /// [`NodeError`]: the personal state of a backup is not as it was put back.
+    pub(super) fn role(
+        &self,
+        present: &Present,
+        member: member::Config,
+        lost: bool,
+    ) -> Result<NodeRole, NodeError> {
+        Ok(match &self.living {
+            Some(living) => {
+                NodeRole::Learner(Box::new(silo_config(present, living, member, lost)?))
+            }
             None => NodeRole::Bystander(Box::new(member), lost, present.former.clone()),
-        }
+        })
     }
 }
 

@@ -104,7 +104,13 @@ impl Serving {
     pub(super) fn resume(&self, held: &HeldRounds) -> Result<(), ModelError> {
         let job = &self.job;
         let round = held.round(None)?;
-        let noted = served(&job.state)?.is_some_and(|noted| noted.served.round == round.round);
+        let noted = match served(&job.state) {
+            Ok(noted) => noted.is_some_and(|noted| noted.served.round == round.round),
+            Err(why) => {
+                tracing::warn!("the model to serve is chosen again: {why}");
+                false
+            }
+        };
         if round.round != job.last || noted {
             return Ok(());
         }
@@ -223,7 +229,7 @@ fn serves(note: &ServedNote, took: Duration) -> (NodeEvent, String) {
         )
     });
     let line = format!(
-        "serves {} ({}){}",
+        "serves {} ({}{}){}",
         note.candidate.words(),
         note.on.words(),
         metric.unwrap_or_default()
