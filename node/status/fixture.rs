@@ -83,6 +83,7 @@ pub(crate) fn status() -> Status {
         phase: "training".into(),
         waiting: None,
         ledger: None,
+        ledger_problem: None,
         learned: Vec::new(),
         complete: false,
         training: Some(TrainingProgress {

@@ -16,7 +16,7 @@ use crate::events::phase_name;
 use crate::federation::{brief, officer};
 use crate::institution::config::Institution;
 use crate::paths::free;
-use crate::policy::{LedgerStatus, SitePolicy};
+use crate::policy::{LedgerStatus, SitePolicy, SourceLimits};
 use crate::spending::{ContributionHistory, Spending};
 use crate::status::Status;
 use crate::status::document::{
@@ -267,7 +267,11 @@ impl Health {
         let activities = self.activities.get();
         let activity = activities.and_then(Activities::current);
         let roster = &self.epoch.roster;
-        let contents = self.site.read_ledger();
+        let read = self.site.source.as_ref().map(SourceLimits::read);
+        let (contents, unread) = match read.transpose() {
+            Ok(contents) => (contents, None),
+            Err(why) => (None, Some(short(&why.to_string(), TEXT))),
+        };
         let ledger = self.site.source.as_ref().zip(contents.as_ref());
         let ledger = ledger.map(|(source, contents)| LedgerStatus::of(source, contents));
         let spending = self.spending(contents.as_ref());
@@ -302,6 +306,7 @@ impl Health {
             phase: changing.phase(activity, connected, roster.quorum()),
             waiting: changing.waiting.clone(),
             ledger,
+            ledger_problem: unread,
             learned: learned.unwrap_or_default(),
             complete: changing.complete,
             training: progress.map(|progress| TrainingProgress {
