@@ -1,5 +1,7 @@
 //! Rows of Parquet files, as text cells like those of CSV.
 
+mod bounds;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use parquet::record::Field;
 use parquet::schema::types::Type;
 
 use super::{DataError, RawFile, RawRow, RowPlace};
+use bounds::{Budget, check_pages, most};
 
 /// Reads a file that is in memory. Columns of lists, of structures and of bytes that are no text are
 /// left out with a note.
@@ -67,7 +70,8 @@ enum ParquetKind {
 type ParquetRows = (Vec<String>, Vec<RawRow>, Vec<String>);
 
 fn rows(path: &Path, bytes: Vec<u8>, unprintable: Unprintable) -> Result<ParquetRows, DataError> {
-    let read = read_rows(bytes, unprintable);
+    let most = most(bytes.len());
+    let read = read_rows(bytes, unprintable, most);
     read.map_err(|reason| DataError::File {
         path: path.into(),
         reason,
@@ -75,9 +79,11 @@ fn rows(path: &Path, bytes: Vec<u8>, unprintable: Unprintable) -> Result<Parquet
     })
 }
 
-fn read_rows(bytes: Vec<u8>, unprintable: Unprintable) -> Result<ParquetRows, String> {
+/// Reads the rows, which may take at most `most` bytes in memory.
+fn read_rows(bytes: Vec<u8>, unprintable: Unprintable, most: u64) -> Result<ParquetRows, String> {
     let text = |error: ParquetError| error.to_string();
-    let reader = SerializedFileReader::new(Bytes::from(bytes));
+    let all = Bytes::from(bytes);
+    let reader = SerializedFileReader::new(all.clone());
     let reader = reader.map_err(|error| format!("it is not a Parquet file ({error})"))?;
     let schema = reader.metadata().file_metadata().schema();
     let mut notes = Vec::new();
@@ -96,6 +102,9 @@ fn read_rows(bytes: Vec<u8>, unprintable: Unprintable) -> Result<ParquetRows, St
     if fields.is_empty() {
         return Err("it has no column of numbers, texts or dates".into());
     }
+    let is_read = |name: &str| header.iter().any(|read| read == name);
+    check_pages(&all, reader.metadata(), is_read, most)?;
+    let mut budget = Budget::new(most);
     let projection = Type::group_type_builder(schema.name())
         .with_fields(fields)
         .build();
@@ -121,6 +130,7 @@ fn read_rows(bytes: Vec<u8>, unprintable: Unprintable) -> Result<ParquetRows, St
                 }
             }
         }
+        budget.take(cells.len(), cells.as_slice().len())?;
         let at = RowPlace::Row(nth as u64 + 1);
         rows.push(RawRow { at, cells });
     }
