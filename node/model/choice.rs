@@ -6,7 +6,7 @@ use agreement::Agreement;
 use learn::export::{Card, CardParts, Coalition, ExportError, HeldOut, Origin, Output};
 use methods::Params;
 use methods::params::Gate;
-use methods::serving::{Candidate, Measured, mean_of_coalitions};
+use methods::serving::{Candidate, Measured, PersonalParts, is_never_trained, mean_of_coalitions};
 use protocol::MemberIndex;
 use task::TaskConfig;
 use task::data::Preparation;
@@ -95,7 +95,12 @@ pub fn choose(
     let model = mean.as_ref().or(models.get(at as usize));
     let model = model.and_then(|model| equipped.deployed(model, &personal));
     let model = model.ok_or(ModelError::Several(agreement.strategy.name()))?;
-    let (which, about) = described(choice.which, asked, round, models.len(), &silo);
+    let (which, mut about) = described(asked, round, models.len(), &silo);
+    about += why;
+    let whole = models.get(at as usize).map(|model| (model, &personal));
+    if whole.is_some_and(|whole| is_never_trained(&**equipped, whole, agreement.seed)) {
+        about += PersonalParts::NeverTrained.words();
+    }
     Ok(ChosenModel {
         origin: origin(agreement, round, asked, &silo, which, about),
         held_out: equipment.held_out(&model),
@@ -141,7 +146,8 @@ fn served(
     let about = format!(
         "The model that {silo} serves after round {}: {}{}",
         round.round,
-        note.candidate.words()
+        note.candidate.words(),
+        note.personal.words()
     );
     let coalition = (note.candidate != Candidate::Global).then_some(round.coalition);
     let coalition = coalition.filter(|_| !note.candidate.is_own());
@@ -284,17 +290,17 @@ impl ChosenModel {
         };
         let noted: Option<Preparation> = notes::preparation(folder)?;
         let own = equipment.plain.preparation.as_deref().cloned();
+        let mut origin = self.origin.clone();
+        if noted.is_none() {
+            origin.about += "; the node's note of how it fills in and scales rows is gone, so that follows from its \
+                             rows as they are now";
+        }
         let preparation = noted.or(own.filter(|_| equipment.own_rows));
         let preparation = preparation.ok_or(ModelError::Preparation)?;
         let mut card = Card::new(CardParts {
             task: &task,
             preparation: &preparation,
             model: &self.model,
-        let mut origin = self.origin.clone();
-        if noted.is_none() {
-            origin.about += "; the node's note of how it fills in and scales rows is gone, so that follows from its \
-                             rows as they are now";
-        }
             origin,
             created,
         })?;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use learn::export::HeldOut;
 use methods::Params;
-use methods::serving::{Candidate, ComparedOn, Measured, Tuned};
+use methods::serving::{Candidate, ComparedOn, Measured, PersonalParts, Tuned};
 use protocol::Hash;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,9 @@ pub struct ServedNote {
     pub on: ComparedOn,
     /// The comparison; empty where there was none.
     pub measured: Vec<Measured>,
+    /// Where the personal parts of the model come from.
+    #[serde(default)]
+    pub personal: PersonalParts,
     /// How the silo's own model was chosen, where it was tuned.
     pub local: Option<Tuned>,
     /// Metrics of the served model on the silo's held-out rows.
@@ -129,15 +132,15 @@ pub(super) fn unusable(folder: &Path, why: String) -> ModelError {
     ModelError::Served { path, why }
 }
 
-fn json<T: Serialize>(note: &T) -> Vec<u8> {
-    let mut text = serde_json::to_vec_pretty(note).expect("a note is texts, numbers and lists");
-    text.push(b'\n');
 /// What stands before the hash of a note's text, which has no such line.
 const BEFORE_HASH: &[u8] = b"{\n  \"hash\": \"";
 /// What stands behind it.
 const BEHIND_HASH: &[u8] = b"\",";
 
 /// A note as text, behind the hash of that text.
+fn json<T: Serialize>(note: &T) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(note).expect("a note is texts, numbers and lists");
+    text.push(b'\n');
     let hash = format!("{:#}", Hash::of(&text));
     [BEFORE_HASH, hash.as_bytes(), BEHIND_HASH, &text[1..]].concat()
 }
@@ -188,6 +191,7 @@ mod tests {
             candidate: Candidate::FineTuned,
             on: ComparedOn::Folds,
             local: None,
+            personal: PersonalParts::Trained,
             measured: Vec::new(),
             held_out: None,
             model: Some(format!("{:#}", Hash(model.hash()))),

@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use formatting::numbers;
+use learn::export::HeldOut;
 use serde_json::{Value, json};
 
 use super::super::NodeCommandError;
@@ -57,8 +58,8 @@ fn coalition(node: &NodeModels, round: &HeldRound, number: u32) -> (ListCells, V
     let choice = Choice {
         which: Which::Coalition(Some(number)),
         round: Some(round.round),
-    };
         instead: false,
+    };
     // A blob may be missing, and some strategies have no single model.
     let measured = node.choose(choice).ok().and_then(|chosen| chosen.held_out);
     let own = round.coalition + 1 == number;
@@ -93,8 +94,8 @@ fn print(
     node: &NodeModels,
     lines: &[ListCells],
     served: Option<&ServedNote>,
-) -> Result<(), NodeCommandError> {
     is_whole: bool,
+) -> Result<(), NodeCommandError> {
     let epoch = &node.institution.agreement.epoch;
     let silo = epoch.roster.name(node.institution.me);
     let mut out = BufWriter::new(io::stdout().lock());
@@ -123,8 +124,8 @@ fn print(
             out,
             "serves: not chosen yet; a node chooses after the last round"
         )?,
-        Some(note) => {
         None => writeln!(out, "serves: what it chose cannot be read")?,
+        Some(note) => {
             let held_out = note.held_out.as_ref();
             let value = held_out.and_then(|own| Some((own, own.metrics.get(&own.metric)?)));
             let value = value.map(|(own, value)| {
@@ -135,12 +136,15 @@ fn print(
                     own.metric, own.rows
                 )
             });
+            let unmeasured = held_out.and_then(HeldOut::unmeasured);
+            let value = value.or(unmeasured.map(|why| format!(", {why}")));
             writeln!(
                 out,
                 "serves: {}, after round {}{}{}",
                 note.candidate.words(),
                 note.round,
-                value.unwrap_or_default()
+                value.unwrap_or_default(),
+                note.personal.words()
             )?;
         }
     }
