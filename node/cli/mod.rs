@@ -7,11 +7,15 @@
 mod amend;
 mod backup;
 mod blame;
+mod columns;
+mod draft;
 mod help;
 mod institution;
 mod learner;
 mod ledger;
+mod members;
 mod model;
+mod names;
 mod place;
 mod program;
 mod typed;
@@ -25,17 +29,20 @@ use crate::logging::LogFormat;
 pub use amend::{Amend, Here, Recover};
 pub use backup::{Backup, Restore};
 pub use blame::BlameRound;
+pub use columns::Columns;
+pub use draft::{Init, MissingKind, NewFederation};
 pub use help::{GROUPS, grouped, parse, refused, ungrouped};
 pub use institution::{
     AddMember, Audit, Called, CheckAgreement, CheckNode, ContinueFederation, CountedIn, Identity,
     Invite, JoinFederation, NodeFederationCommand, PrintAgreement, PrintChain, PrintStatus,
-    RunNode, SignAgreement, Verify, WatchNode, member,
+    RunNode, SignAgreement, Verify, WatchNode,
 };
 pub use learner::{DescribeLearner, LearnerCommand, program};
 pub use ledger::{ExportLedger, LedgerCommand, NewLedger, ReconcileLedger, ShowLedger};
 pub use model::{
     ExportModel, ModelCommand, ModelFormat, ModelSelection, PredictRows, ShowModel, ThresholdAt,
 };
+pub use names::OwnNames;
 pub use place::{NoNode, NodePlace, SILO, StatePlace};
 pub use program::{PrintMan, ProgramCommand};
 pub use typed::{quoted, typed};
@@ -62,6 +69,8 @@ pub struct LogOptions {
 /// The commands around a node, without those of `rota federation`.
 #[derive(Debug, Subcommand)]
 pub enum NodeCommand {
+    /// Draft a scenario from data files
+    Init(Init),
     /// List devices for training, and why others are unavailable
     Devices(Devices),
     /// Run a node
@@ -170,8 +179,8 @@ pub fn data_folder(given: Option<&Path>) -> Option<PathBuf> {
         .or_else(|| beside.is_dir().then_some(beside))
 }
 
-/// The marks in numbers, for files that leave them open.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+/// How files are written, where they leave it open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct NumberMarks {
     /// Decimal mark, "." or ",", of files that leave it open
     #[arg(long, value_name = "MARK")]
@@ -179,6 +188,9 @@ pub struct NumberMarks {
     /// Thousands mark, such as "," or ".", of files that leave it open
     #[arg(long, value_name = "MARK")]
     pub thousands: Option<char>,
+    /// Sheet of spreadsheets (.xlsx, .ods) [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub sheet: Option<String>,
 }
 
 impl From<NumberMarks> for task::propose::Marks {
@@ -186,6 +198,7 @@ impl From<NumberMarks> for task::propose::Marks {
         Self {
             decimal: marks.decimal,
             thousands: marks.thousands,
+            sheet: marks.sheet,
         }
     }
 }

@@ -153,7 +153,7 @@ fn threshold(text: &str) -> Result<ThresholdAt, String> {
 /// Options of `rota model predict`.
 #[derive(Debug, Args)]
 pub struct PredictRows {
-    /// File of rows: CSV, .csv.gz or .parquet
+    /// File of rows: CSV, .csv.gz, .xlsx, .ods or .parquet
     pub rows: PathBuf,
     /// The node.
     #[command(flatten)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::status::document::{HeldOutMetrics, SpentSeconds};
-pub use line::Line;
+pub use line::{Line, schema};
 pub use phase::phase_name;
 
 /// What happens at a node. Numbers that are not finite are null.
@@ -254,6 +254,19 @@ pub enum NodeEvent {
         /// The patience in beats that would be enough; null where that is not the reason.
         suggested_patience: Option<u32>,
     },
+    /// A round was over without this silo's model, although its lead had signed that it has it.
+    ReceiptUnkept {
+        /// The round.
+        round: u64,
+        /// The lead.
+        lead: String,
+        /// The view of the round.
+        view: u64,
+        /// Whether this silo had signed for the round's list of models, with its own in it.
+        signed: bool,
+        /// The file with the lead's receipt; null where it could not be written.
+        evidence: Option<String>,
+    },
     /// The learner claims more rows than it has.
     RowsClaimed {
         /// The round.
@@ -315,6 +328,13 @@ pub enum NodeEvent {
         authors: String,
         /// The reason.
         why: String,
+    },
+    /// More is known of who spoils sums with noise.
+    Searched {
+        /// The last adopted round.
+        round: u64,
+        /// Who took part in every void sum; one alone is left out. Empty where more than one spoils them.
+        suspects: Vec<String>,
     },
     /// A column is far from that of the other members.
     FarColumn {
@@ -582,8 +602,7 @@ pub enum NodeEvent {
         /// The recovery's id.
         recovery: String,
     },
-    /// A node that waits for admission hears of a recovery that it was not told to follow
-    /// (`--follow-recovery`).
+    /// A node that waits for admission hears of a recovery that it does not follow (`--follow-recovery`).
     RecoveryMet {
         /// The recovery's id.
         recovery: String,
@@ -592,9 +611,4 @@ pub enum NodeEvent {
     #[serde(other)]
     #[schemars(skip)]
     Unknown,
-}
-
-/// The JSON Schema of a line.
-pub fn schema() -> Value {
-    agreement::schema_of::<Line>("an event of a node")
 }

@@ -12,6 +12,7 @@ use task::schema::{FeatureColumns, MissingRule, Schema};
 
 use super::disclosure::{OwnSide, disclosure};
 use super::rows::undeclared;
+use super::start::too_large;
 use formatting::numbers;
 
 /// The agreement in sentences and lists, one line each, for somebody of whom nothing else is known.
@@ -47,6 +48,7 @@ pub fn words_for(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
             .map(|pair| format!("  warning: {pair}")),
     );
     lines.extend(undeclared(agreement).map(|line| format!("  {line}")));
+    lines.extend(too_large(agreement).map(|why| format!("  warning: {why}")));
     lines.extend(DeltaDoubt::of(epoch).map(|doubt| format!("  warning: {doubt}")));
     lines.push(String::new());
     let rounds = Some((charter.rounds as usize, &agreement.strategy_config));

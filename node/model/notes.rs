@@ -126,6 +126,11 @@ pub fn served(folder: &Path) -> Result<Option<Noted>, ModelError> {
     }
 }
 
+/// What is noted about the model that the silo serves, without that model; `None` where nothing can be read.
+pub fn served_note(folder: &Path) -> Option<ServedNote> {
+    read(folder, SERVED).ok().flatten()
+}
+
 /// That the file of the served model cannot be used.
 pub(super) fn unusable(folder: &Path, why: String) -> ModelError {
     let path = folder.join(MODEL);

@@ -30,8 +30,8 @@ pub(in crate::institution) struct ComparisonJob {
     pub(in crate::institution) last: u64,
     /// Parts that its rows are divided into; 0 for no comparison.
     pub(in crate::institution) folds: usize,
-    /// Whether the model of its coalition with an intercept of its own is a candidate.
-    pub(in crate::institution) own_intercept: bool,
+    /// Whether the model of its coalition, adapted to its own rows, is a candidate.
+    pub(in crate::institution) adapted: bool,
     /// The state folder, for the note.
     pub(in crate::institution) state: PathBuf,
     /// When the node began, for times.
@@ -107,7 +107,7 @@ impl ComparisonJob {
                 members: members_of(&adopted.assignment, adopted.coalition),
                 global: global.as_ref().zip(Some(adopted.assignment.len())),
                 folds: self.folds,
-                own_intercept: self.own_intercept,
+                adapted: self.adapted,
             }
             .serve(),
             None => {

@@ -89,7 +89,7 @@ pub(in crate::institution) fn serving(
         first: strategy.first_training(),
         last: agreement.epoch.charter.rounds,
         folds: institution.serve.folds,
-        own_intercept: agreement.epoch.charter.privacy.is_noised(),
+        adapted: agreement.epoch.charter.privacy.is_noised(),
         state: institution.state.clone(),
         began: Instant::now(),
     });

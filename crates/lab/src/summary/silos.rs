@@ -77,7 +77,7 @@ struct Context {
     key: &'static str,
     alone: Alone,
     folds: usize,
-    own_intercept: bool,
+    adapted: bool,
     reference: bool,
     effort: Effort,
     /// The reference that a coalition's model is itself, if it is one.
@@ -260,7 +260,7 @@ impl Context {
             key: study.metric.name.key(),
             alone,
             folds: scenario.serve.folds,
-            own_intercept: scenario.is_noised(),
+            adapted: scenario.is_noised(),
             reference: references.wanted,
             effort,
             itself: references.itself.or_else(|| {
@@ -375,7 +375,7 @@ impl Context {
             members,
             global: global.as_ref().zip(Some(self.entries())),
             folds: self.folds,
-            own_intercept: self.own_intercept,
+            adapted: self.adapted,
         }
         .serve();
         let learner = if comparison.candidate.is_own() {

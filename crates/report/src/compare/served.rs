@@ -120,7 +120,7 @@ fn note(outside: bool) -> String {
         } else {
             " own, strategy, tuned, other: how many members serve their own model, the strategy's, the strategy's \
              fine-tuned on their rows, or another one (robust and trained alone, the mean of all coalitions', or \
-             under noise the strategy's with an own intercept)."
+             under noise the strategy's with an own intercept, or an own fit shrunken towards it)."
         }
     )
 }
@@ -128,7 +128,7 @@ fn note(outside: bool) -> String {
 /// Members by what they serve: their own model, the strategy's, a fine-tuned one, another one.
 fn choices(served: &ServedSummary) -> [String; 4] {
     let of = |name: &str| served.candidates.get(name).copied().unwrap_or(0.0);
-    let others = of("robust") + of("global") + of("own-intercept");
+    let others = of("robust") + of("global") + of("own-intercept") + of("shrunken");
     let each = [of("local"), of("coalition"), of("fine-tuned"), others];
     each.map(|count| numbers::value(count, 1))
 }

@@ -392,6 +392,7 @@ fn what_is_served(story: &Story, table: &ComparisonTable) -> Option<String> {
         Candidate::Coalition,
         Candidate::FineTuned,
         Candidate::OwnIntercept,
+        Candidate::Shrunken,
         Candidate::Global,
         Candidate::Robust,
         Candidate::Local,

@@ -198,8 +198,11 @@ pub(super) fn classes(table: &Table, target: &Target) -> Vec<usize> {
 
 /// The features of a part, row by row.
 pub(super) fn prepared(table: &Table, part: &[usize], preparation: &Preparation) -> Vec<f64> {
-    let rows = part.iter().map(|&row| table.row(row));
-    rows.flat_map(|row| preparation.exact(row)).collect()
+    let mut features = Vec::with_capacity(part.len() * table.columns.len());
+    for &row in part {
+        features.extend(preparation.exact(table.row(row)));
+    }
+    features
 }
 
 /// The rows that a silo learns its columns from.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::stand_in::stand_ins;
 use crate::counted::rows_that;
-use crate::data::{DataError, Format, RawFile, are_with_zeros, without_zeros};
+use crate::data::{ColumnMarks, DataError, Format, RawFile, are_with_zeros, without_zeros};
 use crate::schema::MissingRule;
 
 /// Distinct numbers from which on a column of half numbers is one of numbers.
@@ -36,6 +36,18 @@ impl<'a> Cells<'a> {
     /// # Errors
     /// [`DataError`]: a file without the column.
     pub fn of(files: &[(RawFile, Format)], name: &'a str) -> Result<Self, DataError> {
+        Self::marked(files, name, &ColumnMarks::default())
+    }
+
+    /// The same, where more is known of the texts of the column than the formats say.
+    ///
+    /// # Errors
+    /// [`DataError`]: a file without the column.
+    pub fn marked(
+        files: &[(RawFile, Format)],
+        name: &'a str,
+        marks: &ColumnMarks,
+    ) -> Result<Self, DataError> {
         let (mut values, mut others) = (BTreeMap::new(), BTreeMap::new());
         let (mut count, mut missing, mut numeric) = (0, 0, 0);
         let mut numbers = Vec::new();
@@ -46,7 +58,7 @@ impl<'a> Cells<'a> {
                     .iter()
                     .map(|row| row.cells.get(place).unwrap_or_default())
             };
-            let present = || cells().filter(|text| !format.is_missing(text));
+            let present = || cells().filter(|text| !format.is_missing_in(marks, text));
             let zeros = are_with_zeros(present());
             count += file.rows.len();
             missing += file.rows.len() - present().count();

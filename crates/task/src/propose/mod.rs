@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 
 use crate::counted::rows_that;
 use crate::data::{
-    DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target, pretend_silo,
-    silo_of,
+    ColumnMarks, DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target,
+    nearest, pretend_silo, silo_of,
 };
 use crate::schema::{FeatureColumns, LocalNames, Schema, merged};
 
@@ -88,6 +88,15 @@ impl Wishes {
             .flatten()
             .chain(lists.into_iter().flatten())
             .chain(kept)
+    }
+
+    /// What is known of the texts of a column: a level that is kept is one, whatever its text usually means.
+    pub(in crate::propose) fn marks_of(&self, column: &str) -> ColumnMarks {
+        let kept = self.keep.iter().filter(|(name, _)| name == column);
+        ColumnMarks {
+            codes: kept.map(|(_, level)| level.clone()).collect(),
+            ..ColumnMarks::default()
+        }
     }
 
     /// Whether a level, or a rare class, is listed however few rows have it.
@@ -194,7 +203,8 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     let (formats, raw) = read_as_the_first(files, wishes, &mut notes)?;
     let first = &raw[0].0;
     let header = &first.header;
-    for name in wishes.columns() {
+    let dropped = |name: &String| wishes.drop.contains(name) && first.has(name);
+    for name in wishes.columns().filter(|name| !dropped(name)) {
         first.place(name)?;
     }
     let silos = silos(&raw, wishes, &mut notes)?;
@@ -263,7 +273,8 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         codes,
         notes,
     };
-    // What is proposed is read, and what only the read rows tell is said.
+    // What is proposed is read, and what only the read rows tell is said. Texts and rows are not held at once.
+    drop(raw);
     let data = proposal.read(files, wishes)?;
     proposal.notes.extend(noticed(&data));
     Ok(proposal)
@@ -316,16 +327,17 @@ fn group(
         !listed.iter().any(|names| names.contains(name))
     };
     let others = others.filter(known);
+    let rows = raw.iter().map(|(file, _)| file.rows.len()).sum();
     let columns = others.filter_map(|name| {
-        let mut cells = Vec::new();
-        for (file, format) in raw {
-            let place = file.place(name).ok()?;
-            cells.extend(file.rows.iter().map(|row| {
+        let places = raw.iter().map(|(file, _)| file.place(name));
+        let places = places.collect::<Result<Vec<_>, _>>().ok()?;
+        let cells = raw.iter().zip(places).flat_map(|((file, format), place)| {
+            file.rows.iter().map(move |row| {
                 let text = row.cells.get(place).unwrap_or_default();
                 if format.is_missing(text) { "" } else { text }
-            }));
-        }
-        Some(persons::ColumnCells { name, cells })
+            })
+        });
+        persons::ColumnCells::of(name, rows, cells)
     });
     let columns: Vec<persons::ColumnCells<'_>> = columns.collect();
     let found = persons::group_column(&columns, silos)?;
@@ -356,7 +368,7 @@ impl OpenQuestions<'_> {
         raw: &[(RawFile, Format)],
         name: &'n str,
     ) -> Result<Cells<'n>, DataError> {
-        let mut cells = Cells::of(raw, name)?;
+        let mut cells = Cells::marked(raw, name, &self.wishes.marks_of(name))?;
         if self.wishes.same.iter().any(|same| same == name) {
             for group in alike(&cells.values) {
                 let [first, others @ ..] = group.as_slice() else {
@@ -368,6 +380,16 @@ impl OpenQuestions<'_> {
                     let codes = self.codes.entry(name.to_owned()).or_default();
                     codes.insert(other.clone(), first.clone());
                 }
+            }
+        }
+        let known = || cells.values.keys().map(String::as_str);
+        for (_, level) in self.wishes.keep.iter().filter(|(column, _)| column == name) {
+            if !cells.values.contains_key(level) {
+                return Err(DataError::Config(format!(
+                    "--keep {:?}: no row has that value{}",
+                    format!("{name}={level}"),
+                    nearest(level, known())
+                )));
             }
         }
         Ok(cells)
@@ -398,6 +420,18 @@ impl OpenQuestions<'_> {
              --same {name:?}; if not, --different {name:?}",
             groups.join("; ")
         ));
+    }
+
+    /// Asks about a level that is kept of a column that is read as numbers.
+    fn kept_number(&mut self, column: &str) {
+        let mut kept = self.wishes.keep.iter().filter(|(name, _)| name == column);
+        if let Some((_, level)) = kept.next() {
+            self.questions.push(format!(
+                "--keep {:?}: column {column:?} holds numbers, which have no levels; if they are codes, say \
+                 --category {column:?}",
+                format!("{column}={level}")
+            ));
+        }
     }
 
     /// Asks what the cells are that are no numbers, in a column of numbers.
@@ -447,7 +481,7 @@ fn shown(text: &str) -> String {
 /// # Errors
 /// [`DataError`]: it cannot be read, is no table, or has numbers that can be read in two ways.
 pub fn format_of(file: &Path) -> Result<Format, DataError> {
-    sniff::read(file, Marks::default()).map(|(format, _)| format)
+    sniff::read(file, &Marks::default()).map(|(format, _)| format)
 }
 
 /// How each of these files is written, as far as that can be seen. `marks` answer what the files leave
@@ -456,7 +490,7 @@ pub fn format_of(file: &Path) -> Result<Format, DataError> {
 /// # Errors
 /// As of [`format_of`], for the first file that has one.
 pub fn formats_of(files: &[PathBuf], marks: Marks) -> Result<Vec<Format>, DataError> {
-    let format = |file: &PathBuf| sniff::read(file, marks).map(|(format, _)| format);
+    let format = |file: &PathBuf| sniff::read(file, &marks).map(|(format, _)| format);
     files.iter().map(format).collect()
 }
 

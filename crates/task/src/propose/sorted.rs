@@ -19,11 +19,13 @@ pub(super) fn read_as_the_first(
     wishes: &Wishes,
     notes: &mut Vec<String>,
 ) -> Result<ReadFiles, DataError> {
-    let (mut formats, raw) = sniff::all(files, wishes.marks)?;
+    let (mut formats, raw) = sniff::all(files, &wishes.marks)?;
     if let Some(first) = formats.first() {
         notes.extend(sniff::notes(first));
     }
-    notes.extend(sniff::file_notes(&formats, &raw)?);
+    notes.extend(sniff::file_notes(&formats, &raw, |name| {
+        wishes.marks_of(name)
+    })?);
     for format in &mut formats {
         format.missing.extend(wishes.missing.iter().cloned());
     }
@@ -85,6 +87,7 @@ impl Sorted {
         let name = cells.name.to_owned();
         match column::found(&cells, asked.wishes) {
             ColumnUse::Feature(feature, what) => {
+                asked.kept_number(&name);
                 notes.extend(cells.doubts());
                 self.usual
                     .extend(cells.usual().map(|both| (name.clone(), both)));

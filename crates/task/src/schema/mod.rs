@@ -10,6 +10,7 @@
 //! one column of 0 and 1 per level but the first, then one column of 0 and 1 for every column whose
 //! missing values get an indicator.
 
+mod absent;
 mod column;
 mod filter;
 mod local;
@@ -26,7 +27,7 @@ use crate::data::{DataError, Target, number, same_class};
 pub use column::merged;
 pub use column::{ColumnNames, ColumnType, FeatureColumns, LEVEL, Levels, MissingRule, Quantity};
 pub use filter::Filter;
-pub use local::LocalNames;
+pub use local::{LocalNames, OPEN};
 pub use row::{FileLayout, ReadRow};
 pub use target::{ClassValues, TargetColumn};
 
@@ -212,6 +213,19 @@ impl Schema {
             at
         };
         (0..numbers).chain(levels().map(first)).collect()
+    }
+
+    /// The values that are agreed on by name, by column.
+    pub(crate) fn agreed_values(&self) -> BTreeMap<&str, Vec<&str>> {
+        let levels = self.columns().filter_map(|(name, feature)| {
+            let listed = &feature.kind.levels()?.listed;
+            Some((name, listed.iter().map(String::as_str).collect()))
+        });
+        let classes = self.target.classes.iter().flatten();
+        let classes = classes.flat_map(|class| class.values().iter().map(String::as_str));
+        let classes: Vec<&str> = classes.collect();
+        let target = self.target.name.iter().map(|name| (name, classes.clone()));
+        levels.chain(target).collect()
     }
 
     /// Whether a cell of this column may hold such a value.

@@ -17,8 +17,8 @@ const MOST: u64 = 1 << 30;
 const EACH: u64 = 64;
 /// Bytes of a value of a dictionary beside its text.
 const VALUE: u64 = 40;
-/// Bytes of a row beside its cells, and of a cell beside its text.
-const ROW: u64 = 150;
+/// Bytes of a row beside its cells, and of a cell beside its text, in lists that grow.
+const ROW: u64 = 16;
 const CELL: u64 = 8;
 /// First bytes of a frame of LZ4, whose size nobody looks at.
 const LZ4_FRAME: [u8; 4] = [0x04, 0x22, 0x4D, 0x18];

@@ -7,7 +7,7 @@ use task::data::{Format, Target};
 use task::propose::{SchemaProposal, Wishes};
 use task::schema::{ClassValues, ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule};
 
-use node::paths::relative;
+use crate::paths::relative;
 
 /// A text as TOML writes it.
 fn quoted(text: &str) -> String {
@@ -282,6 +282,9 @@ fn format_table(format: &Format) -> String {
     if let Some(mark) = format.thousands {
         write!(text, ", thousands = {}", quoted(&mark.to_string()))
             .expect("a String takes everything");
+    }
+    if let Some(sheet) = &format.sheet {
+        write!(text, ", sheet = {}", quoted(sheet)).expect("a String takes everything");
     }
     if format.missing != Format::default().missing {
         let missing = list(format.missing.iter().map(String::as_str));

@@ -2,14 +2,14 @@
 
 use std::io::{self, BufWriter, Write};
 
-use lab::init;
 use task::propose::Wishes;
 
-use super::{CommandError, vacant, write};
+use super::{NodeCommandError, vacant, write};
 use crate::cli::Init;
+use crate::draft::{draft, findings};
 
 /// Writes the scenario, and prints what was found.
-pub(crate) fn run(options: &Init) -> Result<(), CommandError> {
+pub(super) fn run(options: &Init) -> Result<(), NodeCommandError> {
     let wishes = Wishes {
         silo_column: options.silo_column.clone(),
         pretend_silos: options.pretend_silos,
@@ -17,10 +17,10 @@ pub(crate) fn run(options: &Init) -> Result<(), CommandError> {
     };
     let file = &options.out;
     vacant(file, options.force)?;
-    let draft = init::draft(&options.data, &wishes, file)?;
+    let draft = draft(&options.data, &wishes, file)?;
     write(file, &draft.text)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    for line in init::findings(&draft) {
+    for line in findings(&draft) {
         writeln!(out, "{line}")?;
     }
     writeln!(out, "written: {}. Read it, then:", file.display())?;

@@ -4,36 +4,35 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 use agreement::{Joining, PrivacyTable, read_configuration};
 use formatting::numbers;
-use lab::init::{self, Composed, InitRequest, Prompt};
-use node::commands::NodeCommandError;
-use node::commands::federation::{joining, status};
-use node::commands::model::write as write_model;
-use node::model::START;
 use protocol::PublicKey;
 
-use super::{CommandError, vacant, wrapped, write};
+use super::federation::{joining, status};
+use super::model::write as write_model;
+use super::{NodeCommandError, vacant, wrapped, write};
 use crate::cli::{Columns, NewFederation, quoted};
+use crate::draft::{BuiltInTexts, Composed, InitRequest, New, Prompt, agreement, compose};
+use crate::model::START;
 
 /// Writes a new agreement, and says what it is.
-pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
+pub(super) fn new(options: &NewFederation, built_in: BuiltInTexts) -> Result<(), NodeCommandError> {
     let file = &options.out;
     vacant(file, options.force)?;
     if options.scenario.is_some() && options.columns != Columns::default() {
         let why = "options about columns go with --table: a scenario says what its columns mean";
-        return Err(CommandError::usage(why));
+        return Err(NodeCommandError::Usage(why.into()));
     }
-    let (composed, members) = composed(options)?;
-    let mut scenario = composed.scenario;
+    let (composed, members) = composed(options, built_in)?;
+    let mut plan = composed.plan;
     if let Some(rotation) = options.rotation {
-        scenario.charter.rotation.0 = rotation;
+        plan.charter.rotation.0 = rotation;
     }
     if let Some(verification) = options.verification {
-        scenario.charter.verification.0 = verification;
+        plan.charter.verification.0 = verification;
     }
     if let Some(privacy) = privacy(options)? {
-        scenario.privacy = Some(privacy);
+        plan.privacy = Some(privacy);
     }
-    let init::New { text, start, pace } = init::agreement(&scenario, &members)?;
+    let New { text, start, pace } = agreement(&plan, &members)?;
     let beside = file.with_file_name(START);
     if start.is_some() {
         vacant(&beside, options.force)?;
@@ -46,12 +45,12 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
     write(file, &text)?;
     writeln!(out, "written: {}", file.display())?;
     if let Some(pace) = pace {
-        let beats = numbers::plural(pace.beats(scenario.charter.beat.0) as usize, "beat");
+        let beats = numbers::plural(pace.beats(plan.charter.beat.0) as usize, "beat");
         let line = format!(
             "patience: one training takes {} here, so that a round waits at least {beats} for slow members \
              instead of {}",
             pace.words(),
-            scenario.charter.usual_patience()
+            plan.charter.usual_patience()
         );
         writeln!(out, "{}", wrapped(&line))?;
     }
@@ -88,23 +87,27 @@ const ONE_GROUP: &str = "note: any one member can stop this federation. While it
                          (--groups FILE), of which one that is stopped does not stop the others.";
 
 /// What members see of each other's models, where the options say so.
-fn privacy(options: &NewFederation) -> Result<Option<PrivacyTable>, CommandError> {
+fn privacy(options: &NewFederation) -> Result<Option<PrivacyTable>, NodeCommandError> {
     let Some(file) = &options.groups else {
         return Ok(options.masked.then(|| PrivacyTable::of_groups(Vec::new())));
     };
-    let text = read_configuration(file).map_err(NodeCommandError::from)?;
-    let table = PrivacyTable::groups(&file.display().to_string(), &text);
-    Ok(Some(table.map_err(NodeCommandError::from)?))
+    let text = read_configuration(file)?;
+    let table = PrivacyTable::groups(&file.display().to_string(), &text)?;
+    Ok(Some(table))
 }
 
 /// What a new federation learns, and its members. Asks for what the options leave out where somebody
 /// can be asked.
 ///
 /// # Errors
-/// [`CommandError`]: something is missing or wrong.
-fn composed(options: &NewFederation) -> Result<(Composed, Vec<Joining>), CommandError> {
+/// [`NodeCommandError`]: something is missing or wrong.
+fn composed(
+    options: &NewFederation,
+    built_in: BuiltInTexts,
+) -> Result<(Composed, Vec<Joining>), NodeCommandError> {
     let wanted = InitRequest {
         scenario: options.scenario.clone(),
+        built_in,
         tables: options.table.clone(),
         wishes: options.columns.wishes(),
         name: options.name.clone(),
@@ -114,15 +117,15 @@ fn composed(options: &NewFederation) -> Result<(Composed, Vec<Joining>), Command
         rounds: options.rounds,
         seed: options.seed,
     };
-    let member = |(name, key): &(String, PublicKey)| Joining {
+    let member = |(name, key, rows): &(String, PublicKey, Option<u64>)| Joining {
         name: name.clone(),
         key: *key,
-        rows: None,
+        rows: *rows,
         addresses: Vec::new(),
     };
     let mut members: Vec<_> = options.members.iter().map(member).collect();
     if !io::stdin().is_terminal() {
-        return Ok((init::compose(&wanted, None)?, members));
+        return Ok((compose(&wanted, None)?, members));
     }
     let (mut input, mut output) = (io::stdin().lock(), io::stderr().lock());
     let mut ask = Prompt {
@@ -130,7 +133,7 @@ fn composed(options: &NewFederation) -> Result<(Composed, Vec<Joining>), Command
         output: &mut output,
     };
     let asked = wanted.scenario.is_none() && wanted.tables.is_empty();
-    let composed = init::compose(&wanted, Some(&mut ask))?;
+    let composed = compose(&wanted, Some(&mut ask))?;
     if asked && members.is_empty() {
         members = ask_members(&mut ask)?;
     }
@@ -138,7 +141,7 @@ fn composed(options: &NewFederation) -> Result<(Composed, Vec<Joining>), Command
 }
 
 /// Asks for members until an empty line.
-fn ask_members(ask: &mut Prompt<'_>) -> Result<Vec<Joining>, CommandError> {
+fn ask_members(ask: &mut Prompt<'_>) -> Result<Vec<Joining>, NodeCommandError> {
     let mut members = Vec::new();
     loop {
         let question = "A member as NAME KEY ADDRESS, as `rota identity new --name` prints it (empty: \

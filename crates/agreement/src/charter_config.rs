@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use agreement::{
-    LINE_MBIT, RotationName, Span, VerificationName, default_min_contributions,
-    default_view_timeout, models_take,
-};
 use methods::robust::Radius;
 use serde::Deserialize;
+
+use crate::agreement::{LINE_MBIT, default_min_contributions, default_view_timeout, models_take};
+use crate::rotation::RotationName;
+use crate::span::Span;
+use crate::verification::VerificationName;
 
 /// Patience in beats of a scenario that does not say it, where its models are small.
 const PATIENCE: u32 = 12;

@@ -1,4 +1,4 @@
-//! What a new federation learns, put together from a scenario, a table, options, and answers to
+//! The plan of a new federation, put together from a scenario, a table, options, and answers to
 //! questions.
 
 use std::fmt::Display;
@@ -6,20 +6,22 @@ use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use methods::strategy::STRATEGIES;
-use simulations::{Overrides, Scenario, ScenarioError};
 use task::propose::{SchemaProposal, Wishes, propose};
 use task::schema::MissingRule;
 use task::{TaskConfig, data::DataError};
 use toml::{Table, Value};
 
+use super::plan::{BuiltInTexts, FederationPlan, PlanError};
 use super::{described, text};
-use node::federation::rows_in_words;
+use crate::federation::rows_in_words;
 
 /// What is known from the command line.
 #[derive(Debug, Clone, Default)]
 pub struct InitRequest {
     /// A built-in scenario or a file; its data are not read.
     pub scenario: Option<String>,
+    /// The built-in scenarios.
+    pub built_in: BuiltInTexts,
     /// Tables of one institution, from which the columns are taken.
     pub tables: Vec<PathBuf>,
     /// What to do with the columns of the tables.
@@ -41,8 +43,8 @@ pub struct InitRequest {
 /// What was put together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Composed {
-    /// What was put together, as a scenario.
-    pub scenario: Scenario,
+    /// What was put together.
+    pub plan: FederationPlan,
     /// Columns of the tables that are no part of it, each with the reason.
     pub left_out: Vec<(String, String)>,
     /// What the agreement will say of the data, and what should be looked at, one line each.
@@ -76,7 +78,7 @@ pub enum ComposeError {
     Data(#[from] DataError),
     /// The scenario.
     #[error(transparent)]
-    Scenario(#[from] ScenarioError),
+    Plan(#[from] PlanError),
     /// The terminal.
     #[error("cannot ask: {0}")]
     Terminal(#[from] io::Error),
@@ -125,7 +127,7 @@ enum Base {
     Tables(Vec<PathBuf>),
 }
 
-/// The scenario of a new federation. What is missing is asked for where somebody can be asked.
+/// The plan of a new federation. What is missing is asked for where somebody can be asked.
 ///
 /// # Errors
 /// [`ComposeError`]: something is missing or wrong.
@@ -159,14 +161,14 @@ pub fn compose(
     };
     match base {
         Base::Scenario(name) => {
-            let scenario = of_scenario(wanted, &name, ask)?;
-            let said = match &scenario.task {
+            let plan = of_scenario(wanted, &name, ask)?;
+            let said = match &plan.task {
                 TaskConfig::Table(task) => task.agreed_schema()?,
                 _ => None,
             };
             let says = said.as_ref().map(rows_in_words).unwrap_or_default();
             Ok(Composed {
-                scenario,
+                plan,
                 left_out: Vec::new(),
                 says: [vec![SAYS.to_owned()], says].concat(),
             })
@@ -180,12 +182,12 @@ fn of_scenario(
     wanted: &InitRequest,
     name: &str,
     mut ask: Option<&mut Prompt<'_>>,
-) -> Result<Scenario, ComposeError> {
+) -> Result<FederationPlan, ComposeError> {
     let text = task::file::read_text(Path::new(name), task::file::CONFIGURATION);
     let table = text.ok().and_then(|text| text.parse::<Table>().ok());
     // A built-in one, or an error that names the line.
     let Some(mut table) = table else {
-        return changed(Scenario::load(name)?, wanted);
+        return changed(FederationPlan::load(name, wanted.built_in)?, wanted);
     };
     let mut filled = false;
     if !table.contains_key("name") {
@@ -243,11 +245,11 @@ fn of_scenario(
     }
     if !filled {
         // Errors name the lines of the file as it is.
-        return changed(Scenario::load(name)?, wanted);
+        return changed(FederationPlan::load(name, wanted.built_in)?, wanted);
     }
     let text = toml::to_string(&table).map_err(|error| ComposeError::Option(error.to_string()))?;
     let name = format!("{name} with what was added to it");
-    changed(Scenario::parse(&name, &text)?, wanted)
+    changed(FederationPlan::parse(&name, &text)?, wanted)
 }
 
 /// From the columns of tables.
@@ -304,8 +306,8 @@ fn of_tables(
         known.map(|known| task.insert("model".into(), known));
     }
     let text = toml::to_string(&table).map_err(|error| ComposeError::Option(error.to_string()))?;
-    let scenario = Scenario::parse("the proposal for these tables", &text)?;
-    let scenario = changed(scenario, wanted)?;
+    let plan = FederationPlan::parse("the proposal for these tables", &text)?;
+    let plan = changed(plan, wanted)?;
     let read = "How the tables were read (these lines stay here):";
     let notes = proposal.notes.iter().map(|note| format!("note: {note}"));
     let mut says = vec![read.to_owned()];
@@ -313,7 +315,7 @@ fn of_tables(
     says.push(SAYS.to_owned());
     says.extend(rows_in_words(&proposal.schema));
     Ok(Composed {
-        scenario,
+        plan,
         left_out: proposal.left_out,
         says,
     })
@@ -379,18 +381,21 @@ fn ask_what_is_missing(
 }
 
 /// With the options that replace what a scenario says.
-fn changed(mut scenario: Scenario, wanted: &InitRequest) -> Result<Scenario, ComposeError> {
+fn changed(mut plan: FederationPlan, wanted: &InitRequest) -> Result<FederationPlan, ComposeError> {
+    let wrong = |what: String| PlanError::Override(what);
     if let Some(name) = &wanted.name {
-        scenario.name.clone_from(name);
+        plan.name.clone_from(name);
     }
-    let overrides = Overrides {
-        seed: wanted.seed,
-        rounds: wanted.rounds,
-        silos: None,
-        strategy: wanted.strategy.clone(),
-        ..Overrides::default()
-    };
-    Ok(scenario.with(&overrides)?)
+    plan.seed = wanted.seed.unwrap_or(plan.seed);
+    plan.rounds = wanted.rounds.unwrap_or(plan.rounds);
+    if let Some(name) = &wanted.strategy {
+        let switched = plan.strategy.switch(name);
+        plan.strategy = switched.map_err(|error| wrong(error.to_string()))?;
+    }
+    let rounds = plan.checked().check_rounds();
+    rounds.map_err(|what| wrong(format!("--rounds {what}")))?;
+    plan.strategy.set_rounds(plan.rounds);
+    Ok(plan)
 }
 
 /// What is known, or the answer to a question, or an error that names the option.
@@ -518,7 +523,7 @@ name = 'age'
             ..InitRequest::default()
         };
         let (scenario, said) = asked(&wanted, "none\n7\nfedavgg\n\nforest\nlogistic\n");
-        let scenario = scenario.unwrap().scenario;
+        let scenario = scenario.unwrap().plan;
         assert_eq!((scenario.name.as_str(), scenario.rounds), ("stays", 7));
         assert_eq!(scenario.strategy.name(), "fedavg");
         assert!(said.contains("a whole number of at least 1"), "{said}");
@@ -531,7 +536,7 @@ name = 'age'
             model: Some("logistic".into()),
             ..wanted.clone()
         };
-        assert_eq!(compose(&options, None).unwrap().scenario, scenario);
+        assert_eq!(compose(&options, None).unwrap().plan, scenario);
         for (taken, option) in [
             ("rounds", "--rounds N"),
             ("strategy", "--strategy"),
@@ -565,7 +570,7 @@ name = 'age'
             &InitRequest::default(),
             &format!("nowhere\n{table}\n\nstays\n\n4\n\n"),
         );
-        let scenario = scenario.unwrap().scenario;
+        let scenario = scenario.unwrap().plan;
         assert!(said.contains("there is no file \"nowhere\""), "{said}");
         assert!(said.contains("Column to predict [outcome]"), "{said}");
         assert_eq!((scenario.name.as_str(), scenario.rounds), ("stays", 4));
@@ -573,7 +578,7 @@ name = 'age'
             tables: vec![table.into()],
             ..InitRequest::default()
         };
-        let alone = compose(&wanted, None).unwrap().scenario;
+        let alone = compose(&wanted, None).unwrap().plan;
         assert_eq!((alone.name.as_str(), alone.rounds), ("outcome", 10));
         assert_eq!(alone.task, scenario.task);
     }

@@ -3,6 +3,7 @@
 
 mod agreement;
 mod compose;
+mod plan;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use task::propose::{SchemaProposal, Wishes, propose};
 
 pub use agreement::{New, NewError, agreement};
 pub use compose::{ComposeError, Composed, InitRequest, Prompt, compose};
+pub use plan::{BuiltInTexts, FederationPlan, PlanError};
 pub use text::scenario;
 
 /// A proposed scenario.

@@ -1,5 +1,4 @@
-//! The agreement of a new federation: from a scenario and the members known so far, without their
-//! data.
+//! The agreement of a new federation: from a plan and the members known so far, without their data.
 
 use ::agreement::{AddError, Draft, Joining, NewDraft, check_new, enough_patience};
 use learn::TaskStudy;
@@ -7,10 +6,10 @@ use learn::external::external_study;
 use methods::Params;
 use methods::strategy::{Names, build};
 use protocol::roster::Silo;
-use simulations::Scenario;
 use task::{TaskConfig, data::DataError};
 
-use node::federation::{FederationStart, FirstError, TrainingPace, first, first_of, pace};
+use super::plan::FederationPlan;
+use crate::federation::{FederationStart, FirstError, TrainingPace, first, first_of, pace};
 
 /// Members for which a new agreement is at least patient enough.
 const USUAL: usize = 4;
@@ -32,7 +31,7 @@ pub enum NewError {
         "the task of this scenario has data of its own, which no institution brings: write [task.table]"
     )]
     Task,
-    /// The scenario does not go with masked rounds.
+    /// The plan does not go with masked rounds.
     #[error("`{key}` {what}")]
     Masked {
         /// Path of the key.
@@ -58,32 +57,32 @@ pub struct New {
 
 /// How long one training of the first silo takes here; `None` where the rows are not here, or are those of
 /// a program: its institution's `rota check` measures it.
-fn measured(scenario: &Scenario, first: &FederationStart) -> Option<TrainingPace> {
-    let TaskConfig::Table(task) = &scenario.task else {
+fn measured(plan: &FederationPlan, first: &FederationStart) -> Option<TrainingPace> {
+    let TaskConfig::Table(task) = &plan.task else {
         return None;
     };
     task.data.as_ref()?;
-    let task = scenario.task_of_rows().ok()?;
-    let study = task.study(scenario.silos, None, scenario.seed);
+    let task = plan.checked().task_of_rows().ok()?;
+    let study = task.study(plan.silos, None, plan.seed);
     let silo = study.ok()?.silos.into_iter().next()?;
-    let strategy = build(&scenario.strategy, USUAL).ok()?;
+    let strategy = build(&plan.strategy, USUAL).ok()?;
     let learner = strategy.equip(silo.learner).ok()?;
-    let patience = scenario.charter.beat.0 * scenario.charter.usual_patience();
-    pace(&*learner, &first.plan.task, scenario.seed, patience).ok()?
+    let patience = plan.charter.beat.0 * plan.charter.usual_patience();
+    pace(&*learner, &first.plan.task, plan.seed, patience).ok()?
 }
 
-/// The text of an agreement on what the scenario learns, with comments. More members may be added to
-/// it. The scenario's data are not part of it; every member reads its own rows by the schema. The hash
+/// The text of an agreement on a plan, with comments. More members may be added to
+/// it. The plan's data are not part of it; every member reads its own rows by the schema. The hash
 /// of the first state is computed.
 ///
 /// # Errors
-/// [`NewError`]: a scenario without a schema, a strategy that does not go with the model, equal names
+/// [`NewError`]: a plan without a schema, a strategy that does not go with the model, equal names
 /// or keys.
-pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<New, NewError> {
-    if let Some((key, what)) = scenario.privacy_fault(&scenario.strategy) {
+pub fn agreement(plan: &FederationPlan, members: &[Joining]) -> Result<New, NewError> {
+    if let Some((key, what)) = plan.checked().privacy_fault() {
         return Err(NewError::Masked { key, what });
     }
-    let (mut task, domains) = match &scenario.task_of_rows()? {
+    let (mut task, domains) = match &plan.checked().task_of_rows()? {
         TaskConfig::Table(task) => {
             let mut task = task.clone();
             task.schema = task.agreed_schema()?;
@@ -96,17 +95,17 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<New, NewErr
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => return Err(NewError::Task),
     };
     let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
-    let (first, start) = start(&mut task, scenario, &names)?;
-    let charter = &scenario.charter;
-    let pace = measured(scenario, &first);
+    let (first, start) = start(&mut task, plan, &names)?;
+    let charter = &plan.charter;
+    let pace = measured(plan, &first);
     let longer = pace.filter(|pace| pace.beats(charter.beat.0) > charter.usual_patience());
     let wanted = charter
         .usual_patience()
         .max(pace.map_or(0, |pace| pace.beats(charter.beat.0)));
     let new = NewDraft {
-        name: scenario.name.clone(),
-        rounds: scenario.rounds,
-        seed: scenario.seed,
+        name: plan.name.clone(),
+        rounds: plan.rounds,
+        seed: plan.seed,
         start: first.start,
         beat: charter.beat,
         patience: enough_patience(
@@ -125,9 +124,9 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<New, NewErr
         rotation: charter.rotation.0,
         verification: charter.verification.0,
         names_shown: first.names == Names::Shown,
-        privacy: scenario.privacy.clone(),
+        privacy: plan.privacy.clone(),
         task,
-        strategy: scenario.strategy.clone(),
+        strategy: plan.strategy.clone(),
         members: Vec::new(),
     };
     // Where every member's domain is given, all members are written at once.
@@ -158,15 +157,15 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<New, NewErr
     })
 }
 
-/// The state that the first round starts from. Where the models are those of programs, the scenario's
+/// The state that the first round starts from. Where the models are those of programs, the plan's
 /// own program is asked what it holds, and the task gets what it says.
 fn start(
     task: &mut TaskConfig,
-    scenario: &Scenario,
+    plan: &FederationPlan,
     names: &[String],
 ) -> Result<(FederationStart, Option<Params>), NewError> {
-    let (strategy, seed) = (&scenario.strategy, scenario.seed);
-    let (TaskConfig::External(_), Some(program)) = (&*task, &scenario.learner) else {
+    let (strategy, seed) = (&plan.strategy, plan.seed);
+    let (TaskConfig::External(_), Some(program)) = (&*task, &plan.learner) else {
         return Ok((first(task, strategy, seed, names)?, None));
     };
     let study = external_study(task, program, Some(1), None, seed, |_| seed)?;

@@ -4,55 +4,55 @@ use clap::Args;
 
 use task::propose::{RARE, Wishes};
 
-use node::cli::NumberMarks;
+use super::NumberMarks;
 
 /// Options about columns, of `rota init` and `rota federation new --table`.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Columns of the tables")]
-pub(crate) struct Columns {
+pub struct Columns {
     /// Column to predict [default: the last]
     #[arg(long, value_name = "COLUMN")]
-    pub(crate) target: Option<String>,
+    pub target: Option<String>,
     /// Positive value of the target [default: "yes", "1" and the like, or the rarer]
     #[arg(long, value_name = "VALUE")]
-    pub(crate) positive: Option<String>,
+    pub positive: Option<String>,
     /// Column that identifies the person or unit of a row, such as the patient, whose rows are all trained on
     /// or all tested on [default: what looks like one]
     #[arg(long, value_name = "COLUMN")]
-    pub(crate) group: Option<String>,
+    pub group: Option<String>,
     /// Column to leave out; may be repeated
     #[arg(long, value_name = "COLUMN")]
-    pub(crate) drop: Vec<String>,
+    pub drop: Vec<String>,
     /// Column of numbers that looks like codes; may be repeated
     #[arg(long, value_name = "COLUMN")]
-    pub(crate) number: Vec<String>,
+    pub number: Vec<String>,
     /// Column of codes that looks like numbers, or of names that become levels; may be repeated
     #[arg(long, value_name = "COLUMN")]
-    pub(crate) category: Vec<String>,
+    pub category: Vec<String>,
     /// Fewest rows of a listed level, at least 5; rarer levels are merged into `other` [default: 5]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(RARE as i64..))]
-    pub(crate) rare: Option<u32>,
+    pub rare: Option<u32>,
     /// Level that is listed however few rows have it, or rare class that others may see; may be
     /// repeated
     #[arg(long, value_name = "COLUMN=LEVEL", value_parser = level)]
-    pub(crate) keep: Vec<(String, String)>,
+    pub keep: Vec<(String, String)>,
     /// Text for a missing value, beside the usual ones; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    pub(crate) missing_mark: Vec<String>,
+    pub missing_mark: Vec<String>,
     /// Column in which similar values, such as True and TRUE, are merged; may be repeated
     #[arg(long, value_name = "COLUMN")]
-    pub(crate) same: Vec<String>,
+    pub same: Vec<String>,
     /// Column in which similar values stay different; may be repeated
     #[arg(long, value_name = "COLUMN")]
-    pub(crate) different: Vec<String>,
+    pub different: Vec<String>,
     /// What the files leave open.
     #[command(flatten)]
-    pub(crate) marks: NumberMarks,
+    pub marks: NumberMarks,
 }
 
 impl Columns {
     /// The options as wishes for a proposal.
-    pub(crate) fn wishes(&self) -> Wishes {
+    pub fn wishes(&self) -> Wishes {
         Wishes {
             target: self.target.clone(),
             positive: self.positive.clone(),
@@ -63,7 +63,7 @@ impl Columns {
             rare: self.rare.map(|rows| rows as usize),
             keep: self.keep.clone(),
             missing: self.missing_mark.clone(),
-            marks: self.marks.into(),
+            marks: self.marks.clone().into(),
             same: self.same.clone(),
             different: self.different.clone(),
             ..Wishes::default()
