@@ -30,7 +30,7 @@ pub use amend::{Amend, Here, Recover};
 pub use backup::{Backup, Restore};
 pub use blame::BlameRound;
 pub use columns::Columns;
-pub use draft::{Init, MissingKind, NewFederation};
+pub use draft::{Init, MissingKind, NewFederation, ProtectionOptions};
 pub use help::{GROUPS, grouped, parse, refused, ungrouped};
 pub use institution::{
     AddMember, Audit, Called, CheckAgreement, CheckNode, ContinueFederation, CountedIn, Identity,

@@ -6,7 +6,7 @@ use task::propose::Wishes;
 
 use super::{NodeCommandError, vacant, write};
 use crate::cli::Init;
-use crate::draft::{draft, findings};
+use crate::draft::{Protection, draft, findings};
 
 /// Writes the scenario, and prints what was found.
 pub(super) fn run(options: &Init) -> Result<(), NodeCommandError> {
@@ -15,9 +15,10 @@ pub(super) fn run(options: &Init) -> Result<(), NodeCommandError> {
         pretend_silos: options.pretend_silos,
         ..options.columns.wishes()
     };
+    let protection = options.protection.wanted().unwrap_or(Protection::Clear);
     let file = &options.out;
     vacant(file, options.force)?;
-    let draft = draft(&options.data, &wishes, file)?;
+    let draft = draft(&options.data, &wishes, file, &protection)?;
     write(file, &draft.text)?;
     let mut out = BufWriter::new(io::stdout().lock());
     for line in findings(&draft) {

@@ -34,6 +34,9 @@ pub enum NodeEvent {
         rounds: u64,
         /// The federation's id.
         federation: String,
+        /// Its name, for people; absent in lines of earlier versions.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        federation_name: String,
         /// Where the node listens.
         addresses: Vec<String>,
         /// Members that may break the rules.

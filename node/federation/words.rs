@@ -317,6 +317,10 @@ fn column(name: &str, feature: &FeatureColumns, usual: Option<&[f64; 2]>) -> Str
         MissingRule::Mean => "; the mean where it is missing",
         MissingRule::Median => "; the median where it is missing",
         MissingRule::Indicator => "; the mean where it is missing, and an indicator column",
+        MissingRule::Middle => "; the middle of the range where it is missing",
+        MissingRule::MiddleIndicator => {
+            "; the middle of the range where it is missing, and an indicator column"
+        }
     };
     format!("    {name}: {text}")
 }

@@ -3,6 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::Status;
+use super::curve::curve;
 use super::document::{PeerStatus, RoundStatus};
 use super::text::{adopted, ago, phase, round_trip, short, through};
 use formatting::numbers::{bytes, count, decimals, plain, value};
@@ -193,6 +194,7 @@ fn rounds(status: &Status) -> Markup {
                     " It serves " (plain(&serves.text())) "; the table has the adopted models."
                 }
             }
+            (curve(status))
             div.scroll { table {
                 thead { tr {
                     th.number { "Round" } th.wide { "Lead" } th.number.wide { "Models" } th { "Coalition" }
@@ -265,6 +267,7 @@ mod tests {
             "east at 192.0.2.3:4001 does not answer over UDP",
             "mae on 48 own held-out rows",
             "48.67",
+            "<svg class=\"curve\" role=\"img\"",
             "2026-03-01 10:01:20 UTC",
         ] {
             assert!(said.contains(text), "{text}\n{said}");

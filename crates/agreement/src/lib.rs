@@ -61,7 +61,7 @@ pub use draft_check::{DraftCheck, SCENARIO_FORMAT};
 pub use file::{PrivacyTable, StatusFor};
 pub use invitation::{InForce, Invitation, TokenError};
 pub use policy::Routine;
-pub use privacy::{DeltaDoubt, MaskedTask, PrivacyOf, bound, most_auc};
+pub use privacy::{DeltaDoubt, MaskedTask, NOISED, NoisedSettings, PrivacyOf, bound, most_auc};
 pub use request::{JoinRequest, RequestError};
 pub use rotation::RotationName;
 pub use schema::schema_of;

@@ -139,8 +139,14 @@ impl TrainedFederation {
         let TrialModels::Federated(federated) = &self.models else {
             return Ok(());
         };
-        let names = (&*self.scenario.name, self.scenario.strategy.name());
-        keep::write(folder, names, &federated.federation, &federated.record)
+        let silos = &self.participation.study.silos;
+        keep::write(
+            folder,
+            &self.scenario,
+            silos,
+            &federated.federation,
+            &federated.record,
+        )
     }
 
     /// What the noise of all rounds bounds; `None` without noise.

@@ -80,7 +80,7 @@ pub fn read(path: &Path) -> Result<(Card, Params), ExportError> {
     let card = metadata.get(CARD).ok_or_else(|| {
         wrong(
             "it has no model card: expected a file that `rota model export` wrote, with the card in \
-             its metadata"
+             its metadata, or of a simulation that was kept one of those in `exported/`"
                 .into(),
         )
     })?;

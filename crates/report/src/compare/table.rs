@@ -9,7 +9,7 @@ use task::metrics::MetricName;
 
 use super::super::numbers;
 use super::cells::{
-    TextTable, counts, fine_decimals, interval_words, scope, value, with_deviation,
+    TextTable, counts, fine_decimals, interval_words, scope, undecided, value, with_deviation,
 };
 use super::{costs, noise, papers, served, subgroups};
 
@@ -80,6 +80,14 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         columns.push(format!("vs {} (95 %)", local.label));
         columns.push("+/=/−".to_owned());
     }
+    let difference = |row: &ComparisonRow| {
+        let local = local?;
+        let mut against = row.against.iter();
+        let against = against.find(|against| against.over == local.label);
+        against?.difference(outside).cloned()
+    };
+    let interval =
+        |row: &ComparisonRow| difference(row).and_then(|one| one.per_silo.or(one.per_row));
     let cells = |row: &ComparisonRow| {
         let own = scope(row, 0, outside);
         let cell = |spread: Option<Spread>| value(spread, decimals);
@@ -92,15 +100,10 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
             cell(own.and_then(|own| own.apart)),
             cell(own.and_then(|own| own.best)),
         ];
-        if let Some(local) = local {
-            let against = row
-                .against
-                .iter()
-                .find(|against| against.over == local.label);
-            let difference = against.and_then(|against| against.difference(outside));
-            let interval = difference.and_then(|one| one.per_silo.or(one.per_row));
-            cells.push(interval.map_or_else(String::new, |one| interval_words(&one, decimals)));
-            cells.push(difference.map_or_else(String::new, counts));
+        if local.is_some() {
+            let words = |one: Interval| interval_words(&one, decimals);
+            cells.push(interval(row).map_or_else(String::new, words));
+            cells.push(difference(row).map_or_else(String::new, |one| counts(&one)));
         }
         cells
     };
@@ -120,6 +123,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
             Some(_) => vec![6, 7, 1, 3],
             None => Vec::new(),
         },
+        undecided: undecided(rows.iter().map(interval)),
         columns,
         rows: rows.iter().map(cells).collect(),
     }
@@ -211,10 +215,9 @@ fn others(metrics: &[MetricName], variant: &VariantTable, outside: bool) -> Text
         } else {
             "other metrics".into()
         },
-        note: String::new(),
-        main: Vec::new(),
         columns,
         rows: rows.iter().map(cells).collect(),
+        ..TextTable::default()
     }
 }
 

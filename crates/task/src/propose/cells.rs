@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::RARE;
 use super::stand_in::stand_ins;
 use crate::counted::rows_that;
 use crate::data::{ColumnMarks, DataError, Format, RawFile, are_with_zeros, without_zeros};
@@ -12,6 +13,29 @@ const MANY: usize = 30;
 
 /// Fewest rows of which the usual numbers are told: of fewer they would tell about single ones.
 const USUAL: usize = 50;
+
+/// The next smaller number of one digit.
+fn down(value: f64) -> f64 {
+    one_digit(value, f64::floor)
+}
+
+/// The next larger number of one digit.
+fn up(value: f64) -> f64 {
+    one_digit(value, f64::ceil)
+}
+
+fn one_digit(value: f64, whole: fn(f64) -> f64) -> f64 {
+    if value == 0.0 {
+        return 0.0;
+    }
+    let power = value.abs().log10().floor() as i32;
+    // Tens are exact, tenths are not: they are divided by.
+    if power >= 0 {
+        whole(value / 10_f64.powi(power)) * 10_f64.powi(power)
+    } else {
+        whole(value * 10_f64.powi(-power)) / 10_f64.powi(-power)
+    }
+}
 
 /// The cells of a column in all files.
 pub struct Cells<'a> {
@@ -165,30 +189,24 @@ impl<'a> Cells<'a> {
     /// Between which numbers four of five lie, to one digit and outwards; `None` where there are few.
     pub(super) fn usual(&self) -> Option<[f64; 2]> {
         let many = self.numeric >= USUAL && self.numbers.len() > 2;
-        many.then(|| {
-            let digit = |value: f64, up: bool| {
-                if value == 0.0 {
-                    return 0.0;
-                }
-                let power = value.abs().log10().floor() as i32;
-                // Tens are exact, tenths are not: they are divided by.
-                let scaled = if power >= 0 {
-                    value / 10_f64.powi(power)
-                } else {
-                    value * 10_f64.powi(-power)
-                };
-                let whole = if up { scaled.ceil() } else { scaled.floor() };
-                if power >= 0 {
-                    whole * 10_f64.powi(power)
-                } else {
-                    whole / 10_f64.powi(-power)
-                }
-            };
-            [
-                digit(self.quantile(0.1), false),
-                digit(self.quantile(0.9), true),
-            ]
-        })
+        many.then(|| [down(self.quantile(0.1)), up(self.quantile(0.9))])
+    }
+
+    /// A range that an agreement could have, to one digit and outwards: of a few rows at either end it tells
+    /// nothing, as a list of levels leaves out rare ones. `None` where there are few numbers, or nearly all are
+    /// equal.
+    pub(super) fn agreeable(&self) -> Option<[f64; 2]> {
+        let end = |numbers: &mut dyn Iterator<Item = &(f64, usize)>| {
+            let mut rows = 0;
+            let found = numbers.find(|(_, times)| {
+                rows += times;
+                rows >= RARE
+            });
+            found.map(|(number, _)| *number)
+        };
+        let low = down(end(&mut self.numbers.iter())?);
+        let high = up(end(&mut self.numbers.iter().rev())?);
+        (self.numeric >= USUAL && low < high).then_some([low, high])
     }
 
     /// The cells without the column's name, which is another one elsewhere.

@@ -142,6 +142,9 @@ pub struct SchemaProposal {
     pub predicted: String,
     /// The column that says whose a row is, for `split`, with the reason.
     pub group: Option<(String, String)>,
+    /// Ranges that an agreement could have, by columns of numbers, the one to predict among them. They come from
+    /// these rows, to one digit and without what fewer than [`RARE`] rows hold.
+    pub ranges: BTreeMap<String, [f64; 2]>,
     /// Texts that mean another one, by column: values that look alike and are one.
     pub codes: BTreeMap<String, BTreeMap<String, String>>,
     /// What the user should look at, one sentence each.
@@ -226,6 +229,9 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     if let Some(both) = cells.usual().filter(|_| cells.all_numbers()) {
         sorted.usual.insert(target.clone(), both);
     }
+    if let Some(both) = cells.agreeable().filter(|_| cells.all_numbers()) {
+        sorted.ranges.insert(target.clone(), both);
+    }
     let learned = |name: &&String| **name != target && Some(*name) != wishes.silo_column.as_ref();
     for name in header.iter().filter(learned) {
         if wishes.drop.contains(name) {
@@ -242,6 +248,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         columns,
         left_out,
         usual,
+        ranges,
     } = sorted;
     let OpenQuestions {
         questions, codes, ..
@@ -270,6 +277,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         columns,
         predicted: words.unwrap_or(predicted),
         group,
+        ranges,
         codes,
         notes,
     };

@@ -69,6 +69,8 @@ pub(super) struct Sorted {
     pub(super) left_out: Vec<(String, String)>,
     /// The usual values of columns of numbers.
     pub(super) usual: BTreeMap<String, [f64; 2]>,
+    /// Ranges that an agreement could have.
+    pub(super) ranges: BTreeMap<String, [f64; 2]>,
 }
 
 impl Sorted {
@@ -91,6 +93,8 @@ impl Sorted {
                 notes.extend(cells.doubts());
                 self.usual
                     .extend(cells.usual().map(|both| (name.clone(), both)));
+                self.ranges
+                    .extend(cells.agreeable().map(|both| (name.clone(), both)));
                 self.columns.push((name, what));
                 self.features.push(feature);
             }

@@ -83,6 +83,8 @@ pub enum Fill {
     Mean,
     /// The median of the silo's training rows.
     Median,
+    /// The middle of the agreed range.
+    Middle,
 }
 
 impl Schema {
@@ -95,6 +97,8 @@ impl Schema {
             let missing = match column.fill {
                 Fill::Mean => MissingRule::Mean,
                 Fill::Median => MissingRule::Median,
+                Fill::Middle if ranges => MissingRule::Middle,
+                Fill::Middle => MissingRule::Mean,
             };
             let numbers = FeatureColumns::numbers(column.name.as_str().into());
             let range = column.range.filter(|_| ranges);
@@ -172,6 +176,7 @@ impl Schema {
             name,
             fill: match feature.missing {
                 MissingRule::Median => Fill::Median,
+                rule if rule.is_middle() => Fill::Middle,
                 _ => Fill::Mean,
             },
             range,
@@ -192,7 +197,7 @@ impl Schema {
         });
         let indicators = self
             .columns()
-            .filter(|(_, feature)| feature.missing == MissingRule::Indicator);
+            .filter(|(_, feature)| feature.missing.marks());
         let indicators =
             indicators.map(|(name, feature)| column(format!("{name} is missing"), feature, share));
         numbers.chain(levels).chain(indicators).collect()

@@ -250,6 +250,7 @@ impl<'a> FileLayout<'a> {
                 continue;
             };
             let cell = self.cell(row, place);
+            let middle = cell.is_none() && feature.missing.is_middle();
             if cell.is_none() {
                 match feature.missing {
                     MissingRule::Drop => return Ok(Err(name)),
@@ -258,15 +259,23 @@ impl<'a> FileLayout<'a> {
                             "a value is needed: the schema has no rule for missing values here";
                         return Err(self.wrong(row, place, what));
                     }
-                    MissingRule::Mean | MissingRule::Median | MissingRule::Indicator => {}
+                    MissingRule::Mean
+                    | MissingRule::Median
+                    | MissingRule::Indicator
+                    | MissingRule::Middle
+                    | MissingRule::MiddleIndicator => {}
                 }
             }
-            if feature.missing == MissingRule::Indicator {
+            if feature.missing.marks() {
                 missing.push(f64::from(cell.is_none()));
             }
             let value = cell.map(|text| self.value(name, place, text));
             let wrong = |expected: String| self.wrong(row, place, &expected);
             let (quantity, whole) = match &feature.kind {
+                ColumnType::Category(_) if middle => {
+                    levels.extend(own.iter().skip(1).map(|_| 0.5));
+                    continue;
+                }
                 ColumnType::Category(agreed) => {
                     level(agreed, (own, seen), value, &mut levels).map_err(wrong)?;
                     continue;
@@ -275,7 +284,9 @@ impl<'a> FileLayout<'a> {
                 ColumnType::Integer(quantity) => (quantity, true),
             };
             let number = |text| self.number(quantity, whole, text);
-            numbers.push(value.map_or(Ok(f64::NAN), number).map_err(wrong)?);
+            let middle = quantity.range.filter(|_| middle);
+            let absent = middle.map_or(f64::NAN, |[low, high]| f64::midpoint(low, high));
+            numbers.push(value.map_or(Ok(absent), number).map_err(wrong)?);
         }
         numbers.append(&mut levels);
         numbers.append(&mut missing);
