@@ -18,3 +18,8 @@ pub struct Line {
     /// When it happened, in UTC, as RFC 3339 has it.
     pub time: String,
 }
+
+/// The JSON Schema of a line.
+pub fn schema() -> serde_json::Value {
+    agreement::schema_of::<Line>("an event of a node")
+}

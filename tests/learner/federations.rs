@@ -447,9 +447,9 @@ pub(crate) fn a_federation_of_programs_goes_on() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("It continues from round 4"));
     // Programs count no rows here, and nobody signs where any number may be claimed.
-    let text = fs::read_to_string(&agreement).unwrap();
-    let declared = text.replace("[[silo]]\n", "[[silo]]\nrows = 1000\n");
-    assert_ne!(declared, text);
+    let written = fs::read_to_string(&agreement).unwrap();
+    let declared = written.replace("[[silo]]\n", "[[silo]]\nrows = 1000\n");
+    assert_ne!(declared, written);
     fs::write(&agreement, declared).unwrap();
     let agreed = Agreement::load(&agreement).unwrap();
     let start = start_model(&next.join("start.safetensors")).unwrap();
