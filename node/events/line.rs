@@ -21,6 +21,6 @@ pub struct Line {
 }
 
 /// The JSON Schema of a line.
-pub fn schema() -> serde_json::Value {
+pub fn schema() -> Value {
     agreement::schema_of::<Line>("an event of a node")
 }
