@@ -2,7 +2,7 @@
 //! questions.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use methods::strategy::STRATEGIES;

@@ -1,7 +1,7 @@
 //! What the members of a new federation may read of each other's updates: asked for, and a plan made to go
 //! with it.
 
-use std::io::{self, Write};
+use std::io;
 
 use agreement::{NOISED, PrivacyTable};
 use task::TaskConfig;
@@ -34,7 +34,7 @@ What may the other members read of an update?
           --epsilon` says how much. Needs also ranges of all numbers, declared rows, and a ledger of every member";
 
 /// What is said where nobody chose.
-pub const CLEAR: &str = "privacy: every member can read every model (`clear`). --masked opens only sums, and --epsilon E \
+pub(super) const CLEAR: &str = "privacy: every member can read every model (`clear`). --masked opens only sums, and --epsilon E \
                          adds noise, which bounds what they tell of one row or patient (see docs/privacy.md)";
 
 impl Protection {

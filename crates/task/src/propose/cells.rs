@@ -14,6 +14,16 @@ const MANY: usize = 30;
 /// Fewest rows of which the usual numbers are told: of fewer they would tell about single ones.
 const USUAL: usize = 50;
 
+/// The first of these numbers that is told: with those before it, enough rows hold it.
+fn told<'a>(mut numbers: impl Iterator<Item = &'a (f64, usize)>) -> Option<f64> {
+    let mut rows = 0;
+    let found = numbers.find(|(_, times)| {
+        rows += times;
+        rows >= RARE
+    });
+    found.map(|(number, _)| *number)
+}
+
 /// The next smaller number of one digit.
 fn down(value: f64) -> f64 {
     one_digit(value, f64::floor)
@@ -196,16 +206,8 @@ impl<'a> Cells<'a> {
     /// nothing, as a list of levels leaves out rare ones. `None` where there are few numbers, or nearly all are
     /// equal.
     pub(super) fn agreeable(&self) -> Option<[f64; 2]> {
-        let end = |numbers: &mut dyn Iterator<Item = &(f64, usize)>| {
-            let mut rows = 0;
-            let found = numbers.find(|(_, times)| {
-                rows += times;
-                rows >= RARE
-            });
-            found.map(|(number, _)| *number)
-        };
-        let low = down(end(&mut self.numbers.iter())?);
-        let high = up(end(&mut self.numbers.iter().rev())?);
+        let low = down(told(self.numbers.iter())?);
+        let high = up(told(self.numbers.iter().rev())?);
         (self.numeric >= USUAL && low < high).then_some([low, high])
     }
 

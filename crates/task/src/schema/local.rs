@@ -135,7 +135,7 @@ impl LocalNames {
                 Some(MissingRule::Drop) => {
                     "the agreement leaves out rows without it, so no row would be left"
                 }
-                Some(MissingRule::Mean | MissingRule::Median | MissingRule::Indicator) => continue,
+                Some(_) => continue,
             };
             return fail(format!("`absent` names {name:?}, and {why}"));
         }

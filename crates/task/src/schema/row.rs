@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::absent::StandIns;
-use super::{ColumnType, Levels, LocalNames, MissingRule, Quantity, Schema};
+use super::{ColumnType, FeatureColumns, Levels, LocalNames, MissingRule, Quantity, Schema};
 use crate::data::{
     ColumnMarks, DataError, Format, RawFile, RawRow, RawRows, are_with_zeros, number, without_zeros,
 };
@@ -242,15 +242,19 @@ impl<'a> FileLayout<'a> {
         let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
         for ((((name, feature), own), &place), seen) in columns.zip(&self.seen) {
             let Some(place) = place else {
-                match self.stand_ins.of_column(name) {
+                let middle = middle(feature, own);
+                let instead = match feature.missing.is_middle() {
+                    true => &middle[..],
+                    false => self.stand_ins.of_column(name),
+                };
+                match instead {
                     [number] if own.is_empty() => numbers.push(*number),
                     shares => levels.extend(shares),
                 }
-                missing.extend((feature.missing == MissingRule::Indicator).then_some(1.0));
+                missing.extend(feature.missing.marks().then_some(1.0));
                 continue;
             };
             let cell = self.cell(row, place);
-            let middle = cell.is_none() && feature.missing.is_middle();
             if cell.is_none() {
                 match feature.missing {
                     MissingRule::Drop => return Ok(Err(name)),
@@ -269,13 +273,18 @@ impl<'a> FileLayout<'a> {
             if feature.missing.marks() {
                 missing.push(f64::from(cell.is_none()));
             }
+            if cell.is_none() && feature.missing.is_middle() {
+                let into = if own.is_empty() {
+                    &mut numbers
+                } else {
+                    &mut levels
+                };
+                into.extend(middle(feature, own));
+                continue;
+            }
             let value = cell.map(|text| self.value(name, place, text));
             let wrong = |expected: String| self.wrong(row, place, &expected);
             let (quantity, whole) = match &feature.kind {
-                ColumnType::Category(_) if middle => {
-                    levels.extend(own.iter().skip(1).map(|_| 0.5));
-                    continue;
-                }
                 ColumnType::Category(agreed) => {
                     level(agreed, (own, seen), value, &mut levels).map_err(wrong)?;
                     continue;
@@ -284,9 +293,7 @@ impl<'a> FileLayout<'a> {
                 ColumnType::Integer(quantity) => (quantity, true),
             };
             let number = |text| self.number(quantity, whole, text);
-            let middle = quantity.range.filter(|_| middle);
-            let absent = middle.map_or(f64::NAN, |[low, high]| f64::midpoint(low, high));
-            numbers.push(value.map_or(Ok(absent), number).map_err(wrong)?);
+            numbers.push(value.map_or(Ok(f64::NAN), number).map_err(wrong)?);
         }
         numbers.append(&mut levels);
         numbers.append(&mut missing);
@@ -361,6 +368,16 @@ impl<'a> FileLayout<'a> {
             expected: expected.to_owned(),
         }
     }
+}
+
+/// What stands for a missing value by agreement alone: the middle of the range, or half of each of these levels
+/// but the first.
+fn middle(feature: &FeatureColumns, levels: &[String]) -> Vec<f64> {
+    let Some(quantity) = feature.kind.quantity() else {
+        return vec![0.5; levels.len().saturating_sub(1)];
+    };
+    let middle = quantity.range.map(|[low, high]| f64::midpoint(low, high));
+    vec![middle.unwrap_or(f64::NAN)]
 }
 
 /// One number for each level but the first.
