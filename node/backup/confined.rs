@@ -99,6 +99,6 @@ mod tests {
         // The folder may be one that is still to be made.
         let new = place.path().join("made/later");
         let within = new.join("state");
-        assert_eq!(outside(&new, [&*within]).unwrap(), [PathBuf::new(); 0]);
+        assert!(outside(&new, [&*within]).unwrap().is_empty());
     }
 }

@@ -17,6 +17,7 @@ use super::confined::outside;
 use crate::audit::{AuditLog, LogError};
 use crate::identity::{self, IdentityError};
 use crate::institution::{Places, protocol_records};
+use crate::model::{PERSONAL, keep_personal_hash};
 use crate::split_key;
 use crate::store::{self, Owner, StoreOpenError};
 
@@ -210,6 +211,9 @@ pub fn restore(
         if !name.starts_with(AUDITED) && !name.starts_with("state/evidence/") {
             written.push(path);
         }
+    }
+    if let Some(personal) = files.get(&format!("{STATE}{PERSONAL}")) {
+        keep_personal_hash(&places.state, personal)?;
     }
     if files.keys().any(|name| name.starts_with(AUDITED)) {
         AuditLog::restored(&places.state, owner.federation, &owner.key, &manifest.made)?;

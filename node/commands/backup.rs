@@ -55,6 +55,7 @@ fn model(config: &Path) -> Result<Vec<u8>, NodeCommandError> {
     let choice = crate::model::Choice {
         which: crate::model::Which::Served,
         round: None,
+        instead: false,
     };
     if let TaskConfig::External(_) = node.institution.agreement.task {
         return Ok(node.choose(choice)?.model.document().to_vec());

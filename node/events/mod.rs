@@ -5,6 +5,7 @@
 
 mod line;
 mod phase;
+mod receipt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +13,7 @@ use serde_json::Value;
 use crate::status::document::{HeldOutMetrics, SpentSeconds};
 pub use line::{Line, schema};
 pub use phase::phase_name;
+pub use receipt::UnkeptReceipt;
 
 /// What happens at a node. Numbers that are not finite are null.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -258,18 +260,7 @@ pub enum NodeEvent {
         suggested_patience: Option<u32>,
     },
     /// A round was over without this silo's model, although its lead had signed that it has it.
-    ReceiptUnkept {
-        /// The round.
-        round: u64,
-        /// The lead.
-        lead: String,
-        /// The view of the round.
-        view: u64,
-        /// Whether this silo had signed for the round's list of models, with its own in it.
-        signed: bool,
-        /// The file with the lead's receipt; null where it could not be written.
-        evidence: Option<String>,
-    },
+    ReceiptUnkept(UnkeptReceipt),
     /// The learner claims more rows than it has.
     RowsClaimed {
         /// The round.
@@ -296,8 +287,7 @@ pub enum NodeEvent {
     GroupsIncomplete {
         /// The round.
         round: u64,
-        /// Members of groups that are not ready; empty where too few are ready to open a sum, or every group
-        /// is suspended.
+        /// Members of groups that are not ready; empty where too few are ready, or too many sums were void.
         missing: Vec<String>,
     },
     /// This silo does not answer a sum of other institutions than before.

@@ -17,5 +17,6 @@ pub use held::{HeldModel, HeldRound, HeldRounds};
 pub use notes::{
     Noted, ServedNote, keep_preparation, keep_served, preparation, served, served_note,
 };
+pub(crate) use personal::keep_personal_hash;
 pub use personal::{PERSONAL, kept_personal};
 pub use start::{GivenStart, START, StartError, find_start, keep_start};

@@ -49,6 +49,10 @@ pub struct Status {
     /// The ledger of the institution's source, where its policy names one that can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerStatus>,
+    /// Why the ledger cannot be read: another process has it, or it is missing or damaged. Absent where it can, and
+    /// where the policy names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger_problem: Option<String>,
     /// What others learn of what the silo contributes, in sentences. Empty where rounds are in clear.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned: Vec<String>,

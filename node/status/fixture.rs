@@ -84,6 +84,7 @@ pub(crate) fn status() -> Status {
         waiting: None,
         void_sums: None,
         ledger: None,
+        ledger_problem: None,
         learned: Vec::new(),
         complete: false,
         training: Some(TrainingProgress {

@@ -56,6 +56,9 @@ fn learning(status: &Status, lines: &mut Vec<String>) {
     if let Some(ledger) = &status.ledger {
         lines.push(row("ledger", &ledger.text()));
     }
+    if let Some(why) = &status.ledger_problem {
+        lines.push(row("ledger", &format!("unknown: {why}")));
+    }
     let adopted = status
         .adopted()
         .map_or_else(|| "no round yet".to_owned(), |round| adopted(status, round));
@@ -249,6 +252,19 @@ pub(super) fn short(id: &str) -> &str {
 mod tests {
     use super::*;
     use crate::status::fixture;
+
+    #[test]
+    fn a_ledger_that_cannot_be_read_is_shown_with_the_reason() {
+        let mut status = fixture::status();
+        status.ledger_problem = Some("the ledger rows.ledger is locked by another process".into());
+        let text = text(&status);
+        assert!(
+            text.contains(
+                "ledger      unknown: the ledger rows.ledger is locked by another process"
+            ),
+            "{text}"
+        );
+    }
 
     #[test]
     fn the_text_tells_the_served_model_from_the_adopted_one() {

@@ -9,7 +9,6 @@ use std::{fs, str};
 use rota::agreement::{Agreement, JoinRequest};
 use rota::learn::TaskStudy;
 use rota::learn::export::{self, Card, CardParts, Origin, Predictor};
-use rota::methods::Learner;
 use rota::node::backup::{RestoreConsent, restore, save};
 use rota::node::federation::{
     OwnSide, changed_words, examined, newcomers, too_large, whole_text, words,

@@ -351,7 +351,7 @@ pub(crate) fn a_node_that_is_ended_takes_its_program_and_its_files_with_it() {
     // It trains before it has met the others.
     let said = BufReader::new(node.stderr.take().unwrap()).lines();
     let mut said = said.map(Result::unwrap);
-    assert!(said.any(|line| line == "quiet from here"));
+    assert!(said.any(|line| line == "learner: quiet from here"));
     assert_eq!(files(), 1);
     let id = rustix::process::Pid::from_child(&node);
     rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();

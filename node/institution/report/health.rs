@@ -19,7 +19,7 @@ use crate::federation::{brief, officer};
 use crate::institution::config::Institution;
 use crate::model::served_note;
 use crate::paths::free;
-use crate::policy::{LedgerStatus, SitePolicy};
+use crate::policy::{LedgerStatus, SitePolicy, SourceLimits};
 use crate::spending::{ContributionHistory, Spending};
 use crate::spoilers;
 use crate::status::Status;
@@ -276,7 +276,11 @@ impl Health {
         let activities = self.activities.get();
         let activity = activities.and_then(Activities::current);
         let roster = &self.epoch.roster;
-        let contents = self.site.read_ledger();
+        let read = self.site.source.as_ref().map(SourceLimits::read);
+        let (contents, unread) = match read.transpose() {
+            Ok(contents) => (contents, None),
+            Err(why) => (None, Some(short(&why.to_string(), TEXT))),
+        };
         let ledger = self.site.source.as_ref().zip(contents.as_ref());
         let ledger = ledger.map(|(source, contents)| LedgerStatus::of(source, contents));
         let spending = self.spending(contents.as_ref());
@@ -312,6 +316,7 @@ impl Health {
             waiting: changing.waiting.clone(),
             void_sums: changing.void_sums.clone(),
             ledger,
+            ledger_problem: unread,
             learned: learned.unwrap_or_default(),
             complete: changing.complete,
             training: progress.map(|progress| TrainingProgress {

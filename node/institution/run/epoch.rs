@@ -89,7 +89,7 @@ fn run_beside(
     let member = part.member(institution, begin.options.follow_recovery)?;
     let serving = part.serving(institution, begin.held.as_ref());
     let columns = part.columns(institution);
-    let role = part.role(begin.present, member, begin.lost);
+    let role = part.role(begin.present, member, begin.lost)?;
     let shared = NodeShared::of(begin, part, serving);
     let (health, reporter) = (beside.health, beside.reporter);
     let between = Between {

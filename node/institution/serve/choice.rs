@@ -7,8 +7,9 @@ use learn::export::HeldOut;
 use methods::Params;
 use methods::learner::Task;
 use methods::serving::{
-    Alone, Candidate, CandidateComparison, ComparedOn, Effort, LocalModels, Served as Compared,
-    Tuned, alone_start, comparable, mean_of_coalitions, members_of,
+    Alone, Candidate, CandidateComparison, ComparedOn, Effort, LocalModels, PersonalParts,
+    Served as Compared, Tuned, alone_start, comparable, is_never_trained, mean_of_coalitions,
+    members_of,
 };
 
 use crate::equipment::Equipment;
@@ -109,12 +110,20 @@ impl ComparisonJob {
                 adapted: self.adapted,
             }
             .serve(),
-            None => Compared {
-                candidate: Candidate::Coalition,
-                on: ComparedOn::Nothing,
-                measured: Vec::new(),
-                model: coalition,
-            },
+            None => {
+                let of = (&coalition.0, &coalition.1);
+                let personal = match is_never_trained(&**equipped, of, self.initial_seed) {
+                    true => PersonalParts::NeverTrained,
+                    false => PersonalParts::Trained,
+                };
+                Compared {
+                    candidate: Candidate::Coalition,
+                    on: ComparedOn::Nothing,
+                    measured: Vec::new(),
+                    model: coalition,
+                    personal,
+                }
+            }
         };
         let learner = if compared.candidate.is_own() {
             plain

@@ -10,7 +10,7 @@ use methods::learner::Task;
 use methods::robust::Radius;
 use methods::serving::{
     Alone, CandidateComparison, Effort, LocalModels, TUNING_FOLDS, Tuned, alone_start,
-    mean_of_coalitions, members_of, model_of_all_rows,
+    is_never_trained, mean_of_coalitions, members_of, model_of_all_rows,
 };
 use methods::strategy::WeightRule;
 use methods::{Learner, Params};
@@ -49,6 +49,8 @@ pub(super) struct SiloResult {
     pub(super) served: Option<ServedInfo>,
     /// How its own model was chosen.
     pub(super) tuned: Option<Tuned>,
+    /// Whether parts of its coalition's model, which it keeps to itself, were never trained.
+    pub(super) never_trained: bool,
 }
 
 impl SiloResult {
@@ -341,6 +343,9 @@ impl Context {
             member: None,
             coalition_index: None,
             model: own.map(|(model, _)| Hash(model.hash())),
+            never_trained: own.is_some_and(|(model, personal)| {
+                is_never_trained(&**equipped, (model, personal), self.alone.initial)
+            }),
             targets,
             models,
             served,

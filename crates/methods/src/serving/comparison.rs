@@ -3,7 +3,7 @@
 use super::alone::Alone;
 use super::folds::{CandidateLosses, by_groups, loss, measured, with_more_rows, without_folds};
 use super::local::{FoldLosses, LocalModels};
-use super::{Adaptation, Candidate, ComparedOn, Served, choose};
+use super::{Adaptation, Candidate, ComparedOn, PersonalParts, Served, choose, is_never_trained};
 use crate::learner::{LearnError, Learner, Split, Task};
 use crate::params::Params;
 
@@ -69,8 +69,27 @@ fn row_losses(
 }
 
 impl CandidateComparison<'_> {
-    /// Compares, and chooses. A candidate that cannot be trained or measured is left out.
+    /// Compares, and chooses. A candidate that cannot be trained or measured is left out. Personal parts that no
+    /// round has trained are trained around the coalition's model, as they are for the comparison.
     pub fn serve(&self) -> Served {
+        let (model, personal) = self.coalition;
+        if !is_never_trained(self.equipped, (model, personal), self.alone.initial) {
+            return self.chosen();
+        }
+        let around = self.alone.around(self.equipped, model);
+        let (coalition, parts) = match &around {
+            Ok(around) => (around, PersonalParts::TrainedAtTheEnd),
+            Err(_) => (self.coalition, PersonalParts::NeverTrained),
+        };
+        let served = CandidateComparison { coalition, ..*self }.chosen();
+        let personal = match served.candidate {
+            Candidate::Coalition | Candidate::OwnIntercept | Candidate::Shrunken => parts,
+            _ => PersonalParts::Trained,
+        };
+        Served { personal, ..served }
+    }
+
+    fn chosen(&self) -> Served {
         let global = self.global.and_then(|(model, _)| {
             let around = self.alone.around(self.equipped, model);
             around.ok()
@@ -118,6 +137,7 @@ impl CandidateComparison<'_> {
             on,
             measured,
             model: model.unwrap_or(self.coalition).clone(),
+            personal: PersonalParts::Trained,
         }
     }
 

@@ -25,6 +25,7 @@ mod comparison;
 mod folds;
 mod intercept;
 mod local;
+mod personal;
 mod rule;
 mod shrunken;
 
@@ -39,6 +40,7 @@ pub use alone::Alone;
 pub use comparison::{CandidateComparison, VALIDATION_ROWS, comparable};
 pub use intercept::with_own_intercept;
 pub use local::{Effort, FIT_ROWS, Fitted, LocalModels, TUNING_FOLDS, Tuned, WORK};
+pub use personal::{PersonalParts, is_never_trained};
 pub use rule::Way;
 pub use shrunken::shrunken;
 
@@ -163,6 +165,8 @@ pub struct Served {
     /// The model and the personal state: of the plain learner where the choice
     /// [is its own](Candidate::is_own), otherwise as the strategy equips the silo.
     pub model: (Params, Params),
+    /// Where its personal parts come from.
+    pub personal: PersonalParts,
 }
 
 /// The candidate with the least loss of those whose advantage over the local model is larger than

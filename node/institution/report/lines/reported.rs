@@ -7,7 +7,7 @@ use protocol::{Forgotten, MemberIndex, Report, Time};
 
 use super::super::{no_part, usage};
 use super::{Finality, News};
-use crate::events::{NodeEvent, phase_name};
+use crate::events::{NodeEvent, UnkeptReceipt, phase_name};
 use crate::verify::EvidenceFile;
 
 /// Views whose leads are remembered.
@@ -245,13 +245,13 @@ impl News {
         let kept = kept.map_err(|why| tracing::warn!("the receipt is not kept: {why}"));
         let kept = kept.ok().map(|path| path.display().to_string());
         let line = left_out(round, &lead, signed, kept.as_deref());
-        let event = NodeEvent::ReceiptUnkept {
+        let event = NodeEvent::ReceiptUnkept(UnkeptReceipt {
             round,
             lead,
             view: receipt.view,
             signed,
             evidence: kept,
-        };
+        });
         self.print(at, event, line);
     }
 

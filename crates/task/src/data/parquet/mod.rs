@@ -1,5 +1,7 @@
 //! Rows of Parquet files, as text cells like those of CSV.
 
+mod bounds;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use parquet::schema::types::Type;
 
 use super::date::{day_text, moment_text, time_text};
 use super::{DataError, RawFile, RawRows};
+use bounds::{Budget, check_pages, most};
 
 /// Reads a file that is in memory. Columns of lists, of structures and of bytes that are no text are
 /// left out with a note.
@@ -80,13 +83,25 @@ impl ParquetTable {
 }
 
 fn rows(path: &Path, bytes: Vec<u8>, unprintable: Unprintable) -> Result<ParquetTable, DataError> {
+    let most = most(bytes.len());
+    rows_within(path, bytes, unprintable, most)
+}
+
+/// Reads the rows, which may take at most `most` bytes in memory.
+fn rows_within(
+    path: &Path,
+    bytes: Vec<u8>,
+    unprintable: Unprintable,
+    most: u64,
+) -> Result<ParquetTable, DataError> {
     let failed = |reason: String| DataError::File {
         path: path.into(),
         reason,
         hint: String::new(),
     };
     let text = |error: ParquetError| failed(error.to_string());
-    let reader = SerializedFileReader::new(Bytes::from(bytes));
+    let all = Bytes::from(bytes);
+    let reader = SerializedFileReader::new(all.clone());
     let reader = reader.map_err(|error| failed(format!("it is not a Parquet file ({error})")))?;
     let schema = reader.metadata().file_metadata().schema();
     let mut table = ParquetTable {
@@ -109,6 +124,9 @@ fn rows(path: &Path, bytes: Vec<u8>, unprintable: Unprintable) -> Result<Parquet
     if fields.is_empty() {
         return Err(failed("it has no column of numbers, texts or dates".into()));
     }
+    let is_read = |name: &str| table.header.iter().any(|read| read == name);
+    check_pages(&all, reader.metadata(), is_read, most).map_err(failed)?;
+    let mut budget = Budget::new(most);
     let projection = Type::group_type_builder(schema.name())
         .with_fields(fields)
         .build();
@@ -131,6 +149,8 @@ fn rows(path: &Path, bytes: Vec<u8>, unprintable: Unprintable) -> Result<Parquet
                 }
             }
         }
+        let taken = budget.take(cells.len(), cells.as_slice().len());
+        taken.map_err(failed)?;
         table.rows.push(path, nth as u64 + 1, cells.iter())?;
     }
     if kept.contains(&false) {

@@ -128,7 +128,9 @@ impl<'a> Gathering<'a> {
             if let Some(note) = shape::labels_beside_names(&mut names, records.as_slice(), origin) {
                 notes.push(note);
             }
-            if let Some(note) = shape::second_names(records.as_slice(), unit) {
+            let second = header.as_ref();
+            let second = second.and_then(|own| shape::second_names(own, records.as_slice(), unit));
+            if let Some(note) = second {
                 records.next();
                 notes.push(note);
             }

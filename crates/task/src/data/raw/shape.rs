@@ -169,8 +169,15 @@ pub(super) fn labels_beside_names(
 
 /// What to say of the first record below the names, if it is a second line of names or of units: no cell of it is a
 /// number, and where all others of a column are, it has a text.
-pub(super) fn second_names(records: &[CsvRecord], unit: &str) -> Option<String> {
+pub(super) fn second_names(
+    header: &StringRecord,
+    records: &[CsvRecord],
+    unit: &str,
+) -> Option<String> {
     let (first, others) = records.split_first()?;
+    // The names may come again among the rows.
+    let others = others.iter().filter(|record| record.cells != *header);
+    let others: Vec<&CsvRecord> = others.collect();
     if others.len() < 3 {
         return None;
     }
