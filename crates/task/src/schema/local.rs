@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::composed;
+
 /// How an institution's files differ from the schema in names only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -15,6 +17,10 @@ pub struct LocalNames {
     /// mean: `local = "agreed"`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub codes: BTreeMap<String, BTreeMap<String, String>>,
+    /// For columns of numbers, by their agreed names, the text that stands before or behind each number in
+    /// the file and is left out, where the agreed `unit` is written otherwise, or none is agreed.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub units: BTreeMap<String, String>,
     /// Columns of the file that are in no agreement and are not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<String>,
@@ -28,9 +34,15 @@ impl LocalNames {
 
     /// The agreed value for what a cell of this column holds.
     pub fn value<'a>(&'a self, column: &str, text: &'a str) -> &'a str {
-        let codes = self.codes.get(column);
-        codes
-            .and_then(|codes| codes.get(text))
-            .map_or(text, String::as_str)
+        let Some(codes) = self.codes.get(column) else {
+            return text;
+        };
+        // Letters with accents may be written in two ways.
+        let composed = || {
+            let mut codes = codes.iter().filter(|(own, _)| !own.is_ascii());
+            codes.find(|(own, _)| composed(own) == text)
+        };
+        let found = codes.get(text).or_else(|| Some(composed()?.1));
+        found.map_or(text, String::as_str)
     }
 }

@@ -10,9 +10,11 @@
 //! one column of 0 and 1 per level but the first, then one column of 0 and 1 for every column whose
 //! missing values get an indicator.
 
+mod censored;
 mod column;
 mod filter;
 mod local;
+mod measured;
 mod row;
 mod target;
 mod written;
@@ -23,10 +25,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{DataError, Target, number, same_class};
 
+pub use censored::Censored;
 pub use column::merged;
 pub use column::{ColumnNames, ColumnType, FeatureColumns, LEVEL, Levels, MissingRule, Quantity};
 pub use filter::Filter;
 pub use local::LocalNames;
+pub use measured::Measured;
 pub use row::{FileLayout, ReadRow};
 pub use target::{ClassValues, TargetColumn};
 
@@ -97,7 +101,10 @@ impl Schema {
             };
             let numbers = FeatureColumns::numbers(column.name.as_str().into());
             let range = column.range.filter(|_| ranges);
-            let kind = ColumnType::Number(Quantity { unit: None, range });
+            let kind = ColumnType::Number(Quantity {
+                range,
+                ..Quantity::default()
+            });
             FeatureColumns {
                 missing,
                 kind,

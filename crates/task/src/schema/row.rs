@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use super::{ColumnType, Levels, LocalNames, MissingRule, Quantity, Schema};
-use crate::data::{DataError, Format, RawFile, RawRow, are_with_zeros, number, without_zeros};
+use super::{ColumnType, Levels, LocalNames, Measured, MissingRule, Quantity, Schema};
+use crate::data::{
+    DataError, Format, RawFile, RawRow, are_with_zeros, composed, number, without_zeros,
+};
 use methods::nearest;
 
 /// Where the columns of a schema are in one file.
@@ -16,6 +18,10 @@ pub struct FileLayout<'a> {
     features: Vec<usize>,
     /// The levels of every feature; none of a number.
     levels: Vec<Vec<String>>,
+    /// How the numbers of every feature are read.
+    measured: Vec<Measured<'a>>,
+    /// The same of the columns to predict.
+    measured_targets: Vec<Measured<'a>>,
     /// For every feature and level of the schema, whether the file has it.
     seen: Vec<Vec<bool>>,
     /// Of every column of the file whether its whole numbers are all written with zeros behind the point:
@@ -67,7 +73,8 @@ impl<'a> FileLayout<'a> {
         codes_are_agreed(schema, local)?;
         let place = |agreed: &str| -> Result<usize, DataError> {
             let column = local.column(agreed);
-            let found = header.iter().position(|name| name == column);
+            let name = composed(column);
+            let found = header.iter().position(|own| *own == name);
             found.ok_or_else(|| DataError::NoColumn {
                 path: file.path.clone(),
                 column: column.to_owned(),
@@ -83,6 +90,17 @@ impl<'a> FileLayout<'a> {
             levels: schema
                 .columns()
                 .map(|(_, feature)| feature.kind.levels().map_or(Vec::new(), Levels::all))
+                .map(|levels| levels.iter().map(|level| composed(level).into()).collect())
+                .collect(),
+            measured: schema
+                .names()
+                .map(|name| schema.measured(name, local))
+                .collect(),
+            measured_targets: schema
+                .target
+                .name
+                .iter()
+                .map(|name| schema.measured(name, local))
                 .collect(),
             targets: places(&mut schema.target.name.iter().filter(|_| target))?,
             filters: places(&mut schema.only.iter().map(|filter| filter.column.as_str()))?,
@@ -203,17 +221,18 @@ impl<'a> FileLayout<'a> {
             }
         }
         let mut targets = Vec::with_capacity(self.targets.len());
-        for (name, &place) in self.schema.target.name.iter().zip(&self.targets) {
+        let measured = self.measured_targets.iter();
+        let places = self.targets.iter().zip(measured);
+        for (name, (&place, measured)) in self.schema.target.name.iter().zip(places) {
             let Some(text) = self.cell(row, place) else {
                 return Ok(ReadRow::NoTarget);
             };
             let text = self.local.value(name, text);
+            let read = |text: &str| measured.number(self.format, text);
             let value = self
                 .schema
                 .target
-                .value(text, &|text| self.format.number(text), &|text| {
-                    self.format.needed(text)
-                });
+                .value(text, &read, &|text| self.format.needed(text));
             targets.push(value.map_err(|expected| self.wrong(row, place, &expected))?);
         }
         match self.features(row)? {
@@ -226,7 +245,8 @@ impl<'a> FileLayout<'a> {
     fn features(&self, row: &RawRow) -> Result<Result<Vec<f64>, &str>, DataError> {
         let (mut numbers, mut levels, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
-        for ((((name, feature), own), &place), seen) in columns.zip(&self.seen) {
+        let measured = self.seen.iter().zip(&self.measured);
+        for ((((name, feature), own), &place), (seen, measured)) in columns.zip(measured) {
             let cell = self.cell(row, place);
             if cell.is_none() {
                 match feature.missing {
@@ -252,7 +272,7 @@ impl<'a> FileLayout<'a> {
                 ColumnType::Number(quantity) => (quantity, false),
                 ColumnType::Integer(quantity) => (quantity, true),
             };
-            let number = |text| self.number(quantity, whole, text);
+            let number = |text| self.number((quantity, measured), whole, text);
             numbers.push(value.map_or(Ok(f64::NAN), number).map_err(wrong)?);
         }
         numbers.append(&mut levels);
@@ -260,8 +280,13 @@ impl<'a> FileLayout<'a> {
         Ok(Ok(numbers))
     }
 
-    fn number(&self, quantity: &Quantity, whole: bool, text: &str) -> Result<f64, String> {
-        let value = self.format.number(text);
+    fn number(
+        &self,
+        (quantity, measured): (&Quantity, &Measured<'_>),
+        whole: bool,
+        text: &str,
+    ) -> Result<f64, String> {
+        let value = measured.number(self.format, text);
         let value = value.ok_or_else(|| self.format.needed(text))?;
         if whole && value.fract() != 0.0 {
             return Err("a whole number is needed".into());
@@ -325,7 +350,7 @@ fn level(
         into.extend(levels.iter().skip(1).map(|_| f64::NAN));
         return Ok(());
     };
-    let listed = &agreed.listed;
+    let listed = &levels[..agreed.listed.len()];
     let at = listed.iter().position(|level| level == text);
     let twin = listed
         .iter()
@@ -362,10 +387,15 @@ fn names_are_agreed(schema: &Schema, local: &LocalNames, also: &[&str]) -> Resul
         .chain(schema.subgroup.as_deref())
         .collect();
     // Whoever predicts keeps the names of all that the learning reads, such as whose a row is.
-    for name in local.columns.keys().chain(local.codes.keys()) {
+    let keys = local.columns.keys().chain(local.codes.keys());
+    for name in keys.chain(local.units.keys()) {
         if !all.contains(&name.as_str()) && !also.contains(&name.as_str()) {
+            let key = match local.units.contains_key(name) {
+                true => "`units`",
+                false => "`columns` or `codes`",
+            };
             return Err(DataError::Config(format!(
-                "{name:?} stands in `columns` or `codes`, but the schema has no such column{}",
+                "{name:?} stands in {key}, but the schema has no such column{}",
                 nearest(name, all.iter().copied())
             )));
         }

@@ -7,10 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use super::DataError;
 
+mod around;
+mod charset;
 mod grammar;
+mod guess;
+mod words;
 
-pub use grammar::{Negative, WrittenNumber, core, grouped};
+pub use around::{AroundNumber, Bound};
+pub use charset::Charset;
+pub use grammar::{Negative, RAISED, WrittenNumber, core, grouped};
 use grammar::{folded, is_space};
+pub use guess::{EncodingGuess, encoding_of};
 
 /// How the cells of a CSV file are written. Parquet files need `missing` only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -28,8 +35,8 @@ pub struct Format {
     /// stands for every kind of space. By default digits are not grouped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thousands: Option<char>,
-    /// The encoding of the text, by its name in the WHATWG standard, such as `"windows-1252"` or
-    /// `"latin1"`; `"utf-8"` by default.
+    /// The encoding of the text, by its name in the WHATWG standard, such as `"windows-1252"`, `"latin1"` or
+    /// `"shift_jis"`, or `"cp850"`, that of DOS; `"utf-8"` by default.
     pub encoding: String,
     /// Texts that mean a missing value, in any case and whatever blanks surround them; of one that is a
     /// number, such as `-999`, also the same number with other decimals, such as `-999.0`. By default the
@@ -93,6 +100,14 @@ fn usual(missing: &Vec<String>) -> bool {
     *missing == MISSING
 }
 
+/// What to do where a number has a unit around it that nobody agreed on.
+const UNIT: &str = ": if that is its unit, say so with `unit` in the schema, or for these files alone with \
+                    `units` in their `names` (--unit COLUMN=TEXT)";
+
+/// What to do where a bound stands in place of a number.
+const BOUND: &str = ": say with `censored` in the schema how such a one is read, write the number, or leave it \
+                     empty";
+
 /// Spellings of a missing value that nobody takes for anything else.
 const PLAIN: [&str; 8] = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "<NA>"];
 
@@ -138,7 +153,7 @@ impl Format {
                 return fail("`thousands` must be \",\", \".\", \"'\", \"_\" or \" \"".into());
             }
         }
-        if Encoding::for_label(self.encoding.as_bytes()).is_none() {
+        if Charset::of(&self.encoding).is_none() {
             return fail(format!(
                 "there is no encoding {:?}; usual ones are \"utf-8\", \"windows-1252\", \"latin1\", \"utf-16le\"",
                 self.encoding
@@ -168,7 +183,7 @@ impl Format {
             .thousands
             .is_some_and(|mark| text.contains(spaces(mark)));
         if !grouped && text.contains(['e', 'E', 'd', 'D', '+']) {
-            Some(text.replacen(self.decimal, ".", 1))
+            Some(text.replacen([self.decimal, grammar::RAISED], ".", 1))
         } else {
             Some(plain)
         }
@@ -262,21 +277,11 @@ impl Format {
         if grammar::plain(&plain, self.decimal, self.thousands.map(spaces)).is_some() {
             return Some(", and this one is too large to compute with".into());
         }
-        let unit = plain.trim_start_matches(|letter: char| {
-            letter.is_ascii_digit() || matches!(letter, '-' | '+' | '.' | ',' | ' ')
-        });
-        let digits = plain[..plain.len() - unit.len()].trim();
-        if !unit.is_empty() && self.number(digits).is_some() {
-            return Some(format!(", without {unit:?}"));
-        }
-        if let Some(rest) = plain.strip_prefix(['<', '>', '~', '\u{2264}', '\u{2265}'])
-            && self.number(rest.trim_start_matches('=')).is_some()
-        {
-            let what =
-                ", not a bound: write the number that it is to be read as, or leave it empty";
-            return Some(what.into());
-        }
-        None
+        let found = self.around(text)?;
+        Some(match (found.bound, found.unit) {
+            (Some(_), _) => format!(", not a bound{BOUND}"),
+            (None, unit) => format!(", without {:?}{UNIT}", unit.unwrap_or_default()),
+        })
     }
 
     /// A number in one notation, so that `1,0` and `1.0` are equal; any other text unchanged.
@@ -336,8 +341,11 @@ impl Format {
     /// # Errors
     /// [`DataError::File`]: bytes that are no text in this encoding, with what to try.
     pub fn decode(&self, path: &Path, bytes: Vec<u8>) -> Result<String, DataError> {
-        let encoding = Encoding::for_label(self.encoding.as_bytes());
-        let mut encoding = encoding.unwrap_or(encoding_rs::UTF_8);
+        let mut encoding = match Charset::of(&self.encoding) {
+            Some(Charset::Standard(encoding)) => encoding,
+            None => encoding_rs::UTF_8,
+            Some(own) => return Ok(own.text(&bytes).unwrap_or_default().into_owned()),
+        };
         if encoding == encoding_rs::UTF_8 {
             encoding = by_zero_bytes(&bytes).unwrap_or(encoding);
         }
@@ -354,7 +362,7 @@ impl Format {
                 .map_or(0, |chunk| chunk.valid().matches('\n').count());
             return Err(failed(
                 format!("line {} is no {} text", line + 1, used.name()),
-                ": say in `format` which `encoding` it has, for example \"windows-1252\"",
+                &guess::hint(&bytes),
             ));
         }
         if text.contains('\0') {

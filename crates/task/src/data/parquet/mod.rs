@@ -11,7 +11,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::schema::types::Type;
 
-use super::{DataError, RawFile, RawRow, RowPlace};
+use super::{DataError, RawFile, RawRow, RowPlace, composed};
 
 /// Reads a file that is in memory. Columns of lists, of structures and of bytes that are no text are
 /// left out with a note.
@@ -175,8 +175,11 @@ fn kind(column: &Type) -> Result<ParquetKind, &'static str> {
 fn cell(field: &Field, kind: ParquetKind) -> Option<String> {
     Some(match field {
         Field::Null => String::new(),
-        Field::Str(text) => text.trim().to_owned(),
-        Field::Bytes(bytes) => std::str::from_utf8(bytes.data()).ok()?.trim().to_owned(),
+        Field::Str(text) => composed(text.trim()).into_owned(),
+        Field::Bytes(bytes) => {
+            let text = std::str::from_utf8(bytes.data()).ok()?;
+            composed(text.trim()).into_owned()
+        }
         Field::Group(_) | Field::ListInternal(_) | Field::MapInternal(_) => return None,
         // Digits in full, and no exponent.
         Field::Float(value) => value.to_string(),

@@ -5,6 +5,8 @@
 
 use csv::StringRecord;
 
+use super::cell::tidy;
+
 /// Lines over which a cell may go. One that goes on was hardly ever meant to.
 pub(super) const LONG: u64 = 8;
 
@@ -178,7 +180,7 @@ impl Iterator for Lexer<'_> {
                 let line = self.line;
                 match self.quoted(start) {
                     Ok(value) if self.trim => {
-                        record.cells.push_field(value.trim_matches(is_blank));
+                        record.cells.push_field(&tidy(&value));
                     }
                     Ok(value) => record.cells.push_field(&value),
                     Err(why) => {
@@ -194,11 +196,10 @@ impl Iterator for Lexer<'_> {
                 let ends = |byte: &u8| matches!(byte, b'\r' | b'\n') || *byte == self.delimiter;
                 let end = rest.iter().position(ends).unwrap_or(rest.len());
                 let cell = &self.text[self.at..self.at + end];
-                record.cells.push_field(if self.trim {
-                    cell.trim_matches(is_blank)
-                } else {
-                    cell
-                });
+                match self.trim {
+                    true => record.cells.push_field(&tidy(cell)),
+                    false => record.cells.push_field(cell),
+                }
                 self.at += end;
             }
             match bytes.get(self.at) {

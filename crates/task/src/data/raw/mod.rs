@@ -8,12 +8,15 @@ use csv::StringRecord;
 use super::{DataError, Format, RowPlace};
 use crate::counted::verb;
 
+mod cell;
+mod end;
 mod lexer;
 mod lines;
 mod shape;
 
 use lexer::{CsvRecord, LONG, Lexer, OpenQuote, Quote};
 
+pub(crate) use cell::composed;
 pub use shape::separator;
 pub(crate) use shape::tidied;
 
@@ -205,7 +208,11 @@ impl RawFile {
                 verb(cut, "end")
             ));
         }
-        Self::new(path, &names, rows, notes)
+        let mut file = Self::new(path, &names, rows, notes)?;
+        if !text.ends_with(['\n', '\r']) {
+            file.notes.extend(end::broken_off(&file));
+        }
+        Ok(file)
     }
 }
 
