@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use protocol::{Hash, PublicKey};
 
 use super::members::member_with_rows;
-use super::{Amend, NewFederation, NodePlace, NumberMarks, StatePlace, rows};
+use super::{Amend, NewFederation, NodePlace, NumberMarks, StatePlace, column_text, rows};
 
 /// Options of `rota run`.
 #[derive(Debug, Args)]
@@ -330,6 +330,9 @@ pub struct JoinFederation {
     /// Column that is not in the agreement and not read; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub ignore: Vec<String>,
+    /// Text before or behind each number of a column, which is left out; may be repeated
+    #[arg(long, value_name = "COLUMN=TEXT", value_parser = column_text)]
+    pub unit: Vec<(String, String)>,
     /// What the files leave open.
     #[command(flatten)]
     pub marks: NumberMarks,
@@ -414,6 +417,9 @@ pub struct CheckAgreement {
     /// With --data: column that is not in the agreement and not read; may be repeated
     #[arg(long, value_name = "COLUMN", requires = "data")]
     pub ignore: Vec<String>,
+    /// With --data: text before or behind each number of a column, which is left out; may be repeated
+    #[arg(long, value_name = "COLUMN=TEXT", value_parser = column_text, requires = "data")]
+    pub unit: Vec<(String, String)>,
     /// What the files leave open.
     #[command(flatten)]
     pub marks: NumberMarks,

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use mesh::Transport;
+use task::data::Charset;
 
 use crate::logging::LogFormat;
 pub use amend::{Amend, Here, Recover};
@@ -68,7 +69,7 @@ pub struct LogOptions {
 #[derive(Debug, Subcommand)]
 pub enum NodeCommand {
     /// Draft a scenario from data files
-    Init(Init),
+    Init(Box<Init>),
     /// List devices for training, and why others are unavailable
     Devices(Devices),
     /// Run a node
@@ -177,7 +178,7 @@ pub fn data_folder(given: Option<&Path>) -> Option<PathBuf> {
         .or_else(|| beside.is_dir().then_some(beside))
 }
 
-/// The marks in numbers, for files that leave them open.
+/// How files are written, for those that leave it open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
 pub struct NumberMarks {
     /// Decimal mark, "." or ",", of files that leave it open
@@ -186,6 +187,28 @@ pub struct NumberMarks {
     /// Thousands mark, such as "," or ".", of files that leave it open
     #[arg(long, value_name = "MARK")]
     pub thousands: Option<char>,
+    /// Encoding of files that are not UTF-8, such as windows-1252, cp850 or shift_jis, where they leave it open
+    #[arg(long, value_name = "NAME", value_parser = charset)]
+    pub encoding: Option<Charset>,
+}
+
+/// An encoding by its name.
+fn charset(name: &str) -> Result<Charset, String> {
+    Charset::of(name).ok_or_else(|| {
+        format!("there is no encoding {name:?}; usual ones are windows-1252, cp850, shift_jis, gb18030, koi8-r")
+    })
+}
+
+/// COLUMN=TEXT; the text may contain further equals signs.
+///
+/// # Errors
+/// There is no equals sign, or nothing on one side of it.
+pub fn column_text(text: &str) -> Result<(String, String), String> {
+    let pair = text
+        .split_once('=')
+        .filter(|(column, text)| !column.is_empty() && !text.is_empty());
+    let (column, text) = pair.ok_or("COLUMN=TEXT is needed")?;
+    Ok((column.to_owned(), text.to_owned()))
 }
 
 impl From<NumberMarks> for task::propose::Marks {
@@ -193,6 +216,7 @@ impl From<NumberMarks> for task::propose::Marks {
         Self {
             decimal: marks.decimal,
             thousands: marks.thousands,
+            encoding: marks.encoding,
         }
     }
 }

@@ -251,10 +251,11 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
     let mut key = None;
     let (rows, folder): (OwnRows, _) = match (&options.config, options.data.as_slice()) {
         (None, []) => return Ok(()),
-        (None, files) => (
-            own_rows(files, &options.ignore, options.marks.into())?,
-            std::path::PathBuf::new(),
-        ),
+        (None, files) => {
+            let mut rows = own_rows(files, &options.ignore, options.marks.into())?;
+            rows.names.units.extend(options.unit.iter().cloned());
+            (rows, std::path::PathBuf::new())
+        }
         (Some(config), _) => {
             let config = NodePlace::at(config).file()?;
             let configured = Configured::load(&config)?;

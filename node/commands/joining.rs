@@ -31,17 +31,15 @@ pub(super) fn own_rows_of(options: &JoinFederation) -> Result<OwnRows, NodeComma
     for address in &options.listen {
         mesh::check(address).map_err(|error| NodeCommandError::Usage(error.to_string()))?;
     }
-    match kept {
-        None => Ok(own_rows(
-            &options.data,
-            &options.ignore,
-            options.marks.into(),
-        )?),
+    let mut rows = match kept {
+        None => own_rows(&options.data, &options.ignore, options.marks.into())?,
         Some(kept) => {
             say(&["The rows are read as [data.rows] of the silo.toml that is there says.".into()])?;
-            kept.with(&options.data, &options.ignore, options.marks.into())
+            kept.with(&options.data, &options.ignore, options.marks.into())?
         }
-    }
+    };
+    rows.names.units.extend(options.unit.iter().cloned());
+    Ok(rows)
 }
 
 /// The agreement that an institution joins by, the text of its `federation.toml`, and its place.

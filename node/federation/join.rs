@@ -192,6 +192,13 @@ impl Join<'_> {
                  reachable = false\n",
             )
         };
+        let units = match self.rows.names.units.is_empty() {
+            true => String::new(),
+            false => format!(
+                "units = {}      # column = \"text before or behind each number\"\n",
+                inline(&self.rows.names.units)?
+            ),
+        };
         let listen: Result<Vec<_>, _> = self.listening().into_iter().map(inline).collect();
         let counts = match self.policy.contains_key("ledger") {
             true => {
@@ -229,7 +236,7 @@ impl Join<'_> {
              # Names that differ from the agreed ones, and columns that are not to be read.\n\
              [data.rows.names]\n\
              columns = {}      # agreed = \"name in the files\"\n\
-             codes = {}        # column = {{ \"code in the files\" = \"agreed value\" }}\n\
+             codes = {}        # column = {{ \"code in the files\" = \"agreed value\" }}\n{units}\
              ignore = {}       # such as \"patient_id\"\n\n\
              # A member that is reached elsewhere than the agreement says:\n\
              # [[peer]]\n\
