@@ -15,6 +15,7 @@ mod learner;
 mod ledger;
 mod members;
 mod model;
+mod names;
 mod place;
 mod program;
 mod typed;
@@ -30,7 +31,7 @@ pub use amend::{Amend, Here, Recover};
 pub use backup::{Backup, Restore};
 pub use blame::BlameRound;
 pub use columns::Columns;
-pub use draft::{Init, MissingKind, NewFederation};
+pub use draft::{Init, MissingKind, NewFederation, ProtectionOptions};
 pub use help::{GROUPS, grouped, parse, refused, ungrouped};
 pub use institution::{
     AddMember, Audit, Called, CheckAgreement, CheckNode, ContinueFederation, CountedIn, Identity,
@@ -42,6 +43,7 @@ pub use ledger::{ExportLedger, LedgerCommand, NewLedger, ReconcileLedger, ShowLe
 pub use model::{
     ExportModel, ModelCommand, ModelFormat, ModelSelection, PredictRows, ShowModel, ThresholdAt,
 };
+pub use names::OwnNames;
 pub use place::{NoNode, NodePlace, SILO, StatePlace};
 pub use program::{PrintMan, ProgramCommand};
 pub use typed::{quoted, typed};
@@ -178,8 +180,8 @@ pub fn data_folder(given: Option<&Path>) -> Option<PathBuf> {
         .or_else(|| beside.is_dir().then_some(beside))
 }
 
-/// How files are written, for those that leave it open.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+/// How files are written, where they leave it open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct NumberMarks {
     /// Decimal mark, "." or ",", of files that leave it open
     #[arg(long, value_name = "MARK")]
@@ -190,6 +192,9 @@ pub struct NumberMarks {
     /// Encoding of files that are not UTF-8, such as windows-1252, cp850 or shift_jis, where they leave it open
     #[arg(long, value_name = "NAME", value_parser = charset)]
     pub encoding: Option<Charset>,
+    /// Sheet of spreadsheets (.xlsx, .ods) [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub sheet: Option<String>,
 }
 
 /// An encoding by its name.
@@ -217,6 +222,7 @@ impl From<NumberMarks> for task::propose::Marks {
             decimal: marks.decimal,
             thousands: marks.thousands,
             encoding: marks.encoding,
+            sheet: marks.sheet,
         }
     }
 }

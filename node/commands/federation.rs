@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use crate::federation::{
-    addresses, consents_beside, draft_words, own_rows, recomputed, undeclared, words,
+    addresses, begins, consents_beside, draft_words, own_rows, undeclared, words,
 };
 use crate::institution::{Configured, Data, Membership, SetupError, agreement_in, standing};
 use crate::split_key;
@@ -17,7 +17,6 @@ use formatting::numbers;
 use task::data::OwnRows;
 
 use super::added;
-use super::joining::signable;
 use super::rows::{Doubts, fitting};
 use super::{NodeCommandError, wrapped, write};
 use crate::cli::{AddMember, CheckAgreement, Invite, NodePlace};
@@ -65,11 +64,13 @@ pub fn status(out: &mut impl Write, file: &Path, text: &str) -> io::Result<()> {
         Ok(agreement) => {
             writeln!(out, "federation {:#}", agreement.epoch.federation)?;
             if let Some(line) = undeclared(&agreement) {
-                writeln!(out, "{}", wrapped(&format!("note: {line}")))?;
-            }
-            if let Some((key, what)) = agreement.split_fault() {
-                let line = format!("nobody can sign this yet: `{key}` {what}");
+                let line = format!("nobody can sign this yet: {line}");
                 writeln!(out, "{}", wrapped(&line))?;
+            }
+            if let Err(why) = begins(&agreement) {
+                for line in format!("nobody can sign this yet: {why}").lines() {
+                    writeln!(out, "{}", wrapped(line))?;
+                }
             }
             let members = numbers::plural(agreement.epoch.roster.len(), "member");
             writeln!(
@@ -128,6 +129,11 @@ pub fn invite(options: &Invite) -> Result<(), NodeCommandError> {
     }
     let hint = match invitation.agreement() {
         Ok(agreement) => {
+            begins(&agreement).map_err(|why| {
+                NodeCommandError::Failed(format!(
+                    "nobody could sign this, so there is no invitation: {why}"
+                ))
+            })?;
             let silos = agreement.epoch.roster.silos();
             let unknown = |name: &&String| silos.iter().all(|silo| silo.name != **name);
             if let Some(name) = options.name.as_ref().filter(unknown) {
@@ -231,12 +237,9 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
     for line in confusing(epoch.roster.silos()) {
         writeln!(out, "{}", wrapped(&format!("warning: {line}")))?;
     }
-    let start = recomputed(&agreement);
+    let start = begins(&agreement);
     if let Ok(said) = &start {
         writeln!(out, "{said}")?;
-    }
-    if let Some(line) = undeclared(&agreement) {
-        writeln!(out, "{}", wrapped(&format!("note: {line}")))?;
     }
     for line in consents_beside(file, &agreement).lines(&agreement) {
         writeln!(out, "{line}")?;
@@ -246,16 +249,14 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
         writeln!(out, "{}", wrapped(&format!("warning: {doubt}")))?;
     }
     out.flush()?;
-    signable(&agreement)?;
-    start.map_err(NodeCommandError::Failed)?;
+    start.map_err(|why| NodeCommandError::Failed(why.to_string()))?;
     let mut key = None;
-    let (rows, folder): (OwnRows, _) = match (&options.config, options.data.as_slice()) {
+    let (mut rows, folder): (OwnRows, _) = match (&options.config, options.data.as_slice()) {
         (None, []) => return Ok(()),
-        (None, files) => {
-            let mut rows = own_rows(files, &options.ignore, options.marks.into())?;
-            rows.names.units.extend(options.unit.iter().cloned());
-            (rows, std::path::PathBuf::new())
-        }
+        (None, files) => (
+            own_rows(files, &options.ignore, options.marks.clone().into())?,
+            std::path::PathBuf::new(),
+        ),
         (Some(config), _) => {
             let config = NodePlace::at(config).file()?;
             let configured = Configured::load(&config)?;
@@ -286,6 +287,7 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
         }
     };
     out.flush()?;
+    options.names.add_to(&mut rows.names);
     fitting(
         &agreement,
         &rows,

@@ -7,10 +7,11 @@ use task::propose::Wishes;
 use super::more_columns::with_answers;
 use super::{NodeCommandError, vacant, write};
 use crate::cli::Init;
-use crate::draft::{draft, findings};
+use crate::draft::{Protection, draft, findings};
 
 /// Writes the scenario, and prints what was found.
 pub(super) fn run(options: &Init) -> Result<(), NodeCommandError> {
+    let protection = options.protection.wanted().unwrap_or(Protection::Clear);
     let file = &options.out;
     vacant(file, options.force)?;
     let draft = with_answers(&options.columns, |columns| {
@@ -19,7 +20,7 @@ pub(super) fn run(options: &Init) -> Result<(), NodeCommandError> {
             pretend_silos: options.pretend_silos,
             ..columns.wishes()
         };
-        draft(&options.data, &wishes, file)
+        draft(&options.data, &wishes, file, &protection)
     })?;
     write(file, &draft.text)?;
     let mut out = BufWriter::new(io::stdout().lock());

@@ -275,7 +275,7 @@ fn a_text_of_another_site_in_another_encoding_is_asked_about() {
 
 /// The columns of a table about whose cells a person is asked.
 fn asked_about(path: &Path) -> Vec<String> {
-    let (format, file) = sniff::read(path, Marks::default()).unwrap();
+    let (format, file) = sniff::read(path, &Marks::default()).unwrap();
     let raw = [(file, format)];
     let mut asked = Vec::new();
     for name in &raw[0].0.header {

@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 
 use crate::counted::rows_that;
 use crate::data::{
-    DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target, pretend_silo,
-    silo_of,
+    ColumnMarks, DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target,
+    nearest, pretend_silo, silo_of,
 };
 use crate::schema::{Censored, FeatureColumns, LocalNames, Measured, Schema, merged};
 
@@ -100,6 +100,15 @@ impl Wishes {
             .chain(self.censored.iter().map(|(column, _)| column))
     }
 
+    /// What is known of the texts of a column: a level that is kept is one, whatever its text usually means.
+    pub(in crate::propose) fn marks_of(&self, column: &str) -> ColumnMarks {
+        let kept = self.keep.iter().filter(|(name, _)| name == column);
+        ColumnMarks {
+            codes: kept.map(|(_, level)| level.clone()).collect(),
+            ..ColumnMarks::default()
+        }
+    }
+
     /// Whether a level, or a rare class, is listed however few rows have it.
     fn keeps(&self, column: &str, level: &str) -> bool {
         let same = |(name, kept): &(String, String)| name == column && kept == level;
@@ -145,6 +154,9 @@ pub struct SchemaProposal {
     pub predicted: String,
     /// The column that says whose a row is, for `split`, with the reason.
     pub group: Option<(String, String)>,
+    /// Ranges that an agreement could have, by columns of numbers, the one to predict among them. They come from
+    /// these rows, to one digit and without what fewer than [`RARE`] rows hold.
+    pub ranges: BTreeMap<String, [f64; 2]>,
     /// Texts that mean another one, by column: values that look alike and are one.
     pub codes: BTreeMap<String, BTreeMap<String, String>>,
     /// What the user should look at, one sentence each.
@@ -206,7 +218,8 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     let (formats, raw) = read_as_the_first(files, wishes, &mut notes)?;
     let first = &raw[0].0;
     let header = &first.header;
-    for name in wishes.columns() {
+    let dropped = |name: &String| wishes.drop.contains(name) && first.has(name);
+    for name in wishes.columns().filter(|name| !dropped(name)) {
         first.place(name)?;
     }
     let silos = silos(&raw, wishes, &mut notes)?;
@@ -230,6 +243,9 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     if let Some(both) = cells.usual().filter(|_| cells.all_numbers()) {
         sorted.usual.insert(target.clone(), both);
     }
+    if let Some(both) = cells.agreeable().filter(|_| cells.all_numbers()) {
+        sorted.ranges.insert(target.clone(), both);
+    }
     let learned = |name: &&String| **name != target && Some(*name) != wishes.silo_column.as_ref();
     for name in header.iter().filter(learned) {
         if wishes.drop.contains(name) {
@@ -246,6 +262,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         columns,
         left_out,
         usual,
+        ranges,
     } = sorted;
     let OpenQuestions {
         questions, codes, ..
@@ -282,10 +299,12 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         columns,
         predicted: words.unwrap_or(predicted),
         group,
+        ranges,
         codes,
         notes,
     };
-    // What is proposed is read, and what only the read rows tell is said.
+    // What is proposed is read, and what only the read rows tell is said. Texts and rows are not held at once.
+    drop(raw);
     let data = proposal.read(files, wishes)?;
     proposal.notes.extend(noticed(&data));
     Ok(proposal)
@@ -338,16 +357,17 @@ fn group(
         !listed.iter().any(|names| names.contains(name))
     };
     let others = others.filter(known);
+    let rows = raw.iter().map(|(file, _)| file.rows.len()).sum();
     let columns = others.filter_map(|name| {
-        let mut cells = Vec::new();
-        for (file, format) in raw {
-            let place = file.place(name).ok()?;
-            cells.extend(file.rows.iter().map(|row| {
+        let places = raw.iter().map(|(file, _)| file.place(name));
+        let places = places.collect::<Result<Vec<_>, _>>().ok()?;
+        let cells = raw.iter().zip(places).flat_map(|((file, format), place)| {
+            file.rows.iter().map(move |row| {
                 let text = row.cells.get(place).unwrap_or_default();
                 if format.is_missing(text) { "" } else { text }
-            }));
-        }
-        Some(persons::ColumnCells { name, cells })
+            })
+        });
+        persons::ColumnCells::of(name, rows, cells)
     });
     let columns: Vec<persons::ColumnCells<'_>> = columns.collect();
     let found = persons::group_column(&columns, silos)?;
@@ -380,7 +400,8 @@ impl OpenQuestions<'_> {
         raw: &[(RawFile, Format)],
         name: &'n str,
     ) -> Result<Cells<'n>, DataError> {
-        let mut cells = Cells::of(raw, name, &self.wishes.measured(name))?;
+        let (marks, measured) = (self.wishes.marks_of(name), self.wishes.measured(name));
+        let mut cells = Cells::marked(raw, name, &marks, &measured)?;
         if self.wishes.same.iter().any(|same| same == name) {
             for group in alike(&cells.values) {
                 let [first, others @ ..] = group.as_slice() else {
@@ -392,6 +413,16 @@ impl OpenQuestions<'_> {
                     let codes = self.codes.entry(name.to_owned()).or_default();
                     codes.insert(other.clone(), first.clone());
                 }
+            }
+        }
+        let known = || cells.values.keys().map(String::as_str);
+        for (_, level) in self.wishes.keep.iter().filter(|(column, _)| column == name) {
+            if !cells.values.contains_key(level) {
+                return Err(DataError::Config(format!(
+                    "--keep {:?}: no row has that value{}",
+                    format!("{name}={level}"),
+                    nearest(level, known())
+                )));
             }
         }
         Ok(cells)
@@ -423,6 +454,18 @@ impl OpenQuestions<'_> {
              --same {name:?}; if not, --different {name:?}",
             groups.join("; ")
         ));
+    }
+
+    /// Asks about a level that is kept of a column that is read as numbers.
+    fn kept_number(&mut self, column: &str) {
+        let mut kept = self.wishes.keep.iter().filter(|(name, _)| name == column);
+        if let Some((_, level)) = kept.next() {
+            self.questions.push(format!(
+                "--keep {:?}: column {column:?} holds numbers, which have no levels; if they are codes, say \
+                 --category {column:?}",
+                format!("{column}={level}")
+            ));
+        }
     }
 
     /// Asks what the cells are that are no numbers, in a column of numbers.
@@ -478,7 +521,7 @@ fn shown(text: &str) -> String {
 /// # Errors
 /// [`DataError`]: it cannot be read, is no table, or has numbers that can be read in two ways.
 pub fn format_of(file: &Path) -> Result<Format, DataError> {
-    sniff::read(file, Marks::default()).map(|(format, _)| format)
+    sniff::read(file, &Marks::default()).map(|(format, _)| format)
 }
 
 /// How each of these files is written, as far as that can be seen. `marks` answer what the files leave
@@ -487,7 +530,7 @@ pub fn format_of(file: &Path) -> Result<Format, DataError> {
 /// # Errors
 /// As of [`format_of`], for the first file that has one.
 pub fn formats_of(files: &[PathBuf], marks: Marks) -> Result<Vec<Format>, DataError> {
-    let format = |file: &PathBuf| sniff::read(file, marks).map(|(format, _)| format);
+    let format = |file: &PathBuf| sniff::read(file, &marks).map(|(format, _)| format);
     files.iter().map(format).collect()
 }
 

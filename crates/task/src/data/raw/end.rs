@@ -9,11 +9,14 @@ const ROWS: usize = 5;
 /// A note, if the last value of a text without an end of its last line looks as if more had followed: it is
 /// empty, has fewer decimals or digits than all others of its column, or is the beginning of another one.
 pub(super) fn broken_off(file: &RawFile) -> Option<String> {
-    let (last, others) = file.rows.split_last()?;
+    let before = file.rows.len().checked_sub(1)?;
+    let last = file.rows.row(before);
     let place = file.header.len().checked_sub(1)?;
     let text = last.cells.get(place)?;
-    let others: Vec<&str> = others
+    let others: Vec<&str> = file
+        .rows
         .iter()
+        .take(before)
         .filter_map(|row| row.cells.get(place))
         .collect();
     if others.len() < ROWS || others.contains(&text) || !is_short(text, &others) {

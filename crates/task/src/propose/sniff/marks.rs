@@ -200,7 +200,7 @@ fn other(mark: char) -> char {
 pub(super) fn found(
     file: &RawFile,
     format: &Format,
-    given: Marks,
+    given: &Marks,
 ) -> Result<(char, Option<char>, Option<String>), DataError> {
     match (given.decimal, given.thousands) {
         (Some(decimal), Some(thousands)) => return Ok((decimal, Some(thousands), None)),
