@@ -1,13 +1,14 @@
 //! What a person knows of the columns of a table that nobody has described yet.
 
-use clap::Args;
+use clap::{Args, Parser};
 
 use task::propose::{RARE, Wishes};
+use task::schema::Censored;
 
-use super::NumberMarks;
+use super::{NumberMarks, column_text};
 
 /// Options about columns, of `rota init` and `rota federation new --table`.
-#[derive(Debug, Default, PartialEq, Eq, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Columns of the tables")]
 pub struct Columns {
     /// Column to predict [default: the last]
@@ -45,6 +46,14 @@ pub struct Columns {
     /// Column in which similar values stay different; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub different: Vec<String>,
+    /// Text before or behind each number of a column, such as its unit, which is left out and agreed as the unit; may
+    /// be repeated
+    #[arg(long, value_name = "COLUMN=TEXT", value_parser = column_text)]
+    pub unit: Vec<(String, String)>,
+    /// How values that could not be measured, such as <0.5, are read: as the limit, or as half of a lower one; may be
+    /// repeated
+    #[arg(long, value_name = "COLUMN=RULE", value_parser = censored)]
+    pub censored: Vec<(String, Censored)>,
     /// What the files leave open.
     #[command(flatten)]
     pub marks: NumberMarks,
@@ -65,9 +74,53 @@ impl Columns {
             missing: self.missing_mark.clone(),
             marks: self.marks.clone().into(),
             same: self.same.clone(),
+            units: self.unit.clone(),
+            censored: self.censored.clone(),
             different: self.different.clone(),
             ..Wishes::default()
         }
+    }
+}
+
+/// Options about columns in a line of their own.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct MoreColumns {
+    #[command(flatten)]
+    columns: Columns,
+}
+
+impl Columns {
+    /// Adds the options of a line, such as an answer to a question that names them.
+    ///
+    /// # Errors
+    /// What is wrong with the line, in a sentence.
+    pub fn add(&mut self, line: &str) -> Result<(), String> {
+        let words = shlex::split(line).ok_or("a quotation mark is not closed")?;
+        let more = MoreColumns::try_parse_from(words).map_err(|error| {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            first.trim_start_matches("error: ").to_owned()
+        })?;
+        let more = more.columns;
+        self.target = more.target.or(self.target.take());
+        self.positive = more.positive.or(self.positive.take());
+        self.group = more.group.or(self.group.take());
+        self.rare = more.rare.or(self.rare);
+        self.drop.extend(more.drop);
+        self.number.extend(more.number);
+        self.category.extend(more.category);
+        self.keep.extend(more.keep);
+        self.missing_mark.extend(more.missing_mark);
+        self.same.extend(more.same);
+        self.different.extend(more.different);
+        self.unit.extend(more.unit);
+        self.censored.extend(more.censored);
+        let marks = &mut self.marks;
+        marks.decimal = more.marks.decimal.or(marks.decimal);
+        marks.thousands = more.marks.thousands.or(marks.thousands);
+        marks.encoding = more.marks.encoding.or(marks.encoding);
+        Ok(())
     }
 }
 
@@ -75,4 +128,48 @@ impl Columns {
 fn level(text: &str) -> Result<(String, String), String> {
     let (column, level) = text.split_once('=').ok_or("COLUMN=LEVEL is needed")?;
     Ok((column.to_owned(), level.to_owned()))
+}
+
+/// COLUMN=limit or COLUMN=half.
+fn censored(text: &str) -> Result<(String, Censored), String> {
+    let (column, rule) = column_text(text).map_err(|_| "COLUMN=limit or COLUMN=half is needed")?;
+    let rule = match &*rule {
+        "limit" => Censored::Limit,
+        "half" => Censored::Half,
+        _ => return Err(format!("there is no rule {rule:?}: limit or half")),
+    };
+    Ok((column, rule))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_options_of_a_line_are_added() {
+        let mut columns = Columns::default();
+        columns
+            .add("--unit \"lab=mg/l\" --drop 'a column'")
+            .unwrap();
+        columns
+            .add("--drop b --censored lab=half --encoding cp850")
+            .unwrap();
+        assert_eq!(columns.drop, ["a column", "b"]);
+        assert_eq!(columns.unit, [("lab".to_owned(), "mg/l".to_owned())]);
+        assert_eq!(columns.censored, [("lab".to_owned(), Censored::Half)]);
+        assert!(columns.marks.encoding.is_some());
+        let before = columns.clone();
+        for wrong in [
+            "--unit lab",
+            "--drop 'a",
+            "--units a=b",
+            "--censored lab=0",
+            "yes",
+        ] {
+            let why = columns.add(wrong).unwrap_err();
+            assert!(!why.is_empty() && !why.contains('\n'), "{why}");
+        }
+        assert_eq!(columns, before);
+    }
 }

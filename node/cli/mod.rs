@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use mesh::Transport;
+use task::data::Charset;
 
 use crate::logging::LogFormat;
 pub use amend::{Amend, Here, Recover};
@@ -70,7 +71,7 @@ pub struct LogOptions {
 #[derive(Debug, Subcommand)]
 pub enum NodeCommand {
     /// Draft a scenario from data files
-    Init(Init),
+    Init(Box<Init>),
     /// List devices for training, and why others are unavailable
     Devices(Devices),
     /// Run a node
@@ -188,9 +189,31 @@ pub struct NumberMarks {
     /// Thousands mark, such as "," or ".", of files that leave it open
     #[arg(long, value_name = "MARK")]
     pub thousands: Option<char>,
+    /// Encoding of files that are not UTF-8, such as windows-1252, cp850 or shift_jis, where they leave it open
+    #[arg(long, value_name = "NAME", value_parser = charset)]
+    pub encoding: Option<Charset>,
     /// Sheet of spreadsheets (.xlsx, .ods) [default: the first]
     #[arg(long, value_name = "NAME")]
     pub sheet: Option<String>,
+}
+
+/// An encoding by its name.
+fn charset(name: &str) -> Result<Charset, String> {
+    Charset::of(name).ok_or_else(|| {
+        format!("there is no encoding {name:?}; usual ones are windows-1252, cp850, shift_jis, gb18030, koi8-r")
+    })
+}
+
+/// COLUMN=TEXT; the text may contain further equals signs.
+///
+/// # Errors
+/// There is no equals sign, or nothing on one side of it.
+pub fn column_text(text: &str) -> Result<(String, String), String> {
+    let pair = text
+        .split_once('=')
+        .filter(|(column, text)| !column.is_empty() && !text.is_empty());
+    let (column, text) = pair.ok_or("COLUMN=TEXT is needed")?;
+    Ok((column.to_owned(), text.to_owned()))
 }
 
 impl From<NumberMarks> for task::propose::Marks {
@@ -198,6 +221,7 @@ impl From<NumberMarks> for task::propose::Marks {
         Self {
             decimal: marks.decimal,
             thousands: marks.thousands,
+            encoding: marks.encoding,
             sheet: marks.sheet,
         }
     }

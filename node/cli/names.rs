@@ -19,6 +19,9 @@ pub struct OwnNames {
     /// Agreed column that the files do not have, where the agreement fills gaps; may be repeated
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub absent: Vec<String>,
+    /// Text before or behind each number of a column, which is left out; may be repeated
+    #[arg(long, value_name = "COLUMN=TEXT", value_parser = super::column_text, allow_hyphen_values = true)]
+    pub unit: Vec<(String, String)>,
 }
 
 impl OwnNames {
@@ -51,6 +54,7 @@ impl OwnNames {
                 names.absent.push(agreed.clone());
             }
         }
+        names.units.extend(self.unit.iter().cloned());
         names.codes.retain(|_, codes| !codes.is_empty());
         names.missing.retain(|_, marks| !marks.is_empty());
     }
@@ -77,6 +81,9 @@ impl OwnNames {
         }
         for agreed in &names.absent {
             add("--absent", &[agreed]);
+        }
+        for (column, unit) in &names.units {
+            add("--unit", &[&format!("{column}={unit}")]);
         }
         for own in &names.ignore {
             add("--ignore", &[own]);

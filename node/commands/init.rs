@@ -4,21 +4,24 @@ use std::io::{self, BufWriter, Write};
 
 use task::propose::Wishes;
 
+use super::more_columns::with_answers;
 use super::{NodeCommandError, vacant, write};
 use crate::cli::Init;
 use crate::draft::{Protection, draft, findings};
 
 /// Writes the scenario, and prints what was found.
 pub(super) fn run(options: &Init) -> Result<(), NodeCommandError> {
-    let wishes = Wishes {
-        silo_column: options.silo_column.clone(),
-        pretend_silos: options.pretend_silos,
-        ..options.columns.wishes()
-    };
     let protection = options.protection.wanted().unwrap_or(Protection::Clear);
     let file = &options.out;
     vacant(file, options.force)?;
-    let draft = draft(&options.data, &wishes, file, &protection)?;
+    let draft = with_answers(&options.columns, |columns| {
+        let wishes = Wishes {
+            silo_column: options.silo_column.clone(),
+            pretend_silos: options.pretend_silos,
+            ..columns.wishes()
+        };
+        draft(&options.data, &wishes, file, &protection)
+    })?;
     write(file, &draft.text)?;
     let mut out = BufWriter::new(io::stdout().lock());
     for line in findings(&draft) {

@@ -20,6 +20,7 @@ mod joining;
 mod learner;
 mod ledger;
 pub mod model;
+mod more_columns;
 mod names;
 mod new;
 mod newcomer;
@@ -511,6 +512,7 @@ pub fn data(error: &DataError) -> Exit {
         DataError::Config(_)
         | DataError::TooManySilos { .. }
         | DataError::NoFolder { .. }
+        | DataError::Question { .. }
         | DataError::File { .. } => Exit::Input,
         _ => Exit::Failure,
     }

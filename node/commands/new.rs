@@ -8,6 +8,7 @@ use protocol::PublicKey;
 
 use super::federation::{joining, status};
 use super::model::write as write_model;
+use super::more_columns::with_answers;
 use super::{NodeCommandError, vacant, wrapped, write};
 use crate::cli::{Columns, NewFederation, quoted};
 use crate::draft::{
@@ -132,17 +133,27 @@ fn composed(
     if !io::stdin().is_terminal() {
         return Ok((compose(&wanted, None)?, members));
     }
-    let (mut input, mut output) = (io::stdin().lock(), io::stderr().lock());
-    let mut ask = Prompt {
-        input: &mut input,
-        output: &mut output,
-    };
     let asked = wanted.scenario.is_none() && wanted.tables.is_empty();
-    let composed = compose(&wanted, Some(&mut ask))?;
+    let composed = with_answers(&options.columns, |columns| {
+        let wanted = InitRequest {
+            wishes: columns.wishes(),
+            ..wanted.clone()
+        };
+        at_the_terminal(|ask| compose(&wanted, Some(ask)))
+    })?;
     if asked && members.is_empty() {
-        members = ask_members(&mut ask)?;
+        members = at_the_terminal(ask_members)?;
     }
     Ok((composed, members))
+}
+
+/// Lets questions be asked at the terminal.
+fn at_the_terminal<T>(with: impl FnOnce(&mut Prompt<'_>) -> T) -> T {
+    let (mut input, mut output) = (io::stdin().lock(), io::stderr().lock());
+    with(&mut Prompt {
+        input: &mut input,
+        output: &mut output,
+    })
 }
 
 /// Asks for members until an empty line.

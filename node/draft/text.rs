@@ -7,7 +7,9 @@ use methods::learner::Training;
 use task::TaskConfig;
 use task::data::{Format, Standardise, Target};
 use task::propose::{SchemaProposal, Wishes};
-use task::schema::{ClassValues, ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule};
+use task::schema::{
+    Censored, ClassValues, ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule,
+};
 
 use super::plan::FederationPlan;
 use crate::paths::relative;
@@ -245,6 +247,7 @@ fn write_target(line: &mut dyn FnMut(&str), proposal: &SchemaProposal) {
     if let Some(positive) = &target.positive {
         line(&format!("positive = {}", quoted(positive)));
     }
+    write_measured(line, target.unit.as_deref(), target.censored);
     write_range(line, target.range);
     if !proposal.schema.usual.is_empty() {
         line("");
@@ -255,6 +258,20 @@ fn write_target(line: &mut dyn FnMut(&str), proposal: &SchemaProposal) {
         for (name, [low, high]) in &proposal.schema.usual {
             line(&format!("{} = [{low:?}, {high:?}]", quoted(name)));
         }
+    }
+}
+
+/// Writes the unit of a column of numbers, and how bounds are read.
+fn write_measured(line: &mut dyn FnMut(&str), unit: Option<&str>, censored: Option<Censored>) {
+    if let Some(unit) = unit {
+        line(&format!("unit = {}", quoted(unit)));
+    }
+    if let Some(rule) = censored {
+        let name = match rule {
+            Censored::Limit => "limit",
+            Censored::Half => "half",
+        };
+        line(&format!("censored = {}   # {rule}", quoted(name)));
     }
 }
 
@@ -280,8 +297,14 @@ fn write_feature(line: &mut dyn FnMut(&str), feature: &FeatureColumns, proposal:
         _ => line(&format!("name = {}", names(&feature.name))),
     }
     match &feature.kind {
-        ColumnType::Number(_) => line("type = \"number\""),
-        ColumnType::Integer(_) => line("type = \"integer\""),
+        ColumnType::Number(quantity) => {
+            line("type = \"number\"");
+            write_measured(line, quantity.unit.as_deref(), quantity.censored);
+        }
+        ColumnType::Integer(quantity) => {
+            line("type = \"integer\"");
+            write_measured(line, quantity.unit.as_deref(), quantity.censored);
+        }
         ColumnType::Category(Levels { listed, other }) => {
             line("type = \"category\"");
             let levels = list(listed.iter().map(String::as_str));

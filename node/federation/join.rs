@@ -221,6 +221,13 @@ impl Join<'_> {
                  reachable = false\n",
             )
         };
+        let units = match self.rows.names.units.is_empty() {
+            true => String::new(),
+            false => format!(
+                "units = {}      # column = \"text before or behind each number\"\n",
+                inline(&self.rows.names.units)?
+            ),
+        };
         let listen: Result<Vec<_>, _> = self.listening().into_iter().map(inline).collect();
         let counts = match self.policy.contains_key("ledger") {
             true => {
@@ -260,7 +267,7 @@ impl Join<'_> {
              columns = {}      # agreed = \"name in the files\"\n\
              codes = {}        # column = {{ \"code in the files\" = \"agreed value\" }}\n\
              missing = {}      # column = [\"text that means a missing value\"], besides those in `format`\n\
-             absent = {}       # agreed columns that the files do not have\n\
+             absent = {}       # agreed columns that the files do not have\n{units}\
              ignore = {}       # such as \"patient_id\"\n\n\
              # A member that is reached elsewhere than the agreement says:\n\
              # [[peer]]\n\

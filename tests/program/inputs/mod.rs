@@ -109,6 +109,15 @@ fn turned(bytes: Vec<u8>, how: &str) -> Vec<u8> {
         "utf-16le mark" => marked(&[0xFF, 0xFE], &wide(u16::to_le_bytes)),
         "utf-16be mark" => marked(&[0xFE, 0xFF], &wide(u16::to_be_bytes)),
         "latin1" => text().chars().map(|c| u8::try_from(c).unwrap()).collect(),
+        "cp850" => {
+            let byte = |letter: char| match letter {
+                'ü' => 0x81,
+                'ß' => 0xE1,
+                letter => u8::try_from(letter).unwrap(),
+            };
+            text().chars().map(byte).collect()
+        }
+        "decomposed" => text().replace('ü', "u\u{308}").into_bytes(),
         "quoted" => {
             let line = |line: &str| format!("\"{}\"\n", line.replace(',', "\",\""));
             text().lines().map(line).collect::<String>().into_bytes()

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::RARE;
+use super::form::{WrittenForm, written_form};
 use super::stand_in::stand_ins;
+use super::units::Surroundings;
 use crate::counted::rows_that;
 use crate::data::{ColumnMarks, DataError, Format, RawFile, are_with_zeros, without_zeros};
-use crate::schema::MissingRule;
+use crate::schema::{Measured, MissingRule};
 
 /// Distinct numbers from which on a column of half numbers is one of numbers.
 const MANY: usize = 30;
@@ -62,15 +64,23 @@ pub struct Cells<'a> {
     pub(super) numeric: usize,
     /// Values that are no numbers, with how often they occur.
     others: BTreeMap<String, usize>,
+    /// What stands around numbers among these.
+    pub(super) around: Surroundings,
+    /// What the way in which the numbers are written tells, where that means something.
+    pub(super) form: Option<WrittenForm>,
 }
 
 impl<'a> Cells<'a> {
-    /// The cells of the column of this name in all files.
+    /// The cells of the column of this name in all files, whose numbers are read as `measured` says.
     ///
     /// # Errors
     /// [`DataError`]: a file without the column.
-    pub fn of(files: &[(RawFile, Format)], name: &'a str) -> Result<Self, DataError> {
-        Self::marked(files, name, &ColumnMarks::default())
+    pub fn of(
+        files: &[(RawFile, Format)],
+        name: &'a str,
+        measured: &Measured<'_>,
+    ) -> Result<Self, DataError> {
+        Self::marked(files, name, &ColumnMarks::default(), measured)
     }
 
     /// The same, where more is known of the texts of the column than the formats say.
@@ -81,10 +91,13 @@ impl<'a> Cells<'a> {
         files: &[(RawFile, Format)],
         name: &'a str,
         marks: &ColumnMarks,
+        measured: &Measured<'_>,
     ) -> Result<Self, DataError> {
         let (mut values, mut others) = (BTreeMap::new(), BTreeMap::new());
         let (mut count, mut missing, mut numeric) = (0, 0, 0);
         let mut numbers = Vec::new();
+        let mut around = Surroundings::default();
+        let mut form = None;
         for (file, format) in files {
             let place = file.place(name)?;
             let cells = || {
@@ -98,13 +111,17 @@ impl<'a> Cells<'a> {
             missing += file.rows.len() - present().count();
             let mut texts: BTreeMap<&str, usize> = BTreeMap::new();
             present().for_each(|text| *texts.entry(text).or_default() += 1);
+            form = form.or_else(|| written_form(&texts, format));
             for (text, times) in texts {
-                match format.number(text) {
+                match measured.number(format, text) {
                     Some(number) => {
                         numeric += times;
                         numbers.push((number, times));
                     }
-                    None => *others.entry(text.to_owned()).or_default() += times,
+                    None => {
+                        around.add(format, text, times);
+                        *others.entry(text.to_owned()).or_default() += times;
+                    }
                 }
                 let plain = without_zeros(text).filter(|_| zeros).unwrap_or(text);
                 *values.entry(plain.to_owned()).or_default() += times;
@@ -124,6 +141,8 @@ impl<'a> Cells<'a> {
             numbers,
             numeric,
             others,
+            around,
+            form,
         })
     }
 

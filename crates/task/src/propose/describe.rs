@@ -33,9 +33,22 @@ pub(super) fn target(
             cells.count
         ));
     }
-    let column = TargetColumn::number(name, None);
+    let measured = wishes.measured(name);
+    let unit = measured.units.first().map(|unit| (*unit).to_owned());
+    let column = TargetColumn {
+        censored: measured.censored,
+        ..TargetColumn::number(name, unit)
+    };
+    let known = |names: &[String]| names.iter().any(|own| own == name);
     let number = cells.all_numbers() && (distinct > CLASSES || !cells.whole());
-    if number && wishes.positive.is_none() {
+    if wishes.positive.is_none() && !known(&wishes.numbers) && !known(&wishes.categories) {
+        let form = cells.form_question().filter(|_| number);
+        let around = cells.around_question().filter(|_| distinct > CLASSES);
+        if let Some(question) = form.or(around) {
+            return Err(DataError::Config(question));
+        }
+    }
+    if number && wishes.positive.is_none() && !known(&wishes.categories) {
         notes.extend(cells.doubts());
         return Ok((column, None));
     }

@@ -9,12 +9,15 @@ mod category;
 mod cells;
 mod column;
 mod describe;
+mod encodings;
+mod form;
 pub mod leak;
 mod personal;
 pub mod persons;
 mod sniff;
 mod sorted;
 mod stand_in;
+mod units;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,11 +27,12 @@ use crate::data::{
     ColumnMarks, DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target,
     nearest, pretend_silo, silo_of,
 };
-use crate::schema::{FeatureColumns, LocalNames, Schema, merged};
+use crate::schema::{Censored, FeatureColumns, LocalNames, Measured, Schema, merged};
 
 use self::alike::alike;
 pub use self::cells::Cells;
 use self::sorted::{Sorted, chosen_target, read_as_the_first};
+pub use self::units::Misread;
 
 /// Fewest rows of a level that an agreement lists, unless more are asked for.
 pub const RARE: usize = 5;
@@ -65,6 +69,10 @@ pub struct Wishes {
     pub same: Vec<String>,
     /// Columns in which they are different ones.
     pub different: Vec<String>,
+    /// The text before or behind each number of a column, which is left out and agreed as its unit.
+    pub units: Vec<(String, String)>,
+    /// Columns in which bounds such as `<0.5` stand among the numbers, and how these are read.
+    pub censored: Vec<(String, Censored)>,
     /// Whether the rows of one silo are enough, because others are to read the description: to agree on
     /// columns, not to simulate a federation.
     pub alone: bool,
@@ -83,11 +91,13 @@ impl Wishes {
             &self.same,
             &self.different,
         ];
-        let kept = self.keep.iter().map(|(column, _)| column);
+        let kept = self.keep.iter().chain(&self.units);
+        let kept = kept.map(|(column, _)| column);
         one.into_iter()
             .flatten()
             .chain(lists.into_iter().flatten())
             .chain(kept)
+            .chain(self.censored.iter().map(|(column, _)| column))
     }
 
     /// What is known of the texts of a column: a level that is kept is one, whatever its text usually means.
@@ -119,6 +129,8 @@ enum ColumnUse {
     Category(FeatureColumns, String, Vec<String>),
     /// Numbers, and cells that are none.
     Odd,
+    /// What only a person knows, in a sentence with the options that answer it.
+    Question(String),
     /// The column is left out; why.
     LeftOut(String),
 }
@@ -217,7 +229,9 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         wishes,
         questions: Vec::new(),
         codes: BTreeMap::new(),
+        encodings: Vec::new(),
     };
+    asked.encodings(&raw);
     let cells = asked.cells(&raw, &target)?;
     asked.alike(&cells);
     let predicted = cells.range();
@@ -268,6 +282,14 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         features: merged(features),
     };
     schema.check()?;
+    let mut codes = codes;
+    let known = |name: &str| {
+        schema
+            .names()
+            .chain(schema.target.name.iter())
+            .any(|own| own == name)
+    };
+    codes.retain(|name, _| known(name));
     let mut proposal = SchemaProposal {
         rows: raw.iter().map(|(file, _)| file.rows.len()).sum(),
         formats,
@@ -367,6 +389,8 @@ struct OpenQuestions<'a> {
     /// One sentence each, with the options that answer it.
     questions: Vec<String>,
     codes: BTreeMap<String, BTreeMap<String, String>>,
+    /// Columns whose texts are asked about because of their encoding.
+    encodings: Vec<String>,
 }
 
 impl OpenQuestions<'_> {
@@ -376,7 +400,8 @@ impl OpenQuestions<'_> {
         raw: &[(RawFile, Format)],
         name: &'n str,
     ) -> Result<Cells<'n>, DataError> {
-        let mut cells = Cells::marked(raw, name, &self.wishes.marks_of(name))?;
+        let (marks, measured) = (self.wishes.marks_of(name), self.wishes.measured(name));
+        let mut cells = Cells::marked(raw, name, &marks, &measured)?;
         if self.wishes.same.iter().any(|same| same == name) {
             for group in alike(&cells.values) {
                 let [first, others @ ..] = group.as_slice() else {
@@ -405,7 +430,8 @@ impl OpenQuestions<'_> {
 
     /// Asks whether values that look alike are one.
     fn alike(&mut self, cells: &Cells<'_>) {
-        let known = self.wishes.different.iter().any(|name| name == cells.name);
+        let mut known = self.wishes.different.iter().chain(&self.encodings);
+        let known = known.any(|name| name == cells.name);
         let groups = if known || cells.all_numbers() {
             Vec::new()
         } else {
@@ -445,9 +471,15 @@ impl OpenQuestions<'_> {
     /// Asks what the cells are that are no numbers, in a column of numbers.
     fn odd(&mut self, cells: &Cells<'_>) {
         let name = cells.name;
+        if let Some(question) = cells.around_question() {
+            self.questions.push(question);
+            return;
+        }
+        let remedies = cells.remedies().into_iter();
+        let remedies: String = remedies.map(|remedy| remedy + "; ").collect();
         self.questions.push(format!(
-            "column {name:?}: {}; if the column holds categories, --category {name:?}; to leave it out, \
-             --drop {name:?}",
+            "column {name:?}: {}; {remedies}if the column holds categories, --category {name:?}; to leave it \
+             out, --drop {name:?}",
             odd_cells(cells),
         ));
     }
@@ -562,7 +594,7 @@ fn silos(
         .header
         .iter()
         .filter(|name| {
-            let cells = Cells::of(raw, name);
+            let cells = Cells::of(raw, name, &Measured::default());
             cells.is_ok_and(|cells| cells.may_name_silos())
         })
         .map(|name| format!("{name:?}"))
@@ -581,5 +613,7 @@ fn silos(
     )))
 }
 
+#[cfg(test)]
+mod asked;
 #[cfg(test)]
 mod tests;

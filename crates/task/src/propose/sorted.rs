@@ -105,6 +105,7 @@ impl Sorted {
                 self.features.push(feature);
             }
             ColumnUse::Odd => asked.odd(&cells),
+            ColumnUse::Question(question) => asked.questions.push(question),
             ColumnUse::LeftOut(why) => self.leave_out(&name, why),
         }
     }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::censored::Censored;
+
 /// The name of a column, or the names of several columns with the same description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
@@ -65,6 +67,8 @@ pub struct Quantity {
     pub unit: Option<String>,
     /// Smallest and largest number that the column may hold; `None`: any.
     pub range: Option<[f64; 2]>,
+    /// How a bound such as `<0.5` is read; `None`: it is refused.
+    pub censored: Option<Censored>,
 }
 
 /// The values of a category.
@@ -110,7 +114,11 @@ impl ColumnType {
 /// In words, such as `a whole number in years, 18 to 110` or `one of a, b, or another`.
 impl fmt::Display for ColumnType {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Quantity { unit, range } = match self {
+        let Quantity {
+            unit,
+            range,
+            censored,
+        } = match self {
             Self::Category(Levels { listed, other }) => {
                 let other = if *other { ", or another" } else { "" };
                 return write!(text, "one of {}{other}", listed.join(", "));
@@ -127,8 +135,11 @@ impl fmt::Display for ColumnType {
         if let Some(unit) = unit {
             write!(text, " in {unit}")?;
         }
-        match range {
-            Some([low, high]) => write!(text, ", {low} to {high}"),
+        if let Some([low, high]) = range {
+            write!(text, ", {low} to {high}")?;
+        }
+        match censored {
+            Some(rule) => write!(text, ", {rule}"),
             None => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{MissingRule, Schema};
-use crate::data::{ColumnMarks, DataError, key, nearest};
+use crate::data::{ColumnMarks, DataError, composed, key, nearest};
 
 /// Stands where only a person knows the name or the value, in names that a program proposes.
 pub const OPEN: &str = "?";
@@ -22,6 +22,10 @@ pub struct LocalNames {
     /// others (`missing` in `format`).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub codes: BTreeMap<String, BTreeMap<String, String>>,
+    /// For columns of numbers, by their agreed names, the text that stands before or behind each number in
+    /// the file and is left out, where the agreed `unit` is written otherwise, or none is agreed.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub units: BTreeMap<String, String>,
     /// For each column, by its agreed name, texts that mean a missing value in this column alone, besides those
     /// that `format` lists for all: `column = ["999"]`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -44,10 +48,16 @@ impl LocalNames {
 
     /// The agreed value for what a cell of this column holds.
     pub fn value<'a>(&'a self, column: &str, text: &'a str) -> &'a str {
-        let codes = self.codes.get(column);
-        codes
-            .and_then(|codes| codes.get(text))
-            .map_or(text, String::as_str)
+        let Some(codes) = self.codes.get(column) else {
+            return text;
+        };
+        // Letters with accents may be written in two ways.
+        let composed = || {
+            let mut codes = codes.iter().filter(|(own, _)| !own.is_ascii());
+            codes.find(|(own, _)| composed(own) == text)
+        };
+        let found = codes.get(text).or_else(|| Some(composed()?.1));
+        found.map_or(text, String::as_str)
     }
 
     /// Whether the files do not have an agreed column.
@@ -83,11 +93,15 @@ impl LocalNames {
 
     fn add_marks(&self, values: &BTreeMap<&str, Vec<&str>>, agreed: &str, marks: &mut ColumnMarks) {
         let codes = self.codes.get(agreed).into_iter().flatten();
-        marks.codes.extend(codes.map(|(text, _)| text.clone()));
+        marks
+            .codes
+            .extend(codes.map(|(text, _)| composed(text).into_owned()));
         let values = values.get(agreed).into_iter().flatten();
         marks.agreed.extend(values.map(|value| (*value).to_owned()));
         let missing = self.missing.get(agreed).into_iter().flatten();
-        marks.missing.extend(missing.cloned());
+        marks
+            .missing
+            .extend(missing.map(|text| composed(text).into_owned()));
     }
 
     /// Whether all names that somebody left open are filled in, and the schema, or who reads other columns
@@ -162,6 +176,9 @@ impl LocalNames {
         for (column, marks) in &self.missing {
             lines.push(format!("missing.{} = {}", key(column), list(marks)));
         }
+        for (column, unit) in &self.units {
+            lines.push(format!("units.{} = {}", key(column), text(unit)));
+        }
         let lists = [("absent", &self.absent), ("ignore", &self.ignore)];
         let lists = lists.into_iter().filter(|(_, all)| !all.is_empty());
         lines.extend(lists.map(|(name, all)| format!("{name} = {}", list(all))));
@@ -191,8 +208,13 @@ impl LocalNames {
         let named = self.columns.keys().chain(self.codes.keys());
         let named = named.map(|name| (name, "`columns` or `codes`"));
         let missing = self.missing.keys().map(|name| (name, "`missing`"));
+        let units = self.units.keys().map(|name| (name, "`units`"));
         let known = |name: &str| all.contains(&name) || also.contains(&name);
-        match named.chain(missing).find(|(name, _)| !known(name)) {
+        match named
+            .chain(missing)
+            .chain(units)
+            .find(|(name, _)| !known(name))
+        {
             None => Ok(()),
             Some((name, place)) => Err(DataError::Config(format!(
                 "{name:?} stands in {place}, but the schema has no such column{}",

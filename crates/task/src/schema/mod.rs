@@ -11,9 +11,11 @@
 //! missing values get an indicator.
 
 mod absent;
+mod censored;
 mod column;
 mod filter;
 mod local;
+mod measured;
 mod row;
 mod target;
 mod written;
@@ -24,10 +26,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{DataError, Target, number, same_class};
 
+pub use censored::Censored;
 pub use column::merged;
 pub use column::{ColumnNames, ColumnType, FeatureColumns, LEVEL, Levels, MissingRule, Quantity};
 pub use filter::Filter;
 pub use local::{LocalNames, OPEN};
+pub use measured::Measured;
 pub use row::{FileLayout, ReadRow};
 pub use target::{ClassValues, TargetColumn};
 
@@ -102,7 +106,10 @@ impl Schema {
             };
             let numbers = FeatureColumns::numbers(column.name.as_str().into());
             let range = column.range.filter(|_| ranges);
-            let kind = ColumnType::Number(Quantity { unit: None, range });
+            let kind = ColumnType::Number(Quantity {
+                range,
+                ..Quantity::default()
+            });
             FeatureColumns {
                 missing,
                 kind,

@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use super::absent::StandIns;
-use super::{ColumnType, FeatureColumns, Levels, LocalNames, MissingRule, Quantity, Schema};
+use super::{
+    ColumnType, FeatureColumns, Levels, LocalNames, Measured, MissingRule, Quantity, Schema,
+};
 use crate::data::{
-    ColumnMarks, DataError, Format, RawFile, RawRow, RawRows, are_with_zeros, number, without_zeros,
+    ColumnMarks, DataError, Format, RawFile, RawRow, RawRows, are_with_zeros, composed, number,
+    without_zeros,
 };
 use methods::nearest;
 
@@ -24,6 +27,10 @@ pub struct FileLayout<'a> {
     stand_ins: StandIns,
     /// The levels of every feature; none of a number.
     levels: Vec<Vec<String>>,
+    /// How the numbers of every feature are read.
+    measured: Vec<Measured<'a>>,
+    /// The same of the columns to predict.
+    measured_targets: Vec<Measured<'a>>,
     /// For every feature and level of the schema, whether the file has it.
     seen: Vec<Vec<bool>>,
     /// Of every column of the file whether its whole numbers are all written with zeros behind the point:
@@ -73,7 +80,8 @@ impl<'a> FileLayout<'a> {
         let stand_ins = StandIns::of(schema, local, &file.path, header)?;
         let place = |agreed: &str| -> Result<usize, DataError> {
             let column = local.column(agreed);
-            let found = header.iter().position(|name| name == column);
+            let name = composed(column);
+            let found = header.iter().position(|own| *own == name);
             found.ok_or_else(|| DataError::NoColumn {
                 path: file.path.clone(),
                 column: column.to_owned(),
@@ -95,6 +103,17 @@ impl<'a> FileLayout<'a> {
             levels: schema
                 .columns()
                 .map(|(_, feature)| feature.kind.levels().map_or(Vec::new(), Levels::all))
+                .map(|levels| levels.iter().map(|level| composed(level).into()).collect())
+                .collect(),
+            measured: schema
+                .names()
+                .map(|name| schema.measured(name, local))
+                .collect(),
+            measured_targets: schema
+                .target
+                .name
+                .iter()
+                .map(|name| schema.measured(name, local))
                 .collect(),
             targets: places(&mut schema.target.name.iter().filter(|_| target))?,
             filters: places(&mut schema.only.iter().map(|filter| filter.column.as_str()))?,
@@ -217,17 +236,18 @@ impl<'a> FileLayout<'a> {
             }
         }
         let mut targets = Vec::with_capacity(self.targets.len());
-        for (name, &place) in self.schema.target.name.iter().zip(&self.targets) {
+        let measured = self.measured_targets.iter();
+        let places = self.targets.iter().zip(measured);
+        for (name, (&place, measured)) in self.schema.target.name.iter().zip(places) {
             let Some(text) = self.cell(row, place) else {
                 return Ok(ReadRow::NoTarget);
             };
             let text = self.local.value(name, text);
+            let read = |text: &str| measured.number(self.format, text);
             let value = self
                 .schema
                 .target
-                .value(text, &|text| self.format.number(text), &|text| {
-                    self.format.needed(text)
-                });
+                .value(text, &read, &|text| self.format.needed(text));
             targets.push(value.map_err(|expected| self.wrong(row, place, &expected))?);
         }
         match self.features(row)? {
@@ -240,7 +260,8 @@ impl<'a> FileLayout<'a> {
     fn features(&self, row: &RawRow<'_>) -> Result<Result<Vec<f64>, &str>, DataError> {
         let (mut numbers, mut levels, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
-        for ((((name, feature), own), &place), seen) in columns.zip(&self.seen) {
+        let measured = self.seen.iter().zip(&self.measured);
+        for ((((name, feature), own), &place), (seen, measured)) in columns.zip(measured) {
             let Some(place) = place else {
                 let middle = middle(feature, own);
                 let instead = match feature.missing.is_middle() {
@@ -292,7 +313,7 @@ impl<'a> FileLayout<'a> {
                 ColumnType::Number(quantity) => (quantity, false),
                 ColumnType::Integer(quantity) => (quantity, true),
             };
-            let number = |text| self.number(quantity, whole, text);
+            let number = |text| self.number((quantity, measured), whole, text);
             numbers.push(value.map_or(Ok(f64::NAN), number).map_err(wrong)?);
         }
         numbers.append(&mut levels);
@@ -300,8 +321,13 @@ impl<'a> FileLayout<'a> {
         Ok(Ok(numbers))
     }
 
-    fn number(&self, quantity: &Quantity, whole: bool, text: &str) -> Result<f64, String> {
-        let value = self.format.number(text);
+    fn number(
+        &self,
+        (quantity, measured): (&Quantity, &Measured<'_>),
+        whole: bool,
+        text: &str,
+    ) -> Result<f64, String> {
+        let value = measured.number(self.format, text);
         let value = value.ok_or_else(|| self.format.needed(text))?;
         if whole && value.fract() != 0.0 {
             return Err("a whole number is needed".into());
@@ -391,7 +417,7 @@ fn level(
         into.extend(levels.iter().skip(1).map(|_| f64::NAN));
         return Ok(());
     };
-    let listed = &agreed.listed;
+    let listed = &levels[..agreed.listed.len()];
     let at = listed.iter().position(|level| level == text);
     let twin = listed
         .iter()

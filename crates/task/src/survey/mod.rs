@@ -8,7 +8,8 @@ use std::path::Path;
 use crate::TableTask;
 use crate::counted::{counted, rows_that};
 use crate::data::{
-    DataError, Format, OwnRows, RawFile, SplitConfig, nearest, open, open_row_by_row, same_class,
+    Charset, DataError, Format, OwnRows, RawFile, SplitConfig, composed, nearest, open,
+    open_row_by_row, same_bytes, same_class,
 };
 use crate::propose::Cells;
 use crate::schema::{
@@ -70,6 +71,7 @@ pub fn survey(
         survey: Survey::default(),
         columns: BTreeMap::new(),
         codes: BTreeMap::new(),
+        units: BTreeMap::new(),
         ignore: Vec::new(),
     };
     found.headers();
@@ -97,6 +99,8 @@ struct SurveyBuilder<'a> {
     columns: BTreeMap<String, String>,
     /// By agreed column, texts that are no agreed value, and the value that each may mean.
     codes: BTreeMap<String, BTreeMap<String, String>>,
+    /// By agreed column, the text around its numbers that nobody agreed on.
+    units: BTreeMap<String, String>,
     ignore: Vec<String>,
 }
 
@@ -188,7 +192,9 @@ impl SurveyBuilder<'_> {
         let there = |(file, _): &(RawFile, Format)| file.header.iter().any(|own| own == local);
         if self.raw.iter().all(there) {
             let marks = self.local.marks(self.schema, name);
-            Cells::marked(self.raw, local, &marks).map(|cells| Some(cells.unnamed()))
+            let measured = self.schema.measured(name, self.local);
+            let cells = Cells::marked(self.raw, local, &marks, &measured);
+            cells.map(|cells| Some(cells.unnamed()))
         } else {
             Ok(None)
         }
@@ -209,7 +215,7 @@ impl SurveyBuilder<'_> {
             let (mut others, mut odd) = (0, Vec::new());
             for (text, rows) in &cells.values {
                 let value = means(text);
-                match levels.iter().find(|level| **level == value) {
+                match levels.iter().find(|level| composed(level) == value) {
                     Some(level) => *by_level.entry(level).or_default() += rows,
                     None if *other => others += rows,
                     None => odd.push((text.clone(), *rows)),
@@ -228,9 +234,12 @@ impl SurveyBuilder<'_> {
         } else {
             let odd = self.untranslated(name, &cells);
             self.said(name, &cells, cells.range());
-            self.no_numbers(name, &odd);
+            self.no_numbers(name, &odd, &cells);
             let quantity = feature.kind.quantity();
             self.numbers(name, quantity.and_then(|quantity| quantity.range), &cells);
+            let codes = cells.written_as_codes();
+            let doubt = codes.map(|why| format!("{name}: {why}, and numbers are agreed"));
+            self.survey.doubts.extend(doubt);
             if matches!(feature.kind, ColumnType::Integer(_)) && !cells.whole() {
                 self.not_whole(name, &cells);
             }
@@ -252,7 +261,7 @@ impl SurveyBuilder<'_> {
         let Some(classes) = &self.schema.target.classes else {
             let odd = self.untranslated(name, &cells);
             self.said(name, &cells, format!("to predict: {}", cells.range()));
-            self.no_numbers(name, &odd);
+            self.no_numbers(name, &odd, &cells);
             self.numbers(name, self.schema.target.range, &cells);
             return Ok(());
         };
@@ -307,15 +316,36 @@ impl SurveyBuilder<'_> {
         if odd.is_empty() {
             return;
         }
+        let pairs = odd
+            .iter()
+            .take(LISTED)
+            .flat_map(|(text, _)| agreed.iter().map(move |own| (text, own)));
+        let mut pairs = pairs.filter_map(|(text, own)| Some((text, own, same_bytes(text, own)?)));
+        let encoding = pairs.next().map(|(text, own, (read, meant))| {
+            let option = match meant {
+                meant if meant == Charset::UTF_8 => String::new(),
+                meant => format!(
+                    ": say --encoding {}, or which value it means",
+                    meant.label()
+                ),
+            };
+            format!(
+                "; {text:?} is {own:?} in another encoding, {} read as {}{option}",
+                meant.name(),
+                read.name()
+            )
+        });
         self.survey.misfits.push(format!(
-            "{name}: not agreed are {}; agreed are {}",
+            "{name}: not agreed are {}; agreed are {}{}",
             listed(odd),
-            agreed.join(", ")
+            agreed.join(", "),
+            encoding.unwrap_or_default()
         ));
         let guess = |text: &str| {
-            let same = agreed
-                .iter()
-                .find(|own| own.to_lowercase() == text.to_lowercase());
+            let alike = |own: &&String| {
+                own.to_lowercase() == text.to_lowercase() || same_bytes(text, own).is_some()
+            };
+            let same = agreed.iter().find(alike);
             same.map_or(OPEN, String::as_str).to_owned()
         };
         let codes = odd
@@ -326,8 +356,35 @@ impl SurveyBuilder<'_> {
     }
 
     /// Cells that should be numbers.
-    fn no_numbers(&mut self, name: &str, odd: &[(String, usize)]) {
+    fn no_numbers(&mut self, name: &str, odd: &[(String, usize)], cells: &Cells<'_>) {
         if odd.is_empty() {
+            return;
+        }
+        let misread = cells.misread();
+        for found in &misread {
+            let remedy = match &found.unit {
+                Some(unit) => {
+                    let agreed = self.schema.measured(name, self.local).units;
+                    let pair = format!("{name}={unit}");
+                    self.units.insert(name.to_owned(), unit.clone());
+                    match agreed.as_slice() {
+                        [] => format!("if it is the unit that all mean, say --unit {pair:?}"),
+                        [agreed, ..] => format!(
+                            "the agreed unit is {agreed:?}: if it is the same one, say --unit {pair:?}"
+                        ),
+                    }
+                }
+                None => {
+                    "the agreement has no rule for such values (`censored`): propose one, or write \
+                         numbers in their place"
+                        .to_owned()
+                }
+            };
+            self.survey
+                .misfits
+                .push(format!("{name}: {}; {remedy}", found.what));
+        }
+        if !misread.is_empty() {
             return;
         }
         self.survey.misfits.push(format!(

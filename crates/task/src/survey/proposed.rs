@@ -45,7 +45,8 @@ impl SurveyBuilder<'_> {
         let agreed = self.agreed();
         let local = self.local;
         let named = local.columns.keys().chain(local.codes.keys());
-        let named = named.chain(local.missing.keys()).chain(&local.absent);
+        let named = named.chain(local.missing.keys()).chain(local.units.keys());
+        let named = named.chain(&local.absent);
         let mut odd: Vec<&String> = named.filter(|name| !agreed.contains(name)).collect();
         odd.dedup();
         for name in odd {
@@ -109,6 +110,7 @@ impl SurveyBuilder<'_> {
         all.columns.retain(|name, _| known(name));
         all.codes.retain(|name, _| known(name));
         all.missing.retain(|name, _| known(name));
+        all.units.retain(|name, _| known(name));
         all.absent.retain(|name| self.lacks(name));
         for (column, codes) in &mut all.codes {
             for value in codes.values_mut() {
@@ -122,6 +124,7 @@ impl SurveyBuilder<'_> {
             let own = all.codes.entry(column.clone()).or_default();
             own.extend(codes.clone());
         }
+        all.units.extend(self.units.clone());
         all.ignore.extend(self.ignore.iter().cloned());
         (all != *self.local || !all.open().is_empty()).then_some(all)
     }

@@ -165,6 +165,73 @@ fn with_noise_rows_are_read_as_they_will_be() {
     );
 }
 
+/// The sentences of `rota init`, with what an institution can do by itself.
+#[test]
+fn units_bounds_and_texts_in_another_encoding_are_said_with_the_option() {
+    let text = "age,cost,ward,outcome\n40Y,9000 EUR/a,general,home\n45Y,9500 EUR/a,general,home\n\
+                50Y,<8000,intensive,died\n55Y,7000 EUR/a,general,home\n";
+    let found = of("units", text, LocalNames::default());
+    let lines = found.misfits.join("\n");
+    for said in [
+        "age: a number is needed, without \"Y\": 4 of 4 cells have it, such as \"40Y\"; if it is the unit that all \
+         mean, say --unit \"age=Y\"",
+        "cost: a number is needed, without \"EUR/a\": 3 of 4 cells have it",
+        "cost: a number is needed, not a bound: 1 of 4 cells is one, such as \"<8000\"; the agreement has no rule",
+    ] {
+        assert!(lines.contains(said), "{said}: {lines}");
+    }
+    let names = found.names.unwrap();
+    let written = names.written();
+    for line in ["units.age = \"Y\"", "units.cost = \"EUR/a\""] {
+        assert!(written.iter().any(|own| own == line), "{written:?}");
+    }
+    let again = of("own-units", text, names);
+    assert!(
+        again.misfits.iter().all(|line| line.contains("bound")),
+        "{:?}",
+        again.misfits
+    );
+}
+
+#[test]
+fn a_level_in_another_encoding_is_said_to_be_one() {
+    let schema = SCHEMA.replace("\"intensive\"", "\"Süd\"");
+    let folder = std::env::temp_dir().join(format!("rota-survey-{}-bytes", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let rows = "age,cost,ward,outcome\n40,9000,SÃ¼d,home\n45,9500,Su\u{308}d,died\n";
+    std::fs::write(folder.join("own.csv"), rows).unwrap();
+    let own = toml::from_str::<OwnRows>("files = ['own.csv']").unwrap();
+    let found = survey(&task(), &toml::from_str(&schema).unwrap(), &own, &folder).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(
+        found.misfits[0]
+            .contains("not agreed are \"SÃ¼d\" 1; agreed are general, Süd; \"SÃ¼d\" is \"Süd\""),
+        "{:?}",
+        found.misfits
+    );
+    assert_eq!(found.names.unwrap().value("ward", "SÃ¼d"), "Süd");
+}
+
+#[test]
+fn numbers_that_are_written_as_codes_are_a_doubt() {
+    let rows: String = (0..40)
+        .map(|row| {
+            format!(
+                "40,{},general,home\n",
+                ["9000.0", "9000.00", "9000.01"][row % 3]
+            )
+        })
+        .collect();
+    let text = format!("age,cost,ward,outcome\n{rows}");
+    let found = of("codes", &text, LocalNames::default());
+    assert!(
+        found.doubts[0]
+            .starts_with("cost: its numbers are written as codes are: \"9000.0\" and \"9000.00\""),
+        "{:?}",
+        found.doubts
+    );
+}
+
 fn names(text: &str) -> LocalNames {
     toml::from_str(text).unwrap()
 }

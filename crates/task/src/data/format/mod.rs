@@ -5,14 +5,21 @@ use serde::{Deserialize, Serialize};
 
 use super::DataError;
 
+mod around;
+mod charset;
 mod decode;
 mod grammar;
+mod guess;
 mod marks;
+mod words;
 
 pub use marks::ColumnMarks;
 
-pub use grammar::{Negative, WrittenNumber, core, grouped};
+pub use around::{AroundNumber, Bound};
+pub use charset::Charset;
+pub use grammar::{Negative, RAISED, WrittenNumber, core, grouped};
 use grammar::{folded, is_space};
+pub use guess::{EncodingGuess, encoding_of};
 
 /// How the cells of a CSV file are written. Parquet files need `missing` only, and spreadsheets `sheet` and `missing`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -30,8 +37,8 @@ pub struct Format {
     /// stands for every kind of space. By default digits are not grouped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thousands: Option<char>,
-    /// The encoding of the text, by its name in the WHATWG standard, such as `"windows-1252"` or
-    /// `"latin1"`; `"utf-8"` by default.
+    /// The encoding of the text, by its name in the WHATWG standard, such as `"windows-1252"`, `"latin1"` or
+    /// `"shift_jis"`, or `"cp850"`, that of DOS; `"utf-8"` by default.
     pub encoding: String,
     /// The sheet of a spreadsheet to read, by its name; the first by default. Other files have none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,6 +105,14 @@ fn usual(missing: &Vec<String>) -> bool {
     *missing == MISSING
 }
 
+/// What to do where a number has a unit around it that nobody agreed on.
+const UNIT: &str = ": if that is its unit, say so with `unit` in the schema, or for these files alone with \
+                    `units` in their `names` (--unit COLUMN=TEXT)";
+
+/// What to do where a bound stands in place of a number.
+const BOUND: &str = ": say with `censored` in the schema how such a one is read, write the number, or leave it \
+                     empty";
+
 /// Spellings of a missing value that nobody takes for anything else.
 const PLAIN: [&str; 8] = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "<NA>"];
 
@@ -144,7 +159,7 @@ impl Format {
                 return fail("`thousands` must be \",\", \".\", \"'\", \"_\" or \" \"".into());
             }
         }
-        if Encoding::for_label(self.encoding.as_bytes()).is_none() {
+        if Charset::of(&self.encoding).is_none() {
             return fail(format!(
                 "there is no encoding {:?}; usual ones are \"utf-8\", \"windows-1252\", \"latin1\", \"utf-16le\"",
                 self.encoding
@@ -174,7 +189,7 @@ impl Format {
             .thousands
             .is_some_and(|mark| text.contains(spaces(mark)));
         if !grouped && text.contains(['e', 'E', 'd', 'D', '+']) {
-            Some(text.replacen(self.decimal, ".", 1))
+            Some(text.replacen([self.decimal, grammar::RAISED], ".", 1))
         } else {
             Some(plain)
         }
@@ -268,21 +283,11 @@ impl Format {
         if grammar::plain(&plain, self.decimal, self.thousands.map(spaces)).is_some() {
             return Some(", and this one is too large to compute with".into());
         }
-        let unit = plain.trim_start_matches(|letter: char| {
-            letter.is_ascii_digit() || matches!(letter, '-' | '+' | '.' | ',' | ' ')
-        });
-        let digits = plain[..plain.len() - unit.len()].trim();
-        if !unit.is_empty() && self.number(digits).is_some() {
-            return Some(format!(", without {unit:?}"));
-        }
-        if let Some(rest) = plain.strip_prefix(['<', '>', '~', '\u{2264}', '\u{2265}'])
-            && self.number(rest.trim_start_matches('=')).is_some()
-        {
-            let what =
-                ", not a bound: write the number that it is to be read as, or leave it empty";
-            return Some(what.into());
-        }
-        None
+        let found = self.around(text)?;
+        Some(match (found.bound, found.unit) {
+            (Some(_), _) => format!(", not a bound{BOUND}"),
+            (None, unit) => format!(", without {:?}{UNIT}", unit.unwrap_or_default()),
+        })
     }
 
     /// A number in one notation, so that `1,0` and `1.0` are equal; any other text unchanged.

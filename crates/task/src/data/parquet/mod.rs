@@ -14,7 +14,7 @@ use parquet::record::Field;
 use parquet::schema::types::Type;
 
 use super::date::{day_text, moment_text, time_text};
-use super::{DataError, RawFile, RawRows};
+use super::{DataError, RawFile, RawRows, composed};
 use bounds::{Budget, check_pages, most};
 
 /// Reads a file that is in memory. Columns of lists, of structures and of bytes that are no text are
@@ -194,8 +194,11 @@ fn kind(column: &Type) -> Result<ParquetKind, &'static str> {
 fn cell(field: &Field, kind: ParquetKind) -> Option<String> {
     Some(match field {
         Field::Null => String::new(),
-        Field::Str(text) => text.trim().to_owned(),
-        Field::Bytes(bytes) => std::str::from_utf8(bytes.data()).ok()?.trim().to_owned(),
+        Field::Str(text) => composed(text.trim()).into_owned(),
+        Field::Bytes(bytes) => {
+            let text = std::str::from_utf8(bytes.data()).ok()?;
+            composed(text.trim()).into_owned()
+        }
         Field::Group(_) | Field::ListInternal(_) | Field::MapInternal(_) => return None,
         // Digits in full, and no exponent.
         Field::Float(value) => value.to_string(),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use csv::StringRecord;
 
 use super::lexer::CsvRecord;
-use super::{RawFile, RawRows, cells, shape};
+use super::{RawFile, RawRows, cells, composed, end, shape};
 use crate::counted::verb;
 use crate::data::{DataError, Format, RowPlace};
 
@@ -143,7 +143,8 @@ impl<'a> Gathering<'a> {
             .count();
         let (tidied, _) = shape::tidied(&names);
         let kept = |name: &String| {
-            name.is_empty() || wanted.is_none_or(|wanted| wanted.contains(&name.as_str()))
+            let same = |own: &&str| composed(own) == name.as_str();
+            name.is_empty() || wanted.is_none_or(|wanted| wanted.iter().any(same))
         };
         let kept: Vec<bool> = tidied.iter().map(kept).collect();
         let mut table = Self {
@@ -249,11 +250,11 @@ impl<'a> Gathering<'a> {
         Ok(notes)
     }
 
-    /// The table.
+    /// The table, of which `ends` tells whether its last line has an end.
     ///
     /// # Errors
     /// [`DataError::Ragged`], [`DataError::TwoColumns`]; an empty file.
-    pub(in crate::data) fn finish(mut self) -> Result<RawFile, DataError> {
+    pub(in crate::data) fn finish(mut self, ends: bool) -> Result<RawFile, DataError> {
         let totals = self.leave_totals_out()?;
         let mut notes: Vec<String> = self.before.take().into_iter().collect();
         notes.append(&mut self.notes);
@@ -284,6 +285,9 @@ impl<'a> Gathering<'a> {
         }
         self.rows.shrink();
         let mut file = RawFile::new(self.path, &self.names, self.rows, notes)?;
+        if !ends {
+            file.notes.extend(end::broken_off(&file));
+        }
         if self.format.columns.is_none() {
             file.leave_row_labels_out();
         }

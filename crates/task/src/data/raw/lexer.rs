@@ -5,6 +5,8 @@
 
 use csv::StringRecord;
 
+use super::cell::tidy;
+
 /// The cells of one line, or of several with quotation marks.
 pub(in crate::data) struct CsvRecord {
     /// The line where the record begins, from 1.
@@ -200,7 +202,7 @@ impl Lexer<'_> {
                 let line = self.line;
                 match self.quoted(start) {
                     Ok(value) if self.trim => {
-                        record.cells.push_field(value.trim_matches(is_blank));
+                        record.cells.push_field(&tidy(&value));
                     }
                     Ok(value) => record.cells.push_field(&value),
                     Err(why) => {
@@ -216,11 +218,10 @@ impl Lexer<'_> {
                 let ends = |byte: &u8| matches!(byte, b'\r' | b'\n') || *byte == self.delimiter;
                 let end = rest.iter().position(ends).unwrap_or(rest.len());
                 let cell = &self.text[self.at..self.at + end];
-                record.cells.push_field(if self.trim {
-                    cell.trim_matches(is_blank)
-                } else {
-                    cell
-                });
+                match self.trim {
+                    true => record.cells.push_field(&tidy(cell)),
+                    false => record.cells.push_field(cell),
+                }
                 self.at += end;
             }
             match bytes.get(self.at) {

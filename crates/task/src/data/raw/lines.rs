@@ -9,11 +9,11 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use encoding_rs::{Encoding, UTF_8};
+use encoding_rs::Encoding;
 
 use super::lexer::{CsvRecord, Lexer};
 use super::{RawFile, RawRows, cells, open_quote, separator, shape};
-use crate::data::{DataError, Format};
+use crate::data::{Charset, DataError, Format};
 
 impl RawFile {
     /// The rows of CSV text, each read by itself. The first line has the names of the columns, unless the format
@@ -28,10 +28,11 @@ impl RawFile {
             reason,
             hint: hint.into(),
         };
-        let named = Encoding::for_label(format.encoding.as_bytes()).unwrap_or(UTF_8);
+        let named = Charset::of(&format.encoding).unwrap_or(Charset::UTF_8);
         // Without a line of names the first bytes are those of a row, which decides about itself alone.
         let has_names = format.columns.is_none();
         let marked = Encoding::for_bom(bytes).filter(|_| has_names);
+        let marked = marked.map(|(encoding, mark)| (Charset::Standard(encoding), mark));
         let (encoding, mark) = marked.unwrap_or((named, 0));
         if !encoding.is_ascii_compatible() {
             let hint = ": with noise every line is read by itself; save the file in UTF-8";
@@ -67,7 +68,7 @@ impl RawFile {
             // A mark before the first row belongs to no cell.
             let plain = bytes
                 .strip_prefix(b"\xEF\xBB\xBF")
-                .filter(|_| encoding == UTF_8);
+                .filter(|_| encoding == Charset::UTF_8);
             let bytes = plain.unwrap_or(bytes);
             let Some(text) = decoded(encoding, bytes) else {
                 if names.is_none() {
@@ -131,9 +132,8 @@ impl RawFile {
 }
 
 /// The text of a line, if it is one.
-fn decoded<'a>(encoding: &'static Encoding, line: &'a [u8]) -> Option<Cow<'a, str>> {
-    let text = encoding.decode_without_bom_handling_and_without_replacement(line);
-    text.filter(|text| !text.contains('\0'))
+fn decoded(encoding: Charset, line: &[u8]) -> Option<Cow<'_, str>> {
+    encoding.text(line).filter(|text| !text.contains('\0'))
 }
 
 /// Whether columns have names. One without is not read, whatever it holds.

@@ -9,6 +9,8 @@ use csv::StringRecord;
 use super::{DataError, Format, RowPlace};
 use crate::counted::verb;
 
+mod cell;
+mod end;
 mod gather;
 mod lexer;
 mod lines;
@@ -18,6 +20,7 @@ mod window;
 
 use lexer::{OpenQuote, Quote};
 
+pub(crate) use cell::composed;
 pub use gather::Wanted;
 pub(super) use gather::{Gathering, Origin};
 pub(super) use lexer::{CsvRecord, is_blank};

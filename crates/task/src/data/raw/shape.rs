@@ -3,8 +3,9 @@
 
 use csv::StringRecord;
 
+use super::cell::{plain, tidy};
 use super::gather::Origin;
-use super::lexer::{CsvRecord, Lexer, is_blank, is_invisible};
+use super::lexer::{CsvRecord, Lexer, is_invisible};
 use crate::counted::verb;
 use crate::data::{Format, number};
 
@@ -223,7 +224,7 @@ pub(crate) fn tidied(raw: &[String]) -> (Vec<String>, Option<String>) {
     let tidy = |name: &String| -> String {
         let seen = name.chars().filter(|letter| !is_invisible(*letter));
         let spaced = seen.map(|letter| if letter.is_whitespace() { ' ' } else { letter });
-        spaced.collect::<String>().trim_matches(is_blank).to_owned()
+        tidy(&spaced.collect::<String>()).into_owned()
     };
     let tidied: Vec<String> = raw.iter().map(tidy).collect();
     // A space behind every separator is a way of writing tables, and no part of a name.
@@ -237,7 +238,7 @@ pub(crate) fn tidied(raw: &[String]) -> (Vec<String>, Option<String>) {
     let changed: Vec<String> = raw
         .iter()
         .zip(&tidied)
-        .filter(|(raw, tidy)| seen(raw) != **tidy)
+        .filter(|(raw, tidy)| plain(&seen(raw)) != tidy.as_str())
         .map(|(_, tidy)| format!("{tidy:?}"))
         .collect();
     let note = (!changed.is_empty()).then(|| {

@@ -91,7 +91,9 @@ impl RawFile {
             window.advance(at)?;
             at = 0;
         }
-        let mut file = table.finish()?;
+        // Whatever ends with its line is taken out of the window before more comes.
+        let ends = window.text.is_empty() || window.text.ends_with(['\n', '\r']);
+        let mut file = table.finish(ends)?;
         file.notes.splice(0..0, note);
         Ok(file)
     }

@@ -93,6 +93,7 @@ impl ColumnsConfig {
             name,
             unit: self.unit.clone(),
             range: None,
+            censored: None,
             classes: self.classes.as_ref().map(|_| classes.collect()),
             positive: None,
             rule: None,

@@ -249,7 +249,7 @@ impl RowsConfig {
         schema.check()?;
         split.fits(schema)?;
         let columns = schema.encoded();
-        let mut notes = mojibake(&raw);
+        let mut notes: Vec<String> = mojibake(&raw).iter().map(ToString::to_string).collect();
         let mut silos = Silos {
             columns: &columns,
             target_range: schema.target.range,

@@ -16,7 +16,7 @@ use csv::StringRecord;
 use self::book::Book;
 use self::xlsx::Workbook;
 use super::raw::{CsvRecord, Gathering, HEAD, Origin, is_blank};
-use super::{DataError, Format, RawFile, Wanted, nearest};
+use super::{DataError, Format, RawFile, Wanted, composed, nearest};
 use crate::counted::{counted, verb};
 use crate::file;
 
@@ -178,7 +178,7 @@ fn read_within(
         Some(table) => table,
         None => Gathering::begin(path.into(), head, Origin::Sheet, format, wanted)?,
     };
-    let mut file = table.finish()?;
+    let mut file = table.finish(true)?;
     file.notes.splice(0..0, notes);
     Ok(file)
 }
@@ -194,7 +194,7 @@ fn record(row: &Row, decimal: char) -> CsvRecord {
         let number = decimal != '.' && row.numbers.get(place) == Some(&true);
         match number {
             true => record.push_field(&cell.replacen('.', &decimal.to_string(), 1)),
-            false => record.push_field(cell.trim_matches(is_blank)),
+            false => record.push_field(&composed(cell.trim_matches(is_blank))),
         }
     }
     CsvRecord {

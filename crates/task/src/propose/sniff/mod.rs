@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::data::{
-    ColumnMarks, DataError, FileContent, Format, RawFile, by_zero_bytes, content, missing_notes,
-    mojibake, notation_notes, open, separator,
+    Charset, ColumnMarks, DataError, FileContent, Format, RawFile, by_zero_bytes, content,
+    missing_notes, mojibake, notation_notes, open, separator,
 };
 
+mod encoding;
 mod marks;
 
 /// Lines that are looked at.
@@ -19,6 +20,8 @@ pub struct Marks {
     pub decimal: Option<char>,
     /// The mark between thousands.
     pub thousands: Option<char>,
+    /// The encoding of files that are no UTF-8.
+    pub encoding: Option<Charset>,
     /// The sheet of spreadsheets; the first where none is named.
     pub sheet: Option<String>,
 }
@@ -66,15 +69,16 @@ pub(super) fn read(path: &Path, given: &Marks) -> Result<(Format, RawFile), Data
             return Ok((format, file));
         }
     };
+    let mut example = None;
     if let Some(encoding) = by_zero_bytes(&bytes) {
         format.encoding = encoding.name().to_ascii_lowercase();
     } else if std::str::from_utf8(&bytes).is_err() {
-        format.encoding = match bytes.as_slice() {
-            [0xFF, 0xFE, ..] => "utf-16le",
-            [0xFE, 0xFF, ..] => "utf-16be",
-            _ => "windows-1252",
-        }
-        .into();
+        (format.encoding, example) = match (bytes.as_slice(), given.encoding) {
+            ([0xFF, 0xFE, ..], _) => ("utf-16le".into(), None),
+            ([0xFE, 0xFF, ..], _) => ("utf-16be".into(), None),
+            (_, Some(given)) => (given.label(), None),
+            (bytes, None) => encoding::found(path, bytes)?,
+        };
     }
     let text = format.decode(path, bytes)?;
     let lines = text
@@ -83,9 +87,14 @@ pub(super) fn read(path: &Path, given: &Marks) -> Result<(Format, RawFile), Data
     let head: Vec<&str> = lines.take(LINES).collect();
     format.delimiter = separator(&text).unwrap_or_else(|| delimiter(&head));
     let mut file = RawFile::of_text(path.to_owned(), &text, &format)?;
-    (format.decimal, format.thousands) = marks::found(&file, &format, given)?;
+    let (decimal, thousands, note) = marks::found(&file, &format, given)?;
+    (format.decimal, format.thousands) = (decimal, thousands);
     format.check()?;
     file.notes.splice(0..0, notes);
+    let example = example.map_or(String::new(), |word| format!(", such as {word:?}"));
+    let encoding = (format.encoding != Format::default().encoding)
+        .then(|| format!("its text is {}{example}", format.encoding));
+    file.notes.extend(note.into_iter().chain(encoding));
     Ok((format, file))
 }
 
@@ -135,10 +144,12 @@ pub(super) fn notes(format: &Format) -> Vec<String> {
     if let Some(mark) = format.thousands {
         notes.push(format!("numbers have {mark:?} between thousands"));
     }
-    if format.encoding != ordinary.encoding {
-        notes.push(format!("the text is {} (a guess)", format.encoding));
-    }
     notes
+}
+
+/// Whether two files separate cells and write numbers in the same way.
+fn same_marks(one: &Format, other: &Format) -> bool {
+    one.delimiter == other.delimiter && one.writes_as(other)
 }
 
 /// What was noticed in the files: what is left out or read otherwise than it stands there. `marks` tells what is
@@ -152,14 +163,16 @@ pub(super) fn file_notes(
     marks: impl Fn(&str) -> ColumnMarks,
 ) -> Result<Vec<String>, DataError> {
     let first = formats.first();
-    let mut notes = mojibake(raw);
+    // What another file has otherwise is a question.
+    let odd = mojibake(raw).into_iter().filter(|odd| !odd.elsewhere);
+    let mut notes: Vec<String> = odd.map(|odd| odd.to_string()).collect();
     for (format, file) in formats.iter().zip(raw) {
         let path = file.path.display();
         let mut own = file.notes.clone();
-        if first != Some(format) {
+        if first.is_some_and(|first| !same_marks(first, format)) {
             let written = self::notes(format);
             own.push(match written.as_slice() {
-                [] => "it is written with commas between cells and decimal points, in UTF-8".into(),
+                [] => "it is written with commas between cells and decimal points".into(),
                 some => some.join(", "),
             });
         }
