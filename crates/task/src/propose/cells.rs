@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::stand_in::stand_ins;
-use crate::counted::rows_that;
 use crate::data::{DataError, Format, RawFile, are_with_zeros, without_zeros};
 use crate::schema::MissingRule;
 
@@ -36,11 +34,26 @@ impl<'a> Cells<'a> {
     /// # Errors
     /// [`DataError`]: a file without the column.
     pub fn of(files: &[(RawFile, Format)], name: &'a str) -> Result<Self, DataError> {
+        Self::marked(files, name, &[])
+    }
+
+    /// The same, where `marks` mean a missing value in this column, too.
+    ///
+    /// # Errors
+    /// [`DataError`]: a file without the column.
+    pub fn marked(
+        files: &[(RawFile, Format)],
+        name: &'a str,
+        marks: &[String],
+    ) -> Result<Self, DataError> {
         let (mut values, mut others) = (BTreeMap::new(), BTreeMap::new());
         let (mut count, mut missing, mut numeric) = (0, 0, 0);
         let mut numbers = Vec::new();
         for (file, format) in files {
             let place = file.place(name)?;
+            let mut own = format.clone();
+            own.missing.extend(marks.iter().cloned());
+            let format = &own;
             let cells = || {
                 file.rows
                     .iter()
@@ -182,18 +195,6 @@ impl<'a> Cells<'a> {
     /// The cells without the column's name, which is another one elsewhere.
     pub fn unnamed(self) -> Cells<'static> {
         Cells { name: "", ..self }
-    }
-
-    /// What a person should look at in a column of numbers, in sentences without a full stop.
-    pub(super) fn doubts(&self) -> Vec<String> {
-        let doubt = |(value, rows): &(f64, usize)| {
-            format!(
-                "{}: {} {value}: if that stands for a missing value, say --missing-mark={value}",
-                self.name,
-                rows_that(*rows, "hold"),
-            )
-        };
-        stand_ins(&self.numbers).iter().map(doubt).collect()
     }
 
     /// The rule for missing numbers: the median where few are missing, an indicator with them where

@@ -24,8 +24,10 @@ pub(super) fn read_as_the_first(
         notes.extend(sniff::notes(first));
     }
     notes.extend(sniff::file_notes(&formats, &raw)?);
+    let header = raw.first().map_or(&[][..], |file| &file.header);
+    let (_, marks) = wishes.marks(header);
     for format in &mut formats {
-        format.missing.extend(wishes.missing.iter().cloned());
+        format.missing.extend(marks.iter().cloned());
     }
     if let Some(empty) = raw.iter().find(|file| file.rows.is_empty()) {
         let path = empty.path.display();
@@ -85,7 +87,7 @@ impl Sorted {
         let name = cells.name.to_owned();
         match column::found(&cells, asked.wishes) {
             ColumnUse::Feature(feature, what) => {
-                notes.extend(cells.doubts());
+                asked.stand_ins(&cells);
                 self.usual
                     .extend(cells.usual().map(|both| (name.clone(), both)));
                 self.columns.push((name, what));

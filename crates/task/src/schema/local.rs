@@ -15,6 +15,9 @@ pub struct LocalNames {
     /// mean: `local = "agreed"`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub codes: BTreeMap<String, BTreeMap<String, String>>,
+    /// For each column, by its agreed name, texts that mean a missing value in it, beside those of `format`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing: BTreeMap<String, Vec<String>>,
     /// Columns of the file that are in no agreement and are not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<String>,

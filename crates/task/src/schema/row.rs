@@ -1,5 +1,6 @@
 //! Reads the rows of a file by a schema: finds its columns by name, and encodes cell by cell.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{ColumnType, Levels, LocalNames, MissingRule, Quantity, Schema};
@@ -11,6 +12,8 @@ pub struct FileLayout<'a> {
     schema: &'a Schema,
     local: &'a LocalNames,
     format: &'a Format,
+    /// By place, how a missing value is written in that column alone.
+    missing: BTreeMap<usize, Format>,
     path: &'a Path,
     header: &'a [String],
     features: Vec<usize>,
@@ -91,12 +94,22 @@ impl<'a> FileLayout<'a> {
             zeros: Vec::new(),
             alone: false,
             seen: Vec::new(),
+            missing: BTreeMap::new(),
             path: &file.path,
             schema,
             local,
             format,
             header,
         };
+        for (agreed, marks) in &local.missing {
+            let own = Format {
+                missing: marks.clone(),
+                ..format.clone()
+            };
+            let column = local.column(agreed);
+            let found = header.iter().position(|name| name == column);
+            layout.missing.extend(found.map(|place| (place, own)));
+        }
         let used = layout
             .features
             .iter()
@@ -300,7 +313,9 @@ impl<'a> FileLayout<'a> {
 
     fn cell<'r>(&self, row: &'r RawRow, place: usize) -> Option<&'r str> {
         let text = row.cells.get(place).unwrap_or_default();
-        (!self.format.is_missing(text)).then_some(text)
+        let own = self.missing.get(&place);
+        let missing = self.format.is_missing(text) || own.is_some_and(|own| own.is_missing(text));
+        (!missing).then_some(text)
     }
 
     fn wrong(&self, row: &RawRow, place: usize, expected: &str) -> DataError {
@@ -362,10 +377,11 @@ fn names_are_agreed(schema: &Schema, local: &LocalNames, also: &[&str]) -> Resul
         .chain(schema.subgroup.as_deref())
         .collect();
     // Whoever predicts keeps the names of all that the learning reads, such as whose a row is.
-    for name in local.columns.keys().chain(local.codes.keys()) {
+    let named = local.columns.keys().chain(local.codes.keys());
+    for name in named.chain(local.missing.keys()) {
         if !all.contains(&name.as_str()) && !also.contains(&name.as_str()) {
             return Err(DataError::Config(format!(
-                "{name:?} stands in `columns` or `codes`, but the schema has no such column{}",
+                "{name:?} stands in `columns`, `codes` or `missing`, but the schema has no such column{}",
                 nearest(name, all.iter().copied())
             )));
         }

@@ -173,7 +173,8 @@ impl SurveyBuilder<'_> {
         let local = self.local.column(name);
         let there = |(file, _): &(RawFile, Format)| file.header.iter().any(|own| own == local);
         if self.raw.iter().all(there) {
-            Cells::of(self.raw, local).map(|cells| Some(cells.unnamed()))
+            let marks = self.local.missing.get(name).map_or(&[][..], Vec::as_slice);
+            Cells::marked(self.raw, local, marks).map(|cells| Some(cells.unnamed()))
         } else {
             Ok(None)
         }
