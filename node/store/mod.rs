@@ -36,7 +36,9 @@ pub use blobs::DiskBlobs;
 pub use error::StoreOpenError;
 pub use frame::Owner;
 pub use journal::{DiskJournal, LogNote};
-pub use kept::{StoredBlob, blob, blob_since, close_file, found, keep_file, kept_file, subfolder};
+pub use kept::{
+    StoredBlob, blob, blob_since, close_file, found, keep_file, kept_file, make_folder, subfolder,
+};
 pub use note::Note;
 use note::Notes;
 pub use snapshot::{Snapshot, snapshot};
