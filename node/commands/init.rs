@@ -1,12 +1,12 @@
 //! `rota init`: looks at data and writes a scenario for them.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 use task::propose::Wishes;
 
 use super::{NodeCommandError, vacant, write};
 use crate::cli::Init;
-use crate::draft::{draft, findings};
+use crate::draft::{Prompt, draft, findings};
 
 /// Writes the scenario, and prints what was found.
 pub(super) fn run(options: &Init) -> Result<(), NodeCommandError> {
@@ -17,7 +17,13 @@ pub(super) fn run(options: &Init) -> Result<(), NodeCommandError> {
     };
     let file = &options.out;
     vacant(file, options.force)?;
-    let draft = draft(&options.data, &wishes, file)?;
+    let (mut input, mut output) = (io::stdin().lock(), io::stderr().lock());
+    let asks = io::stdin().is_terminal();
+    let mut ask = Prompt {
+        input: &mut input,
+        output: &mut output,
+    };
+    let draft = draft(&options.data, &wishes, file, asks.then_some(&mut ask))?;
     write(file, &draft.text)?;
     let mut out = BufWriter::new(io::stdout().lock());
     for line in findings(&draft) {

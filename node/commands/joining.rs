@@ -4,15 +4,17 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::federation::{Join, Joined, keep_consent, own_rows};
-use crate::institution::RowsFit;
+use crate::institution::{RowsFit, keep_profile};
 use crate::split_key::{self, OwnSplitKey};
 use agreement::{Agreement, Consent, DeltaDoubt};
 use protocol::MemberIndex;
 use task::data::DataError;
 use task::data::{OwnFile, OwnRows, SplitKey};
 use task::propose::Marks;
+use task::questions::{AskedAt, RowsProfile};
 
 use super::NodeCommandError;
+use super::answered::answered;
 use super::asking::{at_a_terminal, says_yes};
 use super::counted::LedgerPlan;
 use super::refused::say_refused;
@@ -67,8 +69,20 @@ impl JoiningAgreement<'_> {
         let agreement = self.agreement;
         let name = agreement.epoch.roster.name(self.me);
         let secret = SigningSecret::of(agreement, &options.identity, self.again)?;
-        let place = (Path::new(""), secret.key());
-        let fits = fitting(agreement, rows, Some(name), place, Doubts::Refuse)?;
+        let mut rows = rows.clone();
+        for (column, value) in &options.keep {
+            rows.answers.add(column, value.as_deref());
+        }
+        let fits = loop {
+            let place = (Path::new(""), secret.key());
+            let fits = fitting(agreement, &rows, Some(name), place, Doubts::Refuse)?;
+            let open = fits.as_ref().map_or(&[][..], |fit| &fit.questions);
+            match answered(open, &rows, AskedAt::Member)? {
+                None => break fits,
+                Some(said) => rows = said,
+            }
+        };
+        let rows = &rows;
         let ledger = LedgerPlan::of_new(&options.out, agreement, &options.counted, self.again)?;
         if !consents(options.yes, name)? {
             return Err(NodeCommandError::Failed(
@@ -102,6 +116,7 @@ impl JoiningAgreement<'_> {
         )?;
         if let Ok(fit) = &fits {
             secret.keep()?;
+            keep_signed(&options.out.join("state"), &fit.profile)?;
             ledger.carry_out()?;
             let train = fit.split.train as u64;
             say_refused(
@@ -186,6 +201,12 @@ impl<'a> SigningSecret<'a> {
             split_key::beside(self.identity).display()
         )])
     }
+}
+
+/// Keeps how the rows are spread that are signed for, in the state folder of the institution alone.
+pub(super) fn keep_signed(state: &Path, profile: &RowsProfile) -> Result<(), NodeCommandError> {
+    let kept = keep_profile(state, profile);
+    kept.map_err(|error| NodeCommandError::Failed(format!("nothing was signed: {error}")))
 }
 
 /// Keeps a consent and says where it is, and what is `next`.

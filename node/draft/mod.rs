@@ -2,6 +2,7 @@
 //! scenario (`rota federation new`).
 
 mod agreement;
+mod asked;
 mod compose;
 mod plan;
 mod text;
@@ -9,9 +10,8 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use formatting::numbers::{plural, verb};
-use task::data::DataError;
 use task::data::Target;
-use task::propose::{SchemaProposal, Wishes, propose};
+use task::propose::{SchemaProposal, Wishes};
 
 pub use agreement::{New, NewError, agreement};
 pub use compose::{ComposeError, Composed, InitRequest, Prompt, compose};
@@ -29,21 +29,25 @@ pub struct ScenarioDraft {
     pub silo_rows: usize,
 }
 
-/// Looks at the files and drafts a scenario that is to stand in `scenario`.
+/// Looks at the files and drafts a scenario that is to stand in `scenario`. What only a person can say is asked for
+/// where somebody can be asked.
 ///
 /// # Errors
-/// [`DataError`]: files that cannot be read, or from which no federation can learn.
+/// [`ComposeError`]: files that cannot be read, or from which no federation can learn; questions that nobody can be
+/// asked.
 pub fn draft(
     files: &[PathBuf],
     wishes: &Wishes,
     scenario: &Path,
-) -> Result<ScenarioDraft, DataError> {
+    ask: Option<&mut Prompt<'_>>,
+) -> Result<ScenarioDraft, ComposeError> {
+    let mut wishes = wishes.clone();
     if let Some(count @ 0..2) = wishes.pretend_silos {
-        return Err(DataError::Config(format!(
+        return Err(ComposeError::Option(format!(
             "--pretend-silos is {count}, and a federation needs at least 2"
         )));
     }
-    let proposal = propose(files, wishes)?;
+    let proposal = asked::proposed(files, &mut wishes, ask)?;
     let small = proposal.schema.min_rows;
     let enough = proposal
         .silos
@@ -51,11 +55,11 @@ pub fn draft(
         .filter(|(_, rows)| *rows >= small)
         .count();
     if enough < 2 {
-        return Err(DataError::Config(format!(
+        return Err(ComposeError::Option(format!(
             "a federation needs at least two silos with {small} rows each, found {enough}"
         )));
     }
-    let text = text::scenario(&proposal, files, wishes, scenario, small);
+    let text = text::scenario(&proposal, files, &wishes, scenario, small);
     Ok(ScenarioDraft {
         proposal,
         text,
