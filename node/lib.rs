@@ -35,6 +35,7 @@ pub mod federation;
 pub mod identity;
 pub mod institution;
 pub mod logging;
+mod machine_memory;
 pub mod model;
 #[cfg(feature = "otlp")]
 mod otlp;
@@ -44,6 +45,7 @@ pub mod pool;
 mod secrets;
 pub mod spending;
 pub mod split_key;
+mod spoilers;
 pub mod status;
 pub mod store;
 pub mod verify;

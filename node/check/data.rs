@@ -4,7 +4,9 @@ use protocol::MemberIndex;
 
 use super::Finding;
 use crate::federation::{beyond, exceeds};
-use crate::institution::{Configured, Data, fit, misfits, signed_profile, surveyed};
+use crate::institution::{
+    Configured, Data, PASTE, fit, misfits, names_that_fit, signed_profile, surveyed,
+};
 use crate::split_key;
 use task::questions::AskedAt;
 
@@ -48,7 +50,9 @@ pub(super) fn rows(
             );
             let all = survey.iter().flat_map(misfits);
             let all = all.map(|line| Finding::note("rows", line.trim_start().to_owned()));
-            return (None, [bad].into_iter().chain(all).collect());
+            let names: Vec<String> = survey.iter().flat_map(names_that_fit).collect();
+            let paste = (!names.is_empty()).then(|| Finding::note("rows", PASTE).paste(names));
+            return (None, [bad].into_iter().chain(all).chain(paste).collect());
         }
     };
     let survey = survey.unwrap_or_default();

@@ -63,7 +63,7 @@ impl Columns {
             rare: self.rare.map(|rows| rows as usize),
             keep: self.keep.clone(),
             missing: self.missing_mark.clone(),
-            marks: self.marks.into(),
+            marks: self.marks.clone().into(),
             same: self.same.clone(),
             different: self.different.clone(),
             ..Wishes::default()

@@ -8,8 +8,8 @@ use agreement::{Span, public_key};
 use clap::{Args, Subcommand};
 use protocol::{Hash, PublicKey};
 
-use super::members::member_with_rows;
-use super::{Amend, NewFederation, NodePlace, NumberMarks, StatePlace, rows};
+use super::members::member;
+use super::{Amend, NewFederation, NodePlace, NumberMarks, OwnNames, StatePlace, rows};
 
 /// Options of `rota run`.
 #[derive(Debug, Args)]
@@ -212,7 +212,7 @@ pub enum NodeFederationCommand {
     /// signs the agreement in force with itself in it, and sends back the line that is printed. Prints the
     /// agreement as text and asks for consent, which is signed with the institution's key. Writes
     /// federation.toml, silo.toml and consent.toml. The rows stay where they are.
-    Join(JoinFederation),
+    Join(Box<JoinFederation>),
     /// Sign an agreement that was changed, or was not signed when joining
     Sign(SignAgreement),
     /// Print an agreement as text, and who has signed it
@@ -266,7 +266,7 @@ pub struct ContinueFederation {
     pub name: Option<String>,
     /// Joining member, by name, public key and the most training rows that its models may claim, which rounds with
     /// noise need; repeat for each
-    #[arg(long = "member", value_name = "NAME=KEY[=ROWS]", value_parser = member_with_rows)]
+    #[arg(long = "member", value_name = "NAME=KEY[=ROWS]", value_parser = member)]
     pub members: Vec<(String, PublicKey, Option<u64>)>,
     /// Leaving member, by name; repeat for each
     #[arg(long, value_name = "NAME")]
@@ -324,12 +324,15 @@ pub struct JoinFederation {
     /// Key file of the institution
     #[arg(long, value_name = "FILE")]
     pub identity: PathBuf,
-    /// File of own rows: CSV, .csv.gz or .parquet; may be repeated
+    /// File of own rows: CSV, .csv.gz, .xlsx, .ods or .parquet; may be repeated
     #[arg(long, value_name = "FILE")]
     pub data: Vec<PathBuf>,
     /// Column that is not in the agreement and not read; may be repeated
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub ignore: Vec<String>,
+    /// What the files call what is agreed, which goes into silo.toml.
+    #[command(flatten)]
+    pub names: OwnNames,
     /// What the files leave open.
     #[command(flatten)]
     pub marks: NumberMarks,
@@ -382,6 +385,12 @@ pub struct SignAgreement {
     /// The node.
     #[command(flatten)]
     pub node: NodePlace,
+    /// Column that is not in the agreement and not read; may be repeated
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    pub ignore: Vec<String>,
+    /// What the files call what is agreed, which goes into silo.toml.
+    #[command(flatten)]
+    pub names: OwnNames,
     /// Where the ledger of these rows is.
     #[command(flatten)]
     pub counted: CountedIn,
@@ -412,12 +421,20 @@ pub struct CheckAgreement {
     /// Node whose rows are checked, by its silo.toml or the folder that has it [default: no rows]
     #[arg(long, value_name = "PATH")]
     pub config: Option<PathBuf>,
-    /// File of rows to check: CSV, .csv.gz or .parquet; may be repeated
+    /// File of rows to check: CSV, .csv.gz, .xlsx, .ods or .parquet; may be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
     pub data: Vec<PathBuf>,
     /// With --data: column that is not in the agreement and not read; may be repeated
-    #[arg(long, value_name = "COLUMN", requires = "data")]
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        requires = "data",
+        allow_hyphen_values = true
+    )]
     pub ignore: Vec<String>,
+    /// What the files call what is agreed.
+    #[command(flatten)]
+    pub names: OwnNames,
     /// What the files leave open.
     #[command(flatten)]
     pub marks: NumberMarks,

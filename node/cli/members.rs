@@ -2,26 +2,12 @@
 
 use protocol::PublicKey;
 
-/// `NAME=KEY`, the key as 64 hexadecimal digits.
+/// `NAME=KEY` or `NAME=KEY=ROWS`: the key as 64 hexadecimal digits, and the most training rows that the member's
+/// models may claim.
 ///
 /// # Errors
 /// A sentence: what it must look like.
-pub fn member(text: &str) -> Result<(String, PublicKey), String> {
-    let wrong = || {
-        format!(
-            "{text:?} must be NAME=KEY, with the 64 hexadecimal digits that `rota identity` prints"
-        )
-    };
-    let (name, key) = text.rsplit_once('=').ok_or_else(wrong)?;
-    let key = agreement::public_key(key.trim()).ok_or_else(wrong)?;
-    match name.trim() {
-        "" => Err(wrong()),
-        name => Ok((name.to_owned(), key)),
-    }
-}
-
-/// `NAME=KEY`, or `NAME=KEY=ROWS`.
-pub(super) fn member_with_rows(text: &str) -> Result<(String, PublicKey, Option<u64>), String> {
+pub(super) fn member(text: &str) -> Result<(String, PublicKey, Option<u64>), String> {
     let rows = text.rsplit_once('=').and_then(|(member, rows)| {
         let rows = rows.trim().parse::<u64>().ok()?;
         Some((member, rows))
@@ -36,7 +22,17 @@ pub(super) fn member_with_rows(text: &str) -> Result<(String, PublicKey, Option<
         Some((member, rows)) => (member, Some(rows)),
         None => (text, None),
     };
-    member(text).map(|(name, key)| (name, key, rows))
+    let wrong = || {
+        format!(
+            "{text:?} must be NAME=KEY, with the 64 hexadecimal digits that `rota identity` prints, or NAME=KEY=ROWS"
+        )
+    };
+    let (name, key) = text.rsplit_once('=').ok_or_else(wrong)?;
+    let key = agreement::public_key(key.trim()).ok_or_else(wrong)?;
+    match name.trim() {
+        "" => Err(wrong()),
+        name => Ok((name.to_owned(), key, rows)),
+    }
 }
 
 #[cfg(test)]
@@ -47,7 +43,7 @@ mod tests {
     #[test]
     fn a_member_that_joins_may_declare_its_rows() {
         let key = "8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c";
-        let read = |text: String| member_with_rows(&text);
+        let read = |text: String| member(&text);
         let (name, known, rows) = read(format!("a = b={key}=120")).unwrap();
         assert_eq!((&*name, rows), ("a = b", Some(120)));
         let without = read(format!("a={key}")).unwrap();

@@ -15,6 +15,7 @@ mod learner;
 mod ledger;
 mod members;
 mod model;
+mod names;
 mod place;
 mod program;
 mod typed;
@@ -29,7 +30,7 @@ pub use amend::{Amend, Here, Recover};
 pub use backup::{Backup, Restore};
 pub use blame::BlameRound;
 pub use columns::Columns;
-pub use draft::{Init, MissingKind, NewFederation};
+pub use draft::{Init, MissingKind, NewFederation, ProtectionOptions};
 pub use help::{GROUPS, grouped, parse, refused, ungrouped};
 pub use institution::{
     AddMember, Audit, Called, CheckAgreement, CheckNode, ContinueFederation, CountedIn, Identity,
@@ -41,6 +42,7 @@ pub use ledger::{ExportLedger, LedgerCommand, NewLedger, ReconcileLedger, ShowLe
 pub use model::{
     ExportModel, ModelCommand, ModelFormat, ModelSelection, PredictRows, ShowModel, ThresholdAt,
 };
+pub use names::OwnNames;
 pub use place::{NoNode, NodePlace, SILO, StatePlace};
 pub use program::{PrintMan, ProgramCommand};
 pub use typed::{quoted, typed};
@@ -177,8 +179,8 @@ pub fn data_folder(given: Option<&Path>) -> Option<PathBuf> {
         .or_else(|| beside.is_dir().then_some(beside))
 }
 
-/// The marks in numbers, for files that leave them open.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+/// How files are written, where they leave it open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct NumberMarks {
     /// Decimal mark, "." or ",", of files that leave it open
     #[arg(long, value_name = "MARK")]
@@ -186,6 +188,9 @@ pub struct NumberMarks {
     /// Thousands mark, such as "," or ".", of files that leave it open
     #[arg(long, value_name = "MARK")]
     pub thousands: Option<char>,
+    /// Sheet of spreadsheets (.xlsx, .ods) [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub sheet: Option<String>,
 }
 
 impl From<NumberMarks> for task::propose::Marks {
@@ -193,6 +198,7 @@ impl From<NumberMarks> for task::propose::Marks {
         Self {
             decimal: marks.decimal,
             thousands: marks.thousands,
+            sheet: marks.sheet,
         }
     }
 }

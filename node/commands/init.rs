@@ -6,7 +6,7 @@ use task::propose::Wishes;
 
 use super::{NodeCommandError, vacant, write};
 use crate::cli::Init;
-use crate::draft::{Prompt, draft, findings};
+use crate::draft::{Prompt, Protection, draft, findings};
 
 /// Writes the scenario, and prints what was found.
 pub(super) fn run(options: &Init) -> Result<(), NodeCommandError> {
@@ -15,6 +15,7 @@ pub(super) fn run(options: &Init) -> Result<(), NodeCommandError> {
         pretend_silos: options.pretend_silos,
         ..options.columns.wishes()
     };
+    let protection = options.protection.wanted().unwrap_or(Protection::Clear);
     let file = &options.out;
     vacant(file, options.force)?;
     let (mut input, mut output) = (io::stdin().lock(), io::stderr().lock());
@@ -23,7 +24,13 @@ pub(super) fn run(options: &Init) -> Result<(), NodeCommandError> {
         input: &mut input,
         output: &mut output,
     };
-    let draft = draft(&options.data, &wishes, file, asks.then_some(&mut ask))?;
+    let draft = draft(
+        &options.data,
+        &wishes,
+        file,
+        &protection,
+        asks.then_some(&mut ask),
+    )?;
     write(file, &draft.text)?;
     let mut out = BufWriter::new(io::stdout().lock());
     for line in findings(&draft) {

@@ -21,8 +21,11 @@ mod joining;
 mod learner;
 mod ledger;
 pub mod model;
+mod names;
 mod new;
 mod newcomer;
+#[cfg(test)]
+mod pasted;
 mod print;
 pub mod program;
 mod recover;
@@ -341,6 +344,9 @@ impl Failure for NodeCommandError {
                 RestoreError::Archive(_)
                 | RestoreError::Config(_)
                 | RestoreError::Mixed(_)
+                | RestoreError::Unsigned(_)
+                | RestoreError::Signature(_)
+                | RestoreError::Outside { .. }
                 | RestoreError::InTheWay(_)
                 | RestoreError::Used { .. },
             )
@@ -442,9 +448,12 @@ pub fn vacant(file: &Path, overwrite: bool) -> Result<(), NodeCommandError> {
 }
 
 /// A line for people, in as many of at most 100 characters as it needs. What follows the first is
-/// indented below its text.
+/// indented below its text. What is to be pasted stays in one line.
 pub fn wrapped(line: &str) -> String {
     let line = numbers::plain(line);
+    if is_pasted(line.trim()) {
+        return line;
+    }
     let indent = line.len() - line.trim_start().len();
     // Findings begin with a level and a topic.
     let indent = if ["good ", "note ", "BAD ", "     "]
@@ -461,6 +470,12 @@ pub fn wrapped(line: &str) -> String {
         .break_words(false)
         .word_splitter(textwrap::WordSplitter::NoHyphenation);
     textwrap::fill(&line, options)
+}
+
+/// Whether a line is for a file or a command line: TOML, a command, or its options.
+fn is_pasted(line: &str) -> bool {
+    let command = ["rota ", "--"].iter().any(|start| line.starts_with(start));
+    command || (!line.is_empty() && line.parse::<toml::Table>().is_ok())
 }
 
 /// A name for a file or folder, of letters, digits, `-` and `_`: what else is in `name` becomes `-`.

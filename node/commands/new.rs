@@ -10,7 +10,9 @@ use super::federation::{joining, status};
 use super::model::write as write_model;
 use super::{NodeCommandError, vacant, wrapped, write};
 use crate::cli::{Columns, NewFederation, quoted};
-use crate::draft::{BuiltInTexts, Composed, InitRequest, New, Prompt, agreement, compose};
+use crate::draft::{
+    BuiltInTexts, Composed, InitRequest, New, Prompt, Protection, agreement, compose,
+};
 use crate::model::START;
 
 /// Writes a new agreement, and says what it is.
@@ -29,9 +31,6 @@ pub(super) fn new(options: &NewFederation, built_in: BuiltInTexts) -> Result<(),
     if let Some(verification) = options.verification {
         plan.charter.verification.0 = verification;
     }
-    if let Some(privacy) = privacy(options)? {
-        plan.privacy = Some(privacy);
-    }
     let New { text, start, pace } = agreement(&plan, &members)?;
     let beside = file.with_file_name(START);
     if start.is_some() {
@@ -39,6 +38,9 @@ pub(super) fn new(options: &NewFederation, built_in: BuiltInTexts) -> Result<(),
     }
     let mut out = BufWriter::new(io::stdout().lock());
     for line in &composed.says {
+        writeln!(out, "{}", wrapped(line))?;
+    }
+    for line in &composed.protected {
         writeln!(out, "{}", wrapped(line))?;
     }
     out.flush()?;
@@ -71,7 +73,9 @@ pub(super) fn new(options: &NewFederation, built_in: BuiltInTexts) -> Result<(),
             "left out: {column}, {why}. `check` and `join` with such a file need --ignore {ignore}"
         )?;
     }
-    if options.masked && options.groups.is_none() {
+    let sums = plan.privacy.as_ref();
+    let sums = sums.filter(|table| table.is_masked() && !table.is_noised());
+    if sums.is_some_and(PrivacyTable::is_one_group) {
         writeln!(out, "{}", wrapped(ONE_GROUP))?;
     }
     status(&mut out, file, &text)?;
@@ -82,18 +86,18 @@ pub(super) fn new(options: &NewFederation, built_in: BuiltInTexts) -> Result<(),
 const ONE_GROUP: &str = "note: any one member can stop this federation. While its node is down no sum is opened, and \
                          if it sends wrong numbers, on purpose or not, every sum is void, and after three in a row the \
                          group is suspended until the agreement changes. Nobody sees who spoiled a sum unless authors \
-                         disclose (`rota blame`). To go on without a member, choose `mode = \"masked+noised\"` in \
-                         [privacy], where rounds need only `fewest-authors`; or several groups of at least three \
+                         disclose (`rota blame`). To go on without a member, add noise (--epsilon), \
+                         with which rounds need only `fewest-authors`; or several groups of at least three \
                          (--groups FILE), of which one that is stopped does not stop the others.";
 
-/// What members see of each other's models, where the options say so.
-fn privacy(options: &NewFederation) -> Result<Option<PrivacyTable>, NodeCommandError> {
+/// What members may read of each other's updates, where the options say so.
+fn protection(options: &NewFederation) -> Result<Option<Protection>, NodeCommandError> {
     let Some(file) = &options.groups else {
-        return Ok(options.masked.then(|| PrivacyTable::of_groups(Vec::new())));
+        return Ok(options.protection.wanted());
     };
     let text = read_configuration(file)?;
     let table = PrivacyTable::groups(&file.display().to_string(), &text)?;
-    Ok(Some(table))
+    Ok(Some(Protection::Masked(table)))
 }
 
 /// What a new federation learns, and its members. Asks for what the options leave out where somebody
@@ -116,11 +120,12 @@ fn composed(
         strategy: options.strategy.clone(),
         rounds: options.rounds,
         seed: options.seed,
+        protection: protection(options)?,
     };
-    let member = |(name, key): &(String, PublicKey)| Joining {
+    let member = |(name, key, rows): &(String, PublicKey, Option<u64>)| Joining {
         name: name.clone(),
         key: *key,
-        rows: None,
+        rows: *rows,
         addresses: Vec::new(),
     };
     let mut members: Vec<_> = options.members.iter().map(member).collect();

@@ -31,17 +31,18 @@ pub enum NewError {
         "the task of this scenario has data of its own, which no institution brings: write [task.table]"
     )]
     Task,
-    /// The plan does not go with masked rounds.
-    #[error("`{key}` {what}")]
-    Masked {
-        /// Path of the key.
-        key: &'static str,
-        /// What is wrong with it, and what to choose.
-        what: String,
-    },
+    /// The plan does not go with masked rounds: the paths of keys, with what is wrong and what to choose.
+    #[error("{}", listed(.0))]
+    Masked(Vec<(&'static str, String)>),
     /// A value that TOML cannot express.
     #[error("this agreement cannot be written: {0}")]
     Toml(String),
+}
+
+/// All that does not fit, a line for each.
+fn listed(faults: &[(&'static str, String)]) -> String {
+    let lines = faults.iter().map(|(key, what)| format!("`{key}` {what}"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A new agreement.
@@ -91,8 +92,9 @@ fn measured(
 /// [`NewError`]: a plan without a schema, a strategy that does not go with the model, equal names
 /// or keys.
 pub fn agreement(plan: &FederationPlan, members: &[Joining]) -> Result<New, NewError> {
-    if let Some((key, what)) = plan.checked().privacy_fault() {
-        return Err(NewError::Masked { key, what });
+    let faults = plan.checked().privacy_faults();
+    if !faults.is_empty() {
+        return Err(NewError::Masked(faults));
     }
     let (mut task, domains) = match &plan.checked().task_of_rows()? {
         TaskConfig::Table(task) => {

@@ -7,7 +7,8 @@ use task::data::DataError;
 use task::propose::{SchemaProposal, Wishes, propose};
 use task::questions::{RowDoubt, RowQuestion};
 
-use super::compose::{ComposeError, Prompt};
+use super::compose::ComposeError;
+use super::prompt::Prompt;
 
 /// What is proposed for these files, once a person has answered what only a person can. The answers become wishes.
 ///

@@ -2,7 +2,7 @@
 //! questions.
 
 use std::fmt::Display;
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use methods::strategy::STRATEGIES;
@@ -13,6 +13,8 @@ use toml::{Table, Value};
 
 use super::asked::proposed;
 use super::plan::{BuiltInTexts, FederationPlan, PlanError};
+use super::prompt::Prompt;
+use super::protect::{self, Protection};
 use super::{described, text};
 use crate::federation::rows_in_words;
 
@@ -39,6 +41,8 @@ pub struct InitRequest {
     pub rounds: Option<u64>,
     /// Seed of the initial model.
     pub seed: Option<u64>,
+    /// What members may read of each other's updates; `None`: as the scenario says, or nobody chose.
+    pub protection: Option<Protection>,
 }
 
 /// What was put together.
@@ -50,14 +54,8 @@ pub struct Composed {
     pub left_out: Vec<(String, String)>,
     /// What the agreement will say of the data, and what should be looked at, one line each.
     pub says: Vec<String>,
-}
-
-/// Asks a person.
-pub struct Prompt<'a> {
-    /// Where the answers come from.
-    pub input: &'a mut dyn BufRead,
-    /// Where the questions go.
-    pub output: &'a mut dyn Write,
+    /// What members may read of each other's updates, and what was changed for it, one line each.
+    pub protected: Vec<String>,
 }
 
 /// Why nothing could be put together.
@@ -85,42 +83,12 @@ pub enum ComposeError {
     Terminal(#[from] io::Error),
 }
 
-impl Prompt<'_> {
-    /// The answer to a question, or `default` if it is empty. Asked again until `check` takes it.
-    ///
-    /// # Errors
-    /// The terminal was closed.
-    pub fn ask<T>(
-        &mut self,
-        question: &str,
-        default: Option<&str>,
-        check: impl Fn(&str) -> Result<T, String>,
-    ) -> io::Result<T> {
-        loop {
-            match default {
-                Some(default) => write!(self.output, "{question} [{default}]: ")?,
-                None => write!(self.output, "{question}: ")?,
-            }
-            self.output.flush()?;
-            let mut line = String::new();
-            if self.input.read_line(&mut line)? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            let answer = match line.trim() {
-                "" => default.unwrap_or(""),
-                answer => answer,
-            };
-            match check(answer) {
-                Ok(value) => return Ok(value),
-                Err(why) => writeln!(self.output, "  {why}")?,
-            }
-        }
-    }
-}
-
 /// What stands above what an agreement says of data.
 const SAYS: &str =
     "This stands in the agreement, and everybody who sees it or an invitation reads it:";
+
+/// How many times the rows of the drafter's table all members together are thought to have at most.
+const OTHERS: usize = 10;
 
 /// Where the columns come from.
 enum Base {
@@ -162,7 +130,12 @@ pub fn compose(
     };
     match base {
         Base::Scenario(name) => {
-            let plan = of_scenario(wanted, &name, ask)?;
+            let mut plan = of_scenario(wanted, &name, ask.as_deref_mut())?;
+            let protected = match chosen(wanted, plan.privacy.is_some(), ask)? {
+                Some(protection) => protect::fitted(&mut plan, &protection, None),
+                None if plan.privacy.is_some() => Vec::new(),
+                None => vec![protect::CLEAR.to_owned()],
+            };
             let said = match &plan.task {
                 TaskConfig::Table(task) => task.agreed_schema()?,
                 _ => None,
@@ -172,9 +145,24 @@ pub fn compose(
                 plan,
                 left_out: Vec::new(),
                 says: [vec![SAYS.to_owned()], says].concat(),
+                protected,
             })
         }
         Base::Tables(files) => of_tables(wanted, &files, ask),
+    }
+}
+
+/// What members are to read of each other's updates: as an option says, or as somebody answers where the
+/// scenario does not say it.
+fn chosen(
+    wanted: &InitRequest,
+    said: bool,
+    ask: Option<&mut Prompt<'_>>,
+) -> io::Result<Option<Protection>> {
+    match (&wanted.protection, ask) {
+        (Some(protection), _) => Ok(Some(protection.clone())),
+        (None, Some(ask)) if !said => Protection::ask(ask).map(Some),
+        (None, _) => Ok(None),
     }
 }
 
@@ -272,6 +260,11 @@ fn of_tables(
     if let Some(missing) = wanted.missing {
         fill_in(&mut proposal, missing);
     }
+    let protection = chosen(wanted, false, ask.as_deref_mut())?;
+    let mut protected = match &protection {
+        Some(protection) => protect::proposed(&mut proposal, protection),
+        None => vec![protect::CLEAR.to_owned()],
+    };
     let name = proposal
         .schema
         .target
@@ -282,11 +275,14 @@ fn of_tables(
     let name = name.to_owned();
     let drafted = Path::new("federation.toml");
     let least = proposal.schema.min_rows;
-    let text = text::scenario(&proposal, files, &wishes, drafted, least);
+    let text = text::scenario(&proposal, files, &wishes, drafted, least, None);
     let mut table: Table = text
         .parse()
         .map_err(|error: toml::de::Error| ComposeError::Option(error.to_string()))?;
     table.insert("name".into(), name.clone().into());
+    if let Some(rounds) = protection.as_ref().and_then(Protection::rounds) {
+        table.insert("rounds".into(), integer(rounds)?);
+    }
     if let Some(ask) = ask.as_deref_mut() {
         for line in described(&proposal) {
             writeln!(ask.output, "{line}")?;
@@ -308,7 +304,14 @@ fn of_tables(
     }
     let text = toml::to_string(&table).map_err(|error| ComposeError::Option(error.to_string()))?;
     let plan = FederationPlan::parse("the proposal for these tables", &text)?;
-    let plan = changed(plan, wanted)?;
+    let mut plan = changed(plan, wanted)?;
+    if let Some(protection) = &protection {
+        protected.extend(protect::fitted(
+            &mut plan,
+            protection,
+            Some(OTHERS * proposal.rows),
+        ));
+    }
     let read = "How the tables were read (these lines stay here):";
     let notes = proposal.notes.iter().map(|note| format!("note: {note}"));
     let mut says = vec![read.to_owned()];
@@ -319,6 +322,7 @@ fn of_tables(
         plan,
         left_out: proposal.left_out,
         says,
+        protected,
     })
 }
 
@@ -488,115 +492,4 @@ fn model(answer: &str) -> Result<Value, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    const SCHEMA: &str = "[task.table.schema]
-min-rows = 10
-target = { name = 'outcome', classes = ['home', 'died'] }
-[[task.table.schema.feature]]
-name = 'age'
-";
-
-    fn file(name: &str, text: &str) -> String {
-        let file = std::env::temp_dir().join(format!("rota-compose-{}-{name}", std::process::id()));
-        std::fs::write(&file, text).unwrap();
-        file.to_str().unwrap().to_owned()
-    }
-
-    /// What is put together with these answers, and what was asked.
-    fn asked(wanted: &InitRequest, answers: &str) -> (Result<Composed, ComposeError>, String) {
-        let mut output = Vec::new();
-        let mut input = answers.as_bytes();
-        let scenario = {
-            let mut ask = Prompt {
-                input: &mut input,
-                output: &mut output,
-            };
-            compose(wanted, Some(&mut ask))
-        };
-        (scenario, String::from_utf8(output).unwrap())
-    }
-
-    #[test]
-    fn what_a_file_lacks_is_asked_for_and_asked_again_until_it_is_right() {
-        let wanted = InitRequest {
-            scenario: Some(file("schema.toml", SCHEMA)),
-            name: Some("stays".into()),
-            ..InitRequest::default()
-        };
-        let (scenario, said) = asked(&wanted, "none\n7\nfedavgg\n\nforest\nlogistic\n");
-        let scenario = scenario.unwrap().plan;
-        assert_eq!((scenario.name.as_str(), scenario.rounds), ("stays", 7));
-        assert_eq!(scenario.strategy.name(), "fedavg");
-        assert!(said.contains("a whole number of at least 1"), "{said}");
-        assert!(said.contains("did you mean \"fedavg\"?"), "{said}");
-        assert!(said.contains("\"forest\" is no model"), "{said}");
-        // The same with options, and nobody to ask.
-        let options = InitRequest {
-            rounds: Some(7),
-            strategy: Some("fedavg".into()),
-            model: Some("logistic".into()),
-            ..wanted.clone()
-        };
-        assert_eq!(compose(&options, None).unwrap().plan, scenario);
-        for (taken, option) in [
-            ("rounds", "--rounds N"),
-            ("strategy", "--strategy"),
-            ("model", "--model"),
-        ] {
-            let mut less = options.clone();
-            match taken {
-                "rounds" => less.rounds = None,
-                "strategy" => less.strategy = None,
-                _ => less.model = None,
-            }
-            let error = compose(&less, None).unwrap_err().to_string();
-            assert!(error.contains(option), "{error}");
-        }
-    }
-
-    #[test]
-    fn one_table_is_enough_and_the_terminal_is_asked_about_it() {
-        let rows: String = (0..40)
-            .map(|row| {
-                format!(
-                    "{},{},{}\n",
-                    20 + row,
-                    ["a", "b"][row % 2],
-                    ["home", "died"][row % 2]
-                )
-            })
-            .collect();
-        let table = file("rows.csv", &format!("age,ward,outcome\n{rows}"));
-        let (scenario, said) = asked(
-            &InitRequest::default(),
-            &format!("nowhere\n{table}\n\nstays\n\n4\n\n"),
-        );
-        let scenario = scenario.unwrap().plan;
-        assert!(said.contains("there is no file \"nowhere\""), "{said}");
-        assert!(said.contains("Column to predict [outcome]"), "{said}");
-        assert_eq!((scenario.name.as_str(), scenario.rounds), ("stays", 4));
-        let wanted = InitRequest {
-            tables: vec![table.into()],
-            ..InitRequest::default()
-        };
-        let alone = compose(&wanted, None).unwrap().plan;
-        assert_eq!((alone.name.as_str(), alone.rounds), ("outcome", 10));
-        assert_eq!(alone.task, scenario.task);
-    }
-
-    #[test]
-    fn a_terminal_that_closes_ends_the_questions() {
-        let (scenario, _) = asked(&InitRequest::default(), "");
-        assert!(matches!(scenario, Err(ComposeError::Terminal(_))));
-        let error = compose(&InitRequest::default(), None)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.starts_with("what is learned is missing: give --scenario"),
-            "{error}"
-        );
-    }
-}
+mod tests;

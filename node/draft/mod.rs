@@ -5,18 +5,23 @@ mod agreement;
 mod asked;
 mod compose;
 mod plan;
+mod prompt;
+mod protect;
 mod text;
 
 use std::path::{Path, PathBuf};
 
 use formatting::numbers::{plural, verb};
+use task::TaskConfig;
+use task::data::DataError;
 use task::data::Target;
 use task::propose::{SchemaProposal, Wishes};
 
 pub use agreement::{New, NewError, agreement};
-pub use compose::{ComposeError, Composed, InitRequest, Prompt, compose};
+pub use compose::{ComposeError, Composed, InitRequest, compose};
 pub use plan::{BuiltInTexts, FederationPlan, PlanError};
-pub use text::scenario;
+pub use prompt::Prompt;
+pub use protect::{Protection, epsilon};
 
 /// A proposed scenario.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,10 +32,13 @@ pub struct ScenarioDraft {
     pub text: String,
     /// Fewest rows of a silo; smaller ones are left out.
     pub silo_rows: usize,
+    /// What was changed because members are not to read every model, one sentence each.
+    pub protected: Vec<String>,
 }
 
-/// Looks at the files and drafts a scenario that is to stand in `scenario`. What only a person can say is asked for
-/// where somebody can be asked.
+/// Looks at the files and drafts a scenario that is to stand in `scenario`, and that goes with what members may
+/// read of each other's updates. What only a person can say is
+/// asked for where somebody can be asked.
 ///
 /// # Errors
 /// [`ComposeError`]: files that cannot be read, or from which no federation can learn; questions that nobody can be
@@ -39,6 +47,7 @@ pub fn draft(
     files: &[PathBuf],
     wishes: &Wishes,
     scenario: &Path,
+    protection: &Protection,
     ask: Option<&mut Prompt<'_>>,
 ) -> Result<ScenarioDraft, ComposeError> {
     let mut wishes = wishes.clone();
@@ -47,7 +56,7 @@ pub fn draft(
             "--pretend-silos is {count}, and a federation needs at least 2"
         )));
     }
-    let proposal = asked::proposed(files, &mut wishes, ask)?;
+    let mut proposal = asked::proposed(files, &mut wishes, ask)?;
     let small = proposal.schema.min_rows;
     let enough = proposal
         .silos
@@ -59,11 +68,26 @@ pub fn draft(
             "a federation needs at least two silos with {small} rows each, found {enough}"
         )));
     }
-    let text = text::scenario(&proposal, files, &wishes, scenario, small);
+    let mut protected = protect::proposed(&mut proposal, protection);
+    let mut text = text::scenario(&proposal, files, &wishes, scenario, small, None);
+    if *protection != Protection::Clear {
+        let mut plan = FederationPlan::parse("the proposal for these files", &text)
+            .map_err(|error| DataError::Config(error.to_string()))?;
+        plan.rounds = protection.rounds().unwrap_or(plan.rounds);
+        let rows = Some(proposal.rows);
+        protected.extend(protect::fitted(&mut plan, protection, rows));
+        if let TaskConfig::Table(task) = &plan.task
+            && let Some(schema) = &task.schema
+        {
+            proposal.schema = schema.clone();
+        }
+        text = text::scenario(&proposal, files, &wishes, scenario, small, Some(&plan));
+    }
     Ok(ScenarioDraft {
         proposal,
         text,
         silo_rows: small,
+        protected,
     })
 }
 
@@ -92,6 +116,12 @@ pub fn findings(draft: &ScenarioDraft) -> Vec<String> {
         ));
     }
     lines.extend(described(proposal));
+    lines.extend(
+        draft
+            .protected
+            .iter()
+            .map(|line| format!("privacy: {line}")),
+    );
     lines.extend(proposal.notes.iter().map(|note| format!("note: {note}")));
     lines
 }

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use task::data::{Format, Target};
+use methods::learner::Training;
+use task::TaskConfig;
+use task::data::{Format, Standardise, Target};
 use task::propose::{SchemaProposal, Wishes};
 use task::schema::{ClassValues, ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule};
 
+use super::plan::FederationPlan;
 use crate::paths::relative;
 
 /// A text as TOML writes it.
@@ -20,13 +23,15 @@ fn list<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     format!("[{}]", texts.join(", "))
 }
 
-/// A scenario that runs, to be kept in the file `scenario`: its paths are relative to that.
-pub fn scenario(
+/// A scenario that runs, to be kept in the file `scenario`: its paths are relative to that. Where members are not
+/// to read every model, its rules are those of a plan that was made for that.
+pub(super) fn scenario(
     proposal: &SchemaProposal,
     files: &[PathBuf],
     wishes: &Wishes,
     scenario: &Path,
     silo_rows: usize,
+    plan: Option<&FederationPlan>,
 ) -> String {
     let mut text = String::new();
     let mut line = |line: &str| {
@@ -34,9 +39,9 @@ pub fn scenario(
         text.push('\n');
     };
     let common = matches!(proposal.target(), Target::Number { .. });
-    write_head(&mut line, scenario, common);
+    write_head(&mut line, scenario, common, plan);
     line("");
-    write_task(&mut line, proposal, common);
+    write_task(&mut line, proposal, common, plan);
     line("");
     line("[task.table.data.rows]");
     let first = &proposal.formats[0];
@@ -73,13 +78,47 @@ pub fn scenario(
     line("");
     line("[strategy]");
     line("name = \"fedavg\"        # `rota strategies` lists the others");
-    line("training = { epochs = 5, batch = 16, optimiser = { name = \"sgd\", rate = 0.02 } }");
+    match plan {
+        None => {
+            line(
+                "training = { epochs = 5, batch = 16, optimiser = { name = \"sgd\", rate = 0.02 } }",
+            );
+        }
+        Some(plan) => write_rules(&mut line, plan),
+    }
     text
+}
+
+/// Writes what goes with sums alone.
+fn write_rules(line: &mut dyn FnMut(&str), plan: &FederationPlan) {
+    line("weight = \"equal\"       # numbers of rows stay at home");
+    let Training {
+        epochs,
+        batch,
+        optimiser,
+        ..
+    } = &plan.strategy.training;
+    line(&format!(
+        "training = {{ epochs = {epochs}, batch = {batch}, optimiser = {{ name = \"sgd\", rate = {:?} }} }}",
+        optimiser.rate()
+    ));
+    line("");
+    line("# What members read of each other's updates: docs/privacy.md.");
+    line("[privacy]");
+    let table = plan.privacy.as_ref().map(toml::to_string);
+    // A table of texts and numbers is TOML.
+    let table = table.and_then(Result::ok).unwrap_or_default();
+    table.lines().for_each(line);
 }
 
 /// Writes where the scenario comes from, its name, and its rounds: one more where the silos agree on a
 /// `common` scale first.
-fn write_head(line: &mut dyn FnMut(&str), scenario: &Path, common: bool) {
+fn write_head(
+    line: &mut dyn FnMut(&str),
+    scenario: &Path,
+    common: bool,
+    plan: Option<&FederationPlan>,
+) {
     let stem = scenario
         .file_stem()
         .map_or_else(|| "mine".into(), |stem| stem.to_string_lossy());
@@ -93,31 +132,49 @@ fn write_head(line: &mut dyn FnMut(&str), scenario: &Path, common: bool) {
     line(&format!("#   rota simulate {}", scenario.display()));
     line(&format!("name = {}", quoted(&stem)));
     line("seed = 1");
-    if common {
-        line("rounds = 11           # the first agrees on a common scale")
-    } else {
-        line("rounds = 10")
+    match plan {
+        Some(plan) => line(&format!("rounds = {}", plan.rounds)),
+        None if common => line("rounds = 11           # the first agrees on a common scale"),
+        None => line("rounds = 10"),
     }
 }
 
 /// Writes the model, the metric, and how rows are scaled and split.
-fn write_task(line: &mut dyn FnMut(&str), proposal: &SchemaProposal, common: bool) {
+fn write_task(
+    line: &mut dyn FnMut(&str),
+    proposal: &SchemaProposal,
+    common: bool,
+    plan: Option<&FederationPlan>,
+) {
     line("[task.table]");
     let (model, metric, why) = model(proposal);
     line(&format!("model = {model}   # {why}"));
     line(&format!("metric = {}", quoted(metric)));
-    if common {
-        line("standardise = \"federation\"   # one scale for all silos")
-    } else {
-        line("standardise = \"silo\"         # every silo scales its features itself")
+    let task = plan.and_then(|plan| match &plan.task {
+        TaskConfig::Table(task) => Some(task),
+        _ => None,
+    });
+    match task.map(|task| task.scaling()) {
+        Some(Standardise::Ranges) => {
+            line("standardise = \"ranges\"       # by the agreed ranges, which look at no row")
+        }
+        None if common => line("standardise = \"federation\"   # one scale for all silos"),
+        _ => line("standardise = \"silo\"         # every silo scales its features itself"),
     }
-    match &proposal.group {
-        None => line("split = { validation = 0.0, test = 0.3 }   # of every silo's rows, by seed"),
-        Some((column, _)) => line(&format!(
-            "split = {{ validation = 0.0, test = 0.3, group = {} }}   # all rows of one stay together",
-            quoted(column)
-        )),
-    }
+    let group = proposal.group.as_ref().map(|(column, _)| column);
+    let group = group.map(|column| format!(", group = {}", quoted(column)));
+    let (keyed, how) = match task.is_some_and(|task| task.split.keyed) {
+        true => (
+            ", keyed = true",
+            "a keyed hash of each row, or of its group, decides",
+        ),
+        false if group.is_some() => ("", "all rows of one stay together"),
+        false => ("", "of every silo's rows, by seed"),
+    };
+    line(&format!(
+        "split = {{ validation = 0.0, test = 0.3{}{keyed} }}   # {how}",
+        group.unwrap_or_default()
+    ));
 }
 
 /// Writes the files, each with its format where there are `several` formats.
@@ -207,6 +264,7 @@ fn write_target(line: &mut dyn FnMut(&str), proposal: &SchemaProposal) {
     if let Some(positive) = &target.positive {
         line(&format!("positive = {}", quoted(positive)));
     }
+    write_range(line, target.range);
     if !proposal.schema.usual.is_empty() {
         line("");
         line(
@@ -216,6 +274,13 @@ fn write_target(line: &mut dyn FnMut(&str), proposal: &SchemaProposal) {
         for (name, [low, high]) in &proposal.schema.usual {
             line(&format!("{} = [{low:?}, {high:?}]", quoted(name)));
         }
+    }
+}
+
+/// Writes between which numbers a column may lie.
+fn write_range(line: &mut dyn FnMut(&str), range: Option<[f64; 2]>) {
+    if let Some([low, high]) = range {
+        line(&format!("range = [{low:?}, {high:?}]"));
     }
 }
 
@@ -245,6 +310,7 @@ fn write_feature(line: &mut dyn FnMut(&str), feature: &FeatureColumns, proposal:
             }
         }
     }
+    write_range(line, feature.kind.quantity().and_then(|of| of.range));
     match feature.missing {
         MissingRule::Refuse => {}
         MissingRule::Drop => line("missing = \"drop\""),
@@ -252,6 +318,10 @@ fn write_feature(line: &mut dyn FnMut(&str), feature: &FeatureColumns, proposal:
         MissingRule::Median => line("missing = \"median\"          # of the training rows"),
         MissingRule::Indicator => {
             line("missing = \"indicator\"       # the mean, and a column that says so");
+        }
+        MissingRule::Middle => line("missing = \"middle\"          # of the range"),
+        MissingRule::MiddleIndicator => {
+            line("missing = \"middle-indicator\" # of the range, and a column that says so");
         }
     }
 }
@@ -323,6 +393,9 @@ fn format_table(format: &Format) -> String {
     if let Some(mark) = format.thousands {
         write!(text, ", thousands = {}", quoted(&mark.to_string()))
             .expect("a String takes everything");
+    }
+    if let Some(sheet) = &format.sheet {
+        write!(text, ", sheet = {}", quoted(sheet)).expect("a String takes everything");
     }
     if format.missing != Format::default().missing {
         let missing = list(format.missing.iter().map(String::as_str));

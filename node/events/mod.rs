@@ -5,13 +5,15 @@
 
 mod line;
 mod phase;
+mod receipt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::status::document::{HeldOutMetrics, SpentSeconds};
-pub use line::Line;
+pub use line::{Line, schema};
 pub use phase::phase_name;
+pub use receipt::UnkeptReceipt;
 
 /// What happens at a node. Numbers that are not finite are null.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +36,9 @@ pub enum NodeEvent {
         rounds: u64,
         /// The federation's id.
         federation: String,
+        /// Its name, for people; absent in lines of earlier versions.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        federation_name: String,
         /// Where the node listens.
         addresses: Vec<String>,
         /// Members that may break the rules.
@@ -254,6 +259,8 @@ pub enum NodeEvent {
         /// The patience in beats that would be enough; null where that is not the reason.
         suggested_patience: Option<u32>,
     },
+    /// A round was over without this silo's model, although its lead had signed that it has it.
+    ReceiptUnkept(UnkeptReceipt),
     /// The learner claims more rows than it has.
     RowsClaimed {
         /// The round.
@@ -280,8 +287,7 @@ pub enum NodeEvent {
     GroupsIncomplete {
         /// The round.
         round: u64,
-        /// Members of groups that are not ready; empty where too few are ready to open a sum, or every group
-        /// is suspended.
+        /// Members of groups that are not ready; empty where too few are ready, or too many sums were void.
         missing: Vec<String>,
     },
     /// This silo does not answer a sum of other institutions than before.
@@ -315,6 +321,13 @@ pub enum NodeEvent {
         authors: String,
         /// The reason.
         why: String,
+    },
+    /// More is known of who spoils sums with noise.
+    Searched {
+        /// The last adopted round.
+        round: u64,
+        /// Who took part in every void sum; one alone is left out. Empty where more than one spoils them.
+        suspects: Vec<String>,
     },
     /// A column is far from that of the other members.
     FarColumn {
@@ -582,8 +595,7 @@ pub enum NodeEvent {
         /// The recovery's id.
         recovery: String,
     },
-    /// A node that waits for admission hears of a recovery that it was not told to follow
-    /// (`--follow-recovery`).
+    /// A node that waits for admission hears of a recovery that it does not follow (`--follow-recovery`).
     RecoveryMet {
         /// The recovery's id.
         recovery: String,
@@ -592,9 +604,4 @@ pub enum NodeEvent {
     #[serde(other)]
     #[schemars(skip)]
     Unknown,
-}
-
-/// The JSON Schema of a line.
-pub fn schema() -> Value {
-    agreement::schema_of::<Line>("an event of a node")
 }

@@ -14,8 +14,10 @@ use task::questions::RowAnswers;
 use task::schema::LocalNames;
 
 use super::address::is_loopback;
+use super::own_names::with_names;
 use crate::institution::CONSENT;
 use crate::paths::relative;
+use crate::policy::with_ledger;
 
 /// Where a node listens if no address of it is known.
 const PORT: u16 = 4001;
@@ -105,10 +107,14 @@ impl Join<'_> {
             config: self.folder.join("silo.toml"),
             consent: self.folder.join(CONSENT),
         };
-        let config = self.config()?;
+        let new = self.config()?;
+        let kept = self.kept(&joined.config, &new);
+        let may = self.force || kept.is_some();
+        let config = kept.unwrap_or(new);
         for (path, text) in [(&joined.federation, self.text), (&joined.config, &config)] {
             let same = fs::read_to_string(path).is_ok_and(|found| found == *text);
-            if path.exists() && !same && !self.force {
+            let may = may && (self.force || *path == joined.config);
+            if path.exists() && !same && !may {
                 return Err(JoinError::Exists(path.clone()));
             }
         }
@@ -126,6 +132,29 @@ impl Join<'_> {
         fs::write(&joined.federation, self.text).map_err(failed(&joined.federation))?;
         fs::write(&joined.config, config).map_err(failed(&joined.config))?;
         Ok(joined)
+    }
+
+    /// The text of a `silo.toml` that is there and says what a `new` one would: with the names of this one, and
+    /// otherwise as somebody left it. `None` where it says something else.
+    fn kept(&self, file: &Path, new: &str) -> Option<String> {
+        let mut found = fs::read_to_string(file).ok()?;
+        let (mut own, new): (toml::Table, toml::Table) = (found.parse().ok()?, new.parse().ok()?);
+        let ledger = self.policy.get("ledger").and_then(toml::Value::as_str);
+        if let Some(ledger) = ledger.filter(|_| own.get("policy") != new.get("policy")) {
+            found = with_ledger(&found, self.folder, &self.folder.join(ledger))?;
+            own = found.parse().ok()?;
+        }
+        let keys = ["federation", "consent", "identity", "state", "policy"];
+        let rows = |file: &toml::Table| -> Option<OwnRows> {
+            let rows: OwnRows = file.get("data")?.get("rows")?.clone().try_into().ok()?;
+            let names = LocalNames::default();
+            Some(OwnRows { names, ..rows })
+        };
+        let listens = self.listen.is_empty() || own.get("listen") == new.get("listen");
+        let same = keys.iter().all(|key| own.get(*key) == new.get(*key));
+        (listens && same && rows(&own)? == rows(&new)?)
+            .then(|| with_names(&found, &self.rows.names))
+            .flatten()
     }
 
     /// Where the node listens.
@@ -241,6 +270,8 @@ impl Join<'_> {
              [data.rows.names]\n\
              columns = {}      # agreed = \"name in the files\"\n\
              codes = {}        # column = {{ \"code in the files\" = \"agreed value\" }}\n\
+             missing = {}      # column = [\"text that means a missing value\"], besides those in `format`\n\
+             absent = {}       # agreed columns that the files do not have\n\
              ignore = {}       # such as \"patient_id\"\n\n{}\
              # A member that is reached elsewhere than the agreement says:\n\
              # [[peer]]\n\
@@ -255,6 +286,8 @@ impl Join<'_> {
             inline(&self.rows.format)?,
             inline(&self.rows.names.columns)?,
             inline(&self.rows.names.codes)?,
+            inline(&self.rows.names.missing)?,
+            inline(&self.rows.names.absent)?,
             inline(&self.rows.names.ignore)?,
             answers,
             inline(other)?,

@@ -53,9 +53,7 @@ impl DraftCheck<'_> {
         if let Some((key, what)) = bounds_fault(*max_model_norm, *max_weight) {
             return Err(source.key_of(key, what));
         }
-        if let Some((path, what)) = self.privacy_fault() {
-            return Err(source.key_of(path, what));
-        }
+        source.keys_of(&self.privacy_faults())?;
         let strategy = self.strategy.validate(most);
         strategy.map_err(|error| strategy_error(source, &error))
     }
@@ -83,8 +81,11 @@ impl DraftCheck<'_> {
         ))
     }
 
-    /// The first key that does not go with what members see, by its path, and why.
-    pub fn privacy_fault(&self) -> Option<(&'static str, String)> {
+    /// The keys that do not go with what members see, by their paths, and why.
+    pub fn privacy_faults(&self) -> Vec<(&'static str, String)> {
+        let Some(table) = self.privacy else {
+            return Vec::new();
+        };
         let of = MaskedTask {
             names_shown: false,
             max_model_norm: self.charter.max_model_norm.is_some(),
@@ -94,8 +95,9 @@ impl DraftCheck<'_> {
             task: self.task,
             strategy: self.strategy,
         };
-        let table = self.privacy?;
-        table.fault(&of).or_else(|| table.split_fault(self.task))
+        let mut faults = table.faults(&of);
+        faults.extend(table.split_fault(self.task));
+        faults
     }
 
     /// The task by which members read their rows: with noise every row by itself, see

@@ -12,7 +12,7 @@ use crate::equipment::Equipment;
 use crate::institution::{Data, Institution, SetupError, present, signed_profile};
 use crate::model::{self, Choice, HeldRounds, ModelError};
 use formatting::numbers;
-use learn::export::{self, BadRows, Card, Output, OutsideRows, Predictor};
+use learn::export::{self, BadRows, Card, HeldOut, Output, OutsideRows, Predictor};
 use methods::Params;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -189,6 +189,9 @@ fn export(options: &ExportModel) -> Result<(), NodeCommandError> {
         page.display()
     )?;
     writeln!(console, "{}", numbers::plain(&card.origin.about))?;
+    if let Some(why) = card.held_out.as_ref().and_then(HeldOut::unmeasured) {
+        writeln!(console, "{why}")?;
+    }
     if let Some(held_out) = &card.held_out
         && let Some(value) = held_out.metrics.get(&held_out.metric)
     {

@@ -33,7 +33,8 @@ fn refused(institution: &Institution, living: &Living) -> Option<String> {
         bytes: largest_contribution(&*agreement.strategy, learner),
         names,
     });
-    let why: Vec<_> = refusals.into_iter().map(|refusal| refusal.why).collect();
+    let refusals = refusals.into_iter().filter(|refusal| !refusal.passes);
+    let why: Vec<_> = refusals.map(|refusal| refusal.why).collect();
     (!why.is_empty()).then(|| {
         format!(
             "the institution's policy lets this node vote but not contribute: {}",
@@ -183,11 +184,21 @@ impl EpochPart {
     }
 
     /// How the silo takes part, where its journal was `lost` or not.
-    pub(super) fn role(&self, present: &Present, member: member::Config, lost: bool) -> NodeRole {
-        match &self.living {
-            Some(living) => NodeRole::Learner(Box::new(silo_config(present, living, member, lost))),
+    ///
+    /// # Errors
+    /// [`NodeError`]: the personal state of a backup is not as it was put back.
+    pub(super) fn role(
+        &self,
+        present: &Present,
+        member: member::Config,
+        lost: bool,
+    ) -> Result<NodeRole, NodeError> {
+        Ok(match &self.living {
+            Some(living) => {
+                NodeRole::Learner(Box::new(silo_config(present, living, member, lost)?))
+            }
             None => NodeRole::Bystander(Box::new(member), lost, present.former.clone()),
-        }
+        })
     }
 }
 
@@ -285,6 +296,18 @@ mod tests {
             }
             Membership::Left | Membership::Outside => panic!("north is no member"),
         }
+    }
+
+    #[test]
+    fn a_ledger_that_another_process_has_at_the_start_does_not_end_the_part_of_a_node() {
+        let north = signed(&North::noised("z = 20.0\nfewest-authors = 3"));
+        let file = fs::File::open(north.folder.path().join("rows.ledger")).unwrap();
+        file.lock().unwrap();
+        let (_, part) = part_after(&north, []);
+        assert_eq!(part.refused, None);
+        fs::remove_file(north.folder.path().join("rows.ledger")).unwrap();
+        let (_, part) = part_after(&north, []);
+        assert!(part.refused.is_some());
     }
 
     #[test]

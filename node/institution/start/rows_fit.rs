@@ -197,24 +197,27 @@ pub fn surveyed(agreement: &Agreement, rows: &OwnRows, folder: &Path) -> Result<
     survey(&table, &schema, rows, folder)
 }
 
-/// All that does not fit, with what to paste into the table `data.rows.names`; nothing where all fits.
+/// All that does not fit, one line each.
 pub fn misfits(survey: &Survey) -> Vec<String> {
-    let mut lines: Vec<String> = survey
-        .misfits
-        .iter()
-        .map(|line| format!("  {line}"))
-        .collect();
-    if let Some(names) = &survey.names {
-        lines.push(
-            "Put this into silo.toml in place of [data.rows.names], and the agreed value or the column's \
-             name in place of each \"?\" (leave a column that is not to be read in `ignore`):"
-                .into(),
-        );
-        lines.push("  [data.rows.names]".into());
-        lines.extend(names.lines().map(|line| format!("  {line}")));
-    }
-    lines
+    let lines = survey.misfits.iter();
+    lines.map(|line| format!("  {line}")).collect()
 }
+
+/// The table of names with which rows would fit, as lines of TOML, whole; nothing where names would not help.
+pub fn names_that_fit(survey: &Survey) -> Vec<String> {
+    let names = survey.names.as_ref();
+    let lines = names.map(|names| {
+        let header = "[data.rows.names]".to_owned();
+        [vec![header], names.written()].concat()
+    });
+    lines.unwrap_or_default()
+}
+
+/// What to do with that table, in a line.
+pub const PASTE: &str = "Names and codes that would fit, with \"?\" where only you know: put this into silo.toml, whole, \
+                         in place of [data.rows.names], with the agreed value or the column's name in place of each \"?\". \
+                         A column that is to be read does not stay in `ignore`, and one that the files do not have \
+                         goes from `columns` into `absent = [\"COLUMN\"]` where the agreement fills gaps:";
 
 impl RowsFit {
     /// The findings in sentences, one line each.

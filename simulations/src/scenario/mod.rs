@@ -253,7 +253,8 @@ impl Scenario {
 
     /// The first key that does not go with what members see, by its path, and why, under a strategy.
     pub fn privacy_fault(&self, strategy: &StrategyConfig) -> Option<(&'static str, String)> {
-        self.checked_with(strategy).privacy_fault()
+        let faults = self.checked_with(strategy).privacy_faults();
+        faults.into_iter().next()
     }
 
     /// The scenario with changes from the command line.

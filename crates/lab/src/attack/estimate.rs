@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::summary::student;
+use crate::statistic::student;
 
 /// What an attack measured, and the 95 % interval in which the truth lies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

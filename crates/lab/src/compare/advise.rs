@@ -1,9 +1,11 @@
 //! Advice for one federation: which way of learning serves its members best, and whether any does.
 //!
-//! A small comparison within a time budget. What looks best among several ways of learning looks
-//! better than it is, so the way is chosen on one half of the seeds, and its gain is measured on the
-//! other.
+//! A small comparison within a time budget. Learning together has to beat the best that a silo can make
+//! alone: the own model that it would serve, or a constant. What looks best among several ways of learning
+//! looks better than it is, so the way, and what it has to beat, are chosen on one half of the seeds, and the
+//! gain is measured on the other.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -15,7 +17,7 @@ use toml::{Table, Value};
 use super::comparison::{Comparison, ComparisonRow};
 use super::differences::{ComparedPair, MeanDifference};
 use super::error::ExperimentError;
-use super::experiment::{Choices, Experiment, ExperimentEntry};
+use super::experiment::{CONSTANT, Choices, Experiment, ExperimentEntry, OWN};
 use super::file::RunSettings;
 use super::result::{SiloModel, UnitResult};
 use super::row_draws::SharedDraws;
@@ -24,21 +26,41 @@ use crate::statistic::{BY_CHANCE, Interval};
 
 /// Ways of learning that are tried beside the scenario's own and the references, the simplest first.
 const CANDIDATES: &[(&str, &str)] = &[("ditto", ""), ("hcct", ""), ("cs-rcfl", "auto")];
-/// The label of local training.
-const ALONE: &str = "local";
+/// Fewest complete seeds that confirm: with fewer, nobody knows how much of a gain is luck.
+pub const CONFIRMING: usize = 3;
 /// Steps by which the comparison grows with the budget: seeds, and settings tried for each way.
-const STEPS: [(usize, usize); 7] = [(2, 1), (4, 1), (4, 3), (6, 3), (8, 4), (12, 6), (20, 6)];
+const STEPS: [(usize, usize); 7] = [(2, 1), (6, 1), (6, 3), (8, 3), (10, 4), (14, 6), (20, 6)];
+/// The share of members from which on so many coalitions mean that hardly anybody shares a model.
+const APART: f64 = 0.75;
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AdviceVerdict {
+    /// Learn together: clearly better than what silos make alone.
+    Together,
+    /// Stay alone: not clearly better.
+    Alone,
+    /// That is not known: too few seeds were complete.
+    NotKnown {
+        /// How many minutes it takes, about; `None` where not even one seed was complete.
+        minutes: Option<f64>,
+    },
+}
 
 /// Advice for the members of a federation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
-    /// Label of the recommended way of learning; `None`: every silo alone.
-    pub recommended: Option<String>,
-    /// Mean gain of it over local training, per silo, on the seeds that did not choose it; where
-    /// nobody is better off together, that of the way that looked best.
+    /// What to do.
+    pub verdict: AdviceVerdict,
+    /// Label of what silos make alone, and what learning together has to beat.
+    pub alone: String,
+    /// Mean gain of the way that looked best over that, per silo, on the seeds that did not choose it.
     pub gain: Option<Interval>,
     /// Label of the way that looked best on the seeds that choose.
     pub best: Option<String>,
+    /// Ways in which nearly every silo is a coalition of its own: that is learning alone.
+    pub apart: Vec<String>,
     /// Members whose own gain is clear, members in all, and members that are clearly worse off.
     pub members: (usize, usize, usize),
     /// Names of the members that are clearly worse off: they should stay alone.
@@ -128,7 +150,13 @@ pub fn advise(
             (experiment, results) = (larger, more);
         }
     }
-    Ok(Advice::of(&experiment, results, began.elapsed()))
+    let took = began.elapsed();
+    Ok(Advice::of(
+        &experiment,
+        results,
+        took,
+        first.mul_f64(cost(STEPS[1]) / cost(STEPS[0])),
+    ))
 }
 
 /// Seeds, from the first on, for which every way of learning has a result.
@@ -141,7 +169,13 @@ pub(super) fn complete(experiment: &Experiment, results: &[UnitResult]) -> usize
 }
 
 impl Advice {
-    fn of(experiment: &Experiment, mut results: Vec<UnitResult>, took: Duration) -> Self {
+    /// `enough` is how long a comparison takes that confirms anything, about.
+    fn of(
+        experiment: &Experiment,
+        mut results: Vec<UnitResult>,
+        took: Duration,
+        enough: Duration,
+    ) -> Self {
         let (runs, seeds) = (experiment.units().len(), complete(experiment, &results));
         let cut_short = results.len() < runs;
         // Seeds that some ways of learning lack would favour others.
@@ -159,8 +193,8 @@ impl Advice {
             own
         };
         let draws = SharedDraws::default();
-        let difference = |label: &str, odd: bool| -> Option<MeanDifference> {
-            let (ours, theirs) = (half(label, odd), half(ALONE, odd));
+        let difference = |label: &str, over: &str, odd: bool| -> Option<MeanDifference> {
+            let (ours, theirs) = (half(label, odd), half(over, odd));
             let pair = ComparedPair {
                 metric: metric.key(),
                 higher_is_better: metric.higher_is_better(),
@@ -171,13 +205,23 @@ impl Advice {
             };
             pair.difference()
         };
-        let candidates = experiment.entries.iter().filter(|entry| {
-            let reference = entry.is_reference() || entry.label == ALONE;
-            !reference
+        // Training by the settings of a federation is no reference: it is no better than its settings.
+        let constant = difference(CONSTANT, OWN, false);
+        let constant = constant.and_then(|one| one.per_silo.or(one.per_row));
+        let alone = match constant {
+            Some(constant) if constant.by > 0.0 => CONSTANT,
+            _ => OWN,
+        };
+        let learned = experiment.entries.iter();
+        let learned = learned.filter(|entry| !entry.is_reference() && entry.name() != "local");
+        let (apart, candidates): (Vec<_>, Vec<_>) = learned.partition(|entry| {
+            let own = results.iter();
+            is_apart(own.filter(|one| one.unit.strategy == entry.label))
         });
         let gains: Vec<(&str, Interval)> = candidates
+            .iter()
             .filter_map(|entry| {
-                let difference = difference(&entry.label, false)?;
+                let difference = difference(&entry.label, alone, false)?;
                 Some((
                     entry.label.as_str(),
                     difference.per_silo.or(difference.per_row)?,
@@ -186,18 +230,24 @@ impl Advice {
             .collect();
         let best = gains.iter().max_by(|a, b| a.1.by.total_cmp(&b.1.by));
         // The confirming half decides whether it is better than being alone.
-        let confirmed = best.and_then(|(label, _)| Some((*label, difference(label, true)?)));
+        let confirmed = best.and_then(|(label, _)| Some((*label, difference(label, alone, true)?)));
         let gain = confirmed
             .as_ref()
             .and_then(|(_, one)| one.per_silo.or(one.per_row));
         let label = best.map(|(label, _)| (*label).to_owned());
-        let recommended = label
-            .clone()
-            .filter(|_| gain.is_some_and(|gain| gain.low > 0.0));
+        let verdict = if seeds / 2 < CONFIRMING {
+            AdviceVerdict::NotKnown {
+                minutes: (seeds > 0).then(|| enough.as_secs_f64() / 60.0),
+            }
+        } else if gain.is_some_and(|gain| gain.low > 0.0) {
+            AdviceVerdict::Together
+        } else {
+            AdviceVerdict::Alone
+        };
         let rows = &comparison.variants[0].strategies;
         let row = rows.iter().find(|row| Some(&row.label) == label.as_ref());
         let whole = row.and_then(|row| {
-            let against = row.against.iter().find(|against| against.over == ALONE)?;
+            let against = row.against.iter().find(|against| against.over == alone)?;
             against.inside.clone()
         });
         let tested = whole
@@ -205,9 +255,11 @@ impl Advice {
             .map_or(0, |one| one.wins + one.ties + one.losses);
         let members = comparison.variants[0].members.len();
         Self {
-            recommended,
+            verdict,
+            alone: alone.into(),
             gain,
             best: label.clone(),
+            apart: apart.iter().map(|entry| entry.label.clone()).collect(),
             members: whole
                 .as_ref()
                 .map_or((0, members, 0), |one| (one.wins, members, one.losses)),
@@ -221,6 +273,19 @@ impl Advice {
             comparison,
         }
     }
+}
+
+/// Whether nearly every member was a coalition of its own at the end, in most of these runs.
+fn is_apart<'a>(results: impl Iterator<Item = &'a UnitResult>) -> bool {
+    let (mut apart, mut all) = (0, 0);
+    for last in results.filter_map(|one| one.curve.last()) {
+        let coalitions: BTreeSet<u32> = last.coalitions.iter().flatten().copied().collect();
+        let members = last.coalitions.iter().flatten().count();
+        all += 1;
+        let many = coalitions.len() as f64 >= APART * members as f64;
+        apart += usize::from(members > 1 && many);
+    }
+    2 * apart > all
 }
 
 fn sent(row: &ComparisonRow) -> f64 {
@@ -274,4 +339,47 @@ fn experiment_members(results: &[UnitResult]) -> usize {
         .iter()
         .map(|one| one.silos.iter().filter(|silo| !silo.outside).count());
     silos.max().unwrap_or(1).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Advice by six seeds on invented rows of six silos.
+    fn advice(data: &str) -> Advice {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = format!(
+            "name = \"known\"
+            rounds = 15
+            silos = 6
+            [task.table]
+            data = {{ synthetic = {{ {data} }} }}
+            model = {{ linear = {{}} }}
+            [strategy]
+            name = \"fedavg\"
+            weight = \"equal\"
+            training = {{ epochs = 2, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.1 }} }}"
+        );
+        let file = folder.path().join("known.toml");
+        std::fs::write(&file, text).expect("a file");
+        let mut experiment = Experiment::for_advice(&file.to_string_lossy()).expect("a scenario");
+        (experiment.seeds, experiment.tune.points) = STEPS[1];
+        let results = run_units(&experiment, CompareOptions::default(), None, &mut |_| ());
+        let results = results.expect("results");
+        Advice::of(&experiment, results, Duration::ZERO, Duration::ZERO)
+    }
+
+    #[test]
+    fn silos_of_one_law_and_few_rows_learn_together() {
+        let found = advice("groups = 1, features = 8, rows = [14, 14], noise = 2.0");
+        assert_eq!(found.verdict, AdviceVerdict::Together, "{found:?}");
+        assert_eq!((found.alone.as_str(), found.seeds), (OWN, 6));
+    }
+
+    #[test]
+    fn silos_of_different_laws_and_many_rows_stay_alone() {
+        let found = advice("groups = 6, features = 3, rows = [150, 150]");
+        assert_eq!(found.verdict, AdviceVerdict::Alone, "{found:?}");
+        assert!(found.gain.is_none_or(|gain| gain.low <= 0.0));
+    }
 }

@@ -271,6 +271,9 @@ pub struct ComparisonRow {
     /// What the noise of its rounds bounds; `None` without noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseBound>,
+    /// Why a comparison with it is not finished, as clauses: the best round is the last, or a chosen setting is
+    /// at the edge of what was tried.
+    pub unfinished: Vec<String>,
     /// The mean course over rounds.
     pub curve: Vec<CurvePoint>,
     /// Seeds that failed, with the reason.

@@ -1,12 +1,14 @@
 //! How much better one way of learning is than another, with 95 % intervals.
 //!
-//! Seeds are drawn with replacement, and within a seed the test rows of every silo (a bootstrap in
-//! two stages, Davison & Hinkley 1997, §3.8). Differences are paired: both ways are measured on the
-//! same draw. Where rows have groups, such as several visits of a patient, groups are drawn with all their
-//! rows. Silos and seeds that hold out the same rows share their draws of rows. A sample of n
-//! varies less than the population that it comes from, by √((n − 1)/n); draws are widened for it.
-//! Where every seed splits the same rows in another way, intervals tell what other splits of these rows
-//! would give, not what other institutions would.
+//! Two things may be otherwise another time: the seed, and the test rows. From three seeds on, the spread
+//! over seeds counts by Student's distribution, which knows how little so few tell; with fewer, intervals are
+//! those of rows alone. Test rows of every silo are drawn with replacement (the bootstrap). Differences are
+//! paired: both ways are measured on the same draw. Where rows have groups, such as several visits of a
+//! patient, groups are drawn with all their rows. Silos and seeds that hold out the same rows share their
+//! draws of rows. A sample of n varies less than the population that it comes from, by √((n − 1)/n); draws are
+//! widened for it. Both parts are added as independent ones are, which is careful where seeds draw other test
+//! rows, because then rows are in the spread over seeds, too. Where every seed splits the same rows in another
+//! way, intervals tell what other splits of these rows would give, not what other institutions would.
 
 use std::borrow::Borrow;
 
@@ -16,7 +18,6 @@ use super::result::{SiloModel, StoredSilo, UnitResult};
 use super::row_draws::{DrawnRows, SharedDraws};
 use super::rows::StoredRows;
 use crate::statistic::{Interval, Statistic, TELLING};
-use simulations::random::Random;
 
 /// Most draws.
 const DRAWS: usize = 1_000;
@@ -73,15 +74,14 @@ impl ComparedPair<'_> {
         }
         let draws = (ROWS / rows).clamp(FEWEST, DRAWS);
         let sign = if self.higher_is_better { 1.0 } else { -1.0 };
-        let drawn = self.drawn_seeds(seeds.len(), draws);
         let by_silo = self.by_silo(&seeds, sign, draws);
         let mean = |weight: fn(&Both<'_>) -> f64| {
             let each = seeds.iter().zip(&by_silo);
             let each = each.map(|(silos, drawn)| Some(weighted_mean(silos, drawn, weight)));
-            over_seeds(&each.collect::<Vec<_>>(), &drawn)
+            over_seeds(&each.collect::<Vec<_>>())
         };
         let (per_silo, per_row) = if by_silo.is_empty() {
-            (None, self.union(&seeds, sign, &drawn).flatten())
+            (None, self.union(&seeds, sign, draws))
         } else {
             (mean(|_| 1.0), mean(|both| both.ours.len() as f64))
         };
@@ -97,7 +97,7 @@ impl ComparedPair<'_> {
         names.sort_unstable();
         names.dedup();
         for name in names {
-            let Some(interval) = of_silo(name, &seeds, &by_silo, &drawn) else {
+            let Some(interval) = of_silo(name, &seeds, &by_silo) else {
                 continue;
             };
             match (interval.low > 0.0, interval.high < 0.0) {
@@ -140,18 +140,6 @@ impl ComparedPair<'_> {
         seeds
     }
 
-    /// How often every seed counts in every draw.
-    fn drawn_seeds(&self, seeds: usize, draws: usize) -> Vec<Vec<u32>> {
-        let mut random = Random::new(0, "seeds of a comparison");
-        (0..draws)
-            .map(|_| {
-                let mut times = vec![0; seeds];
-                (0..seeds).for_each(|_| times[random.below(seeds)] += 1);
-                times
-            })
-            .collect()
-    }
-
     /// The difference at every silo in every seed, as measured and in every draw of rows. Empty for
     /// metrics that are no means over rows.
     fn by_silo(
@@ -185,12 +173,7 @@ impl ComparedPair<'_> {
     }
 
     /// The difference of the metric over the union of all silos' rows, in every seed.
-    fn union(
-        &self,
-        seeds: &[Vec<Both<'_>>],
-        sign: f64,
-        drawn: &[Vec<u32>],
-    ) -> Option<Option<Interval>> {
+    fn union(&self, seeds: &[Vec<Both<'_>>], sign: f64, draws: usize) -> Option<Interval> {
         let mut each = Vec::new();
         for silos in seeds {
             let ours: Vec<&StoredRows> = silos.iter().map(|both| both.ours).collect();
@@ -199,6 +182,9 @@ impl ComparedPair<'_> {
                 Statistic::of(self.metric, &ours)?,
                 Statistic::of(self.metric, &theirs)?,
             );
+            if !ours.has_enough_events() {
+                continue;
+            }
             let names: String = silos
                 .iter()
                 .map(|both| both.ours.targets.as_str())
@@ -210,33 +196,16 @@ impl ComparedPair<'_> {
                 units.extend(own.map(|rows| rows.iter().map(|row| first + row).collect()));
                 first += both.ours.len();
             }
-            let rows = self.draws.of(&names, &units, drawn.len());
-            each.push(DrawnDifference {
+            let rows = self.draws.of(&names, &units, draws);
+            each.push(Some(DrawnDifference {
                 measured: sign * (ours.measured() - theirs.measured()),
-                draws: (0..drawn.len())
+                draws: (0..draws)
                     .map(|draw| rows.draw(draw))
                     .map(|times| sign * (ours.value(&times) - theirs.value(&times)))
                     .collect(),
-            });
+            }));
         }
-        let value = |of: &dyn Fn(&DrawnDifference) -> f64, times: &[u32]| {
-            let (mut sum, mut count) = (0.0, 0.0);
-            for (drawn, &times) in each.iter().zip(times) {
-                let value = of(drawn);
-                if value.is_finite() {
-                    sum += f64::from(times) * value;
-                    count += f64::from(times);
-                }
-            }
-            sum / count
-        };
-        let once = vec![1; each.len()];
-        let measured = value(&|drawn| drawn.measured, &once);
-        let draws = drawn
-            .iter()
-            .enumerate()
-            .map(|(at, times)| value(&|drawn| drawn.draws[at], times));
-        Some(Interval::of(measured, draws))
+        over_seeds(&each)
     }
 }
 
@@ -289,7 +258,6 @@ fn of_silo(
     name: &str,
     seeds: &[Vec<Both<'_>>],
     by_silo: &[Vec<DrawnDifference>],
-    drawn: &[Vec<u32>],
 ) -> Option<Interval> {
     let mut units = 0;
     let each = seeds.iter().zip(by_silo).map(|(silos, drawn)| {
@@ -298,41 +266,37 @@ fn of_silo(
         Some(&drawn[place])
     });
     let each: Vec<_> = each.collect();
-    (units >= TELLING).then(|| over_seeds(&each, drawn))?
+    (units >= TELLING).then(|| over_seeds(&each))?
 }
 
-/// The mean over seeds of a difference that a seed may lack, with its interval over draws of seeds and
-/// rows. The seeds' share of the spread is widened as that of the rows is.
-fn over_seeds(
-    each: &[Option<impl Borrow<DrawnDifference>>],
-    drawn: &[Vec<u32>],
-) -> Option<Interval> {
-    let each = each.iter().enumerate();
-    let each = each.filter_map(|(seed, one)| Some((seed, one.as_ref()?.borrow())));
-    let each: Vec<(usize, &DrawnDifference)> = each.collect();
-    let weighted = |times: Option<&[u32]>, value: &dyn Fn(&DrawnDifference) -> f64| {
-        let (mut sum, mut count) = (0.0, 0.0);
-        for (seed, one) in &each {
-            let times = times.map_or(1.0, |times| f64::from(times[*seed]));
-            sum += times * value(one);
-            count += times;
-        }
-        sum / count
-    };
-    let measured = weighted(None, &|one| one.measured);
-    let there = each.len() as f64;
-    let wider = (there / (there - 1.0).max(1.0)).sqrt();
-    let draws = drawn.iter().enumerate().map(|(draw, times)| {
-        let value = |one: &DrawnDifference| one.draws[draw];
-        // The same draw of rows with every seed once: what is beyond it comes from the seeds.
-        let rows = weighted(None, &value);
-        rows + wider * (weighted(Some(times), &value) - rows)
+/// The mean over seeds of a difference that a seed may lack, or that is not defined there, with its interval.
+fn over_seeds(each: &[Option<impl Borrow<DrawnDifference>>]) -> Option<Interval> {
+    let each = each.iter().flatten().map(Borrow::borrow);
+    let each: Vec<&DrawnDifference> = each.filter(|one| one.measured.is_finite()).collect();
+    let measured: Vec<f64> = each.iter().map(|one| one.measured).collect();
+    let draws = each.first()?.draws.len();
+    // Every seed once: what is beyond it comes from the seeds.
+    let rows = (0..draws).map(|draw| {
+        let values = each.iter().map(|one| one.draws[draw]);
+        mean(values.filter(|value| value.is_finite()))
     });
-    Interval::of(measured, draws)
+    let of_rows = Interval::of(mean(measured.iter().copied()), rows)?;
+    Some(of_rows.over_seeds(&measured))
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for value in values {
+        sum += value;
+        count += 1.0;
+    }
+    sum / count
 }
 
 #[cfg(test)]
 mod tests {
+    use simulations::random::Random;
+
     use super::*;
 
     #[test]
@@ -346,5 +310,80 @@ mod tests {
         for (mean, draw) in rows.means(&differences).into_iter().zip(&drawn.draws) {
             assert!((draw - (3.0 + wider * (mean - 3.0))).abs() < 1e-12);
         }
+    }
+
+    /// How one seed's test rows differ from the next one's.
+    #[derive(Debug, Clone, Copy)]
+    enum TestRows {
+        /// The same ones, which also means the same luck.
+        Shared,
+        Own,
+    }
+
+    /// The share of experiments whose interval holds the truth, 0.
+    fn coverage(seeds: usize, spread: f64, test: TestRows) -> f64 {
+        const TRIALS: usize = 600;
+        const ROWS: usize = 40;
+        let units: Vec<Vec<usize>> = (0..ROWS).map(|row| vec![row]).collect();
+        let shared = SharedDraws::default();
+        let drawn: Vec<_> = (0..seeds)
+            .map(|seed| match test {
+                TestRows::Shared => shared.of("rows", &units, 200),
+                TestRows::Own => shared.of(&format!("rows {seed}"), &units, 200),
+            })
+            .collect();
+        let mut random = Random::new(7, "coverage");
+        // Nearly normal, with mean 0 and deviation 1.
+        let mut row = || (0..12).map(|_| random.uniform()).sum::<f64>() - 6.0;
+        let held = (0..TRIALS).filter(|_| {
+            let common: Vec<f64> = (0..ROWS).map(|_| row()).collect();
+            let each: Vec<Option<DrawnDifference>> = drawn
+                .iter()
+                .map(|drawn| {
+                    let seed = spread * row();
+                    let own = |at: usize, row: &mut dyn FnMut() -> f64| match test {
+                        TestRows::Shared => common[at],
+                        TestRows::Own => row(),
+                    };
+                    let rows = (0..ROWS).map(|at| own(at, &mut row) + seed);
+                    let rows: Vec<f64> = rows.collect();
+                    Some(DrawnDifference::of(&rows, drawn, ROWS))
+                })
+                .collect();
+            let found = over_seeds(&each).expect("all are finite");
+            found.low <= 0.0 && 0.0 <= found.high
+        });
+        held.count() as f64 / TRIALS as f64
+    }
+
+    /// Of the percentiles of drawn seeds, "95 %" held in 83 % of experiments with three seeds, and in 86 % of
+    /// those with five.
+    #[test]
+    fn intervals_hold_what_they_promise_with_few_seeds() {
+        for seeds in [3, 5, 10] {
+            for spread in [0.0, 0.2, 2.0] {
+                for test in [TestRows::Shared, TestRows::Own] {
+                    let found = coverage(seeds, spread, test);
+                    let what = format!("{seeds} seeds, spread {spread}, {test:?}");
+                    assert!(found >= 0.93, "{what}: {found}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn below_three_seeds_an_interval_is_of_rows_alone() {
+        let one = |measured: f64| {
+            let draws = (0..200).map(|draw| measured + f64::from(draw) / 1_000.0 - 0.1);
+            Some(DrawnDifference {
+                measured,
+                draws: draws.collect(),
+            })
+        };
+        let two = over_seeds(&[one(0.0), one(1.0)]).expect("finite");
+        assert!((two.high - two.low) < 0.2, "{two:?}");
+        let three = over_seeds(&[one(0.0), one(1.0), one(0.5)]).expect("finite");
+        // s = .5, √3 seeds, Student's 4.303.
+        assert!((three.high - 0.5 - 1.246).abs() < 0.01, "{three:?}");
     }
 }

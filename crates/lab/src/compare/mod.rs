@@ -41,9 +41,10 @@ mod spread;
 mod store;
 mod tables;
 mod trial;
+mod unfinished;
 mod unit;
 
-pub use advise::{Advice, advise};
+pub use advise::{Advice, AdviceVerdict, CONFIRMING, advise};
 pub use built_in::BUILT_IN;
 pub use comparison::{
     Against, ChosenSettings, Comparison, ComparisonRow, CostToReach, CurvePoint, LEAST_ROWS,
@@ -65,7 +66,7 @@ pub use run::{
 };
 pub use spread::Spread;
 
-pub use crate::statistic::{BY_CHANCE, TELLING};
+pub use crate::statistic::{BY_CHANCE, TELLING, TELLING_SEEDS, holm};
 
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@ use super::result::{SiloModel, TriedPoint, UnitResult};
 use super::row_draws::SharedDraws;
 use super::scope::{ReferenceResults, metric_results};
 use super::spread::Spread;
+use super::unfinished::unfinished;
 
 /// Whether an entry is a reference that all others are compared with.
 fn is_reference(entry: &ExperimentEntry) -> bool {
@@ -141,6 +142,7 @@ impl ComparisonRow {
             together: together(&good),
             graph: good.first().and_then(|one| one.graph.clone()),
             noise: good.first().and_then(|one| one.noise.clone()),
+            unfinished: unfinished(&good),
             curve: curve(&good),
             failed: results
                 .iter()

@@ -377,6 +377,7 @@ fn a_scenario_is_compared_with_the_references() {
         labels,
         [
             "cs-rcfl",
+            "own-fit",
             "local",
             "fedavg, by rows",
             "fedavg, equal weights",

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use methods::learner::RowResults;
 
 use super::results::{Gain, MeanGain, ModelKind};
-use crate::statistic::{Interval, Statistic, Statistics, TELLING};
+use crate::statistic::{Interval, NORMAL, Statistic, Statistics, TELLING, student};
 use simulations::pool::Threads;
 use simulations::random::Random;
 
@@ -25,8 +25,6 @@ const FEWEST: usize = 200;
 const ROWS: usize = 50_000_000;
 /// Silos of one job.
 const PART: usize = 16;
-/// The normal deviate of 95 % intervals.
-const NORMAL: f64 = 1.959_964;
 
 /// The models that are compared, each with the one that it is compared with.
 const PAIRS: [(ModelKind, ModelKind); 6] = [
@@ -62,6 +60,8 @@ struct DrawnMetric {
     rows: usize,
     /// What is drawn: groups, or rows.
     units: usize,
+    /// Whether there are enough rows of every class.
+    events: bool,
     measured: f64,
     draws: Vec<f64>,
 }
@@ -184,6 +184,7 @@ fn drawn(
         .map(|statistic| DrawnMetric {
             rows: count,
             units: units.len(),
+            events: statistic.has_enough_events(),
             measured: statistic.measured(),
             draws: Vec::with_capacity(draws),
         })
@@ -219,6 +220,7 @@ fn drawn(
 struct GainDifference {
     rows: usize,
     units: usize,
+    events: bool,
     measured: f64,
     draws: Vec<f64>,
 }
@@ -237,14 +239,15 @@ impl GainDifference {
         Some(Self {
             rows: model.rows,
             units: model.units,
+            events: model.events,
             measured,
             draws: draws.map(draw).collect(),
         })
     }
 
-    /// `None` where there are too few rows, or groups, to tell.
+    /// `None` where there are too few rows, groups, or rows of a class to tell.
     fn at_one_silo(&self) -> Option<Interval> {
-        if self.units < TELLING {
+        if self.units < TELLING || !self.events {
             return None;
         }
         let wider = student(self.units as f64 - 1.0) / NORMAL;
@@ -276,16 +279,6 @@ fn weighted(
     };
     let each = (0..draws).map(|draw| mean(&|difference| difference.draws[draw]));
     Interval::of(mean(&|difference| difference.measured), each)
-}
-
-/// The 97.5th percentile of Student's distribution (Cornish & Fisher 1938), to 1 % from 5 degrees of
-/// freedom on.
-pub(crate) fn student(freedom: f64) -> f64 {
-    let z = NORMAL;
-    let (z3, z5, z7) = (z.powi(3), z.powi(5), z.powi(7));
-    z + (z3 + z) / (4.0 * freedom)
-        + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * freedom.powi(2))
-        + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * freedom.powi(3))
 }
 
 #[cfg(test)]

@@ -36,7 +36,6 @@ pub use crate::statistic::Interval;
 
 pub use basis::{LastMerges, SiloLosses, SiloMerge, SiloMerges, TakenGroups};
 pub(crate) use build::build;
-pub(crate) use gains::student;
 pub(crate) use measured::{
     Constant, HeldOutResults, TrainingTargets, constant_measured, constants, mean_target, measured,
     why_unusable,

@@ -131,6 +131,15 @@ pub struct CardColumn {
     pub range: Option<[f64; 2]>,
 }
 
+/// Why a metric has no value on so many held-out rows.
+fn unmeasured(metric: &str, rows: u64) -> String {
+    let needs = match metric {
+        "roc-auc" => "needs some of both classes, and there are none of one",
+        _ => "has no value on them",
+    };
+    format!("nothing was measured on {rows} held-out rows: {metric} {needs}")
+}
+
 /// What comes out of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
@@ -183,6 +192,12 @@ impl HeldOut {
     pub fn beside_constant(&self) -> Option<(f64, f64)> {
         let of = |metrics: &BTreeMap<String, f64>| metrics.get(&self.metric).copied();
         Some((of(&self.metrics)?, of(&self.constant)?))
+    }
+
+    /// Why the compared metric has no value, as part of a sentence; nothing where it has one.
+    pub fn unmeasured(&self) -> Option<String> {
+        let is_missing = !self.metrics.contains_key(&self.metric);
+        is_missing.then(|| unmeasured(&self.metric, self.rows))
     }
 
     /// What the model is worth beside a constant prediction, in sentences; nothing where one is not known.

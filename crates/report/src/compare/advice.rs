@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use lab::compare::Advice;
+use lab::compare::{Advice, AdviceVerdict, CONFIRMING};
 
 use super::super::numbers;
 use super::cells::{decimals, interval_words};
@@ -39,29 +39,61 @@ fn words(advice: &Advice) -> String {
 /// Whether to learn together, and why, in sentences.
 fn advised(advice: &Advice) -> Vec<String> {
     let metric = advice.comparison.metrics[0].key();
-    match (&advice.recommended, &advice.best) {
-        (Some(label), _) => together(advice, label),
-        (None, Some(label)) if advice.gain.is_none() && advice.cut_short => vec![format!(
-            "No advice yet: the time ran out before a second seed could confirm a gain over training alone. On the \
-             first seed {label} was best."
-        )],
-        (None, Some(label)) => vec![format!(
-            "Stay alone, or get more rows: no strategy is significantly better than training alone. The best was \
-             {label}, with a gain in {metric} of {} per silo (95 %), measured on other seeds than those that chose \
-             it.",
+    let mut sentences = match (&advice.verdict, &advice.best) {
+        (AdviceVerdict::Together, Some(label)) => together(advice, label),
+        (AdviceVerdict::NotKnown { minutes }, _) => vec![not_known(advice, *minutes)],
+        (_, Some(label)) => vec![format!(
+            "Stay alone, or get more rows: no strategy is significantly better than {}. The best was {label}, with a \
+             gain in {metric} of {} per silo (95 %), measured on other seeds than those that chose it.",
+            alone(advice),
             gain(advice).unwrap_or_else(|| "unknown size".into()),
         )],
-        (None, None) if advice.cut_short => vec![
-            "No advice yet: the time ran out before training alone and at least one strategy had been measured."
-                .into(),
-        ],
-        (None, None) => {
-            vec!["No strategy could be compared with training alone: see what went wrong above.".into()]
+        (_, None) if advice.apart.is_empty() => vec![format!(
+            "No strategy could be compared with {}: see what went wrong above.",
+            alone(advice)
+        )],
+        (_, None) => vec!["Stay alone.".into()],
+    };
+    if !advice.apart.is_empty() {
+        sentences.push(format!(
+            "With {} nearly every silo is a coalition of its own: that is learning alone, and not advised.",
+            numbers::names(&advice.apart, 8)
+        ));
+    }
+    sentences
+}
+
+/// What silos make alone, in words.
+fn alone(advice: &Advice) -> &'static str {
+    match advice.alone.as_str() {
+        "constant" => {
+            "a constant, which here is no worse than the models that silos fit alone (own-fit)"
         }
+        _ => "the best model that each silo makes alone (own-fit)",
     }
 }
 
-/// The gain over training alone, with its interval.
+/// That too few seeds confirm anything, and what to do.
+fn not_known(advice: &Advice, minutes: Option<f64>) -> String {
+    let takes = match minutes {
+        Some(minutes) => format!(
+            "allow about {:.0} minutes (--minutes)",
+            minutes.ceil().max(1.0)
+        ),
+        None => "allow more minutes (--minutes)".into(),
+    };
+    let best = advice.best.as_ref().map_or_else(String::new, |label| {
+        format!(" So far {label} looks best, which may be luck.")
+    });
+    format!(
+        "Not known yet: {} of {} seeds that would confirm a gain {} complete: {takes}.{best}",
+        advice.seeds / 2,
+        CONFIRMING,
+        if advice.seeds / 2 == 1 { "is" } else { "are" },
+    )
+}
+
+/// The gain over what silos make alone, with its interval.
 fn gain(advice: &Advice) -> Option<String> {
     advice.gain.map(|gain| {
         interval_words(
@@ -77,8 +109,9 @@ fn together(advice: &Advice, label: &str) -> Vec<String> {
     let (winners, members, losers) = advice.members;
     let mut sentences = vec![
         format!(
-            "Learn together with {label}: its {metric} is better than that of training alone by {} per silo (95 \
-             %), measured on other seeds than those that chose it.",
+            "Learn together with {label}: its {metric} is better than that of {} by {} per silo (95 %), measured on \
+             other seeds than those that chose it.",
+            alone(advice),
             gain(advice).unwrap_or_default()
         ),
         format!(

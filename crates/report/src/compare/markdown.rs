@@ -5,7 +5,7 @@ use lab::compare::Comparison;
 use super::super::numbers;
 use super::cells::TextTable;
 use super::course;
-use super::table::{failures, settings, tables};
+use super::table::{failures, settings, tables, unfinished};
 use super::text::{how, trained};
 
 /// The comparison as Markdown: a paragraph about it, then a heading for every variant, its tables, the
@@ -37,6 +37,11 @@ pub fn markdown(comparison: &Comparison) -> String {
             settings(variant)
                 .into_iter()
                 .map(|(label, text)| format!("{label}: {text}")),
+        );
+        list(
+            &mut out,
+            "Not finished, so a gain over it may be none",
+            unfinished(variant).into_iter(),
         );
         list(&mut out, "What went wrong", failures(variant).into_iter());
     }
@@ -107,11 +112,11 @@ mod tests {
             title: "a <b>".into(),
             note: String::new(),
             columns: ["", "empty", "x|y"].map(str::to_owned).to_vec(),
-            main: Vec::new(),
             rows: vec![
                 ["one_two", "", ".1"].map(str::to_owned).to_vec(),
                 ["*", "", "[2]"].map(str::to_owned).to_vec(),
             ],
+            ..TextTable::default()
         };
         let mut out = String::new();
         add(&mut out, &table);

@@ -1,12 +1,15 @@
 //! The tables of a comparison as text cells, for the terminal and the page alike.
 
-use lab::compare::{BY_CHANCE, Comparison, ComparisonRow, Spread, VariantTable};
+use lab::compare::{
+    BY_CHANCE, Comparison, ComparisonRow, Spread, TELLING_SEEDS, VariantTable, holm,
+};
+use lab::summary::Interval;
 use serde_json::Value;
 use task::metrics::MetricName;
 
 use super::super::numbers;
 use super::cells::{
-    TextTable, counts, fine_decimals, interval_words, scope, value, with_deviation,
+    TextTable, counts, fine_decimals, interval_words, scope, undecided, value, with_deviation,
 };
 use super::{costs, noise, papers, served, subgroups};
 
@@ -77,6 +80,14 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         columns.push(format!("vs {} (95 %)", local.label));
         columns.push("+/=/−".to_owned());
     }
+    let difference = |row: &ComparisonRow| {
+        let local = local?;
+        let mut against = row.against.iter();
+        let against = against.find(|against| against.over == local.label);
+        against?.difference(outside).cloned()
+    };
+    let interval =
+        |row: &ComparisonRow| difference(row).and_then(|one| one.per_silo.or(one.per_row));
     let cells = |row: &ComparisonRow| {
         let own = scope(row, 0, outside);
         let cell = |spread: Option<Spread>| value(spread, decimals);
@@ -89,15 +100,10 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
             cell(own.and_then(|own| own.apart)),
             cell(own.and_then(|own| own.best)),
         ];
-        if let Some(local) = local {
-            let against = row
-                .against
-                .iter()
-                .find(|against| against.over == local.label);
-            let difference = against.and_then(|against| against.difference(outside));
-            let interval = difference.and_then(|one| one.per_silo.or(one.per_row));
-            cells.push(interval.map_or_else(String::new, |one| interval_words(&one, decimals)));
-            cells.push(difference.map_or_else(String::new, counts));
+        if local.is_some() {
+            let words = |one: Interval| interval_words(&one, decimals);
+            cells.push(interval(row).map_or_else(String::new, words));
+            cells.push(difference(row).map_or_else(String::new, |one| counts(&one)));
         }
         cells
     };
@@ -111,12 +117,13 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         .unwrap_or(0);
     TextTable {
         title: format!("{who}, {test_rows:.0} test rows: {}", metric_words(metric)),
-        note: results_note(tested),
+        note: results_note(tested) + &how_sure(rows, local, outside),
         main: match local {
             // What was gained, at how many silos, the mean, and the worst silo.
             Some(_) => vec![6, 7, 1, 3],
             None => Vec::new(),
         },
+        undecided: undecided(rows.iter().map(interval)),
         columns,
         rows: rows.iter().map(cells).collect(),
     }
@@ -136,6 +143,43 @@ fn results_note(tested: usize) -> String {
              {tested} would seem harmed."
         ),
     }
+}
+
+/// What the intervals are of, and which differences stand when all are looked at together.
+fn how_sure(rows: &[ComparisonRow], local: Option<&ComparisonRow>, outside: bool) -> String {
+    let Some(local) = local else {
+        return String::new();
+    };
+    let interval = |row: &ComparisonRow| -> Option<Interval> {
+        let mut against = row.against.iter();
+        let against = against.find(|against| against.over == local.label)?;
+        let difference = against.difference(outside)?;
+        difference.per_silo.or(difference.per_row)
+    };
+    let all = rows.iter().filter_map(|row| Some((row, interval(row)?)));
+    let all: Vec<(&ComparisonRow, Interval)> = all.collect();
+    let mut said = String::new();
+    if all.iter().any(|(row, _)| row.seeds < TELLING_SEEDS) {
+        said += &format!(
+            " The intervals are of test rows alone: their spread over seeds is known from {TELLING_SEEDS} seeds on."
+        );
+    }
+    let p: Vec<f64> = all.iter().map(|(_, one)| one.p()).collect();
+    let clear = all.iter().filter(|(_, one)| one.is_clear()).count();
+    if p.len() < 2 || clear == 0 {
+        return said;
+    }
+    let stand = all.iter().zip(holm(&p)).filter(|(_, stands)| *stands);
+    let stand: Vec<String> = stand.map(|((row, _), _)| row.label.clone()).collect();
+    let stand = match stand.is_empty() {
+        true => "none".into(),
+        false => numbers::names(&stand, 40),
+    };
+    said += &format!(
+        " Of {} intervals {clear} leave out 0; significant when all are looked at together (Holm): {stand}.",
+        p.len()
+    );
+    said
 }
 
 /// The other metrics: means over silos, or over all rows where single silos may lack the metric.
@@ -171,10 +215,9 @@ fn others(metrics: &[MetricName], variant: &VariantTable, outside: bool) -> Text
         } else {
             "other metrics".into()
         },
-        note: String::new(),
-        main: Vec::new(),
         columns,
         rows: rows.iter().map(cells).collect(),
+        ..TextTable::default()
     }
 }
 
@@ -214,6 +257,14 @@ fn setting(value: &Value) -> String {
         }
         other => other.to_string(),
     }
+}
+
+/// Ways of learning that were not trained to the end, a line for each.
+pub(super) fn unfinished(variant: &VariantTable) -> Vec<String> {
+    let rows = variant.strategies.iter();
+    let rows = rows.filter(|row| !row.unfinished.is_empty());
+    rows.map(|row| format!("{}: {}.", row.label, row.unfinished.join("; ")))
+        .collect()
 }
 
 /// Seeds that failed, a line for each way of learning.

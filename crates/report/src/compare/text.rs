@@ -6,7 +6,7 @@ use lab::compare::Comparison;
 
 use super::super::numbers;
 use super::cells::TextTable;
-use super::table::{failures, settings, tables};
+use super::table::{failures, settings, tables, unfinished};
 
 /// Columns of the terminal.
 const WIDTH: usize = 100;
@@ -51,6 +51,13 @@ pub fn write(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
             writeln!(out, "\nchosen settings, and numbers that strategies report")?;
             for (label, text) in settings {
                 paragraph(out, 2, &format!("{label}: {text}"))?;
+            }
+        }
+        let unfinished = unfinished(variant);
+        if !unfinished.is_empty() {
+            writeln!(out, "\nNot finished, so a gain over it may be none")?;
+            for line in unfinished {
+                paragraph(out, 2, &line)?;
             }
         }
         let failures = failures(variant);

@@ -48,6 +48,20 @@ pub enum DataError {
         /// Whether the configuration can give the name that the column has in this file.
         renamed: bool,
     },
+    /// A column of a file holds what no table can hold.
+    #[error(
+        "{}: the column {column:?} is not read: it holds {what}; leave it out, or write what it holds into \
+         columns of its own",
+        path.display()
+    )]
+    Unread {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// What it holds.
+        what: String,
+    },
     /// A file has columns that are not in the agreed schema.
     #[error(
         "{}: {} not in the schema: write the name under `ignore` if it is not to be read, or under \
@@ -96,7 +110,7 @@ pub enum DataError {
     /// A quotation mark opens a cell that has no proper end.
     #[error(
         "{}, line {line}: a quotation mark opens cell {cell}, which {what}: close it where the cell ends, \
-         write a mark that belongs to the text twice (\"\"), and a text of many lines in one line",
+         and write a mark that belongs to the text twice (\"\")",
         path.display()
     )]
     OpenQuote {
@@ -202,8 +216,8 @@ pub enum DataError {
     /// A column is missing in all training rows, so that there is no mean to put in.
     #[error(
         "silo {silo:?}: column {column:?} is missing in every training row: leave the column out, \
-         leave small silos out with `silo-rows`, or use `standardise = \"silo\"`, where it counts as \
-         average"
+         leave small silos out with `silo-rows`, use `standardise = \"silo\"`, where it counts as average, or \
+         agree on its `range` or `usual` values, of which the middle stands in where the column is `absent`"
     )]
     AllMissing {
         /// The silo.
@@ -239,10 +253,20 @@ fn without(column: &str, columns: &[String], renamed: bool) -> String {
     }
     if renamed {
         format!(
-            "; if it has another name here, say so in `names`: columns = {{ {column} = \"...\" }}"
+            "; if it has another name here, say so in `names`: columns = {{ {} = \"?\" }}",
+            key(column)
         )
     } else {
         String::new()
+    }
+}
+
+/// A name as a key of TOML.
+pub(crate) fn key(name: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    match !name.is_empty() && name.chars().all(plain) {
+        true => name.to_owned(),
+        false => serde_json::Value::from(name).to_string(),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::data::{DataError, Format, RawFile, are_with_zeros, without_zeros};
+use super::RARE;
+use crate::data::{ColumnMarks, DataError, Format, RawFile, are_with_zeros, without_zeros};
 use crate::schema::MissingRule;
 
 /// Distinct numbers from which on a column of half numbers is one of numbers.
@@ -10,6 +11,29 @@ const MANY: usize = 30;
 
 /// Fewest rows of which the usual numbers are told: of fewer they would tell about single ones.
 const USUAL: usize = 50;
+
+/// The next smaller number of one digit.
+fn down(value: f64) -> f64 {
+    one_digit(value, f64::floor)
+}
+
+/// The next larger number of one digit.
+fn up(value: f64) -> f64 {
+    one_digit(value, f64::ceil)
+}
+
+fn one_digit(value: f64, whole: fn(f64) -> f64) -> f64 {
+    if value == 0.0 {
+        return 0.0;
+    }
+    let power = value.abs().log10().floor() as i32;
+    // Tens are exact, tenths are not: they are divided by.
+    if power >= 0 {
+        whole(value / 10_f64.powi(power)) * 10_f64.powi(power)
+    } else {
+        whole(value * 10_f64.powi(-power)) / 10_f64.powi(-power)
+    }
+}
 
 /// The cells of a column in all files.
 pub struct Cells<'a> {
@@ -34,32 +58,29 @@ impl<'a> Cells<'a> {
     /// # Errors
     /// [`DataError`]: a file without the column.
     pub fn of(files: &[(RawFile, Format)], name: &'a str) -> Result<Self, DataError> {
-        Self::marked(files, name, &[])
+        Self::marked(files, name, &ColumnMarks::default())
     }
 
-    /// The same, where `marks` mean a missing value in this column, too.
+    /// The same, where more is known of the texts of the column than the formats say.
     ///
     /// # Errors
     /// [`DataError`]: a file without the column.
     pub fn marked(
         files: &[(RawFile, Format)],
         name: &'a str,
-        marks: &[String],
+        marks: &ColumnMarks,
     ) -> Result<Self, DataError> {
         let (mut values, mut others) = (BTreeMap::new(), BTreeMap::new());
         let (mut count, mut missing, mut numeric) = (0, 0, 0);
         let mut numbers = Vec::new();
         for (file, format) in files {
             let place = file.place(name)?;
-            let mut own = format.clone();
-            own.missing.extend(marks.iter().cloned());
-            let format = &own;
             let cells = || {
                 file.rows
                     .iter()
                     .map(|row| row.cells.get(place).unwrap_or_default())
             };
-            let present = || cells().filter(|text| !format.is_missing(text));
+            let present = || cells().filter(|text| !format.is_missing_in(marks, text));
             let zeros = are_with_zeros(present());
             count += file.rows.len();
             missing += file.rows.len() - present().count();
@@ -166,30 +187,24 @@ impl<'a> Cells<'a> {
     /// Between which numbers four of five lie, to one digit and outwards; `None` where there are few.
     pub(super) fn usual(&self) -> Option<[f64; 2]> {
         let many = self.numeric >= USUAL && self.numbers.len() > 2;
-        many.then(|| {
-            let digit = |value: f64, up: bool| {
-                if value == 0.0 {
-                    return 0.0;
-                }
-                let power = value.abs().log10().floor() as i32;
-                // Tens are exact, tenths are not: they are divided by.
-                let scaled = if power >= 0 {
-                    value / 10_f64.powi(power)
-                } else {
-                    value * 10_f64.powi(-power)
-                };
-                let whole = if up { scaled.ceil() } else { scaled.floor() };
-                if power >= 0 {
-                    whole * 10_f64.powi(power)
-                } else {
-                    whole / 10_f64.powi(-power)
-                }
-            };
-            [
-                digit(self.quantile(0.1), false),
-                digit(self.quantile(0.9), true),
-            ]
-        })
+        many.then(|| [down(self.quantile(0.1)), up(self.quantile(0.9))])
+    }
+
+    /// A range that an agreement could have, to one digit and outwards: of a few rows at either end it tells
+    /// nothing, as a list of levels leaves out rare ones. `None` where there are few numbers, or nearly all are
+    /// equal.
+    pub(super) fn agreeable(&self) -> Option<[f64; 2]> {
+        let end = |mut numbers: &mut dyn Iterator<Item = &(f64, usize)>| {
+            let mut rows = 0;
+            let found = Iterator::find(&mut numbers, |(_, times)| {
+                rows += times;
+                rows >= RARE
+            });
+            found.map(|(number, _)| *number)
+        };
+        let low = down(end(&mut self.numbers.iter())?);
+        let high = up(end(&mut self.numbers.iter().rev())?);
+        (self.numeric >= USUAL && low < high).then_some([low, high])
     }
 
     /// The cells without the column's name, which is another one elsewhere.

@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 
 use crate::counted::rows_that;
 use crate::data::{
-    DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target, pretend_silo,
-    silo_of,
+    ColumnMarks, DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target,
+    nearest, number, pretend_silo, silo_of,
 };
 use crate::questions::{
     AskedAt, RowAnswers, RowQuestion, Unanswered, questions as questions_of, stand_ins,
@@ -92,6 +92,16 @@ impl Wishes {
             .flatten()
             .chain(lists.into_iter().flatten())
             .chain(kept)
+    }
+
+    /// What is known of the texts of a column: a level that is kept is one, whatever its text usually means.
+    pub(in crate::propose) fn marks_of(&self, column: &str, header: &[String]) -> ColumnMarks {
+        let kept = self.keep.iter().filter(|(name, _)| name == column);
+        ColumnMarks {
+            codes: kept.map(|(_, level)| level.clone()).collect(),
+            missing: self.marks(header).0.remove(column).unwrap_or_default(),
+            ..ColumnMarks::default()
+        }
     }
 
     /// Whether a level, or a rare class, is listed however few rows have it.
@@ -165,6 +175,9 @@ pub struct SchemaProposal {
     pub predicted: String,
     /// The column that says whose a row is, for `split`, with the reason.
     pub group: Option<(String, String)>,
+    /// Ranges that an agreement could have, by columns of numbers, the one to predict among them. They come from
+    /// these rows, to one digit and without what fewer than [`RARE`] rows hold.
+    pub ranges: BTreeMap<String, [f64; 2]>,
     /// Texts that mean another one, by column: values that look alike and are one.
     pub codes: BTreeMap<String, BTreeMap<String, String>>,
     /// Texts that mean a missing value in one column alone.
@@ -241,7 +254,8 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     let (formats, raw) = read_as_the_first(files, wishes, &mut notes)?;
     let first = &raw[0].0;
     let header = &first.header;
-    for name in wishes.columns() {
+    let dropped = |name: &String| wishes.drop.contains(name) && first.has(name);
+    for name in wishes.columns().filter(|name| !dropped(name)) {
         first.place(name)?;
     }
     let silos = silos(&raw, wishes, &mut notes)?;
@@ -273,6 +287,9 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     if let Some(both) = cells.usual().filter(|_| cells.all_numbers()) {
         sorted.usual.insert(target.clone(), both);
     }
+    if let Some(both) = cells.agreeable().filter(|_| cells.all_numbers()) {
+        sorted.ranges.insert(target.clone(), both);
+    }
     let learned = |name: &&String| **name != target && Some(*name) != wishes.silo_column.as_ref();
     for name in header.iter().filter(learned) {
         if wishes.drop.contains(name) {
@@ -289,6 +306,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         columns,
         left_out,
         usual,
+        ranges,
     } = sorted;
     let OpenQuestions {
         questions,
@@ -321,12 +339,14 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         columns,
         predicted: words.unwrap_or(predicted),
         group,
+        ranges,
         codes,
         missing,
         answers,
         notes,
     };
-    // What is proposed is read, and what only the read rows tell is said.
+    // What is proposed is read, and what only the read rows tell is said. Texts and rows are not held at once.
+    drop(raw);
     let data = proposal.read(files, wishes)?;
     let open = questions_of(&data, &proposal.answers);
     if let Some(open) = Unanswered::at(AskedAt::Draft, open) {
@@ -361,8 +381,7 @@ impl OpenQuestions<'_> {
         raw: &[(RawFile, Format)],
         name: &'n str,
     ) -> Result<Cells<'n>, DataError> {
-        let marks = self.missing.get(name).map_or(&[][..], Vec::as_slice);
-        let mut cells = Cells::marked(raw, name, marks)?;
+        let mut cells = Cells::marked(raw, name, &self.wishes.marks_of(name, &raw[0].0.header))?;
         if self.wishes.same.iter().any(|same| same == name) {
             for group in alike(&cells.values) {
                 let [first, others @ ..] = group.as_slice() else {
@@ -374,6 +393,16 @@ impl OpenQuestions<'_> {
                     let codes = self.codes.entry(name.to_owned()).or_default();
                     codes.insert(other.clone(), first.clone());
                 }
+            }
+        }
+        let known = || cells.values.keys().map(String::as_str);
+        for (_, level) in self.wishes.keep.iter().filter(|(column, _)| column == name) {
+            if !cells.values.contains_key(level) {
+                return Err(DataError::Config(format!(
+                    "--keep {:?}: no row has that value{}",
+                    format!("{name}={level}"),
+                    nearest(level, known())
+                )));
             }
         }
         Ok(cells)
@@ -419,6 +448,21 @@ impl OpenQuestions<'_> {
              --same {name:?}; if not, --different {name:?}",
             groups.join("; ")
         ));
+    }
+
+    /// Asks about a level that is kept of a column that is read as numbers.
+    fn kept_number(&mut self, cells: &Cells<'_>) {
+        let column = cells.name;
+        let odd = stand_ins(&cells.numbers);
+        let is_odd = |level: &str| odd.iter().any(|(value, _)| number(level) == Some(*value));
+        let mut kept = self.wishes.keep.iter().filter(|(name, _)| name == column);
+        if let Some((_, level)) = kept.find(|(_, level)| !is_odd(level)) {
+            self.questions.sentences.push(format!(
+                "--keep {:?}: column {column:?} holds numbers, which have no levels; if they are codes, say \
+                 --category {column:?}",
+                format!("{column}={level}")
+            ));
+        }
     }
 
     /// Asks what the cells are that are no numbers, in a column of numbers.
@@ -468,7 +512,7 @@ fn shown(text: &str) -> String {
 /// # Errors
 /// [`DataError`]: it cannot be read, is no table, or has numbers that can be read in two ways.
 pub fn format_of(file: &Path) -> Result<Format, DataError> {
-    sniff::read(file, Marks::default()).map(|(format, _)| format)
+    sniff::read(file, &Marks::default()).map(|(format, _)| format)
 }
 
 /// How each of these files is written, as far as that can be seen. `marks` answer what the files leave
@@ -477,7 +521,7 @@ pub fn format_of(file: &Path) -> Result<Format, DataError> {
 /// # Errors
 /// As of [`format_of`], for the first file that has one.
 pub fn formats_of(files: &[PathBuf], marks: Marks) -> Result<Vec<Format>, DataError> {
-    let format = |file: &PathBuf| sniff::read(file, marks).map(|(format, _)| format);
+    let format = |file: &PathBuf| sniff::read(file, &marks).map(|(format, _)| format);
     files.iter().map(format).collect()
 }
 

@@ -19,13 +19,15 @@ pub(super) fn read_as_the_first(
     wishes: &Wishes,
     notes: &mut Vec<String>,
 ) -> Result<ReadFiles, DataError> {
-    let (mut formats, raw) = sniff::all(files, wishes.marks)?;
+    let (mut formats, raw) = sniff::all(files, &wishes.marks)?;
     if let Some(first) = formats.first() {
         notes.extend(sniff::notes(first));
     }
-    notes.extend(sniff::file_notes(&formats, &raw)?);
-    let header = raw.first().map_or(&[][..], |file| &file.header);
-    let (_, marks) = wishes.marks(header);
+    let header = raw.first().map_or(Vec::new(), |file| file.header.clone());
+    notes.extend(sniff::file_notes(&formats, &raw, |name| {
+        wishes.marks_of(name, &header)
+    })?);
+    let (_, marks) = wishes.marks(&header);
     for format in &mut formats {
         format.missing.extend(marks.iter().cloned());
     }
@@ -69,6 +71,8 @@ pub(super) struct Sorted {
     pub(super) left_out: Vec<(String, String)>,
     /// The usual values of columns of numbers.
     pub(super) usual: BTreeMap<String, [f64; 2]>,
+    /// Ranges that an agreement could have.
+    pub(super) ranges: BTreeMap<String, [f64; 2]>,
 }
 
 impl Sorted {
@@ -87,9 +91,12 @@ impl Sorted {
         let name = cells.name.to_owned();
         match column::found(&cells, asked.wishes) {
             ColumnUse::Feature(feature, what) => {
+                asked.kept_number(&cells);
                 asked.stand_ins(&cells);
                 self.usual
                     .extend(cells.usual().map(|both| (name.clone(), both)));
+                self.ranges
+                    .extend(cells.agreeable().map(|both| (name.clone(), both)));
                 self.columns.push((name, what));
                 self.features.push(feature);
             }

@@ -46,9 +46,10 @@ pub(super) fn group(
         !listed.iter().any(|names| names.contains(name))
     };
     let others = others.filter(known);
+    let rows = raw.iter().map(|(file, _)| file.rows.len()).sum();
     let columns = others.filter_map(|name| {
         let cells = cells_of(raw, name).ok()?;
-        Some(persons::ColumnCells { name, cells })
+        persons::ColumnCells::of(name, rows, cells.into_iter())
     });
     let columns: Vec<persons::ColumnCells<'_>> = columns.collect();
     let found = persons::group_column(&columns, silos)?;

@@ -151,6 +151,28 @@ pub enum MissingRule {
     Median,
     /// The mean takes its place, and one more column says with 0 or 1 that it was missing.
     Indicator,
+    /// The middle of the agreed range takes its place; of a category, half of each level. It looks at no
+    /// row, so that rounds with noise can use it.
+    Middle,
+    /// The middle takes its place, and one more column says with 0 or 1 that it was missing.
+    MiddleIndicator,
+}
+
+impl MissingRule {
+    /// Whether one more column says that a value was missing.
+    pub fn marks(self) -> bool {
+        matches!(self, Self::Indicator | Self::MiddleIndicator)
+    }
+
+    /// Whether the middle of what is agreed takes the place of a missing value.
+    pub fn is_middle(self) -> bool {
+        matches!(self, Self::Middle | Self::MiddleIndicator)
+    }
+
+    /// Whether what takes the place of a missing value follows from rows.
+    pub fn looks_at_rows(self) -> bool {
+        matches!(self, Self::Mean | Self::Median | Self::Indicator)
+    }
 }
 
 /// One feature column, or several with the same description.
@@ -213,6 +235,12 @@ impl FeatureColumns {
     pub(super) fn check(&self) -> Result<(), String> {
         let name = self.name.iter().next().ok_or("a `feature` has no name")?;
         let wrong = match &self.kind {
+            ColumnType::Number(Quantity { range: None, .. })
+            | ColumnType::Integer(Quantity { range: None, .. })
+                if self.missing.is_middle() =>
+            {
+                Err("`missing = \"middle\"` is the middle of its `range`, which it lacks".into())
+            }
             ColumnType::Number(quantity) | ColumnType::Integer(quantity) => quantity.check(),
             ColumnType::Category(_) if self.missing == MissingRule::Median => {
                 Err("`missing = \"median\"` goes with numbers".into())

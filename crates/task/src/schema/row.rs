@@ -1,10 +1,12 @@
 //! Reads the rows of a file by a schema: finds its columns by name, and encodes cell by cell.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::absent::StandIns;
 use super::{ColumnType, Levels, LocalNames, MissingRule, Quantity, Schema};
-use crate::data::{DataError, Format, RawFile, RawRow, are_with_zeros, number, without_zeros};
+use crate::data::{
+    ColumnMarks, DataError, Format, RawFile, RawRow, RawRows, are_with_zeros, number, without_zeros,
+};
 use methods::nearest;
 
 /// Where the columns of a schema are in one file.
@@ -12,11 +14,14 @@ pub struct FileLayout<'a> {
     schema: &'a Schema,
     local: &'a LocalNames,
     format: &'a Format,
-    /// By place, how a missing value is written in that column alone.
-    missing: BTreeMap<usize, Format>,
     path: &'a Path,
     header: &'a [String],
-    features: Vec<usize>,
+    /// What means a missing value, by column of the file.
+    marks: Vec<ColumnMarks>,
+    /// Where each feature is; `None` for one that the file does not have.
+    features: Vec<Option<usize>>,
+    /// What stands in for those.
+    stand_ins: StandIns,
     /// The levels of every feature; none of a number.
     levels: Vec<Vec<String>>,
     /// For every feature and level of the schema, whether the file has it.
@@ -64,10 +69,8 @@ impl<'a> FileLayout<'a> {
         also: &[&str],
     ) -> Result<Self, DataError> {
         let header = &file.header;
-        if target {
-            names_are_agreed(schema, local, also)?;
-        }
-        codes_are_agreed(schema, local)?;
+        local.check(schema, (also, target))?;
+        let stand_ins = StandIns::of(schema, local, &file.path, header)?;
         let place = |agreed: &str| -> Result<usize, DataError> {
             let column = local.column(agreed);
             let found = header.iter().position(|name| name == column);
@@ -81,8 +84,14 @@ impl<'a> FileLayout<'a> {
         let places = |names: &mut dyn Iterator<Item = &str>| {
             names.map(place).collect::<Result<Vec<usize>, _>>()
         };
+        let feature = |name: &str| match local.lacks(name) {
+            true => Ok(None),
+            false => place(name).map(Some),
+        };
         let mut layout = Self {
-            features: places(&mut schema.names())?,
+            features: schema.names().map(feature).collect::<Result<_, _>>()?,
+            stand_ins,
+            marks: local.marks_of_file(schema, header),
             levels: schema
                 .columns()
                 .map(|(_, feature)| feature.kind.levels().map_or(Vec::new(), Levels::all))
@@ -94,25 +103,14 @@ impl<'a> FileLayout<'a> {
             zeros: Vec::new(),
             alone: false,
             seen: Vec::new(),
-            missing: BTreeMap::new(),
             path: &file.path,
             schema,
             local,
             format,
             header,
         };
-        for (agreed, marks) in &local.missing {
-            let own = Format {
-                missing: marks.clone(),
-                ..format.clone()
-            };
-            let column = local.column(agreed);
-            let found = header.iter().position(|name| name == column);
-            layout.missing.extend(found.map(|place| (place, own)));
-        }
-        let used = layout
-            .features
-            .iter()
+        let features = layout.features.iter().flatten();
+        let used = features
             .chain(&layout.targets)
             .chain(&layout.filters)
             .chain(&layout.subgroup);
@@ -120,12 +118,12 @@ impl<'a> FileLayout<'a> {
         let categories = schema.columns().zip(&layout.features);
         let categories = categories.filter(|((_, feature), _)| feature.kind.levels().is_some());
         let categories: Vec<usize> = categories
-            .map(|(_, &place)| place)
+            .filter_map(|(_, &place)| place)
             .chain(layout.subgroup)
             .collect();
         layout.zeros = vec![false; header.len()];
         for place in categories {
-            let cells = file.rows.iter().filter_map(|row| layout.cell(row, place));
+            let cells = file.rows.iter().filter_map(|row| layout.cell(&row, place));
             let found = are_with_zeros(cells);
             layout.zeros[place] = found;
         }
@@ -149,7 +147,7 @@ impl<'a> FileLayout<'a> {
         // Those of numbers stay: 1,000 may be a thousand.
         let categories = self.levels.iter().zip(&self.features);
         let categories = categories.filter(|(levels, _)| !levels.is_empty());
-        for (_, &place) in categories {
+        for place in categories.filter_map(|(_, &place)| place) {
             self.zeros[place] = true;
         }
         if let Some(place) = self.subgroup {
@@ -182,12 +180,15 @@ impl<'a> FileLayout<'a> {
     }
 
     /// For every feature and level of the schema, whether these rows have it.
-    fn seen(&self, rows: &[RawRow]) -> Vec<Vec<bool>> {
+    fn seen(&self, rows: &RawRows) -> Vec<Vec<bool>> {
         let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
-        let seen = |(((name, _), levels), &place): (((&str, _), &Vec<String>), &usize)| {
+        let seen = |(((name, _), levels), &place): (((&str, _), &Vec<String>), &Option<usize>)| {
             let mut seen = vec![false; levels.len()];
+            let Some(place) = place else {
+                return seen;
+            };
             // Levels are few; rows that have none of them cost as many comparisons.
-            for text in rows.iter().filter_map(|row| self.cell(row, place)) {
+            for text in rows.iter().filter_map(|row| self.cell(&row, place)) {
                 let value = self.value(name, place, text);
                 let at = levels.iter().position(|level| level == value);
                 at.into_iter().for_each(|at| seen[at] = true);
@@ -201,14 +202,14 @@ impl<'a> FileLayout<'a> {
     ///
     /// # Errors
     /// [`DataError::Cell`]: a cell does not hold what the schema says.
-    pub fn read(&self, row: &RawRow) -> Result<ReadRow, DataError> {
+    pub fn read(&self, row: &RawRow<'_>) -> Result<ReadRow, DataError> {
         for (filter, &place) in self.schema.only.iter().zip(&self.filters) {
             let meets = match self.cell(row, place) {
                 None => false,
                 Some(text) => {
                     let text = self.local.value(&filter.column, text);
                     let holds = filter.rule.holds(&self.format.plain(text));
-                    holds.ok_or_else(|| self.wrong(row, place, "a number is needed"))?
+                    holds.ok_or_else(|| self.wrong(row, place, &self.format.needed(text)))?
                 }
             };
             if !meets {
@@ -236,11 +237,20 @@ impl<'a> FileLayout<'a> {
     }
 
     /// The numbers of the features; or, if the row is to be left out, the column that is missing.
-    fn features(&self, row: &RawRow) -> Result<Result<Vec<f64>, &str>, DataError> {
+    fn features(&self, row: &RawRow<'_>) -> Result<Result<Vec<f64>, &str>, DataError> {
         let (mut numbers, mut levels, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
         for ((((name, feature), own), &place), seen) in columns.zip(&self.seen) {
+            let Some(place) = place else {
+                match self.stand_ins.of_column(name) {
+                    [number] if own.is_empty() => numbers.push(*number),
+                    shares => levels.extend(shares),
+                }
+                missing.extend((feature.missing == MissingRule::Indicator).then_some(1.0));
+                continue;
+            };
             let cell = self.cell(row, place);
+            let middle = cell.is_none() && feature.missing.is_middle();
             if cell.is_none() {
                 match feature.missing {
                     MissingRule::Drop => return Ok(Err(name)),
@@ -249,15 +259,23 @@ impl<'a> FileLayout<'a> {
                             "a value is needed: the schema has no rule for missing values here";
                         return Err(self.wrong(row, place, what));
                     }
-                    MissingRule::Mean | MissingRule::Median | MissingRule::Indicator => {}
+                    MissingRule::Mean
+                    | MissingRule::Median
+                    | MissingRule::Indicator
+                    | MissingRule::Middle
+                    | MissingRule::MiddleIndicator => {}
                 }
             }
-            if feature.missing == MissingRule::Indicator {
+            if feature.missing.marks() {
                 missing.push(f64::from(cell.is_none()));
             }
             let value = cell.map(|text| self.value(name, place, text));
             let wrong = |expected: String| self.wrong(row, place, &expected);
             let (quantity, whole) = match &feature.kind {
+                ColumnType::Category(_) if middle => {
+                    levels.extend(own.iter().skip(1).map(|_| 0.5));
+                    continue;
+                }
                 ColumnType::Category(agreed) => {
                     level(agreed, (own, seen), value, &mut levels).map_err(wrong)?;
                     continue;
@@ -266,7 +284,9 @@ impl<'a> FileLayout<'a> {
                 ColumnType::Integer(quantity) => (quantity, true),
             };
             let number = |text| self.number(quantity, whole, text);
-            numbers.push(value.map_or(Ok(f64::NAN), number).map_err(wrong)?);
+            let middle = quantity.range.filter(|_| middle);
+            let absent = middle.map_or(f64::NAN, |[low, high]| f64::midpoint(low, high));
+            numbers.push(value.map_or(Ok(absent), number).map_err(wrong)?);
         }
         numbers.append(&mut levels);
         numbers.append(&mut missing);
@@ -288,7 +308,7 @@ impl<'a> FileLayout<'a> {
     }
 
     /// The subgroup of a row, if rows have subgroups; `"not stated"` where the cell is empty.
-    pub fn subgroup(&self, row: &RawRow) -> Option<String> {
+    pub fn subgroup(&self, row: &RawRow<'_>) -> Option<String> {
         let place = self.subgroup?;
         let column = self.schema.subgroup.as_deref().unwrap_or_default();
         let text = self.cell(row, place);
@@ -311,14 +331,28 @@ impl<'a> FileLayout<'a> {
         }
     }
 
-    fn cell<'r>(&self, row: &'r RawRow, place: usize) -> Option<&'r str> {
+    fn cell<'r>(&self, row: &RawRow<'r>, place: usize) -> Option<&'r str> {
         let text = row.cells.get(place).unwrap_or_default();
-        let own = self.missing.get(&place);
-        let missing = self.format.is_missing(text) || own.is_some_and(|own| own.is_missing(text));
-        (!missing).then_some(text)
+        (!self.is_missing(row, place)).then_some(text)
     }
 
-    fn wrong(&self, row: &RawRow, place: usize, expected: &str) -> DataError {
+    /// Whether the cell of a column of the file means that the value is missing.
+    pub fn is_missing(&self, row: &RawRow, place: usize) -> bool {
+        let text = row.cells.get(place).unwrap_or_default();
+        self.format.is_missing_in(&self.marks[place], text)
+    }
+
+    /// What means a missing value, by column of the file.
+    pub fn marks(&self) -> &[ColumnMarks] {
+        &self.marks
+    }
+
+    /// What stands in for the columns that the file does not have, in sentences without a full stop.
+    pub fn absent(&self) -> &[String] {
+        self.stand_ins.said()
+    }
+
+    fn wrong(&self, row: &RawRow<'_>, place: usize, expected: &str) -> DataError {
         DataError::Cell {
             path: self.path.to_owned(),
             at: row.at,
@@ -363,47 +397,5 @@ fn level(
         )
     })?;
     into.extend((1..levels.len()).map(|level| f64::from(level == at)));
-    Ok(())
-}
-/// Whether the schema, or who reads other columns (`also`), knows all columns that local names stand for.
-///
-/// # Errors
-/// [`DataError::Config`]: one that nobody knows.
-fn names_are_agreed(schema: &Schema, local: &LocalNames, also: &[&str]) -> Result<(), DataError> {
-    let agreed = schema.names().chain(schema.target.name.iter());
-    let filters = schema.only.iter().map(|filter| filter.column.as_str());
-    let all: Vec<&str> = agreed
-        .chain(filters)
-        .chain(schema.subgroup.as_deref())
-        .collect();
-    // Whoever predicts keeps the names of all that the learning reads, such as whose a row is.
-    let named = local.columns.keys().chain(local.codes.keys());
-    for name in named.chain(local.missing.keys()) {
-        if !all.contains(&name.as_str()) && !also.contains(&name.as_str()) {
-            return Err(DataError::Config(format!(
-                "{name:?} stands in `columns`, `codes` or `missing`, but the schema has no such column{}",
-                nearest(name, all.iter().copied())
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Whether all local codes stand for agreed values.
-///
-/// # Errors
-/// [`DataError::Config`]: one that does not.
-fn codes_are_agreed(schema: &Schema, local: &LocalNames) -> Result<(), DataError> {
-    for (column, codes) in &local.codes {
-        if let Some((code, value)) = codes
-            .iter()
-            .find(|(_, value)| !schema.allows(column, value))
-        {
-            return Err(DataError::Config(format!(
-                "`codes` of {column:?}: {code:?} stands for {value:?}, which is no agreed value: \
-                 the file's text stands left, the agreed value right"
-            )));
-        }
-    }
     Ok(())
 }

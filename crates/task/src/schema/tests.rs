@@ -44,7 +44,7 @@ fn read(schema: &Schema, names: &str, text: &str) -> Result<Vec<ReadRow>, String
     );
     let layout = FileLayout::new(schema, &names, &format, &file, true, &[]);
     let layout = layout.map_err(|error| error.to_string())?;
-    let rows = file.rows.iter().map(|row| layout.read(row));
+    let rows = file.rows.iter().map(|row| layout.read(&row));
     rows.collect::<Result<_, _>>()
         .map_err(|error| error.to_string())
 }

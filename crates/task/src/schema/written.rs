@@ -45,7 +45,8 @@ struct Written {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     other: bool,
     /// What becomes of a missing value: `"refuse"` the file (the default), `"drop"` the row,
-    /// `"mean"`, `"median"` or `"indicator"` (mean, and a column that says that it was missing).
+    /// `"mean"`, `"median"` or `"indicator"` (mean, and a column that says that it was missing), or
+    /// `"middle"` of the agreed range or `"middle-indicator"`, which look at no row.
     #[serde(default)]
     missing: MissingRule,
 }

@@ -68,7 +68,7 @@ impl<T: Into<PathBuf>> From<T> for OwnFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct OwnRows {
-    /// The files, at least one, relative to this TOML file: CSV or Parquet, compressed with gzip or
+    /// The files, at least one, relative to this TOML file: CSV, Parquet, .xlsx or .ods, compressed with gzip or
     /// not. Each is a path, or `{ path = "...", format = { ... } }` where one is written otherwise than
     /// the others.
     pub files: Vec<OwnFile>,

@@ -139,7 +139,7 @@ impl MarkCounts {
 pub(super) fn found(
     file: &RawFile,
     format: &Format,
-    given: Marks,
+    given: &Marks,
 ) -> Result<(char, Option<char>), DataError> {
     let other = |mark: char| if mark == '.' { ',' } else { '.' };
     match (given.decimal, given.thousands) {
@@ -148,7 +148,7 @@ pub(super) fn found(
         _ => {}
     }
     let all = MarkCounts::of(file, format);
-    if given == Marks::default() {
+    if (given.decimal, given.thousands) == (None, None) {
         for mark in DECIMALS {
             if let (Some(decimal), Some(thousands)) =
                 (&all.decimal(mark).first, &all.thousands(mark).first)

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::data::{
-    DataError, FileContent, Format, RawFile, by_zero_bytes, content, missing_notes, mojibake,
-    notation_notes, open, separator,
+    ColumnMarks, DataError, FileContent, Format, RawFile, by_zero_bytes, content, missing_notes,
+    mojibake, notation_notes, open, separator,
 };
 
 mod marks;
@@ -12,13 +12,15 @@ mod marks;
 /// Lines that are looked at.
 const LINES: usize = 200;
 
-/// What the user says of the numbers in the files, where they could be read in two ways.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What the user says of how the files are written, where they could be read in two ways.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
     /// The mark before decimals.
     pub decimal: Option<char>,
     /// The mark between thousands.
     pub thousands: Option<char>,
+    /// The sheet of spreadsheets; the first where none is named.
+    pub sheet: Option<String>,
 }
 
 /// How every file is written, and its rows: as the first file writes its numbers.
@@ -27,13 +29,13 @@ pub struct Marks {
 /// [`DataError`]: one cannot be read, is no table of text, or has numbers that can be read in two ways.
 pub(super) fn all(
     files: &[PathBuf],
-    given: Marks,
+    given: &Marks,
 ) -> Result<(Vec<Format>, Vec<RawFile>), DataError> {
     let (mut formats, mut raw): (Vec<Format>, Vec<RawFile>) = (Vec::new(), Vec::new());
     for path in files {
         let (format, mut file) = read(path, given)?;
         if let Some(first) = formats.first() {
-            file.rewritten(&format, first);
+            file.rewritten(&format, first)?;
         }
         formats.push(format);
         raw.push(file);
@@ -45,11 +47,20 @@ pub(super) fn all(
 ///
 /// # Errors
 /// [`DataError`]: it cannot be read, is no table of text, or has numbers that can be read in two ways.
-pub(super) fn read(path: &Path, given: Marks) -> Result<(Format, RawFile), DataError> {
+pub(super) fn read(path: &Path, given: &Marks) -> Result<(Format, RawFile), DataError> {
     let mut format = Format::default();
     let (content, notes) = content(path)?;
     let bytes = match content {
         FileContent::Text(bytes) => bytes,
+        FileContent::Sheet(_) => {
+            // Its numbers are numbers, whatever marks the program shows.
+            format.decimal = given.decimal.unwrap_or(format.decimal);
+            format.thousands = given.thousands;
+            format.sheet = given.sheet.clone();
+            format.check()?;
+            let file = open(path.to_owned(), &format)?;
+            return Ok((format, file));
+        }
         FileContent::Parquet(_) => {
             let file = open(path.to_owned(), &format)?;
             return Ok((format, file));
@@ -130,11 +141,16 @@ pub(super) fn notes(format: &Format) -> Vec<String> {
     notes
 }
 
-/// What was noticed in the files: what is left out or read otherwise than it stands there.
+/// What was noticed in the files: what is left out or read otherwise than it stands there. `marks` tells what is
+/// known of the texts of a column.
 ///
 /// # Errors
 /// [`DataError::Mixed`]: the numbers of a column are written in two ways.
-pub(super) fn file_notes(formats: &[Format], raw: &[RawFile]) -> Result<Vec<String>, DataError> {
+pub(super) fn file_notes(
+    formats: &[Format],
+    raw: &[RawFile],
+    marks: impl Fn(&str) -> ColumnMarks,
+) -> Result<Vec<String>, DataError> {
     let first = formats.first();
     let mut notes = mojibake(raw);
     for (format, file) in formats.iter().zip(raw) {
@@ -150,6 +166,7 @@ pub(super) fn file_notes(formats: &[Format], raw: &[RawFile]) -> Result<Vec<Stri
         // Its rows are written as those of the first file.
         let format = first.unwrap_or(format);
         let columns: Vec<&str> = file.header.iter().map(String::as_str).collect();
+        let marks: Vec<ColumnMarks> = columns.iter().map(|name| marks(name)).collect();
         let numbers = columns.iter().copied().filter(|name| {
             let place = file.place(name).unwrap_or(usize::MAX);
             let cells = file.rows.iter().filter_map(|row| row.cells.get(place));
@@ -157,8 +174,8 @@ pub(super) fn file_notes(formats: &[Format], raw: &[RawFile]) -> Result<Vec<Stri
             present.all(|text| format.number(text).is_some())
         });
         let numbers: Vec<&str> = numbers.collect();
-        own.extend(notation_notes(file, &numbers, format)?);
-        own.extend(missing_notes(file, &columns, format));
+        own.extend(notation_notes(file, &numbers, format, &marks)?);
+        own.extend(missing_notes(file, &columns, format, &marks));
         notes.extend(own.iter().map(|note| format!("{path}: {note}")));
     }
     Ok(notes)

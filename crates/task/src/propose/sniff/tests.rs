@@ -9,7 +9,7 @@ fn sniffed(bytes: &[u8], given: Marks) -> Result<(Format, RawFile), String> {
     let name = format!("rota-sniff-{}-{number}.csv", std::process::id());
     let path = std::env::temp_dir().join(name);
     std::fs::write(&path, bytes).unwrap();
-    let found = read(&path, given).map_err(|error| error.to_string());
+    let found = read(&path, &given).map_err(|error| error.to_string());
     std::fs::remove_file(&path).unwrap();
     found
 }
@@ -115,7 +115,15 @@ fn three_digits_behind_one_mark_everywhere_are_a_question() {
         );
         // Both answers are followed.
         let answer = |decimal, thousands| {
-            let (format, _) = sniffed(text.as_bytes(), Marks { decimal, thousands }).unwrap();
+            let (format, _) = sniffed(
+                text.as_bytes(),
+                Marks {
+                    decimal,
+                    thousands,
+                    ..Marks::default()
+                },
+            )
+            .unwrap();
             (format.decimal, format.thousands)
         };
         let other = if mark == '.' { ',' } else { '.' };
@@ -178,7 +186,7 @@ fn every_file_has_its_own_format_and_all_are_read_as_the_first() {
         write("a.csv", b"age,lab,ward\n50,1.37,n\n28,3.2,\"a,b\"\n"),
         write("b.csv", b"age;lab;ward\n39;2,06;S\xfcd\n83;1.234,5;n\n"),
     ];
-    let (formats, raw) = all(&files, Marks::default()).unwrap();
+    let (formats, raw) = all(&files, &Marks::default()).unwrap();
     assert_eq!(
         (
             formats[1].delimiter,
@@ -194,7 +202,7 @@ fn every_file_has_its_own_format_and_all_are_read_as_the_first() {
         .flat_map(|row| row.cells.iter())
         .collect();
     assert_eq!(cells, ["39", "2.06", "Süd", "83", "1234.5", "n"]);
-    let notes = file_notes(&formats, &raw).unwrap();
+    let notes = file_notes(&formats, &raw, |_| ColumnMarks::default()).unwrap();
     assert!(
         notes[0].contains("b.csv: cells are separated by ';', numbers have a decimal comma"),
         "{notes:?}"

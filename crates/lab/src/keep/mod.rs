@@ -1,16 +1,20 @@
 //! Writes what a run learned, round by round, for those who want to look at it with their own tools.
 
+mod exported;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use learn::StudySilo;
 use methods::strategy::{SAMPLING_SEED, State, findings};
 use serde::Serialize;
 use serde_json::Value;
-use simulations::{Contributions, Federation, RunError, RunRecord};
+use simulations::{Contributions, Federation, RunError, RunRecord, Scenario};
 
-use crate::summary::{AdoptedModel, SiloMerges, adopted_models};
+use self::exported::CardSource;
+use crate::summary::{AdoptedModel, SiloMerges, adopted_models, last_adopted};
 
 /// Why a run has no result that is kept.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +39,11 @@ struct Index {
     seed: u64,
     strategy: String,
     rounds: Vec<KeptRound>,
+    /// The model that each silo has in the end, with its card: `rota model predict --model` takes it.
+    exported: Vec<OfSilo>,
+    /// Why there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_exported: Option<String>,
 }
 
 /// What there is of a round; files are relative to the folder.
@@ -71,13 +80,15 @@ struct OfSilo {
 }
 
 /// Writes into `folder`, which is made, the models, contributions, personal parts and losses of every
-/// round, and `index.json`, which names the files. Models are safetensors files.
+/// round, the model of each of these silos in the end with its card, and `index.json`, which names the files.
+/// Models are safetensors files.
 ///
 /// # Errors
 /// [`KeepError`]: a file cannot be written.
 pub(crate) fn write(
     folder: &Path,
-    (scenario, strategy): (&str, &str),
+    scenario: &Scenario,
+    silos: &[StudySilo],
     federation: &Federation,
     recorded: &RunRecord,
 ) -> Result<(), KeepError> {
@@ -91,11 +102,18 @@ pub(crate) fn write(
         let contributed = contributed.clone().find(|one| one.round == round.round);
         keep.round(round.round, &of_round, contributed)
     });
+    let rounds = rounds.collect::<Result<_, _>>()?;
+    let (exported, not_exported) = match CardSource::of(scenario, federation) {
+        Ok(source) => keep.exported(&source, silos, &adopted)?,
+        Err(why) => (Vec::new(), Some(why.to_string())),
+    };
     let index = Index {
-        scenario: scenario.into(),
+        scenario: scenario.name.clone(),
         seed: federation.seed,
-        strategy: strategy.into(),
-        rounds: rounds.collect::<Result<_, _>>()?,
+        strategy: scenario.strategy.name().into(),
+        rounds,
+        exported,
+        not_exported,
     };
     let text = serde_json::to_string_pretty(&index).expect("an index is texts and numbers");
     keep.file("index.json", text.as_bytes())
@@ -129,6 +147,28 @@ impl Keep<'_> {
         silos
             .get(silo)
             .map_or(String::new(), |silo| silo.name.clone())
+    }
+
+    /// Writes the model that each silo has in the end, with its card; or says why the first has none.
+    fn exported(
+        &self,
+        source: &CardSource<'_>,
+        silos: &[StudySilo],
+        adopted: &[AdoptedModel],
+    ) -> Result<(Vec<OfSilo>, Option<String>), KeepError> {
+        let mut written = Vec::new();
+        for last in last_adopted(adopted, silos.len()).into_iter().flatten() {
+            let at = last.silo;
+            let bytes = match source.file(&silos[at], &last) {
+                Ok(bytes) => bytes,
+                Err(why) => return Ok((written, Some(why.to_string()))),
+            };
+            let file = format!("exported/silo-{at}.safetensors");
+            self.file(&file, &bytes)?;
+            let silo = self.name(at);
+            written.push(OfSilo { silo, file });
+        }
+        Ok((written, None))
     }
 
     fn round(
