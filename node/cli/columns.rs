@@ -33,12 +33,12 @@ pub struct Columns {
     /// Fewest rows of a listed level, at least 5; rarer levels are merged into `other` [default: 5]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(RARE as i64..))]
     pub rare: Option<u32>,
-    /// Level that is listed however few rows have it, or rare class that others may see; may be
-    /// repeated
-    #[arg(long, value_name = "COLUMN=LEVEL", value_parser = level)]
+    /// Level that is listed however few rows have it, rare class that others may see, or number that looks as if it
+    /// stood for a missing value and was measured; may be repeated
+    #[arg(long, value_name = "COLUMN=VALUE", value_parser = level)]
     pub keep: Vec<(String, String)>,
-    /// Text for a missing value, beside the usual ones; may be repeated
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    /// Text for a missing value, beside the usual ones, in all columns or in one; may be repeated
+    #[arg(long, value_name = "[COLUMN=]TEXT", allow_hyphen_values = true)]
     pub missing_mark: Vec<String>,
     /// Column in which similar values, such as True and TRUE, are merged; may be repeated
     #[arg(long, value_name = "COLUMN")]

@@ -336,6 +336,10 @@ pub struct JoinFederation {
     /// What the files leave open.
     #[command(flatten)]
     pub marks: NumberMarks,
+    /// Number that looks as if it stood for a missing value and was measured; or column that behaves like a person's
+    /// number and is right to learn from; may be repeated
+    #[arg(long, value_name = "COLUMN[=VALUE]", value_parser = kept)]
+    pub keep: Vec<(String, Option<String>)>,
     /// Address to listen at, a libp2p multiaddress; may be repeated [default: the ports of this
     /// member's addresses in the agreement, on all interfaces]
     #[arg(long, value_name = "ADDRESS")]
@@ -434,6 +438,14 @@ pub struct CheckAgreement {
     /// What the files leave open.
     #[command(flatten)]
     pub marks: NumberMarks,
+}
+
+/// `COLUMN` or `COLUMN=VALUE`; the name of the column may contain equals signs.
+fn kept(text: &str) -> Result<(String, Option<String>), String> {
+    Ok(match text.rsplit_once('=') {
+        Some((column, value)) => (column.to_owned(), Some(value.to_owned())),
+        None => (text.to_owned(), None),
+    })
 }
 
 fn loopback(text: &str) -> Result<SocketAddr, String> {

@@ -172,6 +172,10 @@ pub struct PredictRows {
     /// unknown level; exits with 4 if there are any
     #[arg(long)]
     pub skip_bad_rows: bool,
+    /// Write nothing where a row holds a value far outside of those that the model was trained on, such as one in
+    /// another unit, instead of a note
+    #[arg(long)]
+    pub refuse_outside: bool,
     /// Least probability from which the second of two classes is predicted, from 0 to 1, or `own` for the
     /// one in the card, chosen on the institution's own validation rows [default: 0.5]
     #[arg(long, value_name = "P", value_parser = threshold)]

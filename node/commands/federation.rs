@@ -14,7 +14,8 @@ use agreement::{
     Agreement, DeltaDoubt, Draft, InForce, Invitation, Joining, confusing, read_configuration,
 };
 use formatting::numbers;
-use task::data::OwnRows;
+use task::data::{DataError, OwnRows};
+use task::questions::{AskedAt, Unanswered};
 
 use super::added;
 use super::rows::{Doubts, fitting};
@@ -288,12 +289,14 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
     };
     out.flush()?;
     options.names.add_to(&mut rows.names);
-    fitting(
-        &agreement,
-        &rows,
-        None,
-        (&folder, key.as_ref()),
-        Doubts::Say,
-    )??;
-    Ok(())
+    let place = (&*folder, key.as_ref());
+    let found = fitting(&agreement, &rows, None, place, Doubts::Say)??;
+    let at = match options.config {
+        Some(_) => AskedAt::Node,
+        None => AskedAt::Member,
+    };
+    match Unanswered::at(at, found.questions) {
+        Some(open) => Err(DataError::Unanswered(open).into()),
+        None => Ok(()),
+    }
 }

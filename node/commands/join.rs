@@ -13,11 +13,13 @@ use agreement::{Agreement, ConfigError, Consent, Invitation};
 use formatting::numbers;
 use protocol::{PublicKey, SecretKey};
 use task::file;
+use task::questions::{AskedAt, Unanswered};
 use task::schema::LocalNames;
 
 use super::counted::LedgerPlan;
 use super::joining::{
-    JoiningAgreement, SigningSecret, consents, keep, own_rows_of, signable_where, unfit,
+    JoiningAgreement, SigningSecret, consents, keep, keep_signed, own_rows_of, signable_where,
+    unfit,
 };
 use super::names::write_names;
 use super::refused::say_refused;
@@ -129,6 +131,7 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     signable_where(agreement, runs || changes > 0)?;
     let mut drawn = None;
     let mut own_rows = (None, None);
+    let mut profile = None;
     let rows = match &institution.data {
         Data::Rows(rows) => {
             let mut rows = (**rows).clone();
@@ -148,6 +151,12 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
                 config.display()
             ))
         })?;
+        if let Some(open) = Unanswered::at(AskedAt::Node, fit.questions.clone()) {
+            return Err(NodeCommandError::Usage(format!(
+                "nothing was signed. Say first:\n{open}"
+            )));
+        }
+        profile = Some(fit.profile);
         if let Some(few) = institution.site.few_rows(agreement, fit.split.train as u64) {
             say(&[format!("note: {few}")])?;
         }
@@ -168,6 +177,9 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     ledger.carry_out()?;
     if let Some(text) = named {
         write(&config, &text)?;
+    }
+    if let Some(profile) = &profile {
+        keep_signed(&institution.state, profile)?;
     }
     let (rows, names) = own_rows;
     say_refused(&config, (agreement, institution.me), rows, names)?;

@@ -4,15 +4,17 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::federation::{Join, Joined, begins, keep_consent, own_rows, undeclared};
-use crate::institution::RowsFit;
+use crate::institution::{RowsFit, keep_profile};
 use crate::split_key::{self, OwnSplitKey};
 use agreement::{Agreement, Consent};
 use protocol::MemberIndex;
 use task::data::DataError;
 use task::data::{OwnFile, OwnRows, SplitKey};
 use task::propose::Marks;
+use task::questions::{AskedAt, RowsProfile};
 
 use super::NodeCommandError;
+use super::answered::answered;
 use super::asking::{at_a_terminal, says_yes};
 use super::counted::LedgerPlan;
 use super::names::asked;
@@ -68,16 +70,20 @@ impl JoiningAgreement<'_> {
         let secret = SigningSecret::of(agreement, &options.identity, self.again)?;
         let place = (Path::new(""), secret.key());
         let mut rows = rows.clone();
+        for (column, value) in &options.keep {
+            rows.answers.add(column, value.as_deref());
+        }
         let fits = loop {
             let fits = fitting(agreement, &rows, Some(name), place, Doubts::Refuse)?;
-            match fits
-                .is_err()
-                .then(|| asked(agreement, &rows, place.0))
-                .transpose()?
-                .flatten()
-            {
-                Some(names) => rows.names = names,
-                None => break fits,
+            match &fits {
+                Ok(fit) => match answered(&fit.questions, &rows, AskedAt::Member)? {
+                    Some(said) => rows = said,
+                    None => break fits,
+                },
+                Err(_) => match asked(agreement, &rows, place.0)? {
+                    Some(names) => rows.names = names,
+                    None => break fits,
+                },
             }
         };
         let ledger = LedgerPlan::of_new(&options.out, agreement, &options.counted, self.again)?;
@@ -113,6 +119,7 @@ impl JoiningAgreement<'_> {
         )?;
         if let Ok(fit) = &fits {
             secret.keep()?;
+            keep_signed(&options.out.join("state"), &fit.profile)?;
             ledger.carry_out()?;
             let train = fit.split.train as u64;
             say_refused(
@@ -191,6 +198,12 @@ impl<'a> SigningSecret<'a> {
             split_key::beside(self.identity).display()
         )])
     }
+}
+
+/// Keeps how the rows are spread that are signed for, in the state folder of the institution alone.
+pub(super) fn keep_signed(state: &Path, profile: &RowsProfile) -> Result<(), NodeCommandError> {
+    let kept = keep_profile(state, profile);
+    kept.map_err(|error| NodeCommandError::Failed(format!("nothing was signed: {error}")))
 }
 
 /// Keeps a consent and says where it is, and what is `next`.

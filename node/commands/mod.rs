@@ -2,6 +2,7 @@
 
 mod added;
 mod amend;
+mod answered;
 mod asking;
 mod audit;
 mod backup;
@@ -510,6 +511,7 @@ pub fn write(file: &Path, text: &str) -> Result<(), NodeCommandError> {
 pub fn data(error: &DataError) -> Exit {
     match error {
         DataError::Config(_)
+        | DataError::Unanswered(_)
         | DataError::TooManySilos { .. }
         | DataError::NoFolder { .. }
         | DataError::Question { .. }

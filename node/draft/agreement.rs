@@ -58,18 +58,30 @@ pub struct New {
 
 /// How long one training of the first silo takes here; `None` where the rows are not here, or are those of
 /// a program: its institution's `rota check` measures it.
-fn measured(plan: &FederationPlan, first: &FederationStart) -> Option<TrainingPace> {
-    let TaskConfig::Table(task) = &plan.task else {
-        return None;
+///
+/// # Errors
+/// [`DataError::Unanswered`]: what a person has to say about the rows first.
+fn measured(
+    plan: &FederationPlan,
+    first: &FederationStart,
+) -> Result<Option<TrainingPace>, DataError> {
+    let task = match (&plan.task, plan.checked().task_of_rows()) {
+        (TaskConfig::Table(table), Ok(task)) if table.data.is_some() => task,
+        _ => return Ok(None),
     };
-    task.data.as_ref()?;
-    let task = plan.checked().task_of_rows().ok()?;
-    let study = task.study(plan.silos, None, plan.seed);
-    let silo = study.ok()?.silos.into_iter().next()?;
-    let strategy = build(&plan.strategy, USUAL).ok()?;
-    let learner = strategy.equip(silo.learner).ok()?;
-    let patience = plan.charter.beat.0 * plan.charter.usual_patience();
-    pace(&*learner, &first.plan.task, plan.seed, patience).ok()?
+    let study = match task.study(plan.silos, None, plan.seed) {
+        Err(error @ DataError::Unanswered(_)) => return Err(error),
+        Err(_) => return Ok(None),
+        Ok(study) => study,
+    };
+    let pace = || {
+        let silo = study.silos.into_iter().next()?;
+        let strategy = build(&plan.strategy, USUAL).ok()?;
+        let learner = strategy.equip(silo.learner).ok()?;
+        let patience = plan.charter.beat.0 * plan.charter.usual_patience();
+        pace(&*learner, &first.plan.task, plan.seed, patience).ok()?
+    };
+    Ok(pace())
 }
 
 /// The text of an agreement on a plan, with comments. More members may be added to
@@ -99,7 +111,7 @@ pub fn agreement(plan: &FederationPlan, members: &[Joining]) -> Result<New, NewE
     let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
     let (first, start) = start(&mut task, plan, &names)?;
     let charter = &plan.charter;
-    let pace = measured(plan, &first);
+    let pace = measured(plan, &first)?;
     let longer = pace.filter(|pace| pace.beats(charter.beat.0) > charter.usual_patience());
     let wanted = charter
         .usual_patience()

@@ -2,6 +2,7 @@
 //! scenario (`rota federation new`).
 
 mod agreement;
+mod asked;
 mod compose;
 mod plan;
 mod prompt;
@@ -14,7 +15,7 @@ use formatting::numbers::{plural, verb};
 use task::TaskConfig;
 use task::data::DataError;
 use task::data::Target;
-use task::propose::{SchemaProposal, Wishes, propose};
+use task::propose::{SchemaProposal, Wishes};
 
 pub use agreement::{New, NewError, agreement};
 pub use compose::{ComposeError, Composed, InitRequest, compose};
@@ -36,22 +37,26 @@ pub struct ScenarioDraft {
 }
 
 /// Looks at the files and drafts a scenario that is to stand in `scenario`, and that goes with what members may
-/// read of each other's updates.
+/// read of each other's updates. What only a person can say is
+/// asked for where somebody can be asked.
 ///
 /// # Errors
-/// [`DataError`]: files that cannot be read, or from which no federation can learn.
+/// [`ComposeError`]: files that cannot be read, or from which no federation can learn; questions that nobody can be
+/// asked.
 pub fn draft(
     files: &[PathBuf],
     wishes: &Wishes,
     scenario: &Path,
     protection: &Protection,
-) -> Result<ScenarioDraft, DataError> {
+    ask: Option<&mut Prompt<'_>>,
+) -> Result<ScenarioDraft, ComposeError> {
+    let mut wishes = wishes.clone();
     if let Some(count @ 0..2) = wishes.pretend_silos {
-        return Err(DataError::Config(format!(
+        return Err(ComposeError::Option(format!(
             "--pretend-silos is {count}, and a federation needs at least 2"
         )));
     }
-    let mut proposal = propose(files, wishes)?;
+    let mut proposal = asked::proposed(files, &mut wishes, ask)?;
     let small = proposal.schema.min_rows;
     let enough = proposal
         .silos
@@ -59,12 +64,12 @@ pub fn draft(
         .filter(|(_, rows)| *rows >= small)
         .count();
     if enough < 2 {
-        return Err(DataError::Config(format!(
+        return Err(ComposeError::Option(format!(
             "a federation needs at least two silos with {small} rows each, found {enough}"
         )));
     }
     let mut protected = protect::proposed(&mut proposal, protection);
-    let mut text = text::scenario(&proposal, files, wishes, scenario, small, None);
+    let mut text = text::scenario(&proposal, files, &wishes, scenario, small, None);
     if *protection != Protection::Clear {
         let mut plan = FederationPlan::parse("the proposal for these files", &text)
             .map_err(|error| DataError::Config(error.to_string()))?;
@@ -76,7 +81,7 @@ pub fn draft(
         {
             proposal.schema = schema.clone();
         }
-        text = text::scenario(&proposal, files, wishes, scenario, small, Some(&plan));
+        text = text::scenario(&proposal, files, &wishes, scenario, small, Some(&plan));
     }
     Ok(ScenarioDraft {
         proposal,

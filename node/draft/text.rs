@@ -1,5 +1,6 @@
 //! The TOML of a proposed scenario, with comments.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -60,6 +61,7 @@ pub(super) fn scenario(
         "silo-rows = {silo_rows}        # smaller silos are left out"
     ));
     write_ignored(&mut line, proposal);
+    write_answers(&mut line, proposal);
     if !several {
         line(&format!("format = {}", format_table(first)));
     }
@@ -186,19 +188,20 @@ fn write_files(
     several: bool,
 ) {
     let folder = scenario.parent().unwrap_or(Path::new(""));
+    let names = file_names(proposal);
     let entry = |(file, format): (&PathBuf, &Format)| {
         let path = relative(file, folder);
         let mut entry = format!("{{ path = {}", quoted(&path.to_string_lossy()));
         if several {
             entry += &format!(", format = {}", format_table(format));
         }
-        if !proposal.codes.is_empty() {
-            entry += &format!(", names = {{ codes = {} }}", codes(proposal));
+        if !names.is_empty() {
+            entry += &format!(", names = {{ {} }}", names.join(", "));
         }
         entry + " }"
     };
     let entries: Vec<String> = files.iter().zip(&proposal.formats).map(entry).collect();
-    if several || !proposal.codes.is_empty() {
+    if several || !names.is_empty() {
         line("files = [");
         entries
             .iter()
@@ -224,6 +227,22 @@ fn write_ignored(line: &mut dyn FnMut(&str), proposal: &SchemaProposal) {
             line(&format!("  {name:24} # {}", one_line(why)));
         }
         line("]");
+    }
+}
+
+/// Writes what the person has said about the rows.
+fn write_answers(line: &mut dyn FnMut(&str), proposal: &SchemaProposal) {
+    let answers = &proposal.answers;
+    let mut keys = Vec::new();
+    if !answers.keep.is_empty() {
+        keys.push(format!("keep = {}", lists(&answers.keep)));
+    }
+    if !answers.learn.is_empty() {
+        let learn = list(answers.learn.iter().map(String::as_str));
+        keys.push(format!("learn = {learn}"));
+    }
+    if !keys.is_empty() {
+        line(&format!("answers = {{ {} }}", keys.join(", ")));
     }
 }
 
@@ -357,12 +376,34 @@ fn names(names: &ColumnNames) -> String {
 /// The texts that mean another one, as an inline table.
 fn codes(proposal: &SchemaProposal) -> String {
     let pair = |(from, to): (&String, &String)| format!("{} = {}", quoted(from), quoted(to));
-    let column = |(name, codes): (&String, &std::collections::BTreeMap<String, String>)| {
+    let column = |(name, codes): (&String, &BTreeMap<String, String>)| {
         let pairs: Vec<String> = codes.iter().map(pair).collect();
         format!("{} = {{ {} }}", quoted(name), pairs.join(", "))
     };
     let columns: Vec<String> = proposal.codes.iter().map(column).collect();
     format!("{{ {} }}", columns.join(", "))
+}
+
+/// Lists of texts by column, as an inline table.
+fn lists(all: &BTreeMap<String, Vec<String>>) -> String {
+    let column = |(name, texts): (&String, &Vec<String>)| {
+        let texts = list(texts.iter().map(String::as_str));
+        format!("{} = {texts}", quoted(name))
+    };
+    let columns: Vec<String> = all.iter().map(column).collect();
+    format!("{{ {} }}", columns.join(", "))
+}
+
+/// The keys of `names` of every file.
+fn file_names(proposal: &SchemaProposal) -> Vec<String> {
+    let mut keys = Vec::new();
+    if !proposal.codes.is_empty() {
+        keys.push(format!("codes = {}", codes(proposal)));
+    }
+    if !proposal.missing.is_empty() {
+        keys.push(format!("missing = {}", lists(&proposal.missing)));
+    }
+    keys
 }
 
 fn format_table(format: &Format) -> String {

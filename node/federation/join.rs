@@ -10,6 +10,7 @@ use serde::Serialize;
 use task::data::DataError;
 use task::data::{Format, OwnFile, OwnRows};
 use task::propose::{Marks, formats_of};
+use task::questions::RowAnswers;
 use task::schema::LocalNames;
 
 use super::address::is_loopback;
@@ -91,6 +92,7 @@ pub fn own_rows(files: &[PathBuf], ignore: &[String], marks: Marks) -> Result<Ow
             ignore: ignore.to_vec(),
             ..LocalNames::default()
         },
+        answers: RowAnswers::default(),
     })
 }
 
@@ -236,6 +238,15 @@ impl Join<'_> {
             }
             false => "",
         };
+        let answers = match self.rows.answers == RowAnswers::default() {
+            true => String::new(),
+            false => format!(
+                "# What was answered about these rows when they were signed for.\n[data.rows.answers]\nkeep = {}\n\
+                 learn = {}\n\n",
+                inline(&self.rows.answers.keep)?,
+                inline(&self.rows.answers.learn)?,
+            ),
+        };
         let keys = toml::to_string(&self.policy);
         let keys = keys.map_err(|error| JoinError::Toml(error.to_string()))?;
         let policy = match self.policy.is_empty() {
@@ -268,7 +279,7 @@ impl Join<'_> {
              codes = {}        # column = {{ \"code in the files\" = \"agreed value\" }}\n\
              missing = {}      # column = [\"text that means a missing value\"], besides those in `format`\n\
              absent = {}       # agreed columns that the files do not have\n{units}\
-             ignore = {}       # such as \"patient_id\"\n\n\
+             ignore = {}       # such as \"patient_id\"\n\n{}\
              # A member that is reached elsewhere than the agreement says:\n\
              # [[peer]]\n\
              # name = {}\n\
@@ -285,6 +296,7 @@ impl Join<'_> {
             inline(&self.rows.names.missing)?,
             inline(&self.rows.names.absent)?,
             inline(&self.rows.names.ignore)?,
+            answers,
             inline(other)?,
         ))
     }

@@ -95,7 +95,12 @@ impl NodeError {
     pub fn is_configuration(&self) -> bool {
         match self {
             Self::Data(error) => {
-                matches!(error, DataError::Config(_) | DataError::TooManySilos { .. })
+                matches!(
+                    error,
+                    DataError::Config(_)
+                        | DataError::Unanswered(_)
+                        | DataError::TooManySilos { .. }
+                )
             }
             Self::Store(error) => matches!(
                 error,

@@ -47,6 +47,7 @@ pub use report::usage::parsed as cpu_seconds;
 pub use run::{NodeOptions, run, run_with};
 pub(crate) use start::announce::IN_FORCE;
 pub use start::rows_fit::{PASTE, RowsFit, fit, misfits, names_that_fit, surveyed};
+pub use start::signed_rows::{keep_profile, signed_profile};
 
 fn locked<T>(shared: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // No code panics while it holds this lock.

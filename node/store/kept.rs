@@ -96,6 +96,14 @@ pub fn close_file(path: &Path) -> std::io::Result<()> {
         .map_err(|error| std::io::Error::other(error.to_string()))
 }
 
+/// Makes a state folder for its owner alone, if it is not there.
+///
+/// # Errors
+/// [`StoreOpenError`]: an error of the system.
+pub fn make_folder(folder: &Path) -> Result<(), StoreOpenError> {
+    folder::make(folder, &mut super::Notes::new())
+}
+
 /// A folder of that name in a state folder. Both are made if they are not there, and both are for their
 /// owner alone.
 ///

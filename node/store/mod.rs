@@ -37,7 +37,8 @@ pub use error::StoreOpenError;
 pub use frame::Owner;
 pub use journal::{DiskJournal, LogNote};
 pub use kept::{
-    StoredBlob, blob, blob_path, blob_since, close_file, found, keep_file, kept_file, subfolder,
+    StoredBlob, blob, blob_path, blob_since, close_file, found, keep_file, kept_file, make_folder,
+    subfolder,
 };
 pub use note::Note;
 use note::Notes;

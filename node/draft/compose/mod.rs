@@ -11,6 +11,7 @@ use task::schema::MissingRule;
 use task::{TaskConfig, data::DataError};
 use toml::{Table, Value};
 
+use super::asked::proposed;
 use super::plan::{BuiltInTexts, FederationPlan, PlanError};
 use super::prompt::Prompt;
 use super::protect::{self, Protection};
@@ -251,10 +252,10 @@ fn of_tables(
         ..wanted.wishes.clone()
     };
     // Also checks that the files can be read, before anything is asked.
-    let mut proposal = propose(files, &wishes)?;
+    let mut proposal = proposed(files, &mut wishes, ask.as_deref_mut())?;
     if let (None, Some(ask)) = (&wishes.target, ask.as_deref_mut()) {
         wishes.target = Some(target(&proposal, files, &wishes, ask)?);
-        proposal = propose(files, &wishes)?;
+        proposal = proposed(files, &mut wishes, Some(ask))?;
     }
     if let Some(missing) = wanted.missing {
         fill_in(&mut proposal, missing);
@@ -344,8 +345,11 @@ fn target(
             target: Some(answer.to_owned()),
             ..wishes.clone()
         };
-        propose(files, &wishes).map_err(|error| error.to_string())?;
-        Ok(answer.to_owned())
+        match propose(files, &wishes) {
+            // What it asks is asked next.
+            Ok(_) | Err(DataError::Unanswered(_)) => Ok(answer.to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
     })
 }
 

@@ -126,6 +126,9 @@ pub struct CardColumn {
     pub mean: f64,
     /// By what the difference is divided.
     pub deviation: f64,
+    /// The smallest and largest number that the members agreed on; `None` where they agreed on none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
 }
 
 /// Why a metric has no value on so many held-out rows.
@@ -262,6 +265,7 @@ impl Card {
                 fill: preparation.fills[at],
                 mean,
                 deviation,
+                range: column.range,
             }
         });
         let own = (preparation.target_mean, preparation.target_deviation);

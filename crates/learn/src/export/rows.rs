@@ -36,6 +36,12 @@ impl RowsToPredict {
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
+
+    /// The numbers of the rows that are predicted.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = &[f64]> {
+        let numbers = self.rows.iter().map(|row| row.numbers.as_deref().ok());
+        numbers.flatten()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

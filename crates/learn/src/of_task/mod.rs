@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use methods::Learner;
 use task::external::ExternalTask;
+use task::questions::{AskedAt, Unanswered, questions};
 use task::{Source, TableTask, TaskConfig};
 
 pub use layout::layout;
@@ -124,7 +125,14 @@ impl TaskStudy for TableTask {
         seed: u64,
     ) -> Result<Study, DataError> {
         let mut data = self.tables(silos, folder, seed)?;
-        if let Some(Source::Rows(_)) = self.data {
+        if let Some(Source::Rows(rows)) = &self.data {
+            let open = Unanswered::at(AskedAt::Scenario, questions(&data, &rows.answers));
+            match open {
+                // With noise nothing that a row can tip may stop a silo.
+                Some(open) if self.is_noised() => data.notes.extend(open.sentences),
+                Some(open) => return Err(DataError::Unanswered(open)),
+                None => {}
+            }
             // What people bring may give the target away, or hold rows twice: said before anything is learned.
             data.notes.extend(noticed(&data));
         }

@@ -5,10 +5,14 @@ use std::path::PathBuf;
 
 use super::{LeftOut, nearest};
 use crate::counted::counted;
+use crate::questions::Unanswered;
 
 /// Why data could not be read, partitioned or prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
+    /// A person has to say something first.
+    #[error("{0}")]
+    Unanswered(Unanswered),
     /// The source is read from files, and no data folder is given.
     #[error(
         "the {source_name} data are read from files: give their folder with --data DIR or ROTA_DATA. {hint}"

@@ -60,6 +60,7 @@ pub fn heart_config() -> RowsConfig {
             missing: names(&["?"]),
             ..Format::default()
         },
+        answers: Default::default(),
         columns: Some(ColumnsConfig {
             target: "num".into(),
             positive: Some(Rule::try_from("> 0".to_owned()).expect("this is a rule")),

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use super::RARE;
 use super::form::{WrittenForm, written_form};
-use super::stand_in::stand_ins;
 use super::units::Surroundings;
-use crate::counted::rows_that;
 use crate::data::{ColumnMarks, DataError, Format, RawFile, are_with_zeros, without_zeros};
 use crate::schema::{Measured, MissingRule};
 
@@ -233,18 +231,6 @@ impl<'a> Cells<'a> {
     /// The cells without the column's name, which is another one elsewhere.
     pub fn unnamed(self) -> Cells<'static> {
         Cells { name: "", ..self }
-    }
-
-    /// What a person should look at in a column of numbers, in sentences without a full stop.
-    pub(super) fn doubts(&self) -> Vec<String> {
-        let doubt = |(value, rows): &(f64, usize)| {
-            format!(
-                "{}: {} {value}: if that stands for a missing value, say --missing-mark={value}",
-                self.name,
-                rows_that(*rows, "hold"),
-            )
-        };
-        stand_ins(&self.numbers).iter().map(doubt).collect()
     }
 
     /// The rule for missing numbers: the median where few are missing, an indicator with them where

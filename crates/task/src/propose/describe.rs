@@ -13,6 +13,12 @@ const POSITIVE: [&str; 12] = [
     "1", "yes", "true", "y", "t", "positive", "pos", "ill", "dead", "died", "case", "event",
 ];
 
+/// Whether the column to predict is a number, and no class.
+pub(super) fn is_number(cells: &Cells<'_>, wishes: &Wishes) -> bool {
+    let many = cells.values.len() > CLASSES || !cells.whole();
+    cells.all_numbers() && many && wishes.positive.is_none()
+}
+
 /// The column to predict, and its classes with their rows in words, where there are classes.
 ///
 /// # Errors
@@ -49,7 +55,6 @@ pub(super) fn target(
         }
     }
     if number && wishes.positive.is_none() && !known(&wishes.categories) {
-        notes.extend(cells.doubts());
         return Ok((column, None));
     }
     if cells.mostly_numbers() && distinct > CLASSES && wishes.positive.is_none() {

@@ -20,7 +20,7 @@ impl OpenQuestions<'_> {
         };
         for odd in found.filter(open) {
             self.encodings.push(odd.column.clone());
-            self.questions.push(question(odd));
+            self.questions.sentences.push(question(odd));
         }
     }
 }

@@ -16,8 +16,8 @@ mod personal;
 pub mod persons;
 mod sniff;
 mod sorted;
-mod stand_in;
 mod units;
+mod whose;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,10 @@ use std::path::{Path, PathBuf};
 use crate::counted::rows_that;
 use crate::data::{
     ColumnMarks, DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target,
-    nearest, pretend_silo, silo_of,
+    nearest, number, pretend_silo, silo_of,
+};
+use crate::questions::{
+    AskedAt, RowAnswers, RowQuestion, Unanswered, questions as questions_of, stand_ins,
 };
 use crate::schema::{Censored, FeatureColumns, LocalNames, Measured, Schema, merged};
 
@@ -33,6 +36,7 @@ use self::alike::alike;
 pub use self::cells::Cells;
 use self::sorted::{Sorted, chosen_target, read_as_the_first};
 pub use self::units::Misread;
+use self::whose::{group, identifiers_of, silos_of};
 
 /// Fewest rows of a level that an agreement lists, unless more are asked for.
 pub const RARE: usize = 5;
@@ -59,11 +63,11 @@ pub struct Wishes {
     /// Columns that hold categories, even if their codes are numbers.
     pub categories: Vec<String>,
     /// Levels that are listed however few rows have them: column and level; also rare classes that others
-    /// may read of.
+    /// may read of, and numbers that look as if they stood for a missing value.
     pub keep: Vec<(String, String)>,
     /// Fewest rows of a level that is listed; [`RARE`] by default and at least.
     pub rare: Option<usize>,
-    /// Texts that mean a missing value, beside the usual ones.
+    /// Texts that mean a missing value, beside the usual ones: in all columns, or `COLUMN=TEXT` in one.
     pub missing: Vec<String>,
     /// Columns in which values that look alike are one value, such as `True` and `TRUE`.
     pub same: Vec<String>,
@@ -101,10 +105,11 @@ impl Wishes {
     }
 
     /// What is known of the texts of a column: a level that is kept is one, whatever its text usually means.
-    pub(in crate::propose) fn marks_of(&self, column: &str) -> ColumnMarks {
+    pub(in crate::propose) fn marks_of(&self, column: &str, header: &[String]) -> ColumnMarks {
         let kept = self.keep.iter().filter(|(name, _)| name == column);
         ColumnMarks {
             codes: kept.map(|(_, level)| level.clone()).collect(),
+            missing: self.marks(header).0.remove(column).unwrap_or_default(),
             ..ColumnMarks::default()
         }
     }
@@ -113,6 +118,34 @@ impl Wishes {
     fn keeps(&self, column: &str, level: &str) -> bool {
         let same = |(name, kept): &(String, String)| name == column && kept == level;
         self.keep.iter().any(same)
+    }
+
+    /// The texts that mean a missing value in one column of these alone; and those that do in all.
+    fn marks(&self, header: &[String]) -> (BTreeMap<String, Vec<String>>, Vec<String>) {
+        let (mut own, mut all) = (BTreeMap::<String, Vec<String>>::new(), Vec::new());
+        for mark in &self.missing {
+            match mark.rsplit_once('=') {
+                Some((name, text)) if header.iter().any(|own| own == name) => {
+                    own.entry(name.to_owned())
+                        .or_default()
+                        .push(text.to_owned());
+                }
+                _ => all.push(mark.clone()),
+            }
+        }
+        (own, all)
+    }
+
+    /// What the person has said about the rows: numbers that are kept, and columns that are learned from.
+    fn answers(&self) -> RowAnswers {
+        let mut answers = RowAnswers::default();
+        for (column, value) in &self.keep {
+            answers.add(column, Some(value));
+        }
+        for column in self.numbers.iter().chain(&self.categories) {
+            answers.add(column, None);
+        }
+        answers
     }
 
     /// Fewest rows of a level that is listed.
@@ -159,6 +192,10 @@ pub struct SchemaProposal {
     pub ranges: BTreeMap<String, [f64; 2]>,
     /// Texts that mean another one, by column: values that look alike and are one.
     pub codes: BTreeMap<String, BTreeMap<String, String>>,
+    /// Texts that mean a missing value in one column alone.
+    pub missing: BTreeMap<String, Vec<String>>,
+    /// What the person has said about the rows and is to be kept with them.
+    pub answers: RowAnswers,
     /// What the user should look at, one sentence each.
     pub notes: Vec<String>,
 }
@@ -179,6 +216,7 @@ impl SchemaProposal {
             format: Some(format.clone()),
             names: LocalNames {
                 codes: self.codes.clone(),
+                missing: self.missing.clone(),
                 ..LocalNames::default()
             },
         };
@@ -190,6 +228,7 @@ impl SchemaProposal {
             ignore,
             format: self.formats[0].clone(),
             columns: None,
+            answers: self.answers.clone(),
         };
         let split = SplitConfig {
             group,
@@ -200,6 +239,15 @@ impl SchemaProposal {
             ..self.schema.clone()
         };
         rows.read(Some(&any), None, &split)
+    }
+
+    /// Keeps of the answers those that are asked for where these rows are read.
+    fn keep_answers(&mut self, data: &DataSet) {
+        let known = std::mem::take(&mut self.answers);
+        let asked = questions_of(data, &RowAnswers::default()).into_iter();
+        for question in asked.filter(|question| known.answers(question)) {
+            self.answers.answer(&question);
+        }
     }
 
     /// The kind of the target.
@@ -224,19 +272,29 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     }
     let silos = silos(&raw, wishes, &mut notes)?;
     let target = chosen_target(header, wishes, &mut notes)?;
-    let group = group(&raw, &silos_of(&raw, wishes)?, &target, wishes, &mut notes);
+    let silo_of_row = silos_of(&raw, wishes)?;
+    let group = group(&raw, &silo_of_row, &target, wishes, &mut notes);
     let mut asked = OpenQuestions {
         wishes,
-        questions: Vec::new(),
+        missing: wishes.marks(header).0,
+        answers: wishes.answers(),
+        questions: Unanswered::default(),
         codes: BTreeMap::new(),
         encodings: Vec::new(),
     };
     asked.encodings(&raw);
+    let known = (&*target, group.as_ref().map(|(column, _)| &**column));
+    for question in identifiers_of(&raw, &silo_of_row, known, wishes)? {
+        asked.ask(question);
+    }
     let cells = asked.cells(&raw, &target)?;
     asked.alike(&cells);
+    if describe::is_number(&cells, wishes) {
+        asked.stand_ins(&cells);
+    }
     let predicted = cells.range();
     // Questions come before what follows from their answers.
-    let clear = asked.questions.is_empty();
+    let clear = asked.questions.sentences.is_empty();
     let about = clear.then(|| describe::target(&cells, &target, wishes, &mut notes));
     let about = about.transpose()?;
     let mut sorted = Sorted::default();
@@ -265,10 +323,14 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         ranges,
     } = sorted;
     let OpenQuestions {
-        questions, codes, ..
+        questions,
+        codes,
+        missing,
+        answers,
+        ..
     } = asked;
-    let Some((target, words)) = about.filter(|_| questions.is_empty()) else {
-        return Err(DataError::Config(questions.join("\n")));
+    let Some((target, words)) = about.filter(|_| questions.sentences.is_empty()) else {
+        return Err(DataError::Unanswered(questions));
     };
     if features.is_empty() {
         return Err(no_columns());
@@ -301,12 +363,19 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         group,
         ranges,
         codes,
+        missing,
+        answers,
         notes,
     };
     // What is proposed is read, and what only the read rows tell is said. Texts and rows are not held at once.
     drop(raw);
     let data = proposal.read(files, wishes)?;
+    let open = questions_of(&data, &proposal.answers);
+    if let Some(open) = Unanswered::at(AskedAt::Draft, open) {
+        return Err(DataError::Unanswered(open));
+    }
     proposal.notes.extend(noticed(&data));
+    proposal.keep_answers(&data);
     Ok(proposal)
 }
 
@@ -317,77 +386,13 @@ pub fn noticed(data: &DataSet) -> Vec<String> {
     leaks.chain(persons::repeated(&data.silos).note()).collect()
 }
 
-/// The silo of every row, by number; empty where all rows are of one.
-fn silos_of(raw: &[(RawFile, Format)], wishes: &Wishes) -> Result<Vec<u32>, DataError> {
-    let mut names: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut silos = Vec::new();
-    for (at, (file, _)) in raw.iter().enumerate() {
-        let place = wishes.silo_column.as_ref().map(|column| file.place(column));
-        let place = place.transpose()?;
-        for row in &file.rows {
-            let next = names.len() as u32;
-            silos.push(match place {
-                Some(place) => *names
-                    .entry(row.cells.get(place).unwrap_or_default())
-                    .or_insert(next),
-                None => at as u32,
-            });
-        }
-    }
-    Ok(silos)
-}
-
-/// The column that says whose a row is: the one that the person names, or one that looks so.
-fn group(
-    raw: &[(RawFile, Format)],
-    silos: &[u32],
-    target: &str,
-    wishes: &Wishes,
-    notes: &mut Vec<String>,
-) -> Option<(String, String)> {
-    if let Some(column) = &wishes.group {
-        return Some((column.clone(), "as you said".to_owned()));
-    }
-    let header = &raw.first()?.0.header;
-    let others = header
-        .iter()
-        .filter(|name| *name != target && Some(*name) != wishes.silo_column.as_ref());
-    let known = |name: &&String| {
-        let listed = [&wishes.numbers, &wishes.categories];
-        !listed.iter().any(|names| names.contains(name))
-    };
-    let others = others.filter(known);
-    let rows = raw.iter().map(|(file, _)| file.rows.len()).sum();
-    let columns = others.filter_map(|name| {
-        let places = raw.iter().map(|(file, _)| file.place(name));
-        let places = places.collect::<Result<Vec<_>, _>>().ok()?;
-        let cells = raw.iter().zip(places).flat_map(|((file, format), place)| {
-            file.rows.iter().map(move |row| {
-                let text = row.cells.get(place).unwrap_or_default();
-                if format.is_missing(text) { "" } else { text }
-            })
-        });
-        persons::ColumnCells::of(name, rows, cells)
-    });
-    let columns: Vec<persons::ColumnCells<'_>> = columns.collect();
-    let found = persons::group_column(&columns, silos)?;
-    if wishes.drop.contains(&found.column) {
-        notes.push(format!(
-            "{:?} is dropped, and it seems to say whose a row is ({}): rows of one person may be among the \
-             training and the test rows, which makes a model look better than it is; to keep them together, \
-             say --group {:?} instead",
-            found.column, found.reason, found.column
-        ));
-        return None;
-    }
-    Some((found.column, found.reason))
-}
-
 /// What only a person can answer, and what the person has answered.
 struct OpenQuestions<'a> {
     wishes: &'a Wishes,
-    /// One sentence each, with the options that answer it.
-    questions: Vec<String>,
+    /// Texts that mean a missing value in one column alone.
+    missing: BTreeMap<String, Vec<String>>,
+    answers: RowAnswers,
+    questions: Unanswered,
     codes: BTreeMap<String, BTreeMap<String, String>>,
     /// Columns whose texts are asked about because of their encoding.
     encodings: Vec<String>,
@@ -400,7 +405,8 @@ impl OpenQuestions<'_> {
         raw: &[(RawFile, Format)],
         name: &'n str,
     ) -> Result<Cells<'n>, DataError> {
-        let (marks, measured) = (self.wishes.marks_of(name), self.wishes.measured(name));
+        let marks = self.wishes.marks_of(name, &raw[0].0.header);
+        let measured = self.wishes.measured(name);
         let mut cells = Cells::marked(raw, name, &marks, &measured)?;
         if self.wishes.same.iter().any(|same| same == name) {
             for group in alike(&cells.values) {
@@ -428,6 +434,21 @@ impl OpenQuestions<'_> {
         Ok(cells)
     }
 
+    /// Asks a question that the person has not answered.
+    fn ask(&mut self, question: RowQuestion) {
+        if !self.answers.answers(&question) {
+            self.questions.sentences.push(question.at(AskedAt::Draft));
+            self.questions.questions.push(question);
+        }
+    }
+
+    /// Asks whether numbers stand for missing values.
+    fn stand_ins(&mut self, cells: &Cells<'_>) {
+        for odd in stand_ins(&cells.numbers) {
+            self.ask(RowQuestion::stand_in(cells.name, odd));
+        }
+    }
+
     /// Asks whether values that look alike are one.
     fn alike(&mut self, cells: &Cells<'_>) {
         let mut known = self.wishes.different.iter().chain(&self.encodings);
@@ -449,7 +470,7 @@ impl OpenQuestions<'_> {
         };
         let groups: Vec<String> = groups.iter().map(group).collect();
         let name = cells.name;
-        self.questions.push(format!(
+        self.questions.sentences.push(format!(
             "column {name:?}: these look like the same, written in several ways: {}. If they are, say \
              --same {name:?}; if not, --different {name:?}",
             groups.join("; ")
@@ -457,10 +478,13 @@ impl OpenQuestions<'_> {
     }
 
     /// Asks about a level that is kept of a column that is read as numbers.
-    fn kept_number(&mut self, column: &str) {
+    fn kept_number(&mut self, cells: &Cells<'_>) {
+        let column = cells.name;
+        let odd = stand_ins(&cells.numbers);
+        let is_odd = |level: &str| odd.iter().any(|(value, _)| number(level) == Some(*value));
         let mut kept = self.wishes.keep.iter().filter(|(name, _)| name == column);
-        if let Some((_, level)) = kept.next() {
-            self.questions.push(format!(
+        if let Some((_, level)) = kept.find(|(_, level)| !is_odd(level)) {
+            self.questions.sentences.push(format!(
                 "--keep {:?}: column {column:?} holds numbers, which have no levels; if they are codes, say \
                  --category {column:?}",
                 format!("{column}={level}")
@@ -472,12 +496,12 @@ impl OpenQuestions<'_> {
     fn odd(&mut self, cells: &Cells<'_>) {
         let name = cells.name;
         if let Some(question) = cells.around_question() {
-            self.questions.push(question);
+            self.questions.sentences.push(question);
             return;
         }
         let remedies = cells.remedies().into_iter();
         let remedies: String = remedies.map(|remedy| remedy + "; ").collect();
-        self.questions.push(format!(
+        self.questions.sentences.push(format!(
             "column {name:?}: {}; {remedies}if the column holds categories, --category {name:?}; to leave it \
              out, --drop {name:?}",
             odd_cells(cells),

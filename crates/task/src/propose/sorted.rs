@@ -23,11 +23,13 @@ pub(super) fn read_as_the_first(
     if let Some(first) = formats.first() {
         notes.extend(sniff::notes(first));
     }
+    let header = raw.first().map_or(Vec::new(), |file| file.header.clone());
     notes.extend(sniff::file_notes(&formats, &raw, |name| {
-        wishes.marks_of(name)
+        wishes.marks_of(name, &header)
     })?);
+    let (_, marks) = wishes.marks(&header);
     for format in &mut formats {
-        format.missing.extend(wishes.missing.iter().cloned());
+        format.missing.extend(marks.iter().cloned());
     }
     if let Some(empty) = raw.iter().find(|file| file.rows.is_empty()) {
         let path = empty.path.display();
@@ -89,8 +91,8 @@ impl Sorted {
         let name = cells.name.to_owned();
         match column::found(&cells, asked.wishes) {
             ColumnUse::Feature(feature, what) => {
-                asked.kept_number(&name);
-                notes.extend(cells.doubts());
+                asked.kept_number(&cells);
+                asked.stand_ins(&cells);
                 self.usual
                     .extend(cells.usual().map(|both| (name.clone(), both)));
                 self.ranges
@@ -105,7 +107,7 @@ impl Sorted {
                 self.features.push(feature);
             }
             ColumnUse::Odd => asked.odd(&cells),
-            ColumnUse::Question(question) => asked.questions.push(question),
+            ColumnUse::Question(question) => asked.questions.sentences.push(question),
             ColumnUse::LeftOut(why) => self.leave_out(&name, why),
         }
     }

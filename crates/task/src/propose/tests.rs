@@ -431,20 +431,6 @@ fn values_that_look_alike_are_a_question() {
 }
 
 #[test]
-fn numbers_that_may_stand_for_missing_values_are_named() {
-    let mut cells: Vec<String> = (0..59).map(|age| (20 + age % 40).to_string()).collect();
-    cells.push("-999".into());
-    let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
-    let proposal = column("stands.csv", &cells, Wishes::default()).unwrap();
-    let said = "x: 1 row holds -999: if that stands for a missing value, say --missing-mark=-999";
-    assert!(
-        proposal.notes.contains(&said.to_owned()),
-        "{:?}",
-        proposal.notes
-    );
-}
-
-#[test]
 fn a_real_level_called_other_is_its_own() {
     let mut cells: Vec<&str> = ["a", "b", "other"].into_iter().cycle().take(29).collect();
     cells.push("rare");

@@ -9,6 +9,7 @@ mod extra;
 mod infer;
 mod own;
 mod reading;
+mod silo_names;
 mod silos;
 
 use std::path::{Path, PathBuf};
@@ -23,12 +24,14 @@ use super::{
     mojibake, notation_notes, open_columns, open_row_by_row,
 };
 use crate::counted::verb;
+use crate::questions::RowAnswers;
 use crate::schema::{FileLayout, Filter, LocalNames, ReadRow, Schema};
 
 pub use self::columns::{number_columns, read_columns};
 pub use self::own::{OwnFile, OwnRows};
 pub(crate) use self::reading::Reading;
 use self::reading::UnreadableRows;
+pub use self::silo_names::{pretend_silo, silo_of};
 use self::silos::Silos;
 
 /// Files of rows and how to read them.
@@ -62,6 +65,9 @@ pub struct RowsConfig {
     /// What the columns mean in short, in place of a schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<ColumnsConfig>,
+    /// What a person has answered about these rows.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub answers: RowAnswers,
 }
 
 /// What the columns mean, in short. The schema follows from it and from what the files hold.
@@ -167,19 +173,6 @@ impl RowsFile {
     }
 }
 
-/// The name of the silo whose rows are in a file: that of the file, without `.gz` and its extension.
-pub fn silo_of(file: &Path) -> String {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    let end = name.rfind('.').filter(|&at| at > 0).unwrap_or(name.len());
-    name[..end].to_owned()
-}
-
-/// The name of a pretend silo, counted from 0.
-pub fn pretend_silo(at: usize) -> String {
-    format!("part {}", at + 1)
-}
-
 /// How rows with a missing feature are treated.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
@@ -197,8 +190,8 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-fn is_default(names: &LocalNames) -> bool {
-    *names == LocalNames::default()
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl RowsConfig {
