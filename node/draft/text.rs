@@ -106,9 +106,9 @@ fn write_rules(line: &mut dyn FnMut(&str), plan: &FederationPlan) {
     ));
     line("");
     line("# What members read of each other's updates: docs/privacy.md.");
-    line("[privacy]");
-    let table = plan.privacy.as_ref().map(toml::to_string);
-    // A table of texts and numbers is TOML.
+    let table = plan.privacy.as_ref();
+    let table = table.map(|table| toml::to_string(&BTreeMap::from([("privacy", table)])));
+    // Tables of texts and numbers are TOML.
     let table = table.and_then(Result::ok).unwrap_or_default();
     table.lines().for_each(line);
 }

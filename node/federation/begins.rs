@@ -5,7 +5,7 @@ use std::fmt;
 use agreement::{Agreement, DeltaDoubt};
 use protocol::Hash;
 
-use super::start::{FirstError, first_under};
+use super::start::{FirstError, first_under, too_large};
 use crate::model::{GivenStart, START};
 
 /// Why no node can begin under an agreement.
@@ -103,6 +103,9 @@ pub fn follows(agreement: &Agreement) -> Result<String, BeginFault> {
              model computes it again",
             continues.round, continues.name
         ));
+    }
+    if let Some(why) = too_large(agreement) {
+        return Err(BeginFault::Other(why));
     }
     match first_under(agreement) {
         Ok(first) => {

@@ -177,7 +177,11 @@ mod tests {
         let story = fixture::story(1000, 3, 50);
         let page = crate::page(&story, "rota simulate", "");
         let (before, after) = page.split_once("<h2>").unwrap_or_default();
-        assert!(!before.contains("<section"), "nothing stands before it");
+        // The section that it begins.
+        assert!(
+            before.matches("<section").count() <= 1,
+            "nothing stands before it"
+        );
         assert!(after.starts_with("In short</h2>"), "{}", &after[..200]);
         for part in [
             "Of 1,000 silos ",

@@ -265,6 +265,7 @@ fn a_scenario_with_noise_is_read_as_it_was_fitted() {
     let table = file("gaps-init.csv", &gaps());
     let wishes = Wishes {
         target: Some("outcome".into()),
+        numbers: vec!["stay".into()],
         pretend_silos: Some(4),
         ..Wishes::default()
     };
@@ -274,6 +275,7 @@ fn a_scenario_with_noise_is_read_as_it_was_fitted() {
             &wishes,
             Path::new("s.toml"),
             &protection,
+            None,
         )
         .unwrap();
         let text = &drafted.text;

@@ -283,7 +283,7 @@ mod tests {
         let changed = rows.replace(",3,", &format!(",{odd},"));
         assert_ne!(rows, changed);
         fs::write(&file, changed).unwrap();
-        let Data::Rows(mut rows) = north.institution.data else {
+        let Data::Rows(mut rows) = north.institution.data.clone() else {
             panic!("rows of files");
         };
         for value in kept {

@@ -167,6 +167,7 @@ impl TaskStudy for TableTask {
         }
         let table = || {
             let mut table = Table::encoded(&columns);
+            table.target_range = schema.target.range;
             for row in 0..rows {
                 let value = (row % values) as f64;
                 table.push_all(&vec![value; columns.len()], &vec![value; outputs]);

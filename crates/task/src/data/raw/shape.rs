@@ -221,9 +221,12 @@ fn looks_numeric(text: &str) -> bool {
 /// The names of columns, without blanks and invisible marks; and a note if there were any. `raw` are
 /// the names as they are in the file.
 pub(crate) fn tidied(raw: &[String]) -> (Vec<String>, Option<String>) {
+    // Of one name alone a tab is hardly a blank: it separates what somebody has to say that it does.
+    let alone = raw.len() == 1;
+    let blank = |letter: char| letter.is_whitespace() && !(alone && letter == '\t');
     let tidy = |name: &String| -> String {
         let seen = name.chars().filter(|letter| !is_invisible(*letter));
-        let spaced = seen.map(|letter| if letter.is_whitespace() { ' ' } else { letter });
+        let spaced = seen.map(|letter| if blank(letter) { ' ' } else { letter });
         tidy(&spaced.collect::<String>()).into_owned()
     };
     let tidied: Vec<String> = raw.iter().map(tidy).collect();
