@@ -1,27 +1,21 @@
 //! What a running node prints with `--json`: one [`Line`] for each event.
-//!
-//! The type is the one place where events are written down: `rota report` and `rota lab rotation` read it, and
 //! `rota schema events` prints its JSON Schema. Members are named as in the agreement; hashes have 64 digits.
 
 mod line;
 mod phase;
 mod receipt;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
 use crate::status::document::{HeldOutMetrics, SpentSeconds};
 pub use line::{Line, schema};
 pub use phase::phase_name;
 pub use receipt::UnkeptReceipt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What happens at a node. Numbers that are not finite are null.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    tag = "event",
-    rename_all = "kebab-case",
-    rename_all_fields = "kebab-case"
-)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+#[serde(rename_all_fields = "kebab-case")]
 pub enum NodeEvent {
     // ---- From start to end.
     /// The node runs under an agreement.
@@ -219,8 +213,7 @@ pub enum NodeEvent {
     },
     /// A piece of work begins: training, checking models, computing an outcome and the like.
     WorkBegins {
-        /// Which: "train", "evaluate", "decide", "check", "settle", "apply", "admit", "hold", "keep" or
-        /// "plan".
+        /// Which: "train", "evaluate", "decide", "check", "settle", "apply", "admit", "hold", "keep" or "plan".
         work: String,
     },
     /// It is over.

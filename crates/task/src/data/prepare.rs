@@ -575,12 +575,8 @@ mod tests {
             .for_each(|row| table.values[2 * row] = f64::NAN);
         let data = prepare(&table, Standardise::Silo).unwrap();
         let parts = SplitConfig::default().divide(&[0; 20], 3, "s").unwrap();
-        for (place, row) in parts
-            .test
-            .iter()
-            .enumerate()
-            .filter(|(_, row)| *row % 3 == 0)
-        {
+        let test = parts.test.iter().enumerate();
+        for (place, row) in test.filter(|(_, row)| *row % 3 == 0) {
             assert_eq!(
                 data.test.features(place)[0],
                 0.0,
