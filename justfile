@@ -153,7 +153,7 @@ price-large SIZE="4 100_000_000 1":
     ROTA_LARGE="{{SIZE}}" cargo test --release --test run -- figures::measure_a_round_of_a_large_model --ignored --nocapture
     ROTA_LARGE="{{SIZE}}" ROTA_PRIVACY=masked cargo test --release --test run -- figures::measure_a_round_of_a_large_model --ignored --nocapture
 
-# What federations with noise are worth on two public tables, as tables in Markdown: `just table-noised`, or
+# What federations with noise are worth on three public tables, as tables in Markdown: `just table-noised`, or
 # over five splits only: `just table-noised 5`.
 table-noised *SPLITS:
     cargo build --workspace --example noised

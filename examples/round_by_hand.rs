@@ -18,6 +18,7 @@ use rota::protocol::effects::{Answer, Case, Planned, Request, Trained};
 use rota::protocol::identity::Strict;
 use rota::protocol::member::{Config, Start};
 use rota::protocol::message::{EntryFields, Sheet};
+use rota::protocol::privacy::Voids;
 use rota::protocol::roster::Silo;
 use rota::protocol::{
     Charter, Effect, Epoch, Genesis, Hash, Input, Member, MemberIndex, Report, SecretKey, Time,
@@ -178,7 +179,7 @@ impl HospitalWork {
                     cross_evaluate: plan.cross_evaluate,
                     weights: plan.weights,
                     blob_size: self.layout.document_len() as u64,
-                    suspended: Vec::new(),
+                    voids: Voids::default(),
                 }))
             }
             Effect::Work(Request::Train { round }) => Input::Done(Answer::Trained {

@@ -10,6 +10,7 @@ use methods::learner::Split;
 use methods::strategy::{equip, warm_started};
 use methods::{Learner, Params};
 use protocol::MemberIndex;
+use task::questions::RowsProfile;
 use task::{TaskConfig, data::DataError, metrics::Metric};
 
 /// What a silo learns with.
@@ -27,6 +28,8 @@ pub struct Equipment {
     pub programs: Option<Arc<Programs>>,
     /// What is said of own rows that cannot be read and count as nothing, in sentences without a full stop.
     pub unreadable: Vec<String>,
+    /// How the values of its own rows are spread, where they are rows of files.
+    pub profile: Option<RowsProfile>,
 }
 
 impl Equipment {
@@ -53,6 +56,7 @@ impl Equipment {
             own_rows: true,
             programs: None,
             unreadable: Vec::new(),
+            profile: None,
         })
     }
 
@@ -113,6 +117,7 @@ impl Equipment {
             own_rows: false,
             programs: None,
             unreadable: Vec::new(),
+            profile: None,
         })
     }
 

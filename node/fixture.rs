@@ -188,6 +188,18 @@ impl North {
             .replace("[[silo]]\n", "[[silo]]\nrows = 120\n")
     }
 
+    /// A text whose `start` and `blob-limit` follow from the rest of it.
+    pub(crate) fn beginning(text: &str) -> String {
+        let fault = crate::federation::begins(&Self::read(text)).err();
+        let lines = fault.map(|fault| fault.lines()).unwrap_or_default();
+        let key = |line: &str| line.split(" = ").next().map(str::to_owned);
+        let line = |line: &str| {
+            let new = lines.iter().find(|new| key(new) == key(line));
+            new.cloned().unwrap_or_else(|| line.to_owned())
+        };
+        text.lines().map(line).collect::<Vec<_>>().join("\n")
+    }
+
     /// The agreement of a text.
     pub(crate) fn read(text: &str) -> Agreement {
         Agreement::parse("f.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"))

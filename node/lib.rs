@@ -3,6 +3,7 @@
 //! | part | what |
 //! |---|---|
 //! | [`federation`], [`identity`], [`split_key`] | the agreement of a federation, a member's key, and the secret by which it holds out rows, as files |
+//! | [`draft`] | drafts: a scenario from data files, and the agreement of a new federation |
 //! | [`institution`] | one institution's node: its configuration and its run |
 //! | [`check`] | looks at everything that a node needs, before it runs or while it does |
 //! | [`status`], [`events`] | what a running node says of itself: socket, text, screen, page, metrics, lines |
@@ -26,6 +27,7 @@ pub mod chain;
 pub mod check;
 pub mod cli;
 pub mod commands;
+pub mod draft;
 pub mod equipment;
 pub mod events;
 pub mod exit;
@@ -33,6 +35,7 @@ pub mod federation;
 pub mod identity;
 pub mod institution;
 pub mod logging;
+mod machine_memory;
 pub mod model;
 #[cfg(feature = "otlp")]
 mod otlp;
@@ -42,6 +45,7 @@ pub mod pool;
 mod secrets;
 pub mod spending;
 pub mod split_key;
+mod spoilers;
 pub mod status;
 pub mod store;
 pub mod verify;

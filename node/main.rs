@@ -13,8 +13,8 @@ use node::logging::{self, LogSettings};
 #[derive(Debug, Parser)]
 #[command(name = "rota-node", version, max_term_width = 100)]
 #[command(after_help = "\
-These are the commands of the program rota, which texts name, without those that need no node: simulations,
-comparisons, and drafts of new agreements.")]
+These are the commands of the program rota, which texts name, without the laboratory: simulations,
+comparisons, and reports on them.")]
 struct NodeCli {
     /// The subcommand.
     #[command(subcommand)]
@@ -30,7 +30,7 @@ enum Commands {
     /// What an institution does with its node.
     #[command(flatten)]
     Node(NodeCommand),
-    /// Join a federation, and sign or amend its agreement
+    /// Create or join a federation, and sign or amend its agreement
     #[command(subcommand)]
     Federation(NodeFederationCommand),
     /// What the program prints about itself.
@@ -44,8 +44,8 @@ fn main() -> ExitCode {
         Err(error) => {
             let unknown = error.kind() == ErrorKind::InvalidSubcommand;
             let hint = unknown.then_some(
-                "This is the program of an institution, rota-node. Simulations, comparisons and drafts of new \
-                 agreements are commands of the whole program, rota.",
+                "This is the program of an institution, rota-node. Simulations, comparisons and reports are \
+                 commands of the whole program, rota.",
             );
             return cli::refused(&error, hint);
         }
@@ -65,7 +65,9 @@ fn main() -> ExitCode {
         logging::start(&log, &ProgressBar::hidden()),
         || match &cli.command {
             Commands::Node(command) => commands::run(command).map_err(Box::new),
-            Commands::Federation(command) => commands::run_federation(command).map_err(Box::new),
+            Commands::Federation(command) => {
+                commands::run_federation(command, &[]).map_err(Box::new)
+            }
             Commands::Program(command) => {
                 commands::program::run(command, NodeCli::command()).map_err(Box::new)
             }
@@ -81,5 +83,18 @@ mod tests {
     fn every_command_is_in_one_group_of_the_help() {
         assert_eq!(cli::ungrouped(&NodeCli::command()), [""; 0]);
         cli::grouped(NodeCli::command()).debug_assert();
+    }
+
+    #[test]
+    fn an_institution_drafts_without_the_laboratory() {
+        for drafts in [
+            &["rota-node", "init", "rows.csv"][..],
+            &["rota-node", "federation", "new", "--table", "rows.csv"],
+            &["rota-node", "federation", "new", "--scenario", "ours.toml"],
+        ] {
+            let parsed = NodeCli::try_parse_from(drafts);
+            assert!(parsed.is_ok(), "{drafts:?}");
+        }
+        assert!(NodeCli::try_parse_from(["rota-node", "simulate"]).is_err());
     }
 }

@@ -10,6 +10,7 @@ use clap::CommandFactory;
 use indicatif::ProgressBar;
 use node::commands as around_a_node;
 use node::logging::{self, LogSettings};
+use simulations::scenario::BUILT_IN;
 
 use cli::{Cli, FederationCommand, RotaCommand};
 use commands::CommandError;
@@ -51,7 +52,6 @@ fn main() -> ExitCode {
                 RotaCommand::Lab(options) => commands::lab::run(options, bar),
                 RotaCommand::Advise(options) => commands::advise::run(options, bar),
                 RotaCommand::Attack(attack) => commands::attack::run(attack, bar),
-                RotaCommand::Init(init) => commands::init::run(init),
                 RotaCommand::Scenarios => commands::scenarios::run(),
                 RotaCommand::Data(data) => commands::data::run(data),
                 RotaCommand::Experiments => commands::scenarios::experiments(),
@@ -65,12 +65,9 @@ fn main() -> ExitCode {
                 RotaCommand::Program(command) => {
                     around_a_node::program::run(command, Cli::command()).map_err(CommandError::from)
                 }
-                RotaCommand::Federation(FederationCommand::New(options)) => {
-                    commands::new::new(options)
-                }
                 RotaCommand::Federation(FederationCommand::Demo(demo)) => commands::demo::run(demo),
                 RotaCommand::Federation(FederationCommand::Member(command)) => {
-                    around_a_node::run_federation(command).map_err(CommandError::from)
+                    around_a_node::run_federation(command, BUILT_IN).map_err(CommandError::from)
                 }
             }
         },

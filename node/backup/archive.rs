@@ -5,7 +5,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use protocol::Hash;
+use data_encoding::HEXLOWER;
+use protocol::identity::{Signature, SignatureClaim, Strict, Verifier, VerifyingKey};
+use protocol::{Hash, PublicKey, SecretKey, name};
 use serde::{Deserialize, Serialize};
 
 use crate::institution::IN_FORCE;
@@ -71,6 +73,56 @@ pub struct Manifest {
     pub round: u64,
     /// BLAKE3 of every other file, in hexadecimal digits, by name.
     pub files: BTreeMap<String, String>,
+    /// The institution's signature over all of this, in hexadecimal digits; earlier versions made none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+}
+
+impl Manifest {
+    /// This manifest with the institution's signature.
+    pub(super) fn signed(self, key: &SecretKey) -> io::Result<Self> {
+        let signature = key.sign(&self.statement()?.0);
+        Ok(Self {
+            signature: Some(HEXLOWER.encode(&signature.to_bytes())),
+            ..self
+        })
+    }
+
+    /// Whether its signature is one of this key.
+    pub(super) fn is_signed_by(&self, key: &PublicKey) -> bool {
+        let bytes = self.signature.as_ref();
+        let bytes = bytes.and_then(|digits| HEXLOWER.decode(digits.as_bytes()).ok());
+        let signature = bytes.and_then(|bytes| <[u8; 64]>::try_from(bytes).ok());
+        let (Some(signature), Some(key)) = (signature, VerifyingKey::new(key)) else {
+            return false;
+        };
+        self.statement().is_ok_and(|said| {
+            Strict.verify(&SignatureClaim {
+                key: &key,
+                message: &said.0,
+                signature: Signature::from_bytes(&signature),
+            })
+        })
+    }
+
+    /// What is signed.
+    fn statement(&self) -> io::Result<Hash> {
+        let unsigned = Self {
+            signature: None,
+            ..self.clone()
+        };
+        Ok(Hash::labelled(
+            "rota: backup",
+            &[&serde_json::to_vec(&unsigned)?],
+        ))
+    }
+
+    /// Whether its texts are such as a backup has: they are shown, and written into the audit log.
+    fn is_plain(&self) -> bool {
+        let names = [&self.name, &self.silo];
+        names.into_iter().all(|text| name::check(text).is_ok())
+            && humantime::parse_rfc3339(&self.made).is_ok()
+    }
 }
 
 /// Why a file is not read as a backup.
@@ -222,7 +274,15 @@ fn manifest(file: &Path, bytes: &[u8]) -> Result<Manifest, ArchiveError> {
         let file = file.to_owned();
         return Err(ArchiveError::Newer { file, found });
     }
-    serde_json::from_value(value).map_err(malformed)
+    let manifest: Manifest = serde_json::from_value(value).map_err(malformed)?;
+    if manifest.is_plain() {
+        Ok(manifest)
+    } else {
+        Err(ArchiveError::Malformed {
+            file: file.to_owned(),
+            what: format!("{MANIFEST} has a name or a time that none has"),
+        })
+    }
 }
 
 /// Whether a backup can have a file of this name. None leads out of the folder that it is put into.

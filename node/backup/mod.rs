@@ -10,18 +10,23 @@
 //! that it may have forgotten counts any more. Everything else that a state folder holds, the other
 //! members have.
 //!
+//! The institution signs it. The key that it is signed with is in it, too, so whoever can read a backup can change
+//! it: what it writes is therefore confined to the folder that it is restored into, unless somebody allows more.
+//!
 //! | file | holds |
 //! |---|---|
 //! | `archive` | the tar file: names, sizes, hashes |
 //! | `save` | writes one |
 //! | `restore` | puts one back |
+//! | `confined` | where a backup may write |
 
 mod archive;
+mod confined;
 mod restore;
 mod save;
 #[cfg(test)]
 mod tests;
 
 pub use archive::{ArchiveError, Manifest};
-pub use restore::{RestoreError, RestoredBackup, restore};
+pub use restore::{RestoreConsent, RestoreError, RestoredBackup, restore};
 pub use save::{BackupError, Saved, save};

@@ -13,9 +13,11 @@ use super::archive::{
     AGREEMENT, AUDITED, Archive, ArchiveError, BESIDE_AGREEMENT, BESIDE_CONSENT, KEY, MODEL,
     Manifest, PASSAGES, SILO, SPLIT, START_MODEL, STATE,
 };
+use super::confined::outside;
 use crate::audit::{AuditLog, LogError};
 use crate::identity::{self, IdentityError};
 use crate::institution::{Places, protocol_records};
+use crate::model::{PERSONAL, keep_personal_hash};
 use crate::split_key;
 use crate::store::{self, Owner, StoreOpenError};
 
@@ -34,6 +36,30 @@ pub enum RestoreError {
     /// The parts of the backup do not belong together.
     #[error("the backup cannot be used: {0}")]
     Mixed(String),
+    /// Nobody signed it.
+    #[error(
+        "{} has no signature of its institution: an earlier version of Rota made it, or somebody changed it. \
+         Nothing was written", .0.display()
+    )]
+    Unsigned(PathBuf),
+    /// Its signature is not one of the key in it.
+    #[error(
+        "the institution's signature under {} does not hold: somebody changed the backup. Nothing was written; use \
+         another one", .0.display()
+    )]
+    Signature(PathBuf),
+    /// Its `silo.toml` puts files elsewhere.
+    #[error(
+        "the silo.toml in the backup puts {} outside of {}, where a backup that somebody changed could overwrite what \
+         is not its own. Nothing was written",
+        paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "), folder.display()
+    )]
+    Outside {
+        /// The folder that it is restored into.
+        folder: PathBuf,
+        /// What it would write elsewhere.
+        paths: Vec<PathBuf>,
+    },
     /// A state is there.
     #[error(
         "{} holds a state already, {what}: a backup never overwrites one, because what the silo has signed since \
@@ -68,6 +94,15 @@ pub enum RestoreError {
     },
 }
 
+/// What whoever restores a backup allows, because it cannot be told whether somebody changed the backup.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RestoreConsent {
+    /// It may write outside of the folder, where its `silo.toml` says so.
+    pub outside: bool,
+    /// It need not be signed.
+    pub unsigned: bool,
+}
+
 /// A backup that was put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoredBackup {
@@ -79,17 +114,23 @@ pub struct RestoredBackup {
     pub written: Vec<PathBuf>,
     /// Members of the federation under the agreement in force at the time of the backup.
     pub members: usize,
+    /// Votes of them that make a round final.
+    pub quorum: usize,
 }
 
-/// Puts the backup in the file `from` back: `silo.toml` into `folder`, everything else where it says. What
-/// exists already stays, if it has the same contents; nothing is overwritten. The journal begins as one that
-/// was lost, so the node only listens at first.
+/// Puts the backup in the file `from` back: `silo.toml` into `folder`, everything else where that says, within
+/// `folder` unless more is allowed. What exists already stays, if it has the same contents; nothing is
+/// overwritten. The journal begins as one that was lost, so the node only listens at first.
 ///
 /// If it is interrupted, it can be done again.
 ///
 /// # Errors
 /// [`RestoreError`]. Unless it is an error of the system, nothing has been written then.
-pub fn restore(from: &Path, folder: &Path) -> Result<RestoredBackup, RestoreError> {
+pub fn restore(
+    from: &Path,
+    folder: &Path,
+    consent: RestoreConsent,
+) -> Result<RestoredBackup, RestoreError> {
     let Archive { manifest, files } = Archive::read(from)?;
     let get = |name: &str| {
         let found = files.get(name);
@@ -108,6 +149,13 @@ pub fn restore(from: &Path, folder: &Path) -> Result<RestoredBackup, RestoreErro
     {
         let what = "its key or agreement is not the one that it names";
         return Err(RestoreError::Mixed(what.into()));
+    }
+    match &manifest.signature {
+        None if !consent.unsigned => return Err(RestoreError::Unsigned(from.to_owned())),
+        Some(_) if !manifest.is_signed_by(&key.public()) => {
+            return Err(RestoreError::Signature(from.to_owned()));
+        }
+        _ => {}
     }
     let passages = passages(&files)?;
     let epochs = Epochs::replay(epoch.clone(), protocol_records(passages.clone()));
@@ -133,6 +181,19 @@ pub fn restore(from: &Path, folder: &Path) -> Result<RestoredBackup, RestoreErro
         }
     }
     wanted.retain(|(_, path, _)| !is_there(path));
+    if !consent.outside {
+        let written = wanted.iter().map(|(_, path, _)| path.as_path());
+        let state = (!begun).then_some(places.state.as_path());
+        let paths = outside(folder, written.chain(state));
+        let paths = paths.map_err(|why| RestoreError::Folder {
+            folder: folder.to_owned(),
+            why,
+        })?;
+        if !paths.is_empty() {
+            let folder = folder.to_owned();
+            return Err(RestoreError::Outside { folder, paths });
+        }
+    }
     // First what keeps the silo from signing, last what a node starts with.
     if !begun {
         make(&places.state)?;
@@ -151,6 +212,9 @@ pub fn restore(from: &Path, folder: &Path) -> Result<RestoredBackup, RestoreErro
             written.push(path);
         }
     }
+    if let Some(personal) = files.get(&format!("{STATE}{PERSONAL}")) {
+        keep_personal_hash(&places.state, personal)?;
+    }
     if files.keys().any(|name| name.starts_with(AUDITED)) {
         AuditLog::restored(&places.state, owner.federation, &owner.key, &manifest.made)?;
     }
@@ -159,6 +223,7 @@ pub fn restore(from: &Path, folder: &Path) -> Result<RestoredBackup, RestoreErro
         config: folder.join(SILO),
         written,
         members: epochs.now.roster.len(),
+        quorum: epochs.now.roster.quorum(),
     })
 }
 

@@ -156,17 +156,20 @@ pub fn save(config: &Path, model: Option<Vec<u8>>, to: &Path) -> Result<Saved, B
         epoch,
         round,
         files: hashes.collect(),
+        signature: None,
     };
+    let written = |why| BackupError::Write {
+        file: to.to_owned(),
+        why,
+    };
+    let manifest = manifest.signed(&institution.key).map_err(written)?;
     let archive = Archive {
         manifest,
         files: files.0,
     };
     let size = archive.write(to).map_err(|why| match why.kind() {
         io::ErrorKind::AlreadyExists => BackupError::Exists(to.to_owned()),
-        _ => BackupError::Write {
-            file: to.to_owned(),
-            why,
-        },
+        _ => written(why),
     })?;
     let manifest = archive.manifest;
     Ok(Saved { manifest, size })

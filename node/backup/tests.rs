@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::archive::{Archive, FORMAT, hash_of};
 use super::*;
+use crate::fixture::{North, key};
 
 /// A backup with these files.
 fn archive(files: &[(&str, &[u8])]) -> Archive {
@@ -27,6 +28,7 @@ fn archive(files: &[(&str, &[u8])]) -> Archive {
             epoch: 0,
             round: 3,
             files: hashes.collect(),
+            signature: None,
         },
         files,
     }
@@ -140,4 +142,119 @@ fn a_newer_format_is_refused_with_its_number() {
     newer.manifest.format = FORMAT + 1;
     let said = refused(&newer, folder.path());
     assert!(said.contains("is a backup of format 2"), "{said}");
+}
+
+/// The backup of north in a file, with this change, under a new signature of its key.
+fn changed(north: &North, to: &Path, change: impl Fn(&mut Archive)) {
+    let config = north.folder.path().join("silo.toml");
+    let whole = north.folder.path().join("whole.tar");
+    if !whole.exists() {
+        save(&config, None, &whole).unwrap();
+    }
+    let mut archive = Archive::read(&whole).unwrap();
+    change(&mut archive);
+    let hashes = archive.files.iter();
+    let hashes = hashes.map(|(name, bytes)| (name.clone(), hash_of(bytes)));
+    archive.manifest.files = hashes.collect();
+    archive.write(to).unwrap();
+}
+
+/// Puts other text into the silo.toml of a backup.
+fn rewritten(archive: &mut Archive, from: &str, to: &str) {
+    let text = String::from_utf8(archive.files["silo.toml"].clone()).unwrap();
+    assert!(text.contains(from), "{text}");
+    let text = text.replacen(from, to, 1);
+    archive.files.insert("silo.toml".into(), text.into_bytes());
+}
+
+#[test]
+fn a_changed_backup_writes_nothing_outside_of_its_folder() {
+    let north = North::new();
+    let place = tempfile::tempdir().unwrap();
+    let elsewhere = place.path().join("elsewhere");
+    let absolute = format!("state = {:?}", elsewhere.display().to_string());
+    for (nth, (from, to)) in [
+        ("state = \"state\"", "state = \"../elsewhere\""),
+        ("state = \"state\"", &*absolute),
+        ("state = \"state\"", "state = \"a/../../elsewhere/s\""),
+        (
+            "identity = \"identity.key\"",
+            "identity = \"../elsewhere/identity.key\"",
+        ),
+        (
+            "federation = \"federation.toml\"",
+            "federation = \"../elsewhere/f.toml\"",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let file = place.path().join(format!("{nth}.tar"));
+        changed(&north, &file, |archive| {
+            rewritten(archive, from, to);
+            archive.manifest = archive.manifest.clone().signed(&key(9)).unwrap();
+        });
+        // It was signed before the hashes were put right.
+        let resigned = place.path().join(format!("{nth}-signed.tar"));
+        let mut archive = Archive::read(&file).unwrap();
+        archive.manifest = archive.manifest.signed(&key(9)).unwrap();
+        archive.write(&resigned).unwrap();
+        let into = place.path().join(format!("in-{nth}"));
+        let why = restore(&file, &into, RestoreConsent::default()).unwrap_err();
+        assert!(matches!(why, RestoreError::Signature(_)), "{to}: {why}");
+        let why = restore(&resigned, &into, RestoreConsent::default()).unwrap_err();
+        let RestoreError::Outside { paths, .. } = &why else {
+            panic!("{to}: {why}");
+        };
+        assert!(
+            !paths.is_empty() && why.to_string().contains("elsewhere"),
+            "{why}"
+        );
+        assert!(
+            !elsewhere.exists() && !into.exists(),
+            "{to}: something was written"
+        );
+        let allowed = RestoreConsent {
+            outside: true,
+            ..RestoreConsent::default()
+        };
+        restore(&resigned, &into, allowed).unwrap();
+        assert!(elsewhere.exists());
+        fs::remove_dir_all(&elsewhere).unwrap();
+    }
+}
+
+#[test]
+fn a_backup_without_a_signature_is_taken_only_by_somebody_who_says_so() {
+    let north = North::new();
+    let place = tempfile::tempdir().unwrap();
+    let (file, into) = (place.path().join("a.tar"), place.path().join("in"));
+    changed(&north, &file, |archive| archive.manifest.signature = None);
+    let why = restore(&file, &into, RestoreConsent::default()).unwrap_err();
+    assert!(matches!(why, RestoreError::Unsigned(_)), "{why}");
+    assert!(!into.exists());
+    let allowed = RestoreConsent {
+        unsigned: true,
+        ..RestoreConsent::default()
+    };
+    restore(&file, &into, allowed).unwrap();
+    // As it was made it needs no word of anybody; another key's signature, and odd texts, never count.
+    let whole = north.folder.path().join("whole.tar");
+    let again = place.path().join("again");
+    restore(&whole, &again, RestoreConsent::default()).unwrap();
+    let other = place.path().join("b.tar");
+    changed(&north, &other, |archive| {
+        archive.manifest = archive.manifest.clone().signed(&key(8)).unwrap();
+    });
+    let why = restore(&other, &place.path().join("c"), allowed).unwrap_err();
+    assert!(matches!(why, RestoreError::Signature(_)), "{why}");
+    for (nth, made) in ["", "yesterday", "10000-01-01T00:00:00Z", "\u{1b}[2J"]
+        .into_iter()
+        .enumerate()
+    {
+        let file = place.path().join(format!("odd-{nth}.tar"));
+        changed(&north, &file, |archive| archive.manifest.made = made.into());
+        let why = restore(&file, &place.path().join("d"), allowed).unwrap_err();
+        assert!(matches!(why, RestoreError::Archive(_)), "{made}: {why}");
+    }
 }

@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use formatting::numbers::plain;
 
+use crate::institution::short_id::DIGITS;
+
 use super::{AuthorFinding, Blame, DisclosureFile, ExaminedAuthor, SpoiledSum};
 
 impl Blame {
@@ -13,7 +15,7 @@ impl Blame {
             "{}, round {} (block {}): these of its sums were void and left out of the outcome",
             plain(&self.federation_name),
             self.round,
-            &self.block[..16.min(self.block.len())]
+            &self.block[..DIGITS.min(self.block.len())]
         )];
         for sum in &self.sums {
             lines.push(format!(

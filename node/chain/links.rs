@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use agreement::{Agreement, Changed};
 use protocol::certificate::{Certificate, Verdict};
 use protocol::identity::Strict;
 use protocol::message::{Block, Content, MaskedRound, Passage, Recovery};
@@ -85,8 +86,9 @@ pub(crate) fn certified_outcomes(records: &[JournalRecord]) -> BTreeMap<Hash, Ha
 /// and what is missing between them.
 pub(super) fn links(
     parts: &[CertifiedBlocks],
-    mut epoch: Option<Arc<Epoch>>,
+    mut agreement: Option<Agreement>,
 ) -> Result<(Vec<ChainLink>, Vec<MissingBlocks>), String> {
+    let mut epoch = agreement.as_ref().map(|first| first.epoch.clone());
     let mut parent = epoch.as_ref().map(|epoch| epoch.id);
     let (mut links, mut missing): (Vec<ChainLink>, Vec<MissingBlocks>) = (Vec::new(), Vec::new());
     let mut last = 0;
@@ -106,7 +108,7 @@ pub(super) fn links(
             let lead = leads
                 .as_mut()
                 .and_then(|leads| leads.of(block.view, authors(block).as_deref()));
-            links.push(link(block, epoch.as_deref(), lead));
+            links.push(link(block, (epoch.as_deref(), &[]), lead));
         }
         if let Some(passage) = passage {
             // Empty blocks after the change only made it final. A member that was away lacks the
@@ -125,15 +127,17 @@ pub(super) fn links(
                 (_, Some(recovery)) => recovery.after.round,
                 _ => last,
             };
-            links.push(link(change, epoch.as_deref(), lead));
             parent = Some(change.hash());
-            if let Some(old) = &epoch {
-                let next = passage
-                    .verify(old, &Strict)
-                    .map_err(|error| error.to_string())?;
-                epoch = Some(Arc::new(next));
-                leads = epoch.clone().map(Leads::new);
-            }
+            let next = epoch.as_ref().map(|old| passage.verify(old, &Strict));
+            let next = next.transpose().map_err(|error| error.to_string())?;
+            let next = next.map(Arc::new);
+            let now = agreement.as_ref().zip(next.clone());
+            let now = now.and_then(|(old, next)| following(old, change, next));
+            let keys = agreement.as_ref().zip(now.as_ref());
+            let keys = keys.map_or(Vec::new(), |(old, now)| changed_keys(old, now));
+            links.push(link(change, (epoch.as_deref(), &keys), lead));
+            (epoch, agreement) = (next.or(epoch), now);
+            leads = epoch.clone().map(Leads::new);
             continue;
         }
         if proof.verdict.block() != parent {
@@ -221,8 +225,51 @@ fn recovered(epoch: Option<&Epoch>, recovery: &Recovery) -> Vec<String> {
     words
 }
 
-/// What a change changes, a few words each.
-fn changed(epoch: Option<&Epoch>, change: &protocol::message::Change) -> Vec<String> {
+/// The agreement that a block at the end of an epoch brings into force, as far as it can be read.
+fn following(old: &Agreement, block: &Block, next: Arc<Epoch>) -> Option<Agreement> {
+    match block.change() {
+        Some(change) => old.after(&change.amendment, next).ok(),
+        None => old.following(block, next, learn::stand_in).ok(),
+    }
+}
+
+/// Most keys of a change that are named one by one.
+const KEYS: usize = 6;
+
+/// The keys in which an agreement differs from the one before it, with both values; not those of members and what
+/// follows from their number, and not the number of rounds.
+fn changed_keys(old: &Agreement, new: &Agreement) -> Vec<String> {
+    let changes = old.difference(new).changes;
+    let (before, after) = (&old.epoch, &new.epoch);
+    let follows = before
+        .charter
+        .for_members(before.roster.len(), after.roster.len());
+    let told = |change: &&Changed| match &*change.key {
+        "rounds" => false,
+        "charter.min-contributions" => follows.min_contributions != after.charter.min_contributions,
+        "charter.view-timeout" => follows.view_timeout != after.charter.view_timeout,
+        key => !key.starts_with("silo"),
+    };
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".into());
+    let line = |change: &Changed| {
+        let (before, after) = (value(&change.before), value(&change.after));
+        plain(&format!("{} {before} → {after}", change.key))
+    };
+    let mut keys: Vec<String> = changes.iter().filter(told).map(line).collect();
+    let more = keys.len().saturating_sub(KEYS);
+    if more > 1 {
+        keys.truncate(KEYS);
+        keys.push(format!("{more} more keys"));
+    }
+    keys
+}
+
+/// What a change changes, a few words each. `keys` are those that differ, where they are known.
+fn changed(
+    epoch: Option<&Epoch>,
+    change: &protocol::message::Change,
+    keys: &[String],
+) -> Vec<String> {
     let Some(epoch) = epoch else {
         return Vec::new();
     };
@@ -244,6 +291,10 @@ fn changed(epoch: Option<&Epoch>, change: &protocol::message::Change) -> Vec<Str
     let (before, after) = (&epoch.charter, &change.amendment.charter);
     if before.rounds != after.rounds {
         words.push(format!("{} rounds", after.rounds));
+    }
+    words.extend(keys.iter().cloned());
+    if !keys.is_empty() {
+        return words;
     }
     if before.work != after.work && before.rounds == after.rounds {
         words.push("other options".into());
@@ -285,7 +336,12 @@ fn approved(block: &Block) -> Vec<MemberIndex> {
     }
 }
 
-fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> ChainLink {
+/// A block of an epoch. `keys` are those that its change changes, where they are known.
+fn link(
+    block: &Block,
+    (epoch, keys): (Option<&Epoch>, &[String]),
+    lead: Option<MemberIndex>,
+) -> ChainLink {
     let who = |member| who(epoch, member);
     let of = block.round();
     let signers = authors(block).unwrap_or_default();
@@ -299,7 +355,7 @@ fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Chai
     ChainLink {
         round: of.map(|of| of.round),
         change: match &block.content {
-            Content::Change(change) => Some(changed(epoch, change)),
+            Content::Change(change) => Some(changed(epoch, change, keys)),
             Content::Recovery(recovery) => Some(recovered(epoch, recovery)),
             Content::Learning(_) | Content::Masked(_) | Content::Empty => None,
         },
@@ -329,6 +385,7 @@ fn masked(epoch: Option<&Epoch>, of: &MaskedRound) -> MaskedLink {
     MaskedLink {
         sat_out: agreed.map(|(epoch, masked)| missing(epoch, masked)),
         void: Vec::new(),
+        search: None,
     }
 }
 
@@ -336,4 +393,54 @@ fn masked(epoch: Option<&Epoch>, of: &MaskedRound) -> MaskedLink {
 pub(super) fn group_names(group: &Group) -> String {
     let names = group.authors.iter().map(|(name, _)| plain(name));
     names.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::message::{Amendment, Change};
+
+    use super::*;
+    use crate::fixture::North;
+
+    #[test]
+    fn a_change_of_rounds_and_of_an_option_names_both() {
+        let old = North::agreement(&[]);
+        let new = North::agreement(&[
+            ("rounds = 6", "rounds = 200"),
+            ("rate = 0.02", "rate = 0.5"),
+        ]);
+        let change = Change {
+            amendment: Amendment {
+                silos: old.epoch.roster.silos().to_vec(),
+                charter: new.epoch.charter.clone(),
+                ..Amendment::leaving(&old.epoch, MemberIndex(0))
+            },
+            after: old.epoch.began,
+            approvals: [].into(),
+        };
+        let said = changed(Some(&old.epoch), &change, &changed_keys(&old, &new));
+        let rate = "strategy.training.optimiser.rate 0.02 → 0.5";
+        assert_eq!(said, ["200 rounds", rate]);
+        // Only what is known is said.
+        assert_eq!(changed(Some(&old.epoch), &change, &[]), ["200 rounds"]);
+    }
+
+    #[test]
+    fn many_keys_are_counted_and_none_of_the_protocol_is_left_out() {
+        let old = North::agreement(&[]);
+        let new = North::agreement(&[
+            ("epochs = 10", "epochs = 11"),
+            ("batch = 8", "batch = 9"),
+            ("patience = 12", "patience = 13"),
+            ("keep-rounds = 3", "keep-rounds = 4"),
+            ("view-timeout = 29", "view-timeout = 30"),
+            ("folds = 5", "folds = 6"),
+            ("max-model-norm = 1000.0", "max-model-norm = 99.0"),
+            ("blob-limit = 392", "blob-limit = 393"),
+        ]);
+        let keys = changed_keys(&old, &new);
+        assert_eq!((keys.len(), &*keys[KEYS]), (KEYS + 1, "2 more keys"));
+        let one = North::agreement(&[("keep-rounds = 3", "keep-rounds = 4")]);
+        assert_eq!(changed_keys(&old, &one), ["charter.keep-rounds 3 → 4"]);
+    }
 }

@@ -17,8 +17,9 @@ use std::path::{Path, PathBuf};
 
 use protocol::{Epoch, Hash};
 use serde::Serialize;
-use silo::outcome::Document;
+use silo::outcome::{Document, MaskedNote};
 
+use crate::spoilers;
 use crate::store::{self, AGREEMENT, StoreOpenError};
 use agreement::{Agreement, ConfigError};
 use formatting::numbers::plain;
@@ -65,7 +66,7 @@ pub enum ChainError {
 }
 
 /// The final blocks of a federation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FinalChain {
     /// The federation's id.
@@ -104,7 +105,7 @@ pub struct LeftOutMember {
 }
 
 /// One final block.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ChainLink {
     /// The learning round; `None` for other blocks.
@@ -150,6 +151,9 @@ pub struct MaskedLink {
     pub sat_out: Option<Vec<String>>,
     /// The sums that told nothing, and why; known where the outcome is kept.
     pub void: Vec<String>,
+    /// What void sums show by then of who spoils them, if one of this round was void.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<String>,
 }
 
 /// A member.
@@ -195,10 +199,10 @@ impl FinalChain {
         let drawn = agreement
             .as_ref()
             .is_some_and(|of| of.strategy.draws_members());
-        let epoch = agreement.map(|agreement| agreement.epoch);
+        let epoch = agreement.as_ref().map(|agreement| agreement.epoch.clone());
         let outcomes = links::certified_outcomes(&journal.records);
         let parts = links::parts(journal.records);
-        let found = links::links(&parts, epoch.clone()).map_err(|why| ChainError::Broken {
+        let found = links::links(&parts, agreement).map_err(|why| ChainError::Broken {
             folder: folder.to_owned(),
             why,
         })?;
@@ -208,9 +212,12 @@ impl FinalChain {
                 .iter()
                 .find(|(block, _)| format!("{block:#}") == link.block);
             link.outcome = outcome.map(|(_, outcome)| format!("{outcome:#}"));
-            let void = outcome.map(|(_, outcome)| void(folder, outcome, epoch.as_deref()));
-            if let (Some(masked), Some(void)) = (&mut link.masked, void) {
-                masked.void = void;
+            let note = outcome.and_then(|(_, outcome)| note(folder, outcome));
+            if let (Some(masked), Some(note)) = (&mut link.masked, note) {
+                masked.void = void(&note, epoch.as_deref());
+                let of = epoch.as_deref().filter(|epoch| epoch.id == note.epoch);
+                let of = of.filter(|_| !masked.void.is_empty());
+                masked.search = of.and_then(|epoch| spoilers::said(&note.voids(), epoch, None));
             }
         }
         if drawn {
@@ -304,6 +311,9 @@ impl FinalChain {
                 for void in &masked.void {
                     writeln!(out, "             void: the sum of {void}")?;
                 }
+                if let Some(search) = &masked.search {
+                    writeln!(out, "             {}", plain(search))?;
+                }
             }
         }
         for by in self.left_out.iter().flatten() {
@@ -330,19 +340,32 @@ impl FinalChain {
     }
 }
 
-/// The sums of a masked round that told nothing, and why, as the kept outcome says.
-fn void(folder: &Path, outcome: &Hash, epoch: Option<&Epoch>) -> Vec<String> {
-    let blob = store::blob(folder, outcome);
-    let document = blob.and_then(|blob| Document::read(&blob).ok());
-    let note = document.and_then(|document| document.masked);
+/// What the kept outcome of a masked round says of its sums.
+fn note(folder: &Path, outcome: &Hash) -> Option<MaskedNote> {
+    let blob = store::blob(folder, outcome)?;
+    Document::read(&blob).ok()?.masked
+}
+
+/// The sums of a masked round that told nothing, and why.
+fn void(note: &MaskedNote, epoch: Option<&Epoch>) -> Vec<String> {
     let masked = epoch.and_then(|epoch| epoch.charter.privacy.masked());
     let groups = masked.map(|masked| masked.groups());
     let noised = epoch.is_some_and(|epoch| epoch.charter.privacy.is_noised());
-    let sums = note.into_iter().flat_map(|note| note.sums);
+    let sums = note.sums.iter();
     let void = sums.filter_map(|sum| Some((usize::from(sum.group), sum.void?)));
+    let some = note.left_out.contains(&false);
+    let of = epoch.filter(|epoch| some && epoch.id == note.epoch);
+    let spoiled = of.map(|epoch| spoilers::names(&note.spoiled().collect::<Vec<_>>(), epoch));
     let words = |(at, why)| match groups.and_then(|groups| groups.get(at)) {
         Some(group) => format!("{}: {why}", links::group_names(group)),
-        None if noised => format!("all that were ready: {why}"),
+        None if noised => {
+            let all = if some {
+                "half of those that were ready"
+            } else {
+                "all that were ready"
+            };
+            format!("{}: {why}", spoiled.as_deref().unwrap_or(all))
+        }
         None => format!("group {}: {why}", at + 1),
     };
     void.map(words).collect()

@@ -4,8 +4,11 @@ use protocol::MemberIndex;
 
 use super::Finding;
 use crate::federation::{beyond, exceeds};
-use crate::institution::{Configured, Data, fit, misfits, surveyed};
+use crate::institution::{
+    Configured, Data, PASTE, fit, misfits, names_that_fit, signed_profile, surveyed,
+};
 use crate::split_key;
+use task::questions::AskedAt;
 
 /// The rows: whether they fit the schema, how many there are, and of which classes. Also returns the
 /// number of training rows.
@@ -47,7 +50,9 @@ pub(super) fn rows(
             );
             let all = survey.iter().flat_map(misfits);
             let all = all.map(|line| Finding::note("rows", line.trim_start().to_owned()));
-            return (None, [bad].into_iter().chain(all).collect());
+            let names: Vec<String> = survey.iter().flat_map(names_that_fit).collect();
+            let paste = (!names.is_empty()).then(|| Finding::note("rows", PASTE).paste(names));
+            return (None, [bad].into_iter().chain(all).chain(paste).collect());
         }
     };
     let survey = survey.unwrap_or_default();
@@ -55,6 +60,14 @@ pub(super) fn rows(
     let mut findings: Vec<_> = columns
         .map(|(name, what)| Finding::good("rows", format!("{name}: {what}")))
         .collect();
+    let asked = found.questions.iter();
+    findings.extend(asked.map(|question| Finding::bad("rows", question.at(AskedAt::Node))));
+    let signed = signed_profile(&configured.state).unwrap_or_default();
+    let differences = signed.differences(&found.profile).into_iter();
+    findings.extend(differences.map(|line| {
+        let line = format!("otherwise than in the rows that were signed for: {line}");
+        Finding::note("rows", line).remedy("if that is right, sign again: rota federation sign")
+    }));
     let counts = found.lines().into_iter().enumerate().map(|(at, line)| {
         if at > 0 && found.is_unbalanced() {
             Finding::note("rows", line).remedy("a class without rows is not learned here")

@@ -11,13 +11,14 @@ use silo::genesis_outcome;
 
 use super::{Finding, PlaceOrError};
 use crate::equipment::Equipment;
-use crate::federation::{self, consents_beside, recomputed};
+use crate::federation::{self, consents_beside, follows};
 use crate::identity::{self, IdentityError};
 use crate::institution::{
     Configured, Data, Membership, Present, SignatureState, Unsigned, consent_in,
 };
 use crate::model::{GivenStart, StartError, find_start};
 use crate::paths::tidy;
+use crate::store;
 
 /// The first agreement: that it is well formed, and that its start follows from it; and the rules of the
 /// one in force `now`.
@@ -25,10 +26,15 @@ pub(super) fn agreement(first: &Configured, now: &Configured) -> Vec<Finding> {
     let epoch = &first.agreement.epoch;
     let file = tidy(&first.federation);
     let file = file.display();
-    let start = match recomputed(&first.agreement) {
+    let start = match follows(&first.agreement) {
         Ok(said) => Finding::good("agreement", said),
-        Err(said) => Finding::bad("agreement", said)
-            .remedy("ask whoever drafted it for a new invitation, and compare the ids"),
+        Err(fault) => {
+            let said = fault.to_string();
+            let sentence = said.lines().next().unwrap_or_default();
+            Finding::bad("agreement", sentence)
+                .remedy("ask whoever drafted it for a new invitation, and compare the ids")
+                .paste(fault.lines())
+        }
     };
     let start = match start_model(first) {
         Some(model) => vec![start, model],
@@ -72,7 +78,15 @@ pub(super) fn agreement(first: &Configured, now: &Configured) -> Vec<Finding> {
         );
     }
     if let Some(line) = federation::undeclared(&now.agreement) {
-        findings.push(Finding::note("agreement", line));
+        // Whoever has signed it runs under it.
+        findings.push(
+            match first.consent.exists() || store::has_journal(&first.state) {
+                true => Finding::note("agreement", line),
+                false => Finding::bad("agreement", line).remedy(
+                    "nobody signs it: ask whoever drafted it to declare the rows of all members",
+                ),
+            },
+        );
     }
     if epoch.roster.faulty() == 0 {
         findings.push(Finding::note(

@@ -87,6 +87,9 @@ pub struct Finding {
     /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
+    /// Lines to paste into a file, as the text or the remedy says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paste: Vec<String>,
 }
 
 impl Finding {
@@ -96,6 +99,7 @@ impl Finding {
             level: Level::Good,
             text: text.into(),
             remedy: None,
+            paste: Vec::new(),
         }
     }
 
@@ -125,6 +129,10 @@ impl Finding {
             remedy: Some(remedy.into()),
             ..self
         }
+    }
+
+    fn paste(self, paste: Vec<String>) -> Self {
+        Self { paste, ..self }
     }
 }
 
@@ -335,6 +343,7 @@ impl CheckResult {
                     .iter()
                     .map(|remedy| format!("{:18} → {remedy}", "")),
             );
+            lines.extend(finding.paste.iter().cloned());
         }
         lines.push(String::new());
         lines.push(self.firewall.clone());

@@ -4,7 +4,7 @@ use agreement::DeltaDoubt;
 use protocol::MemberIndex;
 
 use super::Finding;
-use crate::federation::first;
+use crate::federation::first_under;
 use crate::institution::{Configured, Data};
 use crate::policy::{LedgerStatus, ProposedRounds};
 
@@ -15,14 +15,7 @@ pub(super) fn policy(
     rows: Option<usize>,
 ) -> Vec<Finding> {
     let agreement = &configured.agreement;
-    let silos = agreement.epoch.roster.silos().iter();
-    let silos: Vec<_> = silos.map(|silo| silo.name.clone()).collect();
-    let start = first(
-        &agreement.task,
-        &agreement.strategy_config,
-        agreement.seed,
-        &silos,
-    );
+    let start = first_under(agreement);
     let limit = agreement.epoch.charter.blob_limit;
     let names = match &configured.data {
         Data::Rows(rows) => Some(&rows.names),

@@ -81,7 +81,7 @@ pub enum Amend {
     },
     /// Approve a proposed change, after showing what it changes
     Approve {
-        /// Id of the amendment, as `rota federation changes` prints it: at least the first 16 digits
+        /// Id of the amendment, as `rota federation changes` prints it: at least the first 32 digits
         id: String,
         /// Also print the whole new agreement
         #[arg(long)]
@@ -92,7 +92,7 @@ pub enum Amend {
     },
     /// Withdraw an approval of a change, or a proposal
     Withdraw {
-        /// Id of the amendment, as `rota federation changes` prints it: at least the first 16 digits
+        /// Id of the amendment, as `rota federation changes` prints it: at least the first 32 digits
         id: String,
         /// Where and how
         #[command(flatten)]

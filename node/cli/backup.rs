@@ -26,4 +26,10 @@ pub struct Restore {
     /// Folder of the node: for silo.toml, to which its paths are relative
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
+    /// Also write what silo.toml places outside of that folder, such as a state folder in /var
+    #[arg(long)]
+    pub outside: bool,
+    /// Take a backup without a signature, as earlier versions made them
+    #[arg(long)]
+    pub unsigned: bool,
 }

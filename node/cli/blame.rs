@@ -21,7 +21,7 @@ pub struct BlameRound {
     /// New file for the own secret of the round, to give to the others; shows what it discloses, and asks
     #[arg(long, value_name = "FILE", conflicts_with_all = ["with", "json"])]
     pub disclose: Option<PathBuf>,
-    /// First 16 digits of the round's block, as this command prints them, to disclose without asking
+    /// First 32 digits of the round's block, as this command prints them, to disclose without asking
     #[arg(long, value_name = "BLOCK", requires = "disclose")]
     pub consent: Option<String>,
     /// Files that authors have disclosed

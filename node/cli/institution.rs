@@ -8,7 +8,8 @@ use agreement::{Span, public_key};
 use clap::{Args, Subcommand};
 use protocol::{Hash, PublicKey};
 
-use super::{Amend, NodePlace, NumberMarks, StatePlace, rows};
+use super::members::member;
+use super::{Amend, NewFederation, NodePlace, NumberMarks, OwnNames, StatePlace, rows};
 
 /// Options of `rota run`.
 #[derive(Debug, Args)]
@@ -185,6 +186,12 @@ pub struct CheckNode {
 /// The subcommands of `rota federation`.
 #[derive(Debug, Subcommand)]
 pub enum NodeFederationCommand {
+    /// Write the agreement of a new federation
+    ///
+    /// The task comes from a scenario with a schema, or from the columns of a table; options replace parts of
+    /// it, and a terminal asks for what is missing. Nobody's rows become part of the agreement. Members may be
+    /// added later, with `rota federation add`.
+    New(Box<NewFederation>),
     /// Write the agreement of a federation that starts from the model of an earlier one
     ///
     /// The new federation has the task, the protocol parameters and the members of the earlier one, unless
@@ -205,7 +212,7 @@ pub enum NodeFederationCommand {
     /// signs the agreement in force with itself in it, and sends back the line that is printed. Prints the
     /// agreement as text and asks for consent, which is signed with the institution's key. Writes
     /// federation.toml, silo.toml and consent.toml. The rows stay where they are.
-    Join(JoinFederation),
+    Join(Box<JoinFederation>),
     /// Sign an agreement that was changed, or was not signed when joining
     Sign(SignAgreement),
     /// Print an agreement as text, and who has signed it
@@ -259,7 +266,7 @@ pub struct ContinueFederation {
     pub name: Option<String>,
     /// Joining member, by name, public key and the most training rows that its models may claim, which rounds with
     /// noise need; repeat for each
-    #[arg(long = "member", value_name = "NAME=KEY[=ROWS]", value_parser = member_with_rows)]
+    #[arg(long = "member", value_name = "NAME=KEY[=ROWS]", value_parser = member)]
     pub members: Vec<(String, PublicKey, Option<u64>)>,
     /// Leaving member, by name; repeat for each
     #[arg(long, value_name = "NAME")]
@@ -317,15 +324,22 @@ pub struct JoinFederation {
     /// Key file of the institution
     #[arg(long, value_name = "FILE")]
     pub identity: PathBuf,
-    /// File of own rows: CSV, .csv.gz or .parquet; may be repeated
+    /// File of own rows: CSV, .csv.gz, .xlsx, .ods or .parquet; may be repeated
     #[arg(long, value_name = "FILE")]
     pub data: Vec<PathBuf>,
     /// Column that is not in the agreement and not read; may be repeated
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub ignore: Vec<String>,
+    /// What the files call what is agreed, which goes into silo.toml.
+    #[command(flatten)]
+    pub names: OwnNames,
     /// What the files leave open.
     #[command(flatten)]
     pub marks: NumberMarks,
+    /// Number that looks as if it stood for a missing value and was measured; or column that behaves like a person's
+    /// number and is right to learn from; may be repeated
+    #[arg(long, value_name = "COLUMN[=VALUE]", value_parser = kept)]
+    pub keep: Vec<(String, Option<String>)>,
     /// Address to listen at, a libp2p multiaddress; may be repeated [default: the ports of this
     /// member's addresses in the agreement, on all interfaces]
     #[arg(long, value_name = "ADDRESS")]
@@ -371,6 +385,12 @@ pub struct SignAgreement {
     /// The node.
     #[command(flatten)]
     pub node: NodePlace,
+    /// Column that is not in the agreement and not read; may be repeated
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    pub ignore: Vec<String>,
+    /// What the files call what is agreed, which goes into silo.toml.
+    #[command(flatten)]
+    pub names: OwnNames,
     /// Where the ledger of these rows is.
     #[command(flatten)]
     pub counted: CountedIn,
@@ -401,52 +421,31 @@ pub struct CheckAgreement {
     /// Node whose rows are checked, by its silo.toml or the folder that has it [default: no rows]
     #[arg(long, value_name = "PATH")]
     pub config: Option<PathBuf>,
-    /// File of rows to check: CSV, .csv.gz or .parquet; may be repeated
+    /// File of rows to check: CSV, .csv.gz, .xlsx, .ods or .parquet; may be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
     pub data: Vec<PathBuf>,
     /// With --data: column that is not in the agreement and not read; may be repeated
-    #[arg(long, value_name = "COLUMN", requires = "data")]
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        requires = "data",
+        allow_hyphen_values = true
+    )]
     pub ignore: Vec<String>,
+    /// What the files call what is agreed.
+    #[command(flatten)]
+    pub names: OwnNames,
     /// What the files leave open.
     #[command(flatten)]
     pub marks: NumberMarks,
 }
 
-/// `NAME=KEY`, the key as 64 hexadecimal digits.
-///
-/// # Errors
-/// A sentence: what it must look like.
-pub fn member(text: &str) -> Result<(String, PublicKey), String> {
-    let wrong = || {
-        format!(
-            "{text:?} must be NAME=KEY, with the 64 hexadecimal digits that `rota identity` prints"
-        )
-    };
-    let (name, key) = text.rsplit_once('=').ok_or_else(wrong)?;
-    let key = agreement::public_key(key.trim()).ok_or_else(wrong)?;
-    match name.trim() {
-        "" => Err(wrong()),
-        name => Ok((name.to_owned(), key)),
-    }
-}
-
-/// `NAME=KEY`, or `NAME=KEY=ROWS`.
-fn member_with_rows(text: &str) -> Result<(String, PublicKey, Option<u64>), String> {
-    let rows = text.rsplit_once('=').and_then(|(member, rows)| {
-        let rows = rows.trim().parse::<u64>().ok()?;
-        Some((member, rows))
-    });
-    let (text, rows) = match rows {
-        Some((_, rows)) if !(1..=protocol::roster::MOST_ROWS).contains(&rows) => {
-            return Err(format!(
-                "the rows in {text:?} must be between 1 and {}",
-                protocol::roster::MOST_ROWS
-            ));
-        }
-        Some((member, rows)) => (member, Some(rows)),
-        None => (text, None),
-    };
-    member(text).map(|(name, key)| (name, key, rows))
+/// `COLUMN` or `COLUMN=VALUE`; the name of the column may contain equals signs.
+fn kept(text: &str) -> Result<(String, Option<String>), String> {
+    Ok(match text.rsplit_once('=') {
+        Some((column, value)) => (column.to_owned(), Some(value.to_owned())),
+        None => (text.to_owned(), None),
+    })
 }
 
 fn loopback(text: &str) -> Result<SocketAddr, String> {
@@ -463,23 +462,4 @@ fn recovery(text: &str) -> Result<Hash, String> {
 
 fn span(text: &str) -> Result<Duration, String> {
     Span::try_from(text.to_owned()).map(|span| span.0)
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn a_member_that_joins_may_declare_its_rows() {
-        let key = "8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c";
-        let read = |text: String| member_with_rows(&text);
-        let (name, known, rows) = read(format!("a = b={key}=120")).unwrap();
-        assert_eq!((&*name, rows), ("a = b", Some(120)));
-        let without = read(format!("a={key}")).unwrap();
-        assert_eq!(without, ("a".into(), known, None));
-        for wrong in [format!("a={key}=0"), format!("a={key}=x"), "a=12".into()] {
-            assert!(read(wrong.clone()).is_err(), "{wrong}");
-        }
-    }
 }

@@ -7,11 +7,15 @@
 mod amend;
 mod backup;
 mod blame;
+mod columns;
+mod draft;
 mod help;
 mod institution;
 mod learner;
 mod ledger;
+mod members;
 mod model;
+mod names;
 mod place;
 mod program;
 mod typed;
@@ -20,22 +24,26 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use mesh::Transport;
+use task::data::Charset;
 
 use crate::logging::LogFormat;
 pub use amend::{Amend, Here, Recover};
 pub use backup::{Backup, Restore};
 pub use blame::BlameRound;
+pub use columns::Columns;
+pub use draft::{Init, MissingKind, NewFederation, ProtectionOptions};
 pub use help::{GROUPS, grouped, parse, refused, ungrouped};
 pub use institution::{
     AddMember, Audit, Called, CheckAgreement, CheckNode, ContinueFederation, CountedIn, Identity,
     Invite, JoinFederation, NodeFederationCommand, PrintAgreement, PrintChain, PrintStatus,
-    RunNode, SignAgreement, Verify, WatchNode, member,
+    RunNode, SignAgreement, Verify, WatchNode,
 };
 pub use learner::{DescribeLearner, LearnerCommand, program};
 pub use ledger::{ExportLedger, LedgerCommand, NewLedger, ReconcileLedger, ShowLedger};
 pub use model::{
     ExportModel, ModelCommand, ModelFormat, ModelSelection, PredictRows, ShowModel, ThresholdAt,
 };
+pub use names::OwnNames;
 pub use place::{NoNode, NodePlace, SILO, StatePlace};
 pub use program::{PrintMan, ProgramCommand};
 pub use typed::{quoted, typed};
@@ -62,6 +70,8 @@ pub struct LogOptions {
 /// The commands around a node, without those of `rota federation`.
 #[derive(Debug, Subcommand)]
 pub enum NodeCommand {
+    /// Draft a scenario from data files
+    Init(Box<Init>),
     /// List devices for training, and why others are unavailable
     Devices(Devices),
     /// Run a node
@@ -170,8 +180,8 @@ pub fn data_folder(given: Option<&Path>) -> Option<PathBuf> {
         .or_else(|| beside.is_dir().then_some(beside))
 }
 
-/// The marks in numbers, for files that leave them open.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+/// How files are written, where they leave it open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct NumberMarks {
     /// Decimal mark, "." or ",", of files that leave it open
     #[arg(long, value_name = "MARK")]
@@ -179,6 +189,31 @@ pub struct NumberMarks {
     /// Thousands mark, such as "," or ".", of files that leave it open
     #[arg(long, value_name = "MARK")]
     pub thousands: Option<char>,
+    /// Encoding of files that are not UTF-8, such as windows-1252, cp850 or shift_jis, where they leave it open
+    #[arg(long, value_name = "NAME", value_parser = charset)]
+    pub encoding: Option<Charset>,
+    /// Sheet of spreadsheets (.xlsx, .ods) [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub sheet: Option<String>,
+}
+
+/// An encoding by its name.
+fn charset(name: &str) -> Result<Charset, String> {
+    Charset::of(name).ok_or_else(|| {
+        format!("there is no encoding {name:?}; usual ones are windows-1252, cp850, shift_jis, gb18030, koi8-r")
+    })
+}
+
+/// COLUMN=TEXT; the text may contain further equals signs.
+///
+/// # Errors
+/// There is no equals sign, or nothing on one side of it.
+pub fn column_text(text: &str) -> Result<(String, String), String> {
+    let pair = text
+        .split_once('=')
+        .filter(|(column, text)| !column.is_empty() && !text.is_empty());
+    let (column, text) = pair.ok_or("COLUMN=TEXT is needed")?;
+    Ok((column.to_owned(), text.to_owned()))
 }
 
 impl From<NumberMarks> for task::propose::Marks {
@@ -186,6 +221,8 @@ impl From<NumberMarks> for task::propose::Marks {
         Self {
             decimal: marks.decimal,
             thousands: marks.thousands,
+            encoding: marks.encoding,
+            sheet: marks.sheet,
         }
     }
 }

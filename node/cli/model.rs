@@ -47,6 +47,9 @@ pub struct ModelSelection {
     /// Round after which the model was adopted [default: the last]
     #[arg(long, value_name = "N")]
     pub round: Option<u64>,
+    /// Take the model of the node's coalition where the served one is damaged, or not chosen yet
+    #[arg(long, conflicts_with_all = ["which", "coalition"])]
+    pub instead: bool,
 }
 
 /// Models of a node.
@@ -73,6 +76,7 @@ impl ModelSelection {
         Choice {
             which,
             round: self.round,
+            instead: self.instead,
         }
     }
 }
@@ -84,7 +88,7 @@ pub struct ShowModel {
     #[command(flatten)]
     pub node: NodePlace,
     /// Exported model, in place of one of a node
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "which", "coalition", "round"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "which", "coalition", "round", "instead"])]
     pub model: Option<PathBuf>,
     /// Which model.
     #[command(flatten)]
@@ -149,13 +153,13 @@ fn threshold(text: &str) -> Result<ThresholdAt, String> {
 /// Options of `rota model predict`.
 #[derive(Debug, Args)]
 pub struct PredictRows {
-    /// File of rows: CSV, .csv.gz or .parquet
+    /// File of rows: CSV, .csv.gz, .xlsx, .ods or .parquet
     pub rows: PathBuf,
     /// The node.
     #[command(flatten)]
     pub node: NodePlace,
     /// Exported model (.safetensors, or its .card.json), in place of one of a node
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "which", "coalition", "round"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "which", "coalition", "round", "instead"])]
     pub model: Option<PathBuf>,
     /// Which model.
     #[command(flatten)]
@@ -168,6 +172,10 @@ pub struct PredictRows {
     /// unknown level; exits with 4 if there are any
     #[arg(long)]
     pub skip_bad_rows: bool,
+    /// Write nothing where a row holds a value far outside of those that the model was trained on, such as one in
+    /// another unit, instead of a note
+    #[arg(long)]
+    pub refuse_outside: bool,
     /// Least probability from which the second of two classes is predicted, from 0 to 1, or `own` for the
     /// one in the card, chosen on the institution's own validation rows [default: 0.5]
     #[arg(long, value_name = "P", value_parser = threshold)]

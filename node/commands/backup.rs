@@ -3,11 +3,12 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use crate::backup::{self, Manifest};
+use crate::backup::{self, Manifest, RestoreConsent, RestoreError, RestoredBackup};
 use formatting::numbers;
 use learn::export;
 use task::TaskConfig;
 
+use super::asking::{at_a_terminal, says_yes};
 use super::model::NodeModels;
 use super::{NodeCommandError, wrapped};
 use crate::cli::{Backup, Restore};
@@ -54,6 +55,7 @@ fn model(config: &Path) -> Result<Vec<u8>, NodeCommandError> {
     let choice = crate::model::Choice {
         which: crate::model::Which::Served,
         round: None,
+        instead: false,
     };
     if let TaskConfig::External(_) = node.institution.agreement.task {
         return Ok(node.choose(choice)?.model.document().to_vec());
@@ -64,7 +66,7 @@ fn model(config: &Path) -> Result<Vec<u8>, NodeCommandError> {
 
 /// Puts a backup back, and says what follows.
 pub(crate) fn restore(options: &Restore) -> Result<(), NodeCommandError> {
-    let restored = backup::restore(&options.file, &options.out)?;
+    let restored = put_back(options)?;
     let Manifest { made, .. } = &restored.manifest;
     let mut lines = vec![format!(
         "restored: {}, as of {made}",
@@ -84,6 +86,7 @@ pub(crate) fn restore(options: &Restore) -> Result<(), NodeCommandError> {
             numbers::plural(restored.members, "member")
         ));
     }
+    lines.extend(others_up(restored.members, restored.quorum));
     lines.push(
         "Never start it while another node with this key runs anywhere. If the key was replaced since, the others \
          will not know this one."
@@ -94,6 +97,50 @@ pub(crate) fn restore(options: &Restore) -> Result<(), NodeCommandError> {
         "Next: rota check --config {config}, then rota run --config {config}"
     ));
     say(&lines)
+}
+
+/// Puts it back, after asking about what a backup that somebody changed could use.
+fn put_back(options: &Restore) -> Result<RestoredBackup, NodeCommandError> {
+    let mut consent = RestoreConsent {
+        outside: options.outside,
+        unsigned: options.unsigned,
+    };
+    loop {
+        let why = match backup::restore(&options.file, &options.out, consent) {
+            Err(why @ (RestoreError::Outside { .. } | RestoreError::Unsigned(_))) => why,
+            restored => return Ok(restored?),
+        };
+        let (option, allowed) = match why {
+            RestoreError::Outside { .. } => ("--outside", &mut consent.outside),
+            _ => ("--unsigned", &mut consent.unsigned),
+        };
+        at_a_terminal(|| {
+            format!(
+                "{why}. If nobody else could change this backup, and that is right, add {option}"
+            )
+        })?;
+        let question = format!("{why}. Restore it all the same?");
+        *allowed = says_yes(&mut io::stderr().lock(), &wrapped(&question))?;
+        if !*allowed {
+            return Err(why.into());
+        }
+    }
+}
+
+/// How many others have to run at the same time before the node takes part, in a federation of so many members with
+/// this quorum; `None` where they are too few for that.
+fn others_up(members: usize, quorum: usize) -> Option<String> {
+    let others = members.saturating_sub(1);
+    let how = match (others, quorum) {
+        (others, quorum) if others < quorum => return None,
+        (others, quorum) if others == quorum => format!("All {others} other nodes have"),
+        (others, quorum) => format!("{quorum} of the {others} other nodes have"),
+    };
+    Some(format!(
+        "{how} to run at the same time until then, because it asks them how far they are. Where one is down, nothing \
+         may become final meanwhile, not even a new key for it: start that one first, and wait with everything that \
+         stops another (a new key, another restore, an update) until this node reports that it takes part."
+    ))
 }
 
 fn of(manifest: &Manifest) -> String {
@@ -117,4 +164,27 @@ fn say(lines: &[String]) -> Result<(), NodeCommandError> {
         writeln!(out, "{}", wrapped(line))?;
     }
     Ok(out.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_restores_reads_how_many_others_have_to_run() {
+        for (members, quorum, said) in [
+            (3, 2, "All 2 other nodes have to run"),
+            (4, 3, "All 3 other nodes have to run"),
+            (5, 4, "All 4 other nodes have to run"),
+            (7, 5, "5 of the 6 other nodes have to run"),
+        ] {
+            let line = others_up(members, quorum).unwrap_or_default();
+            assert!(
+                line.starts_with(said) && line.contains("a new key"),
+                "{line}"
+            );
+        }
+        // It would listen for ever, which is said instead.
+        assert_eq!(others_up(2, 2), None);
+    }
 }

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use crate::blame::{Blame, DisclosureFile, blame, disclosure};
-use crate::institution::short_id::typed;
+use crate::institution::short_id::{DIGITS, typed};
 use crate::store;
 use formatting::numbers;
 use protocol::Hash;
@@ -77,7 +77,7 @@ fn agreed(options: &BlameRound, own: &DisclosureFile) -> Result<bool, NodeComman
     at_a_terminal(|| {
         format!(
             "nobody can be asked here: read the lines above and add --consent {}",
-            &own.block[..16.min(own.block.len())]
+            &own.block[..DIGITS.min(own.block.len())]
         )
     })?;
     let question = format!("Disclose it for {}? [y/N] ", numbers::plain(&own.member));

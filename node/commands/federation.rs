@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use crate::federation::{
-    addresses, consents_beside, draft_words, own_rows, recomputed, undeclared, words,
+    addresses, begins, consents_beside, draft_words, own_rows, undeclared, words,
 };
 use crate::institution::{Configured, Data, Membership, SetupError, agreement_in, standing};
 use crate::split_key;
@@ -14,10 +14,10 @@ use agreement::{
     Agreement, DeltaDoubt, Draft, InForce, Invitation, Joining, confusing, read_configuration,
 };
 use formatting::numbers;
-use task::data::OwnRows;
+use task::data::{DataError, OwnRows};
+use task::questions::{AskedAt, Unanswered};
 
 use super::added;
-use super::joining::signable;
 use super::rows::{Doubts, fitting};
 use super::{NodeCommandError, wrapped, write};
 use crate::cli::{AddMember, CheckAgreement, Invite, NodePlace};
@@ -65,11 +65,13 @@ pub fn status(out: &mut impl Write, file: &Path, text: &str) -> io::Result<()> {
         Ok(agreement) => {
             writeln!(out, "federation {:#}", agreement.epoch.federation)?;
             if let Some(line) = undeclared(&agreement) {
-                writeln!(out, "{}", wrapped(&format!("note: {line}")))?;
-            }
-            if let Some((key, what)) = agreement.split_fault() {
-                let line = format!("nobody can sign this yet: `{key}` {what}");
+                let line = format!("nobody can sign this yet: {line}");
                 writeln!(out, "{}", wrapped(&line))?;
+            }
+            if let Err(why) = begins(&agreement) {
+                for line in format!("nobody can sign this yet: {why}").lines() {
+                    writeln!(out, "{}", wrapped(line))?;
+                }
             }
             let members = numbers::plural(agreement.epoch.roster.len(), "member");
             writeln!(
@@ -128,6 +130,11 @@ pub fn invite(options: &Invite) -> Result<(), NodeCommandError> {
     }
     let hint = match invitation.agreement() {
         Ok(agreement) => {
+            begins(&agreement).map_err(|why| {
+                NodeCommandError::Failed(format!(
+                    "nobody could sign this, so there is no invitation: {why}"
+                ))
+            })?;
             let silos = agreement.epoch.roster.silos();
             let unknown = |name: &&String| silos.iter().all(|silo| silo.name != **name);
             if let Some(name) = options.name.as_ref().filter(unknown) {
@@ -231,12 +238,9 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
     for line in confusing(epoch.roster.silos()) {
         writeln!(out, "{}", wrapped(&format!("warning: {line}")))?;
     }
-    let start = recomputed(&agreement);
+    let start = begins(&agreement);
     if let Ok(said) = &start {
         writeln!(out, "{said}")?;
-    }
-    if let Some(line) = undeclared(&agreement) {
-        writeln!(out, "{}", wrapped(&format!("note: {line}")))?;
     }
     for line in consents_beside(file, &agreement).lines(&agreement) {
         writeln!(out, "{line}")?;
@@ -246,13 +250,12 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
         writeln!(out, "{}", wrapped(&format!("warning: {doubt}")))?;
     }
     out.flush()?;
-    signable(&agreement)?;
-    start.map_err(NodeCommandError::Failed)?;
+    start.map_err(|why| NodeCommandError::Failed(why.to_string()))?;
     let mut key = None;
-    let (rows, folder): (OwnRows, _) = match (&options.config, options.data.as_slice()) {
+    let (mut rows, folder): (OwnRows, _) = match (&options.config, options.data.as_slice()) {
         (None, []) => return Ok(()),
         (None, files) => (
-            own_rows(files, &options.ignore, options.marks.into())?,
+            own_rows(files, &options.ignore, options.marks.clone().into())?,
             std::path::PathBuf::new(),
         ),
         (Some(config), _) => {
@@ -285,12 +288,15 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
         }
     };
     out.flush()?;
-    fitting(
-        &agreement,
-        &rows,
-        None,
-        (&folder, key.as_ref()),
-        Doubts::Say,
-    )??;
-    Ok(())
+    options.names.add_to(&mut rows.names);
+    let place = (&*folder, key.as_ref());
+    let found = fitting(&agreement, &rows, None, place, Doubts::Say)??;
+    let at = match options.config {
+        Some(_) => AskedAt::Node,
+        None => AskedAt::Member,
+    };
+    match Unanswered::at(at, found.questions) {
+        Some(open) => Err(DataError::Unanswered(open).into()),
+        None => Ok(()),
+    }
 }

@@ -13,11 +13,15 @@ use agreement::{Agreement, ConfigError, Consent, Invitation};
 use formatting::numbers;
 use protocol::{PublicKey, SecretKey};
 use task::file;
+use task::questions::{AskedAt, Unanswered};
+use task::schema::LocalNames;
 
 use super::counted::LedgerPlan;
 use super::joining::{
-    JoiningAgreement, SigningSecret, consents, keep, own_rows_of, signable_where, unfit,
+    JoiningAgreement, SigningSecret, consents, keep, keep_signed, own_rows_of, signable_where,
+    unfit,
 };
+use super::names::write_names;
 use super::refused::say_refused;
 use super::rows::{Doubts, fitting, say};
 use super::{NodeCommandError, earlier, identity::line, newcomer, write};
@@ -54,9 +58,6 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), NodeCommandError> {
         )));
     }
     let rows = own_rows_of(options)?;
-    agreement
-        .may_begin()
-        .map_err(|why| NodeCommandError::Failed(why.to_string()))?;
     say(&words_for(&agreement, &OwnSide::of_founder(&agreement)))?;
     signable_where(&agreement, invitation.in_force.is_some())?;
     let joining = JoiningAgreement {
@@ -130,17 +131,32 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     signable_where(agreement, runs || changes > 0)?;
     let mut drawn = None;
     let mut own_rows = (None, None);
-    if let Data::Rows(rows) = &institution.data {
+    let mut profile = None;
+    let rows = match &institution.data {
+        Data::Rows(rows) => {
+            let mut rows = (**rows).clone();
+            add_names(options, &mut rows.names);
+            Some(rows)
+        }
+        Data::Share { .. } | Data::Program => None,
+    };
+    if let Some(rows) = &rows {
         let secret = drawn.insert(SigningSecret::of(agreement, &institution.identity, runs)?);
         let place = (&*institution.folder, secret.key());
         let fits = fitting(agreement, rows, Some(name), place, Doubts::Say)?;
         let fit = fits.map_err(|why| {
             NodeCommandError::Failed(format!(
                 "{why}. Nothing was signed. Correct the file, or translate names and codes in \
-                 [data.rows.names] of {}",
+                 [data.rows.names] of {}, or with the options above",
                 config.display()
             ))
         })?;
+        if let Some(open) = Unanswered::at(AskedAt::Node, fit.questions.clone()) {
+            return Err(NodeCommandError::Usage(format!(
+                "nothing was signed. Say first:\n{open}"
+            )));
+        }
+        profile = Some(fit.profile);
         if let Some(few) = institution.site.few_rows(agreement, fit.split.train as u64) {
             say(&[format!("note: {few}")])?;
         }
@@ -154,10 +170,16 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     if let Some(secret) = drawn {
         secret.keep()?;
     }
+    if let Some(rows) = &rows {
+        write_names(&config, &rows.names)?;
+    }
     let named = ledger.named_in(&config)?;
     ledger.carry_out()?;
     if let Some(text) = named {
         write(&config, &text)?;
+    }
+    if let Some(profile) = &profile {
+        keep_signed(&institution.state, profile)?;
     }
     let (rows, names) = own_rows;
     say_refused(&config, (agreement, institution.me), rows, names)?;
@@ -171,6 +193,15 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     Ok(writeln!(io::stdout().lock(), "{line}")?)
 }
 
+/// Adds the names of the options to those of `silo.toml`.
+fn add_names(options: &SignAgreement, names: &mut LocalNames) {
+    let new = options.ignore.iter();
+    let new = new.filter(|name| !names.ignore.contains(name)).cloned();
+    let new: Vec<String> = new.collect();
+    names.ignore.extend(new);
+    options.names.add_to(names);
+}
+
 /// The invitation in an argument: a token, a file with one, `federation.toml`, or `-`.
 fn invitation(argument: &str) -> Result<Invitation, NodeCommandError> {
     let path = Path::new(argument);
@@ -180,7 +211,8 @@ fn invitation(argument: &str) -> Result<Invitation, NodeCommandError> {
         _ if argument.len() < 4096 && path.is_file() => agreement::read_configuration(path)?,
         token => return Ok(Invitation::read(token)?),
     };
-    if text.trim_start().starts_with("rota-") {
+    // It may stand in a mail.
+    if text.trim_start().starts_with("rota-") || text.contains("rota-invite-") {
         return Ok(Invitation::read(&text)?);
     }
     let agreement = Agreement::parse(argument, &text);

@@ -3,18 +3,21 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::federation::{Join, Joined, keep_consent, own_rows};
-use crate::institution::RowsFit;
+use crate::federation::{Join, Joined, begins, keep_consent, own_rows, undeclared};
+use crate::institution::{RowsFit, keep_profile};
 use crate::split_key::{self, OwnSplitKey};
-use agreement::{Agreement, Consent, DeltaDoubt};
+use agreement::{Agreement, Consent};
 use protocol::MemberIndex;
 use task::data::DataError;
 use task::data::{OwnFile, OwnRows, SplitKey};
 use task::propose::Marks;
+use task::questions::{AskedAt, RowsProfile};
 
 use super::NodeCommandError;
+use super::answered::answered;
 use super::asking::{at_a_terminal, says_yes};
 use super::counted::LedgerPlan;
+use super::names::asked;
 use super::refused::say_refused;
 use super::rows::{Doubts, fitting, say};
 use crate::cli::JoinFederation;
@@ -31,17 +34,15 @@ pub(super) fn own_rows_of(options: &JoinFederation) -> Result<OwnRows, NodeComma
     for address in &options.listen {
         mesh::check(address).map_err(|error| NodeCommandError::Usage(error.to_string()))?;
     }
-    match kept {
-        None => Ok(own_rows(
-            &options.data,
-            &options.ignore,
-            options.marks.into(),
-        )?),
+    let mut rows = match kept {
+        None => own_rows(&options.data, &options.ignore, options.marks.clone().into())?,
         Some(kept) => {
             say(&["The rows are read as [data.rows] of the silo.toml that is there says.".into()])?;
-            kept.with(&options.data, &options.ignore, options.marks.into())
+            kept.with(&options.data, &options.ignore, options.marks.clone().into())?
         }
-    }
+    };
+    options.names.add_to(&mut rows.names);
+    Ok(rows)
 }
 
 /// The agreement that an institution joins by, the text of its `federation.toml`, and its place.
@@ -68,7 +69,23 @@ impl JoiningAgreement<'_> {
         let name = agreement.epoch.roster.name(self.me);
         let secret = SigningSecret::of(agreement, &options.identity, self.again)?;
         let place = (Path::new(""), secret.key());
-        let fits = fitting(agreement, rows, Some(name), place, Doubts::Refuse)?;
+        let mut rows = rows.clone();
+        for (column, value) in &options.keep {
+            rows.answers.add(column, value.as_deref());
+        }
+        let fits = loop {
+            let fits = fitting(agreement, &rows, Some(name), place, Doubts::Refuse)?;
+            match &fits {
+                Ok(fit) => match answered(&fit.questions, &rows, AskedAt::Member)? {
+                    Some(said) => rows = said,
+                    None => break fits,
+                },
+                Err(_) => match asked(agreement, &rows, place.0)? {
+                    Some(names) => rows.names = names,
+                    None => break fits,
+                },
+            }
+        };
         let ledger = LedgerPlan::of_new(&options.out, agreement, &options.counted, self.again)?;
         if !consents(options.yes, name)? {
             return Err(NodeCommandError::Failed(
@@ -87,7 +104,7 @@ impl JoiningAgreement<'_> {
             text: self.text,
             me: self.me,
             identity: &options.identity,
-            rows,
+            rows: &rows,
             policy,
             listen: options.listen.clone(),
             folder: &options.out,
@@ -102,6 +119,7 @@ impl JoiningAgreement<'_> {
         )?;
         if let Ok(fit) = &fits {
             secret.keep()?;
+            keep_signed(&options.out.join("state"), &fit.profile)?;
             ledger.carry_out()?;
             let train = fit.split.train as u64;
             say_refused(
@@ -115,27 +133,21 @@ impl JoiningAgreement<'_> {
     }
 }
 
-/// Whether an institution should sign an agreement that is not in force yet, or that it is new to: one that is not
-/// to be signed is refused.
+/// Whether an institution should sign an agreement: one under which no federation can begin is refused, unless it is
+/// `in_force` for the institution. A member that stays away from that would not mend it, so it is said only.
 ///
 /// # Errors
-/// A δ that is too large for the rows that are declared, or an ε that does not hold for how institutions hold
-/// out rows.
-pub(super) fn signable(agreement: &Agreement) -> Result<(), NodeCommandError> {
-    signable_where(agreement, false)
-}
-
-/// The same; of an agreement that is `in_force` for the institution, which a member that stays away from would not
-/// mend, it is said only.
+/// Why no federation can begin with it, or members could determine the model by the rows that they claim.
 pub(super) fn signable_where(
     agreement: &Agreement,
     in_force: bool,
 ) -> Result<(), NodeCommandError> {
-    let fault = agreement.split_fault();
-    let fault = fault.map(|(key, what)| format!("in this agreement `{key}` {what}"));
-    let delta = DeltaDoubt::of(&agreement.epoch).filter(DeltaDoubt::is_refused);
-    match fault.or_else(|| delta.map(|doubt| doubt.to_string())) {
-        Some(why) if in_force => Ok(say(&[format!("warning: {why}")])?),
+    let why = begins(agreement).err().map(|fault| fault.to_string());
+    match why.or_else(|| undeclared(agreement)) {
+        Some(why) if in_force => {
+            let lines = format!("warning: {why}");
+            say(&lines.lines().map(str::to_owned).collect::<Vec<_>>())
+        }
         Some(why) => Err(NodeCommandError::Failed(format!(
             "nothing was signed: {why}"
         ))),
@@ -186,6 +198,12 @@ impl<'a> SigningSecret<'a> {
             split_key::beside(self.identity).display()
         )])
     }
+}
+
+/// Keeps how the rows are spread that are signed for, in the state folder of the institution alone.
+pub(super) fn keep_signed(state: &Path, profile: &RowsProfile) -> Result<(), NodeCommandError> {
+    let kept = keep_profile(state, profile);
+    kept.map_err(|error| NodeCommandError::Failed(format!("nothing was signed: {error}")))
 }
 
 /// Keeps a consent and says where it is, and what is `next`.
@@ -271,16 +289,31 @@ mod tests {
     use crate::fixture::North;
 
     #[test]
-    fn an_agreement_whose_bound_does_not_hold_is_refused_by_newcomers_alone() {
-        let noised = North::noised("z = 20.0\nfewest-authors = 3\n");
+    fn an_agreement_that_nobody_should_sign_is_refused_by_newcomers_alone() {
+        let noised = North::beginning(&North::noised("z = 20.0\nfewest-authors = 3\n"));
         let dealt = noised.replacen(", keyed = true", "", 1);
         assert_ne!(noised, dealt);
-        for text in [dealt, noised.replace("rows = 120", "rows = 40000")] {
+        let large = "model = { mlp = { hidden = [100000, 215000] } }";
+        let large = North::text(&[("model = { linear = { loss = \"absolute\" } }", large)]);
+        let many = noised.replace("rows = 120", "rows = 40000");
+        // Nobody declares rows, one does not, or a single model may weigh more than all others.
+        let declared = North::text(&[]).replace("[[silo]]\n", "[[silo]]\nrows = 120\n");
+        let one = declared.replacen("rows = 120\n", "", 1);
+        let heavy = "max-weight = 0.51\nmax-model-norm = ";
+        let heavy = North::text(&[("max-model-norm = ", heavy)]);
+        for text in [dealt, many, large, North::text(&[]), one, heavy] {
             let agreement = North::read(&text);
-            let said = signable(&agreement).unwrap_err().to_string();
+            let said = signable_where(&agreement, false).unwrap_err().to_string();
             assert!(said.starts_with("nothing was signed: "), "{said}");
             signable_where(&agreement, true).unwrap();
         }
-        signable(&North::read(&noised)).unwrap();
+        let bounded = "max-weight = 0.5\nmax-model-norm = ";
+        let bounded = North::text(&[("max-model-norm = ", bounded)]);
+        for text in [&noised, &declared, &bounded] {
+            signable_where(&North::read(text), false).unwrap();
+        }
+        let edited = North::read(&noised.replace("\"intensive\"]", "\"intensive\", \"icu\"]"));
+        let said = signable_where(&edited, false).unwrap_err().to_string();
+        assert!(said.contains("\nstart = \""), "{said}");
     }
 }

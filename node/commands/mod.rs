@@ -2,6 +2,7 @@
 
 mod added;
 mod amend;
+mod answered;
 mod asking;
 mod audit;
 mod backup;
@@ -14,12 +15,18 @@ mod devices;
 mod earlier;
 pub mod federation;
 mod identity;
+mod init;
 mod join;
 mod joining;
 mod learner;
 mod ledger;
 pub mod model;
+mod more_columns;
+mod names;
+mod new;
 mod newcomer;
+#[cfg(test)]
+mod pasted;
 mod print;
 pub mod program;
 mod recover;
@@ -39,6 +46,7 @@ use crate::audit::CheckError;
 use crate::backup::{BackupError, RestoreError};
 use crate::blame::BlameError;
 use crate::chain::ChainError;
+use crate::draft::{BuiltInTexts, ComposeError, NewError};
 use crate::federation::{ContinueError, JoinError};
 use crate::identity::IdentityError;
 use crate::institution::{NodeError, PresentError, SetupError, state_folder};
@@ -62,6 +70,7 @@ use crate::logging::{Started, say};
 /// [`NodeCommandError`]: one sentence, with what to try.
 pub fn run(command: &NodeCommand) -> Result<(), NodeCommandError> {
     match command {
+        NodeCommand::Init(init) => init::run(init),
         NodeCommand::Devices(devices) => devices::run(devices),
         NodeCommand::Run(run) => run::run(run),
         NodeCommand::Check(check) => check::run(check),
@@ -81,12 +90,16 @@ pub fn run(command: &NodeCommand) -> Result<(), NodeCommandError> {
     }
 }
 
-/// Carries out a command of `federation`.
+/// Carries out a command of `federation`; a new one may learn what a scenario of `built_in` says.
 ///
 /// # Errors
 /// [`NodeCommandError`]: one sentence, with what to try.
-pub fn run_federation(command: &NodeFederationCommand) -> Result<(), NodeCommandError> {
+pub fn run_federation(
+    command: &NodeFederationCommand,
+    built_in: BuiltInTexts,
+) -> Result<(), NodeCommandError> {
     match command {
+        NodeFederationCommand::New(options) => new::new(options, built_in),
         NodeFederationCommand::Continue(options) => continuing::continue_from(options),
         NodeFederationCommand::Add(options) => federation::add(options),
         NodeFederationCommand::Invite(options) => federation::invite(options),
@@ -216,6 +229,12 @@ pub enum NodeCommandError {
     /// A model cannot be taken out, or does not fit the rows.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// The agreement of a new federation cannot be made.
+    #[error(transparent)]
+    New(#[from] NewError),
+    /// What a new federation learns.
+    #[error(transparent)]
+    Compose(#[from] ComposeError),
     /// A federation cannot be continued so.
     #[error(transparent)]
     Continue(#[from] ContinueError),
@@ -303,6 +322,7 @@ impl Failure for NodeCommandError {
             | Self::Setup(_)
             | Self::Present(PresentError::Setup(_))
             | Self::Toml(_)
+            | Self::New(_)
             | Self::Continue(_)
             | Self::Several { .. }
             | Self::Earlier { .. }
@@ -325,6 +345,9 @@ impl Failure for NodeCommandError {
                 RestoreError::Archive(_)
                 | RestoreError::Config(_)
                 | RestoreError::Mixed(_)
+                | RestoreError::Unsigned(_)
+                | RestoreError::Signature(_)
+                | RestoreError::Outside { .. }
                 | RestoreError::InTheWay(_)
                 | RestoreError::Used { .. },
             )
@@ -346,7 +369,9 @@ impl Failure for NodeCommandError {
                 | ModelError::NoCoalition { .. } => Exit::Input,
                 _ => Exit::Failure,
             },
-            Self::Data(error) => data(error),
+            Self::Data(error) | Self::Compose(ComposeError::Data(error)) => data(error),
+            Self::Compose(ComposeError::Terminal(_)) => Exit::Failure,
+            Self::Compose(_) => Exit::Input,
             Self::Node(error) if error.is_configuration() => Exit::Input,
             Self::NotRun { .. }
             | Self::Node(_)
@@ -424,9 +449,12 @@ pub fn vacant(file: &Path, overwrite: bool) -> Result<(), NodeCommandError> {
 }
 
 /// A line for people, in as many of at most 100 characters as it needs. What follows the first is
-/// indented below its text.
+/// indented below its text. What is to be pasted stays in one line.
 pub fn wrapped(line: &str) -> String {
     let line = numbers::plain(line);
+    if is_pasted(line.trim()) {
+        return line;
+    }
     let indent = line.len() - line.trim_start().len();
     // Findings begin with a level and a topic.
     let indent = if ["good ", "note ", "BAD ", "     "]
@@ -443,6 +471,12 @@ pub fn wrapped(line: &str) -> String {
         .break_words(false)
         .word_splitter(textwrap::WordSplitter::NoHyphenation);
     textwrap::fill(&line, options)
+}
+
+/// Whether a line is for a file or a command line: TOML, a command, or its options.
+fn is_pasted(line: &str) -> bool {
+    let command = ["rota ", "--"].iter().any(|start| line.starts_with(start));
+    command || (!line.is_empty() && line.parse::<toml::Table>().is_ok())
 }
 
 /// A name for a file or folder, of letters, digits, `-` and `_`: what else is in `name` becomes `-`.
@@ -477,8 +511,10 @@ pub fn write(file: &Path, text: &str) -> Result<(), NodeCommandError> {
 pub fn data(error: &DataError) -> Exit {
     match error {
         DataError::Config(_)
+        | DataError::Unanswered(_)
         | DataError::TooManySilos { .. }
         | DataError::NoFolder { .. }
+        | DataError::Question { .. }
         | DataError::File { .. } => Exit::Input,
         _ => Exit::Failure,
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::time::SystemTime;
 
-use crate::chain::FinalChain;
+use crate::chain::{FinalChain, Who};
 use crate::federation::print::{Printed, page};
 use crate::federation::{OwnSide, consents_beside};
 use crate::institution::{Configured, Membership, SetupError, SignatureState, standing};
@@ -39,11 +39,12 @@ pub(crate) fn run(options: &PrintAgreement) -> Result<(), NodeCommandError> {
         spending: Some(present.spending()),
         ..OwnSide::default()
     };
+    let name = agreement.epoch.roster.name(present.institution.me);
     let text = page(&Printed {
         agreement,
         me: present.institution.me,
         own: &own,
-        consent: &consent(&present.signature),
+        consent: &consent(&present.signature, name, chain.as_ref()),
         uncounted: present.institution.site.uncounted(agreement).as_deref(),
         consents: &consents,
         chain: chain.as_ref(),
@@ -55,18 +56,50 @@ pub(crate) fn run(options: &PrintAgreement) -> Result<(), NodeCommandError> {
     Ok(writeln!(io::stdout().lock(), "{line}")?)
 }
 
-/// How the institution stands to the agreement, in a sentence without a full stop.
-fn consent(signature: &SignatureState) -> String {
+/// How the institution of this name stands to the agreement, in a sentence without a full stop.
+fn consent(signature: &SignatureState, name: &str, chain: Option<&FinalChain>) -> String {
     match signature {
         SignatureState::Signed(consent) => format!("signed on {}", consent.time()),
         SignatureState::Approved => {
-            "approved the change that brought this agreement into force".into()
+            let changes = chain.map_or(&[][..], |chain| &chain.blocks).iter();
+            let last = changes.rev().find(|link| link.change.is_some());
+            let own = |by: &Who| *by == Who::Name(name.to_owned());
+            let late = last.is_some_and(|link| !link.approved.iter().any(own));
+            let late = match late {
+                true => ", after the quorum that its block names",
+                false => "",
+            };
+            format!("approved the change that brought this agreement into force{late}")
         }
         SignatureState::Policy => {
-            "signed or approved an earlier agreement, and its policy lets the changes since \
-                              then go on"
+            "signed or approved an earlier agreement, and its policy lets the changes since then \
+                                   go on"
                 .into()
         }
         SignatureState::Owed(owed) => owed.line(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::ChainLink;
+
+    fn chain(approved: &[&str]) -> FinalChain {
+        let who = |name: &&str| Who::Name((*name).to_owned());
+        let mut chain = FinalChain::default();
+        chain.blocks.push(ChainLink {
+            change: Some(vec!["200 rounds".into()]),
+            approved: approved.iter().map(who).collect(),
+            ..ChainLink::default()
+        });
+        chain
+    }
+
+    #[test]
+    fn whoever_approved_a_change_after_its_quorum_is_said_to_have_done_so() {
+        let said = |by: &[&str]| consent(&SignatureState::Approved, "north", Some(&chain(by)));
+        assert!(said(&["south", "north"]).ends_with("into force"));
+        assert!(said(&["south", "east"]).ends_with("after the quorum that its block names"));
     }
 }

@@ -9,7 +9,7 @@ use task::schema::LocalNames;
 
 use super::NodeCommandError;
 use super::rows::say;
-use crate::federation::first;
+use crate::federation::first_under;
 use crate::institution::policy_of;
 use crate::policy::ProposedRounds;
 
@@ -34,10 +34,7 @@ fn refused(
     rows: Option<u64>,
     names: Option<&LocalNames>,
 ) -> Result<Vec<String>, NodeCommandError> {
-    let silos = agreement.epoch.roster.silos().iter();
-    let silos: Vec<_> = silos.map(|silo| silo.name.clone()).collect();
-    let (task, strategy) = (&agreement.task, &agreement.strategy_config);
-    let start = first(task, strategy, agreement.seed, &silos);
+    let start = first_under(agreement);
     let limit = agreement.epoch.charter.blob_limit;
     let refusals = policy_of(config)?.refusals(&ProposedRounds {
         agreement,

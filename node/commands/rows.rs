@@ -3,13 +3,15 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::cli::OwnNames;
 use crate::federation::beyond;
-use crate::institution::{RowsFit, fit, misfits, surveyed};
+use crate::institution::{PASTE, RowsFit, fit, misfits, names_that_fit, surveyed};
 use crate::split_key;
 use agreement::Agreement;
 use protocol::MemberIndex;
 use task::data::DataError;
 use task::data::{OwnRows, SplitKey};
+use task::survey::Survey;
 
 use super::{NodeCommandError, wrapped};
 
@@ -36,10 +38,9 @@ pub(super) fn fitting(
     let found = match fit(agreement, rows, name.unwrap_or("silo"), folder, (0, key)) {
         Ok(found) => found,
         Err(error) => {
-            let all = survey.iter().flat_map(misfits);
-            let all: Vec<String> = all.collect();
+            let all = survey.as_ref().map(what_would_fit).unwrap_or_default();
             if !all.is_empty() {
-                say(&[vec!["What does not fit:".to_owned()], all].concat())?;
+                say(&all)?;
             }
             return Ok(Err(error));
         }
@@ -75,6 +76,28 @@ pub(super) fn fitting(
     } else {
         Ok(found)
     })
+}
+
+/// All that does not fit, and the names and codes with which it would, whole: for `silo.toml` and as options.
+pub(super) fn what_would_fit(survey: &Survey) -> Vec<String> {
+    let misfits = misfits(survey);
+    if misfits.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = [vec!["What does not fit:".to_owned()], misfits].concat();
+    if let Some(names) = &survey.names {
+        lines.extend([PASTE.to_owned(), String::new()]);
+        lines.extend(names_that_fit(survey));
+        lines.extend([
+            String::new(),
+            "or give the same to `join`, `sign` or `federation check`, of which the first two write it there (--absent COLUMN \
+             and --missing COLUMN TEXT are other answers):"
+                .to_owned(),
+            String::new(),
+            format!("  {}", OwnNames::options(names)),
+        ]);
+    }
+    lines
 }
 
 /// Whether numbers far from the usual ones stand in the way of a signature.

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::NodeEvent;
 
@@ -17,4 +18,9 @@ pub struct Line {
     pub at: Option<f64>,
     /// When it happened, in UTC, as RFC 3339 has it.
     pub time: String,
+}
+
+/// The JSON Schema of a line.
+pub fn schema() -> Value {
+    agreement::schema_of::<Line>("an event of a node")
 }

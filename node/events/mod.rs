@@ -1,25 +1,21 @@
 //! What a running node prints with `--json`: one [`Line`] for each event.
-//!
-//! The type is the one place where events are written down: `rota report` and `rota lab rotation` read it, and
 //! `rota schema events` prints its JSON Schema. Members are named as in the agreement; hashes have 64 digits.
 
 mod line;
 mod phase;
+mod receipt;
+use crate::status::document::{HeldOutMetrics, SpentSeconds};
+pub use line::{Line, schema};
+pub use phase::phase_name;
+pub use receipt::UnkeptReceipt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::status::document::{HeldOutMetrics, SpentSeconds};
-pub use line::Line;
-pub use phase::phase_name;
-
 /// What happens at a node. Numbers that are not finite are null.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    tag = "event",
-    rename_all = "kebab-case",
-    rename_all_fields = "kebab-case"
-)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+#[serde(rename_all_fields = "kebab-case")]
 pub enum NodeEvent {
     // ---- From start to end.
     /// The node runs under an agreement.
@@ -34,6 +30,9 @@ pub enum NodeEvent {
         rounds: u64,
         /// The federation's id.
         federation: String,
+        /// Its name, for people; absent in lines of earlier versions.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        federation_name: String,
         /// Where the node listens.
         addresses: Vec<String>,
         /// Members that may break the rules.
@@ -214,8 +213,7 @@ pub enum NodeEvent {
     },
     /// A piece of work begins: training, checking models, computing an outcome and the like.
     WorkBegins {
-        /// Which: "train", "evaluate", "decide", "check", "settle", "apply", "admit", "hold", "keep" or
-        /// "plan".
+        /// Which: "train", "evaluate", "decide", "check", "settle", "apply", "admit", "hold", "keep" or "plan".
         work: String,
     },
     /// It is over.
@@ -254,6 +252,8 @@ pub enum NodeEvent {
         /// The patience in beats that would be enough; null where that is not the reason.
         suggested_patience: Option<u32>,
     },
+    /// A round was over without this silo's model, although its lead had signed that it has it.
+    ReceiptUnkept(UnkeptReceipt),
     /// The learner claims more rows than it has.
     RowsClaimed {
         /// The round.
@@ -280,8 +280,7 @@ pub enum NodeEvent {
     GroupsIncomplete {
         /// The round.
         round: u64,
-        /// Members of groups that are not ready; empty where too few are ready to open a sum, or every group
-        /// is suspended.
+        /// Members of groups that are not ready; empty where too few are ready, or too many sums were void.
         missing: Vec<String>,
     },
     /// This silo does not answer a sum of other institutions than before.
@@ -315,6 +314,13 @@ pub enum NodeEvent {
         authors: String,
         /// The reason.
         why: String,
+    },
+    /// More is known of who spoils sums with noise.
+    Searched {
+        /// The last adopted round.
+        round: u64,
+        /// Who took part in every void sum; one alone is left out. Empty where more than one spoils them.
+        suspects: Vec<String>,
     },
     /// A column is far from that of the other members.
     FarColumn {
@@ -582,8 +588,7 @@ pub enum NodeEvent {
         /// The recovery's id.
         recovery: String,
     },
-    /// A node that waits for admission hears of a recovery that it was not told to follow
-    /// (`--follow-recovery`).
+    /// A node that waits for admission hears of a recovery that it does not follow (`--follow-recovery`).
     RecoveryMet {
         /// The recovery's id.
         recovery: String,
@@ -592,9 +597,4 @@ pub enum NodeEvent {
     #[serde(other)]
     #[schemars(skip)]
     Unknown,
-}
-
-/// The JSON Schema of a line.
-pub fn schema() -> Value {
-    agreement::schema_of::<Line>("an event of a node")
 }

@@ -10,11 +10,14 @@ use serde::Serialize;
 use task::data::DataError;
 use task::data::{Format, OwnFile, OwnRows};
 use task::propose::{Marks, formats_of};
+use task::questions::RowAnswers;
 use task::schema::LocalNames;
 
 use super::address::is_loopback;
+use super::own_names::with_names;
 use crate::institution::CONSENT;
 use crate::paths::relative;
+use crate::policy::with_ledger;
 
 /// Where a node listens if no address of it is known.
 const PORT: u16 = 4001;
@@ -89,6 +92,7 @@ pub fn own_rows(files: &[PathBuf], ignore: &[String], marks: Marks) -> Result<Ow
             ignore: ignore.to_vec(),
             ..LocalNames::default()
         },
+        answers: RowAnswers::default(),
     })
 }
 
@@ -103,10 +107,14 @@ impl Join<'_> {
             config: self.folder.join("silo.toml"),
             consent: self.folder.join(CONSENT),
         };
-        let config = self.config()?;
+        let new = self.config()?;
+        let kept = self.kept(&joined.config, &new);
+        let may = self.force || kept.is_some();
+        let config = kept.unwrap_or(new);
         for (path, text) in [(&joined.federation, self.text), (&joined.config, &config)] {
             let same = fs::read_to_string(path).is_ok_and(|found| found == *text);
-            if path.exists() && !same && !self.force {
+            let may = may && (self.force || *path == joined.config);
+            if path.exists() && !same && !may {
                 return Err(JoinError::Exists(path.clone()));
             }
         }
@@ -124,6 +132,29 @@ impl Join<'_> {
         fs::write(&joined.federation, self.text).map_err(failed(&joined.federation))?;
         fs::write(&joined.config, config).map_err(failed(&joined.config))?;
         Ok(joined)
+    }
+
+    /// The text of a `silo.toml` that is there and says what a `new` one would: with the names of this one, and
+    /// otherwise as somebody left it. `None` where it says something else.
+    fn kept(&self, file: &Path, new: &str) -> Option<String> {
+        let mut found = fs::read_to_string(file).ok()?;
+        let (mut own, new): (toml::Table, toml::Table) = (found.parse().ok()?, new.parse().ok()?);
+        let ledger = self.policy.get("ledger").and_then(toml::Value::as_str);
+        if let Some(ledger) = ledger.filter(|_| own.get("policy") != new.get("policy")) {
+            found = with_ledger(&found, self.folder, &self.folder.join(ledger))?;
+            own = found.parse().ok()?;
+        }
+        let keys = ["federation", "consent", "identity", "state", "policy"];
+        let rows = |file: &toml::Table| -> Option<OwnRows> {
+            let rows: OwnRows = file.get("data")?.get("rows")?.clone().try_into().ok()?;
+            let names = LocalNames::default();
+            Some(OwnRows { names, ..rows })
+        };
+        let listens = self.listen.is_empty() || own.get("listen") == new.get("listen");
+        let same = keys.iter().all(|key| own.get(*key) == new.get(*key));
+        (listens && same && rows(&own)? == rows(&new)?)
+            .then(|| with_names(&found, &self.rows.names))
+            .flatten()
     }
 
     /// Where the node listens.
@@ -192,6 +223,13 @@ impl Join<'_> {
                  reachable = false\n",
             )
         };
+        let units = match self.rows.names.units.is_empty() {
+            true => String::new(),
+            false => format!(
+                "units = {}      # column = \"text before or behind each number\"\n",
+                inline(&self.rows.names.units)?
+            ),
+        };
         let listen: Result<Vec<_>, _> = self.listening().into_iter().map(inline).collect();
         let counts = match self.policy.contains_key("ledger") {
             true => {
@@ -199,6 +237,15 @@ impl Join<'_> {
                  backup."
             }
             false => "",
+        };
+        let answers = match self.rows.answers == RowAnswers::default() {
+            true => String::new(),
+            false => format!(
+                "# What was answered about these rows when they were signed for.\n[data.rows.answers]\nkeep = {}\n\
+                 learn = {}\n\n",
+                inline(&self.rows.answers.keep)?,
+                inline(&self.rows.answers.learn)?,
+            ),
         };
         let keys = toml::to_string(&self.policy);
         let keys = keys.map_err(|error| JoinError::Toml(error.to_string()))?;
@@ -230,7 +277,9 @@ impl Join<'_> {
              [data.rows.names]\n\
              columns = {}      # agreed = \"name in the files\"\n\
              codes = {}        # column = {{ \"code in the files\" = \"agreed value\" }}\n\
-             ignore = {}       # such as \"patient_id\"\n\n\
+             missing = {}      # column = [\"text that means a missing value\"], besides those in `format`\n\
+             absent = {}       # agreed columns that the files do not have\n{units}\
+             ignore = {}       # such as \"patient_id\"\n\n{}\
              # A member that is reached elsewhere than the agreement says:\n\
              # [[peer]]\n\
              # name = {}\n\
@@ -244,7 +293,10 @@ impl Join<'_> {
             inline(&self.rows.format)?,
             inline(&self.rows.names.columns)?,
             inline(&self.rows.names.codes)?,
+            inline(&self.rows.names.missing)?,
+            inline(&self.rows.names.absent)?,
             inline(&self.rows.names.ignore)?,
+            answers,
             inline(other)?,
         ))
     }

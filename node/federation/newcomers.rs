@@ -37,3 +37,41 @@ pub fn newcomers(agreement: &Agreement, amendment: &Amendment) -> Vec<String> {
     let new = amendment.silos.iter().filter(|silo| !known(silo));
     new.map(line).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::fixture::{North, key};
+
+    #[test]
+    fn a_request_of_the_year_10000_is_said_to_be_unreadable_with_its_author() {
+        let agreement = North::agreement(&[]);
+        let newcomer = key(77);
+        let bare = agreement.admitting("archive", newcomer.public(), Some(40), Vec::new());
+        let bare = bare.unwrap();
+        let dated = |at| {
+            let request = JoinRequest {
+                name: "archive".into(),
+                key: newcomer.public(),
+                addresses: Vec::new(),
+                rows: Some(40),
+                federation: agreement.epoch.federation,
+                contents: North::read(&bare).contents().unwrap(),
+                at,
+            };
+            let text = JoinRequest::beside(&bare, &request.token(&newcomer));
+            let amendment = agreement.amended("f.toml", &text, learn::stand_in).unwrap();
+            newcomers(&agreement, &amendment).concat()
+        };
+        assert!(dated(1_772_366_400).contains("on 2026-03-01T12:00:00Z"));
+        for at in [253_402_300_800, u64::MAX] {
+            let said = dated(at);
+            assert!(
+                said.starts_with("archive has not signed this agreement"),
+                "{said}"
+            );
+            assert!(said.contains("after the year 9999"), "{said}");
+        }
+    }
+}

@@ -115,7 +115,7 @@ fn decisions(chain: Option<&FinalChain>) -> Markup {
         @for missing in &chain.missing { p.item { "Missing here: " (missing.sentence()) } }
         @if rows.is_empty() { p { "The first agreement has not been changed." } } @else {
             table {
-                thead { tr { th { "After round" } th { "What changed" } th { "Approved by" } } }
+                thead { tr { th { "After round" } th { "What changed" } th { "Approved by (the quorum in its block)" } } }
                 tbody { @for (round, what, by, recovery) in rows { tr {
                     td { (round) }
                     td { (what) @if recovery { " (recovery: without a quorum)" } }

@@ -6,19 +6,17 @@ use learn::TaskStudy;
 use protocol::MemberIndex;
 use task::TaskConfig;
 
-use super::start::{FirstError, first, first_of};
+use super::start::{FirstError, first_of, first_under};
 use formatting::numbers::{count, plural};
 
 /// Whether models, or the sums of a common scale, are averaged by the rows that members claim. Where that
 /// cannot be computed without the data of a task, it is assumed.
 pub fn weighs_by_rows(agreement: &Agreement) -> bool {
-    let silos = agreement.epoch.roster.silos();
-    let names: Vec<String> = silos.iter().map(|silo| silo.name.clone()).collect();
     let (task, strategy) = (&agreement.task, &agreement.strategy_config);
     if strategy.standardise {
         return true;
     }
-    let found = match (first(task, strategy, agreement.seed, &names), task) {
+    let found = match (first_under(agreement), task) {
         // The plan does not depend on the values of the initial model.
         (Err(FirstError::Programs), TaskConfig::External(task)) => {
             let study = task

@@ -11,8 +11,13 @@ use protocol::Hash;
 use silo::genesis_outcome;
 use task::{TaskConfig, data::DataError};
 
-use crate::model::{GivenStart, START};
+use crate::machine_memory::machine_memory;
+use formatting::numbers::bytes;
 
+/// Models that a node holds at the same time, at least.
+const MODELS: u64 = 3;
+/// Bytes of a model that is made even where no member may send it: what would have to be written is said then.
+const SMALL: u64 = 1 << 24;
 /// Members for whom a strategy is built while it is not known how many there are.
 const MOST: usize = 1000;
 
@@ -44,15 +49,76 @@ pub enum FirstError {
     /// A model with which the strategy cannot work.
     #[error("strategy: {0}")]
     Model(String),
+    /// Models that nobody may send.
+    #[error(
+        "a model under this agreement has {}, and `charter.blob-limit` allows {}: no member could take part",
+        bytes(*size), bytes(*limit)
+    )]
+    Limit {
+        /// Bytes of a model.
+        size: u64,
+        /// The largest contribution that the charter allows, in bytes.
+        limit: u64,
+    },
+    /// Models that this machine cannot hold.
+    #[error(
+        "a model under this agreement has {}, and a node holds {MODELS} of them at a time: this machine has {} of \
+         memory", bytes(*size), bytes(*memory)
+    )]
+    Memory {
+        /// Bytes of a model.
+        size: u64,
+        /// Bytes of memory of this machine.
+        memory: u64,
+    },
     /// A task whose initial model comes from programs.
     #[error(
         "the model before the first round comes from a program: name it as `learner` in the scenario, or \
          write `initial` values of the tensors (`start = \"tensors\"`)"
     )]
     Programs,
-    /// A task with data of its own.
+    /// A task with data of its own, which are not read for this.
     #[error("the task has data of its own, which are not read for this")]
     OwnData,
+}
+
+/// Whether models of this size may be sent and can be held here, before one is made: a text from others may name any
+/// size.
+///
+/// # Errors
+/// [`FirstError::Limit`], [`FirstError::Memory`]; [`FirstError::Data`]: a task that contradicts itself.
+fn fits(task: &TaskConfig, limit: u64) -> Result<(), FirstError> {
+    let Some(layout) = learn::layout(task)? else {
+        return Ok(());
+    };
+    let size = layout.document_len() as u64;
+    if size > limit.max(SMALL) {
+        return Err(FirstError::Limit { size, limit });
+    }
+    let memory = machine_memory();
+    match size.checked_mul(MODELS) {
+        Some(needed) if needed <= memory => Ok(()),
+        _ => Err(FirstError::Memory { size, memory }),
+    }
+}
+
+/// Why models of an agreement may not be sent under it, or cannot be held here, in a sentence without a full stop;
+/// `None` where they can. Asked before an agreement is signed, and of every text before more of it is computed.
+pub fn too_large(agreement: &Agreement) -> Option<String> {
+    let fits = fits(&agreement.task, agreement.epoch.charter.blob_limit);
+    fits.err().map(|error| error.to_string())
+}
+
+/// What follows from task, strategy and seed of an agreement.
+///
+/// # Errors
+/// [`FirstError`]: a task or a strategy that cannot be used.
+pub fn first_under(agreement: &Agreement) -> Result<FederationStart, FirstError> {
+    fits(&agreement.task, agreement.epoch.charter.blob_limit)?;
+    let silos = agreement.epoch.roster.silos().iter();
+    let names: Vec<String> = silos.map(|silo| silo.name.clone()).collect();
+    let strategy = &agreement.strategy_config;
+    first(&agreement.task, strategy, agreement.seed, &names)
 }
 
 /// What follows from task, strategy and seed. `names` are those of the members, of whom some may be
@@ -66,13 +132,16 @@ pub fn first(
     seed: u64,
     names: &[String],
 ) -> Result<FederationStart, FirstError> {
+    fits(task, u64::MAX)?;
     let learner = match task {
         TaskConfig::Table(table) => {
-            // One stand-in for every domain, or one where there are none.
-            let domains = table.domains.as_ref().map_or(1, Vec::len).max(names.len());
-            let name = |at: usize| names.get(at).cloned().unwrap_or_else(|| format!("{at}"));
-            let names: Vec<String> = (0..domains).map(name).collect();
-            table.stand_ins(&names, seed)?.silos.swap_remove(0).learner
+            // The first silo stands for all.
+            let silos = table.domains.as_ref().map_or(1, Vec::len).max(names.len());
+            let domain = table.domain(0, silos)?;
+            let mut table = table.clone();
+            table.domains = domain.map(|domain| vec![domain]);
+            let name = names.first().cloned().unwrap_or_else(|| "0".into());
+            table.stand_ins(&[name], seed)?.silos.swap_remove(0).learner
         }
         TaskConfig::Constant { .. } => {
             task.study(Some(1), None, seed)?
@@ -119,65 +188,75 @@ pub fn first_of(
     })
 }
 
-/// Computes the start of an agreement again. The text says what was found; an error, that it is
-/// another one than the agreement's.
-///
-/// # Errors
-/// Both hashes, and what to do.
-pub fn recomputed(agreement: &Agreement) -> Result<String, String> {
-    let silos = agreement.epoch.roster.silos();
-    let names: Vec<String> = silos.iter().map(|silo| silo.name.clone()).collect();
-    let (task, strategy) = (&agreement.task, &agreement.strategy_config);
-    let start = agreement.epoch.charter.start;
-    if let Some(continues) = &agreement.continues {
-        return Ok(format!(
-            "`start` is {start}; it follows from the model of round {} of {}, and a node that has the \
-             model computes it again",
-            continues.round, continues.name
-        ));
-    }
-    match first(task, strategy, agreement.seed, &names) {
-        Ok(first) if first.start == start => Ok(format!(
-            "`start` is {start}, and computing it again gives the same: a model of {} numbers",
-            first.parameters
-        )),
-        Ok(first) => Err(format!(
-            "`start` is {start}, and task, strategy and seed give {}: another version of Rota wrote \
-             this file, or it was changed by hand",
-            first.start
-        )),
-        Err(FirstError::Programs) if GivenStart::of(agreement).is_some() => Ok(format!(
-            "`start` is {start}; it follows from the values that the proposer's program held, and a node \
-             that has the file {START} computes it again"
-        )),
-        Err(FirstError::Programs) => Ok(format!(
-            "`start` is {start}; every node computes it from the initial model of its program"
-        )),
-        Err(FirstError::OwnData) => Ok(format!(
-            "`start` is {start}; it is computed when the node reads the task's own data"
-        )),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use methods::strategy::STRATEGIES;
 
+    use super::super::begins::follows;
     use super::*;
 
     const EXAMPLE: &str = include_str!("../../examples/federation.toml");
 
     #[test]
-    fn the_start_of_the_example_is_computed_again() {
-        let agreement = Agreement::parse("federation.toml", EXAMPLE).unwrap();
-        let said = recomputed(&agreement).unwrap();
-        assert!(said.contains("gives the same"), "{said}");
-        let other = EXAMPLE.replace("start = \"cfac", "start = \"cfad");
-        let other = Agreement::parse("federation.toml", &other).unwrap();
-        let said = recomputed(&other).unwrap_err();
-        assert!(said.contains("`start` is cfad0cac, and task"), "{said}");
+    fn models_of_any_size_are_counted_and_none_is_made() {
+        let model = "model = { linear = { loss = \"absolute\" } }";
+        let network = |layers: &str, width: &str| {
+            format!("model = {{ network = {{ layers = [{layers}], width = {width} }} }}")
+        };
+        let up = vec!["{ up-conv = 4 }"; 70].join(", ");
+        let image = format!("model = {{ network = {{ layers = [{up}], image = [4, 1, 1] }} }}");
+        let spelt = [
+            "model = { mlp = { hidden = [1000000, 1000000] } }".to_owned(),
+            "model = { mlp = { hidden = [4000000000, 4000000000] } }".to_owned(),
+            "model = { mlp = { hidden = [9223372036854775807] } }".to_owned(),
+            network("{ dense = 1000000 }, \"relu\", { dense = 1000000 }", "1.0"),
+            network("{ dense = 1048576 }, { dense = 1048576 }", "1024.0"),
+            image,
+            "model = { network = { layers = [\"relu\"], image = [4294967296, 4294967296, 2] } }"
+                .to_owned(),
+        ];
+        let task = "[task.constant]\nparameters = 9223372036854775807\n[other]";
+        let begin = EXAMPLE.find("[task.table]").unwrap();
+        let end = EXAMPLE.find("# ---- How it is learned").unwrap();
+        let external = "[task.external]\ntensors = [{ name = \"w\", shape = [1000000, 1000000], role = \"weight\" }]\n";
+        let mut texts: Vec<String> = spelt.map(|other| EXAMPLE.replace(model, &other)).into();
+        for task in [task.trim_end_matches("[other]"), external] {
+            texts.push(format!("{}{task}{}", &EXAMPLE[..begin], &EXAMPLE[end..]));
+        }
+        let mut refused = 0;
+        for text in texts {
+            for limit in ["392", "400000000000000", "9000000000000000000"] {
+                let text = text.replace("blob-limit = 392", &format!("blob-limit = {limit}"));
+                let Ok(agreement) = Agreement::parse("f.toml", &text) else {
+                    continue;
+                };
+                let why = first_under(&agreement).map(|_| ()).unwrap_err().to_string();
+                assert!(follows(&agreement).unwrap_err().to_string() == why, "{why}");
+                // In words, too, nothing is computed with it.
+                let _ = super::super::words::words(&agreement);
+                refused += 1;
+            }
+        }
+        assert!(refused > 12, "{refused}");
+        let of = |model_of: &str, limit: &str| {
+            let text = EXAMPLE
+                .replace(model, model_of)
+                .replace("blob-limit = 392", limit);
+            too_large(&Agreement::parse("f.toml", &text).unwrap())
+        };
+        assert_eq!(of(model, "blob-limit = 392"), None);
+        let large = "model = { mlp = { hidden = [100000, 215000] } }";
+        let why = of(large, "blob-limit = 392").unwrap();
+        assert!(
+            why.contains("has 86") && why.contains("`charter.blob-limit` allows 392"),
+            "{why}"
+        );
+        let why = of(
+            "model = { mlp = { hidden = [1000000, 1000000] } }",
+            "blob-limit = 9000000000000",
+        );
+        assert!(why.unwrap().contains("of memory"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use task::schema::{FeatureColumns, MissingRule, Schema};
 
 use super::disclosure::{OwnSide, disclosure};
 use super::rows::undeclared;
+use super::start::too_large;
 use formatting::numbers;
 
 /// The agreement in sentences and lists, one line each, for somebody of whom nothing else is known.
@@ -47,6 +48,7 @@ pub fn words_for(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
             .map(|pair| format!("  warning: {pair}")),
     );
     lines.extend(undeclared(agreement).map(|line| format!("  {line}")));
+    lines.extend(too_large(agreement).map(|why| format!("  warning: {why}")));
     lines.extend(DeltaDoubt::of(epoch).map(|doubt| format!("  warning: {doubt}")));
     lines.push(String::new());
     let rounds = Some((charter.rounds as usize, &agreement.strategy_config));
@@ -315,6 +317,10 @@ fn column(name: &str, feature: &FeatureColumns, usual: Option<&[f64; 2]>) -> Str
         MissingRule::Mean => "; the mean where it is missing",
         MissingRule::Median => "; the median where it is missing",
         MissingRule::Indicator => "; the mean where it is missing, and an indicator column",
+        MissingRule::Middle => "; the middle of the range where it is missing",
+        MissingRule::MiddleIndicator => {
+            "; the middle of the range where it is missing, and an indicator column"
+        }
     };
     format!("    {name}: {text}")
 }

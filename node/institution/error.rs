@@ -11,6 +11,7 @@ use super::config::SetupError;
 use super::config::consent::Unsigned;
 use crate::audit::LogError;
 use crate::identity::IdentityError;
+use crate::model::ModelError;
 use crate::status::http::HttpError;
 use crate::store::StoreOpenError;
 
@@ -26,6 +27,9 @@ pub enum NodeError {
     /// The node's journal or blobs cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreOpenError),
+    /// What the state folder holds of models.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// The log of what it sends.
     #[error(transparent)]
     Audit(#[from] LogError),
@@ -91,7 +95,12 @@ impl NodeError {
     pub fn is_configuration(&self) -> bool {
         match self {
             Self::Data(error) => {
-                matches!(error, DataError::Config(_) | DataError::TooManySilos { .. })
+                matches!(
+                    error,
+                    DataError::Config(_)
+                        | DataError::Unanswered(_)
+                        | DataError::TooManySilos { .. }
+                )
             }
             Self::Store(error) => matches!(
                 error,
@@ -111,7 +120,8 @@ impl NodeError {
             ),
             Self::Setup(_) | Self::Unsigned(_) | Self::Outside { .. } | Self::Format { .. } => true,
             Self::Http(error) => !matches!(error, HttpError::Listen { .. }),
-            Self::Audit(_)
+            Self::Model(_)
+            | Self::Audit(_)
             | Self::Identity(_)
             | Self::Stopped(_)
             | Self::Change(_)

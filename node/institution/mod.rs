@@ -14,6 +14,8 @@
 
 mod agreement;
 pub mod config;
+#[cfg(test)]
+mod earlier;
 mod error;
 mod report;
 mod run;
@@ -44,7 +46,8 @@ pub use report::output::OutputLines;
 pub use report::usage::parsed as cpu_seconds;
 pub use run::{NodeOptions, run, run_with};
 pub(crate) use start::announce::IN_FORCE;
-pub use start::rows_fit::{RowsFit, fit, misfits, surveyed};
+pub use start::rows_fit::{PASTE, RowsFit, fit, misfits, names_that_fit, surveyed};
+pub use start::signed_rows::{keep_profile, signed_profile};
 
 fn locked<T>(shared: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // No code panics while it holds this lock.

@@ -6,14 +6,14 @@ use agreement::Agreement;
 use learn::export::{Card, CardParts, Coalition, ExportError, HeldOut, Origin, Output};
 use methods::Params;
 use methods::params::Gate;
-use methods::serving::{Candidate, Measured, mean_of_coalitions};
+use methods::serving::{Candidate, Measured, PersonalParts, is_never_trained, mean_of_coalitions};
 use protocol::MemberIndex;
 use task::TaskConfig;
 use task::data::Preparation;
 
 use super::ModelError;
 use super::held::{HeldRound, HeldRounds};
-use super::notes::{self, Noted, ServedNote};
+use super::notes::{self, Noted};
 use crate::equipment::Equipment;
 use formatting::numbers;
 
@@ -36,6 +36,8 @@ pub struct Choice {
     pub which: Which,
     /// The round; by default the last.
     pub round: Option<u64>,
+    /// Whether the coalition's model may take the place of a served one that cannot be used.
+    pub instead: bool,
 }
 
 /// A chosen model.
@@ -56,8 +58,8 @@ pub struct ChosenModel {
 /// Chooses a model of the state in `folder`.
 ///
 /// # Errors
-/// [`ModelError`]: no such round or coalition, a blob that is missing, a strategy that has no
-/// single model.
+/// [`ModelError`]: no such round or coalition, a blob that is missing, a served model that is not what
+/// the node wrote, a strategy that has no single model.
 pub fn choose(
     folder: &Path,
     held: &HeldRounds,
@@ -68,14 +70,16 @@ pub fn choose(
 ) -> Result<ChosenModel, ModelError> {
     let round = held.round(choice.round)?;
     let silo = numbers::plain(agreement.epoch.roster.name(me));
-    if choice.which == Which::Served
-        && let Some(Noted {
-            served: note,
-            model: Some(model),
-        }) = notes::served(folder)?
-        && note.round == round.round
-    {
-        return served((note, model), round, agreement, &silo, equipment);
+    let mut why = "";
+    if choice.which == Which::Served {
+        match served(folder, round, agreement, &silo, equipment) {
+            Ok(Some(served)) => return Ok(served),
+            Ok(None) => why = "; no model has been chosen to be served after this round",
+            Err(ModelError::Served { .. } | ModelError::NotChosen { .. }) if choice.instead => {
+                why = ", in place of the one that it serves, which cannot be used";
+            }
+            Err(why) => return Err(why),
+        }
     }
     let equipped = &equipment.equipped;
     let models = held.models(round, &equipped.layout())?;
@@ -91,7 +95,12 @@ pub fn choose(
     let model = mean.as_ref().or(models.get(at as usize));
     let model = model.and_then(|model| equipped.deployed(model, &personal));
     let model = model.ok_or(ModelError::Several(agreement.strategy.name()))?;
-    let (which, about) = described(choice.which, asked, round, models.len(), &silo);
+    let (which, mut about) = described(asked, round, models.len(), &silo);
+    about += why;
+    let whole = models.get(at as usize).map(|model| (model, &personal));
+    if whole.is_some_and(|whole| is_never_trained(&**equipped, whole, agreement.seed)) {
+        about += PersonalParts::NeverTrained.words();
+    }
     Ok(ChosenModel {
         origin: origin(agreement, round, asked, &silo, which, about),
         held_out: equipment.held_out(&model),
@@ -101,37 +110,54 @@ pub fn choose(
     })
 }
 
-/// The model that the silo chose to serve after a round, with its note.
+/// The model that the silo chose to serve after a round, with its note. `None` where it chose none: before the
+/// last round, or because it predicts with several models.
 fn served(
-    (note, model): (ServedNote, Vec<u8>),
+    folder: &Path,
     round: &HeldRound,
     agreement: &Agreement,
     silo: &str,
     equipment: &Equipment,
-) -> Result<ChosenModel, ModelError> {
+) -> Result<Option<ChosenModel>, ModelError> {
+    let found = notes::served(folder)?.filter(|noted| noted.served.round == round.round);
+    let Some(Noted {
+        served: note,
+        model,
+    }) = found
+    else {
+        return if round.round < agreement.epoch.charter.rounds {
+            Ok(None)
+        } else {
+            Err(ModelError::NotChosen {
+                round: round.round,
+                path: folder.to_owned(),
+            })
+        };
+    };
+    let Some(model) = model else {
+        return Ok(None);
+    };
     let gate = Gate {
         layout: equipment.plain.learner.layout(),
         norm: f64::INFINITY,
     };
-    let model = gate.admit(model.into()).map_err(|error| ModelError::Blob {
-        hash: round.outcome,
-        round: round.round,
-        why: error.to_string(),
-    })?;
+    let model = gate.admit(model.into());
+    let model = model.map_err(|error| notes::unusable(folder, error.to_string()))?;
     let about = format!(
-        "The model that {silo} serves after round {}: {}",
+        "The model that {silo} serves after round {}: {}{}",
         round.round,
-        note.candidate.words()
+        note.candidate.words(),
+        note.personal.words()
     );
     let coalition = (note.candidate != Candidate::Global).then_some(round.coalition);
     let coalition = coalition.filter(|_| !note.candidate.is_own());
-    Ok(ChosenModel {
+    Ok(Some(ChosenModel {
         origin: origin(agreement, round, coalition, silo, "served", about),
         held_out: note.held_out.or_else(|| equipment.held_out(&model)),
         model,
         comparison: note.measured,
         served: Some(note.candidate),
-    })
+    }))
 }
 
 /// The coalition whose model is meant, from 0, of `of` coalitions; `None` for the mean of all.
@@ -155,35 +181,30 @@ fn asked(which: Which, round: &HeldRound, of: usize) -> Result<Option<u32>, Mode
 /// The kind of a model that was not chosen to be served, and a sentence about it without a full stop.
 /// `asked` is its coalition, from 0, of `of` coalitions.
 fn described(
-    which: Which,
     asked: Option<u32>,
     round: &HeldRound,
     of: usize,
     silo: &str,
 ) -> (&'static str, String) {
-    match (asked, which) {
-        (None, _) => (
+    match asked {
+        None => (
             "global",
             format!(
                 "The mean of all coalitions' models after round {}",
                 round.round
             ),
         ),
-        (Some(at), which) => {
+        Some(at) => {
             let own = at == round.coalition;
             let whose = if own {
                 format!("which {silo} belongs to")
             } else {
                 format!("which {silo} does not belong to")
             };
-            let waits = match which {
-                Which::Served => "; no model has been chosen to be served after this round",
-                _ => "",
-            };
             (
                 "coalition",
                 format!(
-                    "The model of coalition {} of {of} after round {}, {whose}{waits}",
+                    "The model of coalition {} of {of} after round {}, {whose}",
                     at + 1,
                     round.round
                 ),
@@ -269,13 +290,18 @@ impl ChosenModel {
         };
         let noted: Option<Preparation> = notes::preparation(folder)?;
         let own = equipment.plain.preparation.as_deref().cloned();
+        let mut origin = self.origin.clone();
+        if noted.is_none() {
+            origin.about += "; the node's note of how it fills in and scales rows is gone, so that follows from its \
+                             rows as they are now";
+        }
         let preparation = noted.or(own.filter(|_| equipment.own_rows));
         let preparation = preparation.ok_or(ModelError::Preparation)?;
         let mut card = Card::new(CardParts {
             task: &task,
             preparation: &preparation,
             model: &self.model,
-            origin: self.origin.clone(),
+            origin,
             created,
         })?;
         if let Output::Classes { classes, .. } = &card.output

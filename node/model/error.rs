@@ -61,12 +61,12 @@ pub enum ModelError {
     },
     /// A blob that is missing.
     #[error(
-        "the blob {hash} of round {round} is missing or damaged: start the node, which fetches it from \
-         the others, or name another round with --round"
+        "{} of round {round} is missing or damaged: start the node, which fetches it from the others, or name \
+         another round with --round", path.display()
     )]
     Gone {
-        /// The blob.
-        hash: Hash,
+        /// Its file.
+        path: PathBuf,
         /// The round.
         round: u64,
     },
@@ -78,6 +78,19 @@ pub enum ModelError {
     Personal {
         /// The round.
         round: u64,
+    },
+    /// The personal state of a backup is not as it was put back.
+    #[error(
+        "{}: {why}: put the backup back again (`rota restore`, into another folder), or remove this file and {hash} \
+         beside it, so that the silo begins with the agreed personal parts", path.display()
+    )]
+    PutBack {
+        /// The file.
+        path: PathBuf,
+        /// Name of the file with its hash.
+        hash: &'static str,
+        /// What is wrong.
+        why: String,
     },
     /// A blob that is something else.
     #[error("the blob {hash} of round {round} cannot be used: {why}")]
@@ -95,8 +108,31 @@ pub enum ModelError {
          there is none to take out"
     )]
     Several(&'static str),
+    /// The served model, or the note about it, is not what the node wrote.
+    #[error(
+        "the served model cannot be used ({}: {why}): start the node, which chooses it again, or take the model of \
+         its coalition in its place with --instead", path.display()
+    )]
+    Served {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// The federation is done, and no model was chosen.
+    #[error(
+        "after round {round}, the last one, a node chooses the model that it serves, and {} has no choice: wait \
+         until the running node has compared them, or start it again, or take the model of its coalition in its \
+         place with --instead", path.display()
+    )]
+    NotChosen {
+        /// The round.
+        round: u64,
+        /// The state folder.
+        path: PathBuf,
+    },
     /// A note that is no such.
-    #[error("{}: {why}; remove the file, and the node writes it again", path.display())]
+    #[error("{}: {why}; start the node, which writes it again", path.display())]
     Note {
         /// The file.
         path: PathBuf,

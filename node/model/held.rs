@@ -22,6 +22,15 @@ pub struct HeldRounds {
     folder: PathBuf,
     /// Oldest first, at least one.
     pub rounds: Vec<HeldRound>,
+    /// The last round that was adopted, if its outcome is not here: an earlier one is no answer for it.
+    lost: Option<LostRound>,
+}
+
+/// An adopted round whose outcome is missing or damaged.
+#[derive(Debug, Clone)]
+struct LostRound {
+    round: u64,
+    outcome: Hash,
 }
 
 /// One adopted round.
@@ -76,7 +85,22 @@ impl HeldRounds {
             });
         }
         let keep = agreement.epoch.charter.keep_rounds as usize;
-        Self::among(folder, &journal.records, keep).ok_or(ModelError::NoneYet)
+        Self::among(folder, &journal.records, keep).ok_or_else(|| {
+            match LostRound::of(folder, &journal.records) {
+                Some(lost) => lost.error(folder),
+                None => ModelError::NoneYet,
+            }
+        })
+    }
+
+    /// Whether the outcome of the last round is here.
+    ///
+    /// # Errors
+    /// [`ModelError::Gone`]: what there is ends with an earlier round.
+    pub fn whole(&self) -> Result<(), ModelError> {
+        self.lost
+            .as_ref()
+            .map_or(Ok(()), |lost| Err(lost.error(&self.folder)))
     }
 
     /// The last `keep` rounds that the records of the journal in `folder` have as adopted and whose
@@ -91,11 +115,7 @@ impl HeldRounds {
                 _ => None,
             })
         };
-        let adopted = records.iter().rev().filter_map(|record| match record {
-            JournalRecord::Adopted(adopted) => Some(adopted),
-            _ => None,
-        });
-        let rounds = adopted.take(keep).filter_map(|adopted| {
+        let rounds = adopted(records).take(keep).filter_map(|adopted| {
             let certificate = certificate(&adopted.block);
             HeldRound::read(folder, adopted, certificate)
         });
@@ -104,6 +124,7 @@ impl HeldRounds {
         (!rounds.is_empty()).then(|| Self {
             folder: folder.to_owned(),
             rounds,
+            lost: LostRound::of(folder, records),
         })
     }
 
@@ -115,8 +136,12 @@ impl HeldRounds {
     /// The round of that number, or the last.
     ///
     /// # Errors
-    /// [`ModelError::NoRound`].
+    /// [`ModelError::NoRound`]; [`ModelError::Gone`] where the round was adopted and its outcome is not here.
     pub fn round(&self, round: Option<u64>) -> Result<&HeldRound, ModelError> {
+        let last = self.lost.as_ref().map(|lost| lost.round);
+        if last.is_some() && round.is_none_or(|round| Some(round) == last) {
+            self.whole()?;
+        }
         let found = match round {
             None => self.rounds.last(),
             Some(round) => self.rounds.iter().find(|held| held.round == round),
@@ -143,7 +168,7 @@ impl HeldRounds {
     ) -> Result<Params, ModelError> {
         let round = round.round;
         let blob: Bytes =
-            store::blob(&self.folder, &hash).ok_or(ModelError::Gone { hash, round })?;
+            store::blob(&self.folder, &hash).ok_or_else(|| gone(&self.folder, &hash, round))?;
         let gate = Gate {
             layout: layout.clone(),
             norm: f64::INFINITY,
@@ -179,18 +204,52 @@ impl HeldRounds {
             return Ok(initial);
         }
         // One from a backup is no blob until a training has followed it.
-        match super::kept_personal(&self.folder, initial.layout()) {
+        match super::kept_personal(&self.folder, initial.layout())? {
             Some(kept) if kept.hash() == round.personal.0 => Ok(kept),
             _ => self.model(round, round.personal, initial.layout()),
         }
     }
 }
 
+/// The rounds that records of a journal have as adopted, the last first.
+fn adopted(records: &[JournalRecord]) -> impl Iterator<Item = &Adopted> {
+    records.iter().rev().filter_map(|record| match record {
+        JournalRecord::Adopted(adopted) => Some(adopted),
+        _ => None,
+    })
+}
+
+/// The document of a round's outcome; `None` where it is missing or damaged.
+fn document(folder: &Path, adopted: &Adopted) -> Option<Document> {
+    let document = store::blob(folder, &Hash(adopted.outcome))?;
+    Document::read(&document).ok()
+}
+
+fn gone(folder: &Path, hash: &Hash, round: u64) -> ModelError {
+    let path = store::blob_path(folder, hash);
+    ModelError::Gone { path, round }
+}
+
+impl LostRound {
+    /// The last adopted round, if its outcome cannot be read.
+    fn of(folder: &Path, records: &[JournalRecord]) -> Option<Self> {
+        let last = adopted(records).next()?;
+        let lost = Self {
+            round: last.round,
+            outcome: Hash(last.outcome),
+        };
+        document(folder, last).is_none().then_some(lost)
+    }
+
+    fn error(&self, folder: &Path) -> ModelError {
+        gone(folder, &self.outcome, self.round)
+    }
+}
+
 impl HeldRound {
     /// `None` where the outcome's document is missing or damaged.
     fn read(folder: &Path, adopted: &Adopted, certificate: Option<Hash>) -> Option<Self> {
-        let document = store::blob(folder, &Hash(adopted.outcome))?;
-        let document = Document::read(&document).ok()?;
+        let document = document(folder, adopted)?;
         let models = (0..)
             .zip(&document.models)
             .map(|(coalition, hash)| HeldModel {

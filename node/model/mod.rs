@@ -14,6 +14,9 @@ mod start;
 pub use choice::{Choice, ChosenModel, Which, choose};
 pub use error::ModelError;
 pub use held::{HeldModel, HeldRound, HeldRounds};
-pub use notes::{Noted, ServedNote, keep_preparation, keep_served, preparation, served};
+pub use notes::{
+    Noted, ServedNote, keep_preparation, keep_served, preparation, served, served_note,
+};
+pub(crate) use personal::keep_personal_hash;
 pub use personal::{PERSONAL, kept_personal};
 pub use start::{GivenStart, START, StartError, find_start, keep_start};

@@ -1,11 +1,14 @@
 //! What a node notes about its models beside the journal: how it prepares rows, and which model it
 //! serves.
+//!
+//! Each note begins with the hash of its own text, so that one changed bit is noticed: another fill, or
+//! another round, would predict otherwise and look as good.
 
 use std::path::Path;
 
 use learn::export::HeldOut;
 use methods::Params;
-use methods::serving::{Candidate, ComparedOn, Measured, Tuned};
+use methods::serving::{Candidate, ComparedOn, Measured, PersonalParts, Tuned};
 use protocol::Hash;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -33,6 +36,9 @@ pub struct ServedNote {
     pub on: ComparedOn,
     /// The comparison; empty where there was none.
     pub measured: Vec<Measured>,
+    /// Where the personal parts of the model come from.
+    #[serde(default)]
+    pub personal: PersonalParts,
     /// How the silo's own model was chosen, where it was tuned.
     pub local: Option<Tuned>,
     /// Metrics of the served model on the silo's held-out rows.
@@ -64,7 +70,10 @@ pub fn keep_preparation(folder: &Path, preparation: &Preparation) -> Result<(), 
 /// # Errors
 /// [`ModelError`]: a note that cannot be read.
 pub fn preparation(folder: &Path) -> Result<Option<Preparation>, ModelError> {
-    read(folder, PREPARATION)
+    read(folder, PREPARATION).map_err(|why| ModelError::Note {
+        path: folder.join(PREPARATION),
+        why,
+    })
 }
 
 /// Notes which model the silo serves, and keeps it: first the model, then the note that names it.
@@ -85,35 +94,86 @@ pub fn keep_served(
 /// The model that the silo serves, if its node has chosen one.
 ///
 /// # Errors
-/// [`ModelError`]: a note that cannot be read. One whose model is another is as none: the node was
-/// stopped between the two, and will write both again.
+/// [`ModelError::Served`]: note and model are not both there as they were written. The node was stopped
+/// between the two, or something changed one of them.
 pub fn served(folder: &Path) -> Result<Option<Noted>, ModelError> {
-    let Some(served) = read::<ServedNote>(folder, SERVED)? else {
-        return Ok(None);
+    let damaged = |name: &str, why: String| ModelError::Served {
+        path: folder.join(name),
+        why,
+    };
+    let model = store::kept_file(folder, MODEL);
+    let model = model.map_err(|why| unusable(folder, why.to_string()))?;
+    let served: ServedNote = match (read(folder, SERVED), &model) {
+        (Ok(Some(served)), _) => served,
+        (Ok(None), None) => return Ok(None),
+        (Ok(None), Some(_)) => {
+            let why = format!("it is gone, and the model that it is about, {MODEL}, is here");
+            return Err(damaged(SERVED, why));
+        }
+        (Err(why), _) => return Err(damaged(SERVED, why)),
     };
     let Some(hash) = &served.model else {
         let model = None;
         return Ok(Some(Noted { served, model }));
     };
-    let model = store::kept_file(folder, MODEL)?;
-    let model = model.filter(|model| format!("{:#}", Hash::of(model)) == *hash);
-    Ok(model.is_some().then_some(Noted { served, model }))
+    match &model {
+        None => Err(unusable(folder, "it is gone".into())),
+        Some(bytes) if format!("{:#}", Hash::of(bytes)) != *hash => {
+            let why = format!("it is not the model that {SERVED} is about, or it was changed");
+            Err(unusable(folder, why))
+        }
+        Some(_) => Ok(Some(Noted { served, model })),
+    }
 }
 
+/// What is noted about the model that the silo serves, without that model; `None` where nothing can be read.
+pub fn served_note(folder: &Path) -> Option<ServedNote> {
+    read(folder, SERVED).ok().flatten()
+}
+
+/// That the file of the served model cannot be used.
+pub(super) fn unusable(folder: &Path, why: String) -> ModelError {
+    let path = folder.join(MODEL);
+    ModelError::Served { path, why }
+}
+
+/// What stands before the hash of a note's text, which has no such line.
+const BEFORE_HASH: &[u8] = b"{\n  \"hash\": \"";
+/// What stands behind it.
+const BEHIND_HASH: &[u8] = b"\",";
+
+/// A note as text, behind the hash of that text.
 fn json<T: Serialize>(note: &T) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(note).expect("a note is texts, numbers and lists");
     text.push(b'\n');
-    text
+    let hash = format!("{:#}", Hash::of(&text));
+    [BEFORE_HASH, hash.as_bytes(), BEHIND_HASH, &text[1..]].concat()
 }
 
-fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Option<T>, ModelError> {
-    let Some(bytes) = store::kept_file(folder, name)? else {
+/// The text of a note without the hash that it begins with; `None` if it has another one. A note of an earlier
+/// version of the program has none.
+fn without_hash(bytes: Vec<u8>) -> Option<Vec<u8>> {
+    let Some((hash, rest)) = bytes
+        .strip_prefix(BEFORE_HASH)
+        .and_then(|rest| rest.split_at_checked(64))
+    else {
+        return Some(bytes);
+    };
+    let text = [b"{", rest.strip_prefix(BEHIND_HASH)?].concat();
+    (format!("{:#}", Hash::of(&text)).as_bytes() == hash).then_some(text)
+}
+
+/// Reads a note; `None` where there is none.
+///
+/// # Errors
+/// A clause: what is wrong with it.
+fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Option<T>, String> {
+    let bytes = store::kept_file(folder, name).map_err(|why| why.to_string())?;
+    let Some(bytes) = bytes else {
         return Ok(None);
     };
-    let note = serde_json::from_slice(&bytes).map_err(|error| ModelError::Note {
-        path: folder.join(name),
-        why: error.to_string(),
-    })?;
+    let text = without_hash(bytes).ok_or("its text does not have the hash that it begins with")?;
+    let note = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
     Ok(Some(note))
 }
 
@@ -136,6 +196,7 @@ mod tests {
             candidate: Candidate::FineTuned,
             on: ComparedOn::Folds,
             local: None,
+            personal: PersonalParts::Trained,
             measured: Vec::new(),
             held_out: None,
             model: Some(format!("{:#}", Hash(model.hash()))),
@@ -147,12 +208,38 @@ mod tests {
         // A crash between a later model and its note.
         let other = Params::from_values(&layout, &[3.0]);
         store::keep_file(folder, MODEL, &other.document()).unwrap();
-        assert_eq!(served(folder).unwrap(), None);
-        std::fs::write(folder.join(SERVED), "{").unwrap();
         let said = served(folder).unwrap_err().to_string();
-        assert!(
-            said.contains("served.json: ") && said.contains("remove the file"),
-            "{said}"
-        );
+        assert!(said.contains("served.safetensors: it is not the model"));
+        // One of an earlier version of the program, without a hash.
+        keep_served(folder, &note, Some(&model)).unwrap();
+        let plain = serde_json::to_vec_pretty(&note).unwrap();
+        std::fs::write(folder.join(SERVED), plain).unwrap();
+        assert_eq!(served(folder).unwrap().unwrap().served, note);
+    }
+
+    #[test]
+    fn a_changed_bit_of_a_note_is_noticed_or_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let mut note = Preparation::none(2);
+        note.fills = vec![0.1 + 0.2, 61.5];
+        keep_preparation(folder, &note).unwrap();
+        assert_eq!(preparation(folder).unwrap(), Some(note.clone()));
+        let whole = std::fs::read(folder.join(PREPARATION)).unwrap();
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 1 << bit;
+                std::fs::write(folder.join(PREPARATION), bytes).unwrap();
+                match preparation(folder) {
+                    Ok(found) => assert_eq!(found, Some(note.clone()), "bit {bit} of byte {at}"),
+                    Err(why) => assert!(why.to_string().contains("start the node"), "{why}"),
+                }
+            }
+        }
+        for few in 0..whole.len() {
+            std::fs::write(folder.join(PREPARATION), &whole[..few]).unwrap();
+            assert!(preparation(folder).is_err(), "{few} bytes");
+        }
     }
 }

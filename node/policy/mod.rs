@@ -109,7 +109,11 @@ impl SitePolicy {
     /// What the silo needs of it.
     pub(crate) fn site(&self) -> Site {
         let source = self.source.as_ref();
-        let ledger = source.map(|source| -> Arc<dyn ledger::Ledger> { Arc::new(source.file()) });
+        // Whoever waits for the ledger holds the silo up: it rather sits the round out.
+        let ledger = |source: &SourceLimits| -> Arc<dyn ledger::Ledger> {
+            Arc::new(source.file().briefly())
+        };
+        let ledger = source.map(ledger);
         let rules = RoundRules {
             hours: self.table.hours.clone(),
             bytes: self.table.bytes_a_round,

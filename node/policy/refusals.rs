@@ -33,6 +33,19 @@ pub(crate) struct PolicyRefusal {
     pub(crate) key: &'static str,
     /// Why, in a sentence without a full stop.
     pub(crate) why: String,
+    /// Whether it is over when another process gives the ledger back: each round asks again.
+    pub(crate) passes: bool,
+}
+
+impl PolicyRefusal {
+    /// A refusal that holds until somebody changes something.
+    fn new(key: &'static str, why: String) -> Self {
+        Self {
+            key,
+            why,
+            passes: false,
+        }
+    }
 }
 
 impl SitePolicy {
@@ -52,7 +65,7 @@ impl SitePolicy {
             ),
         ];
         let found = found.into_iter();
-        let refusals = found.filter_map(|(key, why)| why.map(|why| PolicyRefusal { key, why }));
+        let refusals = found.filter_map(|(key, why)| Some(PolicyRefusal::new(key, why?)));
         let refusals = refusals.chain(self.no_ledger(of.agreement));
         let source = self.source.as_ref();
         let of_ledger = source.into_iter().flat_map(|source| ledger(source, of));
@@ -65,10 +78,7 @@ impl SitePolicy {
         let why = "rounds of this agreement have noise, and no ledger counts what they tell about this \
                    institution's rows: `rota federation sign` makes one or takes the one that there is, or a person \
                    writes `ledger = false` into [policy] of silo.toml";
-        let refusal = || PolicyRefusal {
-            key: "ledger",
-            why: why.into(),
-        };
+        let refusal = || PolicyRefusal::new("ledger", why.into());
         (agreement.epoch.charter.privacy.is_noised() && !counted).then(refusal)
     }
 
@@ -224,13 +234,18 @@ fn declared(agreement: &Agreement, me: MemberIndex) -> Option<u64> {
 
 /// What the ledger of the institution's source refuses.
 fn ledger(source: &SourceLimits, of: &ProposedRounds<'_>) -> Vec<PolicyRefusal> {
-    let refusal = |key, why| PolicyRefusal { key, why };
+    let refusal = |why| PolicyRefusal::new("ledger", why);
     let contents = match source.read() {
         Ok(contents) => contents,
-        Err(why) => return vec![refusal("ledger", why.to_string())],
+        Err(why) => {
+            return vec![PolicyRefusal {
+                passes: matches!(why, LedgerError::InUse { .. }),
+                ..refusal(why.to_string())
+            }];
+        }
     };
     let unfit = spent(source, &contents).or_else(|| other_unit(source, &contents, of));
-    let unfit = unfit.map(|why| refusal("ledger", why));
+    let unfit = unfit.map(refusal);
     let noise = without_noise(source, of);
     let noise = noise.or_else(|| match unfit {
         None => too_many(source, &contents, of),
@@ -277,8 +292,7 @@ fn without_noise(source: &SourceLimits, of: &ProposedRounds<'_>) -> Option<Polic
     let why = format!(
         "rounds of the mode {mode} have no noise and therefore no bound for one unit, and [policy] has `{limit}`"
     );
-    let key = limit.key();
-    Some(PolicyRefusal { key, why })
+    Some(PolicyRefusal::new(limit.key(), why))
 }
 
 /// That all rounds to come together would exceed a limit.
@@ -305,8 +319,7 @@ fn too_many(
         "after {after} of this agreement the ledger {} would be at {bound}, and [policy] has `{limit}`: {fit}",
         source.path.display()
     );
-    let key = limit.key();
-    Some(PolicyRefusal { key, why })
+    Some(PolicyRefusal::new(limit.key(), why))
 }
 
 /// The mode of privacy of an agreement.

@@ -93,12 +93,12 @@ impl SourceLimits {
         LedgerFile::at(&self.path, self.limits)
     }
 
-    /// What the ledger holds.
+    /// What the ledger holds, for whoever cannot wait for another process.
     ///
     /// # Errors
     /// [`LedgerError`].
     pub(crate) fn read(&self) -> Result<LedgerContents, LedgerError> {
-        self.file().read()
+        self.file().briefly().read()
     }
 
     /// The limit that needs noise.

@@ -10,6 +10,7 @@ use privacy::noise::{Authors, Multiplier};
 use protocol::Hash;
 use task::schema::LocalNames;
 
+use super::refusals::PolicyRefusal;
 use super::rounds::RoundRules;
 use super::*;
 use crate::fixture::{North, key};
@@ -20,28 +21,27 @@ fn policy(beside: &Path, text: &str) -> SitePolicy {
     SitePolicy::new(table, beside, &beside.join("state")).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
-/// The keys of a policy that refuse rounds of north under an agreement.
-fn keys(policy: &SitePolicy, agreement: &Agreement) -> Vec<&'static str> {
-    let refusals = policy.refusals(&ProposedRounds {
+/// What of a policy refuses rounds of north under an agreement.
+fn all(policy: &SitePolicy, agreement: &Agreement) -> Vec<PolicyRefusal> {
+    policy.refusals(&ProposedRounds {
         agreement,
         me: agreement.epoch.roster.position(&key(9).public()),
         rows: Some(30),
         bytes: 400,
         names: None,
-    });
-    refusals.into_iter().map(|refusal| refusal.key).collect()
+    })
 }
 
-/// Why a policy refuses rounds of north under an agreement.
+/// The keys of a policy that refuse them.
+fn keys(policy: &SitePolicy, agreement: &Agreement) -> Vec<&'static str> {
+    let refusals = all(policy, agreement).into_iter();
+    refusals.map(|refusal| refusal.key).collect()
+}
+
+/// Why a policy refuses them.
 fn refusals(policy: &SitePolicy, agreement: &Agreement) -> Vec<String> {
-    let refusals = policy.refusals(&ProposedRounds {
-        agreement,
-        me: agreement.epoch.roster.position(&key(9).public()),
-        rows: Some(30),
-        bytes: 400,
-        names: None,
-    });
-    refusals.into_iter().map(|refusal| refusal.why).collect()
+    let refusals = all(policy, agreement).into_iter();
+    refusals.map(|refusal| refusal.why).collect()
 }
 
 /// The keys that refuse the example.
@@ -289,6 +289,20 @@ fn ledger() {
     assert_eq!(keys(&there, &agreement), [""; 0]);
     std::fs::write(folder.path().join("patients.ledger"), "damaged").unwrap();
     assert_eq!(keys(&there, &agreement), ["ledger"]);
+}
+
+#[test]
+fn a_ledger_that_another_process_has_refuses_for_now_and_is_asked_again_in_every_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = with_ledger(folder.path(), "");
+    let file = std::fs::File::open(folder.path().join("patients.ledger")).unwrap();
+    file.lock().unwrap();
+    let agreement = North::agreement(&[]);
+    assert_eq!(keys(&policy, &agreement), ["ledger"]);
+    let refused = all(&policy, &agreement);
+    assert!(refused.iter().all(|refusal| refusal.passes), "{refused:?}");
+    drop(file);
+    assert_eq!(keys(&policy, &agreement), [""; 0]);
 }
 
 #[test]

@@ -82,7 +82,9 @@ pub(crate) fn status() -> Status {
         leads: false,
         phase: "training".into(),
         waiting: None,
+        void_sums: None,
         ledger: None,
+        ledger_problem: None,
         learned: Vec::new(),
         complete: false,
         training: Some(TrainingProgress {
@@ -92,6 +94,7 @@ pub(crate) fn status() -> Status {
             loss: Some(0.5912),
         }),
         rounds: vec![round(1, "south", 1, 50.48), round(2, "east", 2, 48.67)],
+        serves: None,
         peers: vec![
             peer(1, "south"),
             PeerStatus {
@@ -120,5 +123,24 @@ pub(crate) fn status() -> Status {
             time: "2026-03-01T10:01:20.000Z".into(),
             text: "east at 192.0.2.3:4001 does not answer over UDP".into(),
         }],
+    }
+}
+
+/// The same after the last round, when the silo serves a model of its own.
+pub(crate) fn done() -> Status {
+    let metrics = |mae: f64| HeldOutMetrics {
+        metrics: BTreeMap::from([("mae".into(), mae)]),
+        ..round(3, "south", 2, mae).held_out.expect("it is measured")
+    };
+    Status {
+        complete: true,
+        rounds: vec![round(3, "south", 2, 47.11)],
+        serves: Some(ServedStatus {
+            round: 3,
+            what: "the model that it trains alone".into(),
+            adopted: false,
+            held_out: Some(metrics(41.25)),
+        }),
+        ..status()
     }
 }

@@ -7,6 +7,7 @@
 //! other of it, and one page for all nodes, is in [`all`].
 
 pub mod all;
+mod curve;
 pub mod document;
 pub mod http;
 pub mod metrics;

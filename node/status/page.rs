@@ -3,6 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::Status;
+use super::curve::curve;
 use super::document::{PeerStatus, RoundStatus};
 use super::text::{adopted, ago, phase, round_trip, short, through};
 use formatting::numbers::{bytes, count, decimals, plain, value};
@@ -88,6 +89,9 @@ fn sentence(status: &Status) -> Markup {
         } @else {
             p.lead { (capital(&plain(&phase(status)))) }
         }
+        @if let Some(said) = &status.void_sums {
+            p.bad { (plain(said)) "." }
+        }
     }
 }
 
@@ -96,11 +100,16 @@ fn cards(status: &Status) -> Markup {
         html! { li { span { (name) } b { (plain(value)) } } }
     };
     let rounds = status.federation.rounds;
-    let members = format!(
-        "{} of {}",
-        status.connected() + 1,
-        status.federation.members
-    );
+    let members = format!("{} of {}", status.connected(), status.peers.len());
+    // What is served may be another model than the adopted one.
+    let serves = status.serves.as_ref();
+    let measured = match serves {
+        Some(serves) => serves
+            .held_out
+            .as_ref()
+            .map(|held_out| ("served model, ", held_out)),
+        None => status.measured().map(|(_, held_out)| ("", held_out)),
+    };
     let lead = if status.leads {
         "this silo"
     } else {
@@ -115,14 +124,14 @@ fn cards(status: &Status) -> Markup {
                 (card("View", &status.view.to_string()))
                 (card("Lead", lead))
             }
-            (card("Members connected", &members))
+            (card("Others connected", &members))
             @if let Some(round) = status.adopted() {
                 (card("Coalition", &format!("{} of {}", round.coalition + 1, round.coalitions)))
             }
-            @if let Some((_, held_out)) = status.measured() {
+            @if let Some((which, held_out)) = measured {
                 @let found = held_out.metrics.get(&held_out.metric);
                 @let shown = found.map_or("not finite".to_owned(), |&found| value(found, decimals(found)));
-                (card(&format!("{} on {} own held-out rows", held_out.metric, held_out.rows), &shown))
+                (card(&format!("{which}{} on {} own held-out rows", held_out.metric, held_out.rows), &shown))
             }
         }
     }
@@ -181,7 +190,11 @@ fn rounds(status: &Status) -> Markup {
             p.note {
                 "The last: " (adopted(status, last)) "."
                 @if let Some(spent) = &last.spent { " It took " (plain(&spent.text())) "." }
+                @if let Some(serves) = &status.serves {
+                    " It serves " (plain(&serves.text())) "; the table has the adopted models."
+                }
             }
+            (curve(status))
             div.scroll { table {
                 thead { tr {
                     th.number { "Round" } th.wide { "Lead" } th.number.wide { "Models" } th { "Coalition" }
@@ -254,11 +267,42 @@ mod tests {
             "east at 192.0.2.3:4001 does not answer over UDP",
             "mae on 48 own held-out rows",
             "48.67",
+            "<svg class=\"curve\" role=\"img\"",
             "2026-03-01 10:01:20 UTC",
         ] {
             assert!(said.contains(text), "{text}\n{said}");
         }
         assert!(!said.contains("<coast>") && !said.contains("<script"));
+        assert!(!said.contains("void"));
+        let void_sums = Some("Sums of A & B were void".into());
+        let said = page(&Status {
+            void_sums,
+            ..fixture::status()
+        });
+        assert!(
+            said.contains("<p class=\"bad\">Sums of A &amp; B were void.</p>"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn the_page_counts_the_others_and_shows_the_model_that_is_served() {
+        let said = page(&fixture::status());
+        assert!(
+            said.contains("<span>Others connected</span><b>2 of 3</b>"),
+            "{said}"
+        );
+        assert!(
+            said.contains("2 of 3 other members are connected"),
+            "{said}"
+        );
+        let said = page(&fixture::done());
+        for text in [
+            "<span>served model, mae on 48 own held-out rows</span><b>41.25</b>",
+            "It serves the model that it trains alone, mae 41.25 points on 48 held-out rows; the table has",
+        ] {
+            assert!(said.contains(text), "{text}\n{said}");
+        }
     }
 
     #[test]

@@ -50,8 +50,14 @@ fn learning(status: &Status, lines: &mut Vec<String>) {
     if let Some(waiting) = &status.waiting {
         lines.push(row("takes part", &format!("no: {waiting}")));
     }
+    if let Some(said) = &status.void_sums {
+        lines.push(row("void sums", said));
+    }
     if let Some(ledger) = &status.ledger {
         lines.push(row("ledger", &ledger.text()));
+    }
+    if let Some(why) = &status.ledger_problem {
+        lines.push(row("ledger", &format!("unknown: {why}")));
     }
     let adopted = status
         .adopted()
@@ -63,12 +69,18 @@ fn learning(status: &Status, lines: &mut Vec<String>) {
     if let Some(spent) = status.adopted().and_then(|round| round.spent.as_ref()) {
         lines.push(row("it took", &spent.text()));
     }
+    let serves = status.serves.as_ref();
     if let Some((round, held_out)) = status.measured() {
+        let which = match serves.is_some_and(|serves| !serves.adopted) {
+            true => "the adopted model, not the served one, of ",
+            false => "",
+        };
         lines.push(row(
             "own rows",
-            &format!("{} (round {})", held_out.text(), round.round),
+            &format!("{} ({which}round {})", held_out.text(), round.round),
         ));
     }
+    lines.extend(serves.map(|serves| row("serves", &serves.text())));
 }
 
 /// Adds the lines about the process, its disk and its traffic.
@@ -242,6 +254,31 @@ mod tests {
     use crate::status::fixture;
 
     #[test]
+    fn a_ledger_that_cannot_be_read_is_shown_with_the_reason() {
+        let mut status = fixture::status();
+        status.ledger_problem = Some("the ledger rows.ledger is locked by another process".into());
+        let text = text(&status);
+        assert!(
+            text.contains(
+                "ledger      unknown: the ledger rows.ledger is locked by another process"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_text_tells_the_served_model_from_the_adopted_one() {
+        let said = text(&fixture::done());
+        for line in [
+            "own rows    mae 47.11 points on 48 held-out rows (the adopted model, not the served one, of round 3)",
+            "serves      the model that it trains alone, mae 41.25 points on 48 held-out rows",
+        ] {
+            assert!(said.lines().any(|own| own == line), "{line}\n{said}");
+        }
+        assert!(!text(&fixture::status()).contains("serves"));
+    }
+
+    #[test]
     fn the_text_names_round_phase_metrics_and_members() {
         let expected = "\
 north in the federation stays (76ea7cfc), 4 members
@@ -279,6 +316,15 @@ Warnings:
             "{said}"
         );
         status.complete = true;
-        assert!(text(&status).contains("round       all 3 rounds are done\n"));
+        status.void_sums = Some("Sums were void in 1 round".into());
+        let said = text(&status);
+        assert!(
+            said.contains("round       all 3 rounds are done\n"),
+            "{said}"
+        );
+        assert!(
+            said.contains("void sums   Sums were void in 1 round\n"),
+            "{said}"
+        );
     }
 }

@@ -182,6 +182,9 @@ fn head(status: &Status) -> Vec<Line<'static>> {
             Span::styled(plain(&status.phase), accent()),
         ])),
     }
+    if let Some(said) = &status.void_sums {
+        lines.push(Line::styled(plain(said), bad()));
+    }
     if let Some(round) = status.adopted() {
         let mut said = format!("coalition {} of {}", round.coalition + 1, round.coalitions);
         if let Some((measured, held_out)) = status.measured() {
@@ -190,6 +193,12 @@ fn head(status: &Status) -> Vec<Line<'static>> {
         lines.push(Line::from(vec![
             Span::styled("own model ", dim()),
             Span::raw(plain(&said)),
+        ]));
+    }
+    if let Some(serves) = &status.serves {
+        lines.push(Line::from(vec![
+            Span::styled("serves ", dim()),
+            Span::raw(plain(&serves.text())),
         ]));
     }
     lines

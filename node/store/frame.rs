@@ -248,6 +248,25 @@ mod tests {
     }
 
     #[test]
+    fn a_journal_of_an_earlier_format_is_refused_in_one_sentence_with_what_to_do() {
+        let mut head = (FORMAT - 1).to_le_bytes().to_vec();
+        head.extend([0; 200]);
+        let Err(Unread::Damaged(why)) = read_head(&head) else {
+            panic!("it is not of this format")
+        };
+        let said = crate::store::error::damaged("journal.redb".as_ref(), why).to_string();
+        let parts = [
+            "journal.redb",
+            "earlier version",
+            "start once with --journal-lost",
+        ];
+        assert!(
+            parts.iter().all(|part| said.contains(part)) && !said.contains(". "),
+            "{said}"
+        );
+    }
+
+    #[test]
     fn a_head_of_a_newer_format_is_refused_with_its_format() {
         let mut head = (FORMAT + 1).to_le_bytes().to_vec();
         head.extend([0; 200]);

@@ -57,10 +57,14 @@ pub enum StoredBlob {
     Missing,
 }
 
+/// The file of a blob in a state folder.
+pub fn blob_path(folder: &Path, hash: &Hash) -> PathBuf {
+    folder.join(super::blobs::BLOBS).join(format!("{hash:#}"))
+}
+
 /// Reads a blob from a state folder without changing anything, also while the node runs.
 pub fn found(folder: &Path, hash: &Hash) -> StoredBlob {
-    let path = folder.join(super::blobs::BLOBS).join(format!("{hash:#}"));
-    let Ok(bytes) = parts::bytes_of(&path) else {
+    let Ok(bytes) = parts::bytes_of(&blob_path(folder, hash)) else {
         return StoredBlob::Missing;
     };
     match Hash::of(&bytes) {
@@ -79,8 +83,7 @@ pub fn blob(folder: &Path, hash: &Hash) -> Option<Bytes> {
 
 /// When a blob in a state folder got its final name; `None` where it is not here.
 pub fn blob_since(folder: &Path, hash: &Hash) -> Option<SystemTime> {
-    let path = folder.join(super::blobs::BLOBS).join(format!("{hash:#}"));
-    fs::metadata(path).ok()?.modified().ok()
+    fs::metadata(blob_path(folder, hash)).ok()?.modified().ok()
 }
 
 /// Removes the permissions of other users on a file.
@@ -91,6 +94,14 @@ pub fn close_file(path: &Path) -> std::io::Result<()> {
     folder::narrow(path)
         .map(|_| ())
         .map_err(|error| std::io::Error::other(error.to_string()))
+}
+
+/// Makes a state folder for its owner alone, if it is not there.
+///
+/// # Errors
+/// [`StoreOpenError`]: an error of the system.
+pub fn make_folder(folder: &Path) -> Result<(), StoreOpenError> {
+    folder::make(folder, &mut super::Notes::new())
 }
 
 /// A folder of that name in a state folder. Both are made if they are not there, and both are for their

@@ -6,7 +6,7 @@
 //! FOLDER/federation.toml   the first agreement, for commands that print the journal
 //! FOLDER/in-force.toml   the agreement in force, once it has changed
 //! FOLDER/amendments/    amendments that members approve, and what this institution says to them
-//! FOLDER/personal.safetensors   the personal state of a backup, where one was put back
+//! FOLDER/personal.safetensors, personal.hash   the personal state of a backup, where one was put back
 //! FOLDER/preparation.json, served.json, served.safetensors   notes for `rota model`
 //! FOLDER/blobs/         models, outcomes and sheets, each in a file named by its hash
 //! FOLDER/audit/         lines about everything that was sent
@@ -36,7 +36,10 @@ pub use blobs::DiskBlobs;
 pub use error::StoreOpenError;
 pub use frame::Owner;
 pub use journal::{DiskJournal, LogNote};
-pub use kept::{StoredBlob, blob, blob_since, close_file, found, keep_file, kept_file, subfolder};
+pub use kept::{
+    StoredBlob, blob, blob_path, blob_since, close_file, found, keep_file, kept_file, make_folder,
+    subfolder,
+};
 pub use note::Note;
 use note::Notes;
 pub use snapshot::{Snapshot, snapshot};

@@ -185,6 +185,26 @@ def test_a_comparison_takes_a_learner_for_a_file_in_another_folder(tmp_path):
     assert labels == ["local"] and set(trained) == {"a", "b", "c"}
 
 
+def test_what_only_a_person_can_say_of_rows_is_asked_and_answered_in_the_scenario(tmp_path):
+    lines = ["lab,visit,y"]
+    for row in range(120):
+        lab = 999 if row % 40 == 7 else 3 + row * 37 % 60 / 20
+        lines.append(f"{lab},{4_000_000 + 7_177 * (row * 31 % 40)},{(row * 31 % 40) * 40_503 // 32 % 2}")
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    rows = {
+        "files": [{"path": str(tmp_path / f"{name}.csv")} for name in "ab"],
+        "columns": {"target": "y", "classes": ["0", "1"]},
+    }
+    table = {"data": {"rows": rows}, "model": "logistic"}
+    given = scenario({"table": table}, rounds=1)
+    with pytest.raises(rota.RotaError) as asked:
+        rota.simulate(given, references=False)
+    assert "hold 999" in str(asked.value) and 'learn = ["visit"]' in str(asked.value)
+    rows["answers"] = {"keep": {"lab": ["999"]}, "learn": ["visit"]}
+    assert len(rota.simulate(given, references=False)["rounds"]) == 1
+
+
 def test_figures_are_drawn_where_matplotlib_is_installed():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

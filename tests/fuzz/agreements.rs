@@ -22,7 +22,7 @@ fn memory(length: usize) -> usize {
 }
 
 /// What TOML is made of, and numbers at which something goes wrong.
-const WORDS: &[&str] = &[
+pub(crate) const WORDS: &[&str] = &[
     "\n[",
     "]\n",
     "[[",
@@ -66,7 +66,7 @@ fn texts(paths: &[&str]) -> Vec<Vec<u8>> {
 }
 
 /// The example of an agreement, with a key that is known here.
-fn own_agreement() -> String {
+pub(crate) fn own_agreement() -> String {
     let text = fs::read_to_string(file("examples/federation.toml")).unwrap();
     let of_north = "8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c";
     assert!(text.contains(of_north));

@@ -31,7 +31,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 static QUIET: Once = Once::new();
 
 /// Number of targets, in all crates: a long run gives each the same time.
-const TARGETS: u32 = 14;
+const TARGETS: u32 = 20;
 /// Most inputs that are mutated further.
 const POOL: usize = 4096;
 /// Longest input, in bytes.

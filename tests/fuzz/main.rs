@@ -11,4 +11,5 @@ mod journal;
 mod member;
 mod messages;
 mod models;
+mod sent;
 mod world;

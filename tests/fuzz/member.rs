@@ -17,6 +17,7 @@ use rota::protocol::message::{
     Amendment, Block, Body, Bundle, Content, Contribution, Entry, EntryFields, Learning, Message,
     Proposal, Sheet,
 };
+use rota::protocol::privacy::Voids;
 use rota::protocol::work::{Answer, Planned, Request, Trained, WorkError};
 use rota::protocol::{Epoch, Hash, Member, MemberIndex, Record, Time, codec};
 
@@ -196,7 +197,7 @@ impl MemberWorld {
                     cross_evaluate: self.plan.0[0].is_multiple_of(2),
                     weights: false,
                     blob_size: 100,
-                    suspended: Vec::new(),
+                    voids: Voids::default(),
                 }))
             }
             Effect::Work(Request::Train { round }) => Input::Done(Answer::Trained {

@@ -95,6 +95,7 @@ fn tables() {
             files: vec![table.clone().into()],
             format: proposal.formats[0].clone(),
             names: rota::task::schema::LocalNames::default(),
+            answers: rota::task::questions::RowAnswers::default(),
         };
         let rows = rows.of_silo("own", folder.path());
         match rows.read(Some(&proposal.schema), None, &SplitConfig::default()) {

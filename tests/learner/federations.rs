@@ -351,7 +351,7 @@ pub(crate) fn a_node_that_is_ended_takes_its_program_and_its_files_with_it() {
     // It trains before it has met the others.
     let said = BufReader::new(node.stderr.take().unwrap()).lines();
     let mut said = said.map(Result::unwrap);
-    assert!(said.any(|line| line == "quiet from here"));
+    assert!(said.any(|line| line == "learner: quiet from here"));
     assert_eq!(files(), 1);
     let id = rustix::process::Pid::from_child(&node);
     rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
@@ -446,6 +446,11 @@ pub(crate) fn a_federation_of_programs_goes_on() {
     let output = go_on(&["--config", north]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("It continues from round 4"));
+    // Programs count no rows here, and nobody signs where any number may be claimed.
+    let written = fs::read_to_string(&agreement).unwrap();
+    let declared = written.replace("[[silo]]\n", "[[silo]]\nrows = 1000\n");
+    assert_ne!(declared, written);
+    fs::write(&agreement, declared).unwrap();
     let agreed = Agreement::load(&agreement).unwrap();
     let start = start_model(&next.join("start.safetensors")).unwrap();
     assert_eq!(agreed.continues.unwrap().model.0, start.hash());

@@ -253,3 +253,66 @@ fn what_cannot_become_a_federation_is_refused_with_what_to_try() {
         assert!(!folder.join("scenario.toml").exists(), "{args:?}");
     }
 }
+
+#[test]
+fn a_model_that_was_kept_from_a_simulation_predicts() {
+    let folder = folder("init-kept");
+    fs::write(folder.join("stays.csv"), stays(600)).unwrap();
+    let hospitals = ["--silo-column", "hospital", "--target", "readmitted"];
+    good(&folder, &[&["init", "stays.csv"][..], &hospitals].concat());
+    let keep = ["--keep", "kept", "--no-references", "--quiet"];
+    good(
+        &folder,
+        &[&["simulate", "scenario.toml", "--rounds", "3"][..], &keep].concat(),
+    );
+    let index = fs::read_to_string(folder.join("kept/index.json")).unwrap();
+    let index: serde_json::Value = serde_json::from_str(&index).unwrap();
+    let exported = index["exported"].as_array().unwrap();
+    assert_eq!(exported.len(), 5, "{index}");
+    let file = format!("kept/{}", exported[0]["file"].as_str().unwrap());
+    let shown = good(&folder, &["model", "show", "--model", &file]);
+    assert!(shown.contains("a simulation"), "{shown}");
+    good(
+        &folder,
+        &["model", "predict", "stays.csv", "--model", &file],
+    );
+    let predicted = fs::read_to_string(folder.join("predictions.csv")).unwrap();
+    let yes = predicted.lines().filter(|line| line.starts_with("YES,"));
+    assert_eq!(predicted.lines().count(), 601, "{predicted}");
+    assert!((1..600).contains(&yes.count()), "{predicted}");
+    // What members sent has no card, and the error says what has.
+    let raw = index["rounds"][2]["models"][0]["file"].as_str().unwrap();
+    let raw = format!("kept/{raw}");
+    let again = ["--model", &raw, "--out", "again.csv"];
+    let error = wrong(
+        &folder,
+        &[&["model", "predict", "stays.csv"][..], &again].concat(),
+    );
+    assert!(error.contains("one of those in `exported/`"), "{error}");
+}
+
+#[test]
+fn a_scenario_with_noise_is_drafted_so_that_it_runs() {
+    let folder = folder("init-noise");
+    fs::write(folder.join("stays.csv"), stays(900)).unwrap();
+    let hospitals = ["--silo-column", "hospital", "--target", "readmitted"];
+    let said = good(
+        &folder,
+        &[&["init", "stays.csv", "--epsilon", "2"][..], &hospitals].concat(),
+    );
+    assert!(
+        said.contains("privacy: epsilon: for all 20 rounds together"),
+        "{said}"
+    );
+    let text = fs::read_to_string(folder.join("scenario.toml")).unwrap();
+    assert!(
+        text.contains("keyed = true") && text.contains("middle"),
+        "{text}"
+    );
+    let run = ["--json", "--quiet", "--no-references", "--rounds", "3"];
+    let run = good(
+        &folder,
+        &[&["simulate", "scenario.toml", "--mesh", "direct"][..], &run].concat(),
+    );
+    assert!(run.contains("\"noise\""), "{run}");
+}

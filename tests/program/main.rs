@@ -10,6 +10,7 @@ mod inputs;
 mod keep;
 #[path = "../nodes/mod.rs"]
 mod nodes;
+mod pasted;
 mod pictures;
 mod place;
 mod shell;

@@ -82,7 +82,7 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
             (&line["amendment"], &line["needed"]),
             (&admission.as_str().into(), &3.into())
         );
-        let said = says(&demo.configs[node], &["approve", &admission[..16]]);
+        let said = says(&demo.configs[node], &["approve", &admission[..32]]);
         assert!(said.contains("newcomer comes in"), "{said}");
     }
     for node in 0..5 {

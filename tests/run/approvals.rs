@@ -82,19 +82,19 @@ fn a_node_signs_the_bytes_that_were_approved_whatever_has_their_name() {
 }
 
 #[test]
-fn ids_are_typed_whole_or_with_sixteen_digits_and_not_with_fewer() {
+fn ids_are_typed_whole_or_with_32_digits_and_not_with_fewer() {
     let demo = quick("run-typed-ids", 4);
     let one = proposed(&demo, 0, 4);
     let config = &demo.configs[0];
-    for few in [&one[..8], &one[..15]] {
+    for few in [&one[..8], &one[..16], &one[..31]] {
         let (code, said) = told(&["approve", few, "--yes"], config);
         assert_eq!(code, 1, "{said}");
-        assert!(said.contains("at least the first 16"), "{said}");
+        assert!(said.contains("at least the first 32"), "{said}");
     }
     let (code, said) = told(&["approve", &"0".repeat(64), "--yes"], config);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("is not known here"), "{said}");
-    for enough in [&one[..16], &one[..]] {
+    for enough in [&one[..32], &one[..]] {
         let (code, said) = told(&["approve", enough, "--text", "--yes"], config);
         assert_eq!(code, 0, "{said}");
         // The whole new text is there.
@@ -118,9 +118,9 @@ fn ids_are_typed_whole_or_with_sixteen_digits_and_not_with_fewer() {
         "{said}"
     );
     let line = said.split("withdraw one of").nth(1).unwrap();
-    assert!(all.iter().all(|id| line.contains(&id[..16])), "{said}");
+    assert!(all.iter().all(|id| line.contains(&id[..32])), "{said}");
     assert!(
-        !line.split("(rota").next().unwrap().contains(&one[..16]),
+        !line.split("(rota").next().unwrap().contains(&one[..32]),
         "{said}"
     );
 }

@@ -229,7 +229,7 @@ fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_
     let other = blame(
         0,
         SPOILED,
-        &["--disclose", place, "--consent", &"0".repeat(16)],
+        &["--disclose", place, "--consent", &"0".repeat(32)],
     );
     assert_eq!(other.status.code(), Some(2));
     for (round, why) in [

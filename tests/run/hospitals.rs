@@ -58,7 +58,7 @@ fn hospitals_with_different_tables_learn_together_by_one_agreement() {
         fs::create_dir_all(&own).unwrap();
         let key = own.join("identity.key");
         let key = good(&["identity", "new", "--out", key.to_str().unwrap()]);
-        members.push(format!("{name}={}", key.trim()));
+        members.push(format!("{name}={}=1000", key.trim()));
         let (file, rows, more) = file(at);
         fs::write(own.join(file), rows).unwrap();
         let peers: String = (0..3)

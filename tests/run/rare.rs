@@ -129,6 +129,8 @@ fn federation(name: &str, tables: Tables) {
             &member,
             key.trim(),
             &address,
+            "--rows",
+            "2000",
             "--file",
             &agreement,
         ]);

@@ -325,7 +325,8 @@ fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
     fs::write(agreed, shown).unwrap();
     for (at, (_, key)) in founders.iter().enumerate() {
         let address = address(at);
-        let add = ["federation", "add", names[at], key, &address, "--file"];
+        let rows = ["--rows", "1000", "--file"];
+        let add = [&["federation", "add", names[at], key, &address], &rows[..]].concat();
         good(&[&add[..], &[agreed]].concat());
     }
     let invitation = good(&["federation", "invite", "--file", agreed]);

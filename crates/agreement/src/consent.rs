@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agreement::{Agreement, public_key, read_configuration};
 use crate::config_error::ConfigError;
+use crate::date::{seconds, utc};
 use crate::source::TomlText;
 
 /// Version of the format, and of what is signed.
@@ -145,6 +146,8 @@ impl Consent {
         let roster = &agreement.epoch.roster;
         let name = roster.name(roster.position(&key.public())?).to_owned();
         let seconds = at.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
+        // One that no file can say is none.
+        utc(seconds)?;
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         let public = key.public();
         let statement = statement(about, &name, &public, seconds);
@@ -189,8 +192,7 @@ impl Consent {
                 member: own.into(),
             });
         }
-        let seconds = self.at.duration_since(SystemTime::UNIX_EPOCH);
-        let seconds = seconds.map_or(0, |since| since.as_secs());
+        let seconds = seconds(self.at);
         let about = ConsentSubject {
             federation: self.federation,
             epoch: self.epoch,
@@ -213,7 +215,8 @@ impl Consent {
 
     /// When it was signed, in UTC: `2026-03-01T12:00:00Z`.
     pub fn time(&self) -> String {
-        humantime::format_rfc3339_seconds(self.at).to_string()
+        let seconds = seconds(self.at);
+        utc(seconds).unwrap_or_else(|| format!("{seconds} s after 1970"))
     }
 
     /// The text of the file.
@@ -256,6 +259,7 @@ impl Consent {
         let epoch = hash("epoch", raw.epoch.as_deref())?;
         let contents = hash("contents", raw.contents.as_deref())?;
         let key = public_key(&raw.key).ok_or_else(|| wrong("key", digits))?;
+        protocol::name::check(&raw.name).map_err(|why| wrong("name", &why.to_string()))?;
         let at = humantime::parse_rfc3339(&raw.signed_at).ok();
         let at = at.filter(|at| *at >= SystemTime::UNIX_EPOCH);
         let at = at.ok_or_else(|| wrong("signed-at", "must be like \"2026-03-01T12:00:00Z\""))?;

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The checksum finds damage on the way, the hash is compared with that of the agreement that was
-//! read. White space, which mail programs put into long lines, does not count.
+//! read. What mail programs put into long lines and around them does not count.
 //!
 //! An invitation to a federation that runs is of version 2: the agreement in force goes with the first
 //! one. The hashes prove who is meant and not that it is in force: that, the newcomer's node learns from
@@ -305,6 +305,26 @@ mod tests {
             let lines: Vec<_> = token.as_bytes().chunks(breaks).map(|line| str::from_utf8(line).unwrap()).collect();
             prop_assert_eq!(&Invitation::read(&lines.join("\r\n")).unwrap(), &sent);
             prop_assert_eq!(Invitation::read(&token).unwrap(), sent);
+        }
+
+        #[test]
+        fn a_token_is_found_in_a_mail(
+            width in 20usize..200, greeting in "[A-Za-z ,.!\n]{0,80}", signature in "[A-Za-z ,.\n-]{0,80}",
+        ) {
+            let sent = invitation();
+            let token = sent.token().unwrap();
+            let lines: Vec<_> = token.as_bytes().chunks(width).map(|line| str::from_utf8(line).unwrap()).collect();
+            for between in ["\n", "\r\n", "\n> ", "\n>> ", "\n| > ", "\u{a0}\n", "=\r\n", "\n>", "\u{200b} \n\t"] {
+                let mail = format!("{greeting}\n{between}{}\n\n{signature}", lines.join(between));
+                prop_assert_eq!(&Invitation::read(&mail).unwrap(), &sent, "{:?}", between);
+            }
+            for around in [["<", ">"], ["\"", "\"."], ["(", ")"], ["`", "`, please"], ["Invitation: ", "\n--\nN. N."]] {
+                let mail = format!("{}{token}{}", around[0], around[1]);
+                prop_assert_eq!(&Invitation::read(&mail).unwrap(), &sent, "{:?}", around);
+            }
+            // Where it is spoken of before it comes.
+            let mail = format!("It begins with rota-invite-1- and is long:\n\n{token}\n{signature}");
+            prop_assert_eq!(Invitation::read(&mail).unwrap(), sent);
         }
 
         #[test]

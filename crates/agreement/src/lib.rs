@@ -9,23 +9,27 @@
 //! as one line of text, and a [`Consent`] is a member's signature under it.
 //!
 //! A simulation makes the same agreement from a scenario. This crate also has the code that scenarios
-//! and the files of a node share: spans of time ([`Span`]), errors with file and line ([`TomlText`]), and the
-//! seed of a silo ([`silo_seed`]).
+//! and the files of a node share: rules of the rounds with defaults ([`CharterConfig`], [`DraftCheck`]), spans
+//! of time ([`Span`]), errors with file and line ([`TomlText`]), and the seed of a silo ([`silo_seed`]).
 
 mod agreement;
 mod alike;
 mod amend;
 mod canonical;
+mod charter_config;
 mod config_error;
 mod consent;
 mod continues;
+mod date;
 mod difference;
 mod draft;
+mod draft_check;
 mod examine;
 mod file;
 mod held_out;
 mod invitation;
 mod keys;
+mod mail;
 mod policy;
 mod privacy;
 mod request;
@@ -47,15 +51,17 @@ pub use agreement::{
 pub use alike::{LookError, check_new, confusing};
 pub use amend::AmendError;
 pub use canonical::{Canonical, CanonicalError};
+pub use charter_config::CharterConfig;
 pub use config_error::ConfigError;
 pub use consent::{Consent, ConsentError};
 pub use continues::{Continues, Seen};
 pub use difference::{Changed, Difference, MemberCounts};
 pub use draft::{AddError, Draft, Joining, NewDraft};
+pub use draft_check::{DraftCheck, SCENARIO_FORMAT};
 pub use file::{PrivacyTable, StatusFor};
 pub use invitation::{InForce, Invitation, TokenError};
 pub use policy::Routine;
-pub use privacy::{DeltaDoubt, MaskedTask, PrivacyOf, bound, most_auc};
+pub use privacy::{DeltaDoubt, MaskedTask, NOISED, NoisedSettings, PrivacyOf, bound, most_auc};
 pub use request::{JoinRequest, RequestError};
 pub use rotation::RotationName;
 pub use schema::schema_of;

@@ -9,14 +9,14 @@
 //! before they admit it that it has signed what they will bring into force. Of its rows it says only the number
 //! that it declares. Requests of version 1 also had the exact number of rows that fit, which is not read.
 
-use std::time::{Duration, SystemTime};
-
 use protocol::identity::{Signature, SignatureClaim, Strict, Verifier, VerifyingKey};
+use protocol::name::{self, NameError};
 use protocol::{Hash, PublicKey, SecretKey, codec};
 use serde::{Deserialize, Serialize};
 
 use crate::agreement::Agreement;
 use crate::amend::AmendError;
+use crate::date::utc;
 use crate::token::{TokenFault, TokenKind, decode};
 
 const KIND: TokenKind = TokenKind {
@@ -110,6 +110,20 @@ pub enum RequestError {
         "the signature of {0} under this request does not hold: do not use it, and ask its sender"
     )]
     Signature(String),
+    /// A name that no member can have.
+    #[error("the name in this request {0}: ask its sender for another one")]
+    Name(#[from] NameError),
+    /// A time that no file can say.
+    #[error(
+        "the request of {name} is dated {at} s after the beginning of 1970, which is after the year 9999: its \
+         clock is wrong, or somebody wrote that on purpose; ask its sender for another one"
+    )]
+    Time {
+        /// Who asks.
+        name: String,
+        /// When it signed, in seconds since 1970.
+        at: u64,
+    },
     /// The request is for another federation.
     #[error("{name} asks to be admitted to another federation, {found} and not {expected}")]
     Federation {
@@ -159,7 +173,8 @@ impl JoinRequest {
     /// Reads a line. Who sent it is proven; [`text`](Self::text) compares it with an agreement.
     ///
     /// # Errors
-    /// [`RequestError`]: not a request, damage, or a signature that does not hold.
+    /// [`RequestError`]: not a request, damage, a name that no member can have, a signature that does not hold, or a
+    /// time after the year 9999.
     pub fn read(token: &str) -> Result<Self, RequestError> {
         let (version, payload) = KIND.open(token, &[VERSION, COUNTED])?;
         let (request, signed, signature) = if version == COUNTED {
@@ -171,6 +186,7 @@ impl JoinRequest {
             let signed = statement(LABEL, &request);
             (request, signed, signature)
         };
+        name::check(&request.name)?;
         let holds = VerifyingKey::new(&request.key).is_some_and(|key| {
             Strict.verify(&SignatureClaim {
                 key: &key,
@@ -178,10 +194,11 @@ impl JoinRequest {
                 signature,
             })
         });
-        if holds {
-            Ok(request)
-        } else {
-            Err(RequestError::Signature(request.name))
+        let (name, at) = (request.name.clone(), request.at);
+        match utc(at) {
+            _ if !holds => Err(RequestError::Signature(name)),
+            None => Err(RequestError::Time { name, at }),
+            Some(_) => Ok(request),
         }
     }
 
@@ -257,9 +274,7 @@ impl JoinRequest {
 
     /// When it was signed, in UTC: `2026-03-01T12:00:00Z`.
     pub fn time(&self) -> String {
-        let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(self.at));
-        let at = at.unwrap_or(SystemTime::UNIX_EPOCH);
-        humantime::format_rfc3339_seconds(at).to_string()
+        utc(self.at).unwrap_or_else(|| format!("{} s after 1970", self.at))
     }
 }
 
@@ -387,6 +402,50 @@ mod tests {
         };
         assert_eq!(JoinRequest::read(&of(412)).unwrap(), own);
         assert_eq!(JoinRequest::read(&of(411)).unwrap(), own);
+    }
+
+    #[test]
+    fn a_request_with_a_time_or_name_that_no_file_can_say_is_refused_wherever_it_stands() {
+        let key = SecretKey::from_bytes(&[9; 32]);
+        let agreement = agreement();
+        let own = request(&agreement, &key);
+        let bare = own.text(&agreement).unwrap();
+        let new = Agreement::parse("f", &bare).unwrap();
+        for at in [
+            253_402_300_800,
+            1 << 40,
+            i64::MAX as u64,
+            u64::MAX - 1,
+            u64::MAX,
+        ] {
+            let late = JoinRequest { at, ..own.clone() };
+            assert!(!late.time().is_empty());
+            let token = late.token(&key);
+            let why = JoinRequest::read(&token).unwrap_err().to_string();
+            assert!(
+                why.contains("archive") && why.contains("after the year 9999"),
+                "{why}"
+            );
+            let text = JoinRequest::beside(&bare, &token);
+            let found = JoinRequest::of(&text, &key.public(), &agreement, &new);
+            assert!(matches!(found, Some(Err(RequestError::Time { .. }))));
+        }
+        for name in ["", " ", "\u{1b}[2J", "a\nb", &"x".repeat(100_000)] {
+            let odd = JoinRequest {
+                name: name.into(),
+                ..own.clone()
+            };
+            let why = JoinRequest::read(&odd.token(&key)).unwrap_err();
+            assert!(matches!(why, RequestError::Name(_)), "{why}");
+        }
+        let last = JoinRequest {
+            at: 253_402_300_799,
+            ..own
+        };
+        assert_eq!(
+            JoinRequest::read(&last.token(&key)).unwrap().time(),
+            "9999-12-31T23:59:59Z"
+        );
     }
 
     #[test]

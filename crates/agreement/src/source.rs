@@ -56,6 +56,19 @@ impl TomlText<'_> {
         self.at(self.span(path), format!("`{key}` {what}"))
     }
 
+    /// Checks that nothing is wrong with a file.
+    ///
+    /// # Errors
+    /// All of these faults, each with the path of its key: at the first, and with a line for each other one.
+    pub fn keys_of(self, faults: &[(&'static str, String)]) -> Result<(), FileError> {
+        let errors = faults.iter().map(|(path, what)| self.key_of(path, what));
+        let together = errors.reduce(|mut first, next| {
+            first.what += &format!("\n{next}");
+            first
+        });
+        together.map_or(Ok(()), Err)
+    }
+
     /// Checks that the file's key `format`, if it has one, is at most `newest`. Called before the rest of
     /// the file is read, because a newer format may have other keys.
     ///

@@ -4,14 +4,16 @@
 //! MARK-VERSION-BASE64URL(checksum 8 │ payload)
 //! ```
 //!
-//! The checksum finds damage on the way. White space, which mail programs put into long lines, does not
-//! count.
+//! The checksum finds damage on the way. What mail programs put into and around such a line does not count
+//! ([`mail`](crate::mail)).
 
 use data_encoding::BASE64URL_NOPAD;
 use protocol::{Hash, codec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use task::file::CONFIGURATION;
+
+use crate::mail;
 
 /// Bytes of the checksum.
 const CHECKSUM: usize = 8;
@@ -44,8 +46,20 @@ impl TokenKind {
     }
 
     /// The version of a line, and the bytes that it carries, of one of these versions.
-    pub(crate) fn open(&self, line: &str, versions: &[u64]) -> Result<(u64, Vec<u8>), TokenFault> {
-        let line: String = line.split_whitespace().collect();
+    pub(crate) fn open(&self, text: &str, versions: &[u64]) -> Result<(u64, Vec<u8>), TokenFault> {
+        let line: String = text.split_whitespace().collect();
+        let mut found = self.open_line(&line, versions);
+        for token in mail::tokens(text, self.mark) {
+            match found {
+                Ok(_) | Err(TokenFault::Version(_)) => break,
+                Err(_) => found = self.open_line(&token, versions),
+            }
+        }
+        found
+    }
+
+    /// The version of a line without white space, and the bytes that it carries.
+    fn open_line(&self, line: &str, versions: &[u64]) -> Result<(u64, Vec<u8>), TokenFault> {
         let rest = line.strip_prefix(self.mark).ok_or(TokenFault::Form)?;
         let (version, rest) = rest.split_once('-').ok_or(TokenFault::Form)?;
         if version.is_empty() || !version.chars().all(|digit| digit.is_ascii_digit()) {

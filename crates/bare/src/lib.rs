@@ -221,6 +221,8 @@ pub struct Ended {
     pub void: u64,
     /// Number of groups that were suspended, counted in each epoch, because their sums were void.
     pub suspended: u64,
+    /// The nodes that a search for who spoils noised sums left alone.
+    pub alone: BTreeSet<usize>,
     /// The Byzantine nodes.
     pub byzantine: BTreeSet<usize>,
     /// The state of all members, if the federation did not finish because more of them were faulty

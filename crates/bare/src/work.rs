@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use protocol::effects::{Answer, Case, Planned, Request, Trained, WorkError};
 use protocol::message::{Entry, EntryFields, Sheet};
+use protocol::privacy::Voids;
 use protocol::{Hash, MemberIndex};
 
 use crate::genesis::MODEL_BYTES;
@@ -206,7 +207,7 @@ impl Worker<'_> {
                 .unwrap_or(plan.0[0].is_multiple_of(2)),
             weights: false,
             blob_size: MODEL_BYTES,
-            suspended: Vec::new(),
+            voids: Voids::default(),
         })
     }
 

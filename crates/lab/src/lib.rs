@@ -10,7 +10,7 @@
 //! | [`loopback`] | whole federations over real sockets of this machine |
 //! | [`deploy`] | the laboratory of rotating leads with real processes |
 //! | [`history`] | a real federation, put together from the logs of its nodes |
-//! | [`init`], [`demo`] | drafts: a scenario from data files, an agreement from a scenario, a federation to try out |
+//! | [`demo`] | a federation to try out |
 //! | [`datasets`] | public data sets: where they are from, downloads, checksums |
 //!
 //! # A federation in a test
@@ -57,7 +57,6 @@ pub mod deploy;
 #[cfg(test)]
 mod fixture;
 pub mod history;
-pub mod init;
 mod keep;
 pub mod loopback;
 mod participation;

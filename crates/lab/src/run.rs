@@ -52,8 +52,8 @@ pub fn run_and_keep(
         ..options
     };
     let play = play(scenario, &study, options)?;
-    let names = (scenario.name.as_str(), scenario.strategy.name());
-    keep::write(folder, names, &play.federation, &play.recorded)?;
+    let silos = &play.participation.study.silos;
+    keep::write(folder, scenario, silos, &play.federation, &play.recorded)?;
     Ok(play.summary()?)
 }
 

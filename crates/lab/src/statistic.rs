@@ -170,7 +170,7 @@ pub(crate) enum Statistic {
     /// The mean of these values.
     Mean(Vec<f64>),
     /// The area under the ROC curve, and the number of positive rows.
-    Area(RocArea, usize),
+    Area(RocArea),
     /// The mean over classes of the mean over the rows of a class.
     Balanced(BalancedAccuracy),
     /// The expected calibration error.
@@ -195,8 +195,7 @@ impl Statistic {
             "roc-auc" => {
                 let (probabilities, classes) = (all(&R::second_class)?, classes()?);
                 let positive: Vec<bool> = classes.iter().map(|&class| class == 1).collect();
-                let positives = positive.iter().filter(|positive| **positive).count();
-                Self::Area(RocArea::new(&probabilities, &positive), positives)
+                Self::Area(RocArea::new(&probabilities, &positive))
             }
             "balanced-accuracy" => {
                 let right = all(&|part: &R| part.scores("accuracy"))?;
@@ -218,7 +217,7 @@ impl Statistic {
     pub(crate) fn rows(&self) -> usize {
         match self {
             Self::Mean(values) => values.len(),
-            Self::Area(area, _) => area.rows(),
+            Self::Area(area) => area.rows(),
             Self::Balanced(accuracy) => accuracy.rows.len(),
             Self::Calibration(error) => error.rows.len(),
         }
@@ -231,8 +230,9 @@ impl Statistic {
         let mut rows = BTreeMap::<usize, usize>::new();
         match self {
             Self::Mean(_) | Self::Calibration(_) => return true,
-            Self::Area(area, positives) => {
-                rows.extend([(0, area.rows() - positives), (1, *positives)]);
+            Self::Area(area) => {
+                let positives = area.positives();
+                rows.extend([(0, area.rows() - positives), (1, positives)]);
             }
             Self::Balanced(accuracy) => {
                 for (class, _) in &accuracy.rows {
@@ -255,7 +255,7 @@ impl Statistic {
                 }
                 sum / count
             }
-            Self::Area(area, _) => area.value(times),
+            Self::Area(area) => area.value(times),
             Self::Balanced(accuracy) => accuracy.value(times),
             Self::Calibration(error) => error.value(times),
         }

@@ -46,7 +46,7 @@ mod study;
 
 pub use device::{Device, DeviceChoice, DeviceError, DeviceName, ListedDevice, devices};
 pub use learners::{ConstantLearner, TableLearner};
-pub use of_task::{TaskStudy, stand_in};
+pub use of_task::{TaskStudy, layout, stand_in};
 pub use study::{FarColumn, PoolRows, RowCounts, Study, StudySilo, far_columns, study_of};
 
 pub(crate) use task::{data, file, metrics, propose, random, schema};

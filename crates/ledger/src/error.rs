@@ -29,14 +29,12 @@ pub enum LedgerError {
     },
     /// Another process has the ledger for too long.
     #[error(
-        "the ledger {} is in use by another process, and was not free within {seconds} seconds: try again \
-         when that process has ended", file.display()
+        "the ledger {} is locked by another process: try again when that process has ended (`fuser {}` names it)",
+        file.display(), file.display()
     )]
     InUse {
         /// The file.
         file: PathBuf,
-        /// How long it was waited for.
-        seconds: u64,
     },
     /// The system refuses.
     #[error("the ledger {} cannot be used: {why}", file.display())]

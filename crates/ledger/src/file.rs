@@ -20,6 +20,8 @@ use crate::read::LedgerContents;
 
 /// How long another process may have the file.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it may, where the caller holds others up: what another node needs for a line, and its disk for that.
+const MOMENT: Duration = Duration::from_millis(250);
 /// Time between two attempts to lock it.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Most bytes of a ledger: some hundred thousand lines.
@@ -30,6 +32,8 @@ const MOST: u64 = 1 << 28;
 pub struct LedgerFile {
     file: PathBuf,
     limits: Limits,
+    /// How long another process may have it.
+    patience: Duration,
     /// The number of lines that this process saw last, and the hash of the last one: a file without it
     /// is an older copy, or another one.
     seen: Mutex<Option<(usize, Hash)>>,
@@ -41,7 +45,17 @@ impl LedgerFile {
         Self {
             file: file.into(),
             limits,
+            patience: PATIENCE,
             seen: Mutex::new(None),
+        }
+    }
+
+    /// Waits only a moment for another process: for a running node, which others wait for.
+    #[must_use]
+    pub fn briefly(self) -> Self {
+        Self {
+            patience: MOMENT,
+            ..self
         }
     }
 
@@ -160,10 +174,9 @@ impl LedgerFile {
                     return Err(self.rolled_back(why.into()));
                 }
                 Err(TryLockError::Error(why)) => return Err(at(&self.file, why)),
-                Err(TryLockError::WouldBlock) if began.elapsed() > PATIENCE => {
+                Err(TryLockError::WouldBlock) if began.elapsed() > self.patience => {
                     return Err(LedgerError::InUse {
                         file: self.file.clone(),
-                        seconds: PATIENCE.as_secs(),
                     });
                 }
                 Err(TryLockError::WouldBlock) => wait_for_another_process(),

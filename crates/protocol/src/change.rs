@@ -114,6 +114,15 @@ pub enum ChangeError {
         /// How many are kept.
         kept: usize,
     },
+    /// A member's open changes have as many bytes as are kept.
+    #[error(
+        "the open changes that this member proposed or approved would have more than {kept} bytes together, and more \
+         are not kept: withdraw one with `rota federation withdraw`, or shorten the text"
+    )]
+    Large {
+        /// How many bytes are kept.
+        kept: usize,
+    },
     /// The block holds no change, or is one of another epoch.
     #[error("the block does not change the agreement of this epoch")]
     NoChange,

@@ -219,6 +219,17 @@ pub enum Report {
         /// After how long the round was final.
         over: Duration,
     },
+    /// A round became final without this member's contribution, although the lead of its view had signed that it
+    /// has it. A lead that follows the rules does that where the author's signature for the sheet does not reach
+    /// it in time, and nowhere else.
+    ReceiptUnkept {
+        /// The round.
+        round: u64,
+        /// The [`Body::Receipt`](crate::message::Body::Receipt) of the lead, as it signed it.
+        receipt: Box<Message>,
+        /// Whether this member had signed for a sheet of that view with its entry.
+        signed: bool,
+    },
     /// A message of a member was not accepted.
     Refused {
         /// The member.
@@ -288,6 +299,12 @@ pub enum Report {
         /// Why this institution's node cannot follow it, so that this member neither approves nor
         /// proposes it, nor votes for it.
         objection: Option<String>,
+    },
+    /// This amendment, of which [`Amendment`](Self::Amendment) was reported, is not known any more: nobody approved
+    /// it, and it made room for another one of the same member.
+    AmendmentForgotten {
+        /// Hash of the amendment.
+        amendment: Hash,
     },
     /// Members want to go on without others; this member signed or confirmed, or another one did.
     Recovery {

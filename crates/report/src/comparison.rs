@@ -134,6 +134,7 @@ pub fn choice(candidate: Candidate) -> &'static str {
         Candidate::Global => "mean of all",
         Candidate::FineTuned => "fine-tuned",
         Candidate::OwnIntercept => "own intercept",
+        Candidate::Shrunken => "shrunken",
     }
 }
 

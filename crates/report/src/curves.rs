@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::band::{self, quartiles};
 use super::story::{SiloPoint, SiloStory, Story};
 use super::svg::{AxisFrame, AxisScale, colour, drawing, px, tick_text};
-use super::{download, numbers, terminal};
+use super::{download, many, numbers, terminal};
 
 pub(crate) const WIDTH: f64 = 560.0;
 pub(crate) const HEIGHT: f64 = 320.0;
@@ -69,6 +69,7 @@ fn chart(story: &Story, title: &str, name: &str, of: impl Fn(&SiloPoint) -> Opti
     let y = AxisScale::framed(&frame, (HEIGHT - BOTTOM, 14.0));
     let dotted = !many && points().count() <= POINTS;
     let faint = |at: &usize| many && !outliers.contains(at);
+    let lines = !many::are_many(story);
     let each = || story.silos.iter().enumerate();
     let measured = points().filter(|point| finite(point).is_some());
     let measured: BTreeSet<u64> = measured.map(|point| point.round).collect();
@@ -85,7 +86,7 @@ fn chart(story: &Story, title: &str, name: &str, of: impl Fn(&SiloPoint) -> Opti
             }
             (drawing(title, WIDTH, HEIGHT, html! {
                 (axes(x, y, right))
-                @for (_, silo) in each().filter(|(at, _)| faint(at)) {
+                @for (_, silo) in each().filter(|(at, _)| lines && faint(at)) {
                     (line(silo, x, y, Look::Faint, &measured, shown))
                 }
                 @if many { (band(story, x, y, shown)) }
@@ -102,8 +103,18 @@ fn chart(story: &Story, title: &str, name: &str, of: impl Fn(&SiloPoint) -> Opti
     }
 }
 
-/// The values of a chart as CSV.
+/// The values of a chart as CSV: of every silo, or of many what the chart shows of all.
 fn table(story: &Story, name: &str, of: impl Fn(&SiloPoint) -> Option<f64>) -> String {
+    if many::are_many(story) {
+        let rows = by_round(story, of).into_iter().map(|(round, quartiles)| {
+            let quartiles = quartiles.map(|value| value.to_string());
+            std::iter::once(round.to_string()).chain(quartiles)
+        });
+        return download::csv(
+            &["round", "lower quartile", "median", "upper quartile"],
+            rows,
+        );
+    }
     let rows = story.silos.iter().flat_map(|silo| {
         let cells = |point: &SiloPoint| {
             let value = of(point);
@@ -157,17 +168,25 @@ fn band(
     y: AxisScale,
     of: impl Fn(&SiloPoint) -> Option<f64>,
 ) -> Markup {
+    let places: Vec<(f64, [f64; 3])> = by_round(story, of)
+        .into_iter()
+        .map(|(round, quartiles)| (x.at(round as f64), quartiles.map(|value| y.at(value))))
+        .collect();
+    band::drawn(&places)
+}
+
+/// The quartiles over silos by round.
+fn by_round(story: &Story, of: impl Fn(&SiloPoint) -> Option<f64>) -> Vec<(u64, [f64; 3])> {
     let mut rounds = BTreeMap::<u64, Vec<f64>>::new();
     for point in story.silos.iter().flat_map(|silo| &silo.curve) {
         if let Some(value) = of(point) {
             rounds.entry(point.round).or_default().push(value);
         }
     }
-    let places: Vec<(f64, [f64; 3])> = rounds
-        .into_iter()
-        .map(|(round, mut values)| (x.at(round as f64), quartiles(&mut values).map(|v| y.at(v))))
-        .collect();
-    band::drawn(&places)
+    let rounds = rounds.into_iter();
+    rounds
+        .map(|(round, mut values)| (round, quartiles(&mut values)))
+        .collect()
 }
 
 /// The axes of a chart by round.

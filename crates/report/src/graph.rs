@@ -10,7 +10,7 @@ use super::layout::{Pair, shelves};
 use super::pictures::course::{self, CoalitionCourse};
 use super::svg::{colour, drawing, px};
 use super::table::chip;
-use super::{download, letter, numbers};
+use super::{download, letter, many, numbers};
 
 const WIDTH: f64 = 1000.0;
 /// The golden angle, which spreads points evenly on a disc.
@@ -19,6 +19,8 @@ const GOLDEN: f64 = 2.399_963_229_728_653;
 const NAMED: usize = 32;
 /// The most members without names that stand on a ring; more fill the disc.
 const RING: usize = 16;
+/// Radius of the largest of many silos' coalitions.
+const LARGEST: f64 = 90.0;
 /// Room around the members on the disc of their coalition.
 const HULL: f64 = 10.0;
 
@@ -33,7 +35,9 @@ pub(crate) fn section(story: &Story) -> Markup {
             } @else {
                 p { (said(story, &coalitions)) }
                 p.note {
-                    "Silos of a coalition share a model. A dot’s area grows with the silo’s training rows. "
+                    "Silos of a coalition share a model. "
+                    @if many::are_many(story) { "A disc’s area grows with the coalition’s silos. " }
+                    @else { "A dot’s area grows with the silo’s training rows. " }
                     "Only a simulation knows them all; in a federation with names removed, each silo knows its own coalition."
                 }
                 figure {
@@ -73,9 +77,13 @@ fn said(story: &Story, coalitions: &[(usize, &[String])]) -> String {
     }
 }
 
-/// The coalitions of all rounds as CSV.
+/// The coalitions of all rounds as CSV; of many silos those of the last.
 fn csv(story: &Story) -> String {
-    let rows = story.rounds.iter().flat_map(|round| {
+    let first = match many::are_many(story) {
+        true => story.rounds.len().saturating_sub(1),
+        false => 0,
+    };
+    let rows = story.rounds.iter().skip(first).flat_map(|round| {
         let coalitions = round.coalitions.iter().enumerate();
         coalitions.flat_map(move |(index, members)| {
             let row =
@@ -105,6 +113,9 @@ struct GraphNode<'a> {
 }
 
 fn graph(story: &Story, coalitions: &[(usize, &[String])]) -> Markup {
+    if many::are_many(story) {
+        return discs(coalitions);
+    }
     let named = story.silos.len() <= NAMED;
     let mut clusters = clusters(story, coalitions);
     let height = place(&mut clusters, if named { 64.0 } else { 22.0 });
@@ -119,6 +130,36 @@ fn graph(story: &Story, coalitions: &[(usize, &[String])]) -> Markup {
                     (group(cluster))
                     text.centre x=(px(cluster.x)) y=(px(cluster.y + letter_above(cluster))) { (letter(cluster.index)) }
                 @for node in &cluster.members { (dot(cluster, node, named)) }
+                }
+            }
+        },
+    )
+}
+
+/// A disc for every coalition, whose area grows with its members: of many silos single dots tell nothing.
+fn discs(coalitions: &[(usize, &[String])]) -> Markup {
+    let most = coalitions.iter().map(|(_, members)| members.len()).max();
+    let most = most.unwrap_or(1).max(1) as f64;
+    let radius = |members: &[String]| LARGEST * (members.len() as f64 / most).sqrt().max(0.05);
+    let boxes: Vec<Pair> = coalitions
+        .iter()
+        .map(|(_, members)| (2.0 * radius(members) + 60.0, 2.0 * radius(members) + 44.0))
+        .collect();
+    let (middles, height) = shelves(&boxes, WIDTH);
+    drawing(
+        "Coalitions by size",
+        WIDTH,
+        height,
+        html! {
+            @for ((index, members), (x, y)) in coalitions.iter().zip(middles) {
+                @let said = numbers::plural(members.len(), "silo");
+                g class=(colour(Some(*index))) {
+                    circle.node cx=(px(x)) cy=(px(y - 8.0)) r=(px(radius(members))) {
+                        title { "Coalition " (letter(*index)) ", " (said) }
+                    }
+                    text.name x=(px(x)) y=(px(y + radius(members) + 10.0)) text-anchor="middle" {
+                        (letter(*index)) ": " (said)
+                    }
                 }
             }
         },
@@ -247,6 +288,9 @@ fn strip(story: &Story) -> Markup {
         return html! {};
     }
     let lettered = course.rounds.len() <= 40;
+    if many::are_many(story) {
+        return html! { h3 { "Round by round" } p { (course::said(&course)) } };
+    }
     html! {
         h3 { "Round by round" }
         (course::picture(story, &course))

@@ -23,7 +23,11 @@ pub fn write(out: &mut impl Write, history: &History) -> io::Result<()> {
     let federation = history.federation.get(..16).unwrap_or(&history.federation);
     writeln!(
         out,
-        "federation {federation}, from {} on: {} in {}, {} failed",
+        "{}federation {federation}, from {} on: {} in {}, {} failed",
+        match &history.federation_name[..] {
+            "" => String::new(),
+            name => format!("{}: ", numbers::plain(name)),
+        },
         numbers::plain(&history.began),
         numbers::plural(history.rounds.len(), "final round"),
         numbers::seconds(history.seconds),
@@ -97,15 +101,16 @@ fn wrapped(sentence: &str) -> String {
 
 /// The history as one HTML document.
 pub fn page(history: &History, date: &str) -> String {
-    let title = format!("{} · history", history.federation);
+    let called = numbers::plain(&history.title());
+    let title = format!("{called} · history");
     document(
         &title,
         html! {
             header {
                 p.kicker { "Rota · history of a federation" }
-                h1 { "Federation " (history.federation.get(..16).unwrap_or(&history.federation)) }
+                h1 { (called) }
                 p.muted {
-                    "From the logs of " (numbers::plural(history.logs.len(), "node")) ", from "
+                    "Federation " code { (history.federation) } ". From the logs of " (numbers::plural(history.logs.len(), "node")) ", from "
                     (history.began) " on"
                     @if !date.is_empty() { "; made " (date) }
                 }
@@ -312,5 +317,46 @@ fn logs(history: &History) -> Markup {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history(name: &str) -> History {
+        History {
+            federation: "76ea7cfc".repeat(8),
+            federation_name: name.into(),
+            began: "2026-03-01T10:00:00.000Z".into(),
+            seconds: 1.0,
+            silos: vec!["north".into()],
+            logs: Vec::new(),
+            rounds: Vec::new(),
+            views: Vec::new(),
+            stops: Vec::new(),
+            take_overs: Vec::new(),
+            metrics: Vec::new(),
+            privacy: None,
+        }
+    }
+
+    #[test]
+    fn a_history_is_called_by_its_name_and_by_its_id_where_logs_know_no_name() {
+        let named = page(&history("stays <b>"), "");
+        assert!(
+            named.contains("<title>stays &lt;b&gt; · history</title>"),
+            "{named}"
+        );
+        assert!(named.contains("<h1>stays &lt;b&gt;</h1>"), "{named}");
+        assert!(named.contains(&"76ea7cfc".repeat(8)), "{named}");
+        let earlier = page(&history(""), "");
+        assert!(
+            earlier.contains("<h1>Federation 76ea7cfc76ea7cfc</h1>"),
+            "{earlier}"
+        );
+        let mut text = Vec::new();
+        assert!(write(&mut text, &history("stays")).is_ok());
+        assert!(text.starts_with(b"stays: federation 76ea7cfc"));
     }
 }

@@ -25,6 +25,7 @@ mod facts;
 mod graph;
 mod heat;
 mod layout;
+mod many;
 mod page;
 mod pictures;
 mod references;

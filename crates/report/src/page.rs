@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::comparison::ComparisonTable;
 use super::{
-    agreement, classes, curves, graph, numbers, palette, pictures, settings, table, timeline,
+    agreement, classes, curves, graph, many, numbers, palette, pictures, settings, table, timeline,
     traffic,
 };
 
@@ -40,6 +40,7 @@ pub fn page(story: &Story, command: &str, date: &str) -> String {
                 }
             }
             (cards(story))
+            (many::section(story, &comparison))
             (table::section(story, &comparison))
             (classes::section(story))
             (graph::section(story))

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::comparison::{Cell, Column, ComparisonTable, choice};
 use super::svg::{AxisFrame, AxisScale, colour};
 use super::verdict::{between, long_name, statements};
-use super::{download, letter, numbers, references, terminal};
+use super::{download, letter, many, numbers, references, terminal};
 
 /// The width of the drawing of a row.
 const DOTS: f64 = 130.0;
@@ -38,8 +38,9 @@ pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
                 p.find hidden {
                     label { "Find a silo " input.search type="search" autocomplete="off"; output {} }
                 }
+                (many::note(story))
                 (main_table(story, comparison))
-                (more_table(story, comparison))
+                @if !many::are_many(story) { (more_table(story, comparison)) }
                 div.saves {
                     (download::data(&format!("{}-silos", story.scenario), &csv(story, comparison)))
                 }
@@ -93,7 +94,7 @@ fn main_table(story: &Story, comparison: &ComparisonTable) -> Markup {
                     th.fixed scope="col" { "Side by side" }
                 } }
                 tbody {
-                    @for (at, (silo, cells, coalition)) in rows(story, comparison).enumerate() {
+                    @for (at, (silo, cells, coalition)) in listed(story, comparison) {
                         tr {
                             th scope="row" { (silo.name) }
                             td { @match coalition { Some(coalition) => (chip(coalition)), None => "outside" } }
@@ -169,11 +170,25 @@ fn more_table(story: &Story, comparison: &ComparisonTable) -> Markup {
     }
 }
 
+/// A line of the table: a silo, its cells, and its coalition; `None` outside.
+type Row<'a> = (&'a SiloStory, &'a [Option<Cell>], Option<Option<usize>>);
+
+/// The lines that the table has, each with its place among all.
+fn listed<'a>(story: &'a Story, comparison: &'a ComparisonTable) -> Vec<(usize, Row<'a>)> {
+    let mut all: Vec<_> = rows(story, comparison).enumerate().map(Some).collect();
+    let members = many::listed(story);
+    let outside = story.silos.len()..all.len();
+    let most = if many::are_many(story) {
+        members.len()
+    } else {
+        all.len()
+    };
+    let places = members.into_iter().chain(outside.take(most));
+    places.filter_map(|at| all[at].take()).collect()
+}
+
 /// Members with their coalition, then silos outside.
-fn rows<'a>(
-    story: &'a Story,
-    comparison: &'a ComparisonTable,
-) -> impl Iterator<Item = (&'a SiloStory, &'a [Option<Cell>], Option<Option<usize>>)> {
+fn rows<'a>(story: &'a Story, comparison: &'a ComparisonTable) -> impl Iterator<Item = Row<'a>> {
     let members = story.silos.iter().zip(&comparison.rows);
     let outside = story.outside.iter().zip(&comparison.outside);
     members

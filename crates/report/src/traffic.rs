@@ -1,9 +1,12 @@
 //! The section on traffic: bytes that each silo sent, as messages and as models.
 
-use super::story::Story;
+use super::story::{SiloStory, Story};
 use maud::{Markup, html};
 
-use super::{download, numbers};
+use super::{download, many, numbers};
+
+/// Bars of many silos.
+const MOST: usize = 20;
 
 /// The section; `sent` are bytes of messages and of models in all.
 pub(crate) fn section(story: &Story, sent: (u64, u64)) -> Markup {
@@ -32,7 +35,7 @@ pub(crate) fn section(story: &Story, sent: (u64, u64)) -> Markup {
                     thead.hidden { tr {
                         th scope="col" { "Silo" } th scope="col" { "Share" } th scope="col" { "Sent" }
                     } }
-                    tbody { @for silo in &story.silos {
+                    tbody { @for silo in listed(story) {
                         @let (messages, blobs) = silo.sent;
                         tr title={
                             (numbers::bytes(messages)) " of signed messages, " (numbers::bytes(blobs))
@@ -51,6 +54,16 @@ pub(crate) fn section(story: &Story, sent: (u64, u64)) -> Markup {
             div.saves { (download::data(&format!("{}-traffic", story.scenario), &csv(story))) }
         }
     }
+}
+
+/// The silos with a bar: of many those that sent most.
+fn listed(story: &Story) -> Vec<&SiloStory> {
+    let mut silos: Vec<&SiloStory> = story.silos.iter().collect();
+    if many::are_many(story) {
+        silos.sort_by_key(|silo| std::cmp::Reverse(silo.sent.0 + silo.sent.1));
+        silos.truncate(MOST);
+    }
+    silos
 }
 
 fn csv(story: &Story) -> String {

@@ -1,10 +1,9 @@
 //! The command line.
 
 mod attack;
-mod columns;
 mod compare;
 mod data;
-mod federation;
+mod demo;
 mod lab;
 mod solve;
 
@@ -17,14 +16,13 @@ use simulations::Overrides;
 pub(crate) use attack::{
     AbsenceOptions, AttackCanary, AttackCommand, AttackHow, AttackMembership, AttackOptions,
 };
-pub(crate) use columns::Columns;
 pub(crate) use compare::{
     AdviceSource, Advise, Compare, CompareCommand, CompareOutput, MergeParts,
 };
 pub(crate) use data::{DataCommand, GetData, ListData, VerifyData};
-pub(crate) use federation::{FederationCommand, MakeDemo, NewFederation};
+pub(crate) use demo::{FederationCommand, MakeDemo};
 pub(crate) use lab::{LabCommand, LabNetwork, LabRotation, WriteReport};
-pub(crate) use node::cli::{data_folder, quoted, typed};
+pub(crate) use node::cli::{data_folder, typed};
 use rota::schema::SchemaDocument;
 pub(crate) use solve::{
     LossKind, Number, Solve, SolveCoalitions, SolveDomains, SolveMerge, SolveRobustLoss,
@@ -70,8 +68,6 @@ pub(crate) enum RotaCommand {
     /// Measure what a curious member can infer
     #[command(subcommand)]
     Attack(AttackCommand),
-    /// Draft a scenario from data files
-    Init(Init),
     /// List built-in scenarios
     Scenarios,
     /// List, download and verify public data sets
@@ -160,30 +156,6 @@ pub(crate) struct Simulate {
     /// Hide the progress bar and warnings, which the summary repeats
     #[arg(short, long)]
     pub(crate) quiet: bool,
-}
-
-/// Options of `rota init`.
-#[derive(Debug, Args)]
-pub(crate) struct Init {
-    /// Files with one table: CSV, .csv.gz or .parquet; without --silo-column a silo for each
-    #[arg(required = true, value_name = "DATA")]
-    pub(crate) data: Vec<PathBuf>,
-    /// Column that names each row's silo
-    #[arg(long, value_name = "COLUMN")]
-    pub(crate) silo_column: Option<String>,
-    /// Number of synthetic silos to which the rows are dealt in turn, to try a federation with the table of
-    /// one institution
-    #[arg(long, value_name = "N", conflicts_with = "silo_column")]
-    pub(crate) pretend_silos: Option<usize>,
-    /// File to write
-    #[arg(long, value_name = "FILE", default_value = "scenario.toml")]
-    pub(crate) out: PathBuf,
-    /// Overwrite the file if it exists
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Options about columns.
-    #[command(flatten)]
-    pub(crate) columns: Columns,
 }
 
 /// Options of `rota schema`.

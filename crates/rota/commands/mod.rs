@@ -5,9 +5,7 @@ pub(crate) mod attack;
 pub(crate) mod compare;
 pub(crate) mod data;
 pub(crate) mod demo;
-pub(crate) mod init;
 pub(crate) mod lab;
-pub(crate) mod new;
 mod own_rows;
 pub(crate) mod report;
 pub(crate) mod scenarios;
@@ -23,7 +21,6 @@ use ::lab::compare::ExperimentError;
 use ::lab::datasets::{CatalogueError, DownloadError};
 use ::lab::demo::DemoError;
 use ::lab::deploy::DeployError;
-use ::lab::init::{ComposeError, NewError};
 use ::lab::loopback;
 use node::cli::NoNode;
 use node::commands::Failure;
@@ -94,12 +91,6 @@ pub(crate) enum CommandError {
     /// A public data set cannot be downloaded.
     #[error(transparent)]
     Download(#[from] DownloadError),
-    /// The agreement of a new federation cannot be made.
-    #[error(transparent)]
-    New(#[from] NewError),
-    /// What a new federation learns.
-    #[error(transparent)]
-    Compose(#[from] ComposeError),
 }
 
 impl From<NodeError> for CommandError {
@@ -137,11 +128,9 @@ impl Failure for CommandError {
         match self {
             Self::Node(error) => error.exit(),
             Self::Solve(error) => error.exit(),
-            Self::Scenario(_)
-            | Self::Loopback(_)
-            | Self::Transport
-            | Self::New(_)
-            | Self::Catalogue(_) => Exit::Input,
+            Self::Scenario(_) | Self::Loopback(_) | Self::Transport | Self::Catalogue(_) => {
+                Exit::Input
+            }
             Self::Run(error)
             | Self::Demo(DemoError::Run(error))
             | Self::Experiment(ExperimentError::Run(error)) => match error {
@@ -151,9 +140,6 @@ impl Failure for CommandError {
             },
             Self::Experiment(ExperimentError::Result { .. }) => Exit::Failure,
             Self::Experiment(_) => Exit::Input,
-            Self::Compose(ComposeError::Data(error)) => end_of_data(error),
-            Self::Compose(ComposeError::Terminal(_)) => Exit::Failure,
-            Self::Compose(_) => Exit::Input,
             Self::Demo(error) => match error {
                 DemoError::Data(error) => end_of_data(error),
                 DemoError::NotEmpty(_) | DemoError::Port(_) | DemoError::Toml(_) => Exit::Input,

@@ -65,3 +65,32 @@ impl SchemaDocument {
 pub fn reference() -> Vec<(String, String)> {
     page::reference(&SchemaDocument::ALL.map(|document| (document.title(), document.schema())))
 }
+
+#[cfg(test)]
+mod tests {
+    use node::draft::{FederationPlan, PlanError};
+    use simulations::scenario::BUILT_IN;
+
+    use super::SchemaDocument;
+
+    /// What drafts an agreement does not know the simulator, and yet takes every scenario.
+    #[test]
+    fn a_draft_knows_every_key_of_a_scenario() {
+        for (name, text) in BUILT_IN {
+            let plan = FederationPlan::parse(name, text);
+            assert_eq!(plan.map(|plan| plan.name), Ok((*name).to_owned()));
+        }
+        let schema = SchemaDocument::Scenario.schema();
+        let keys = schema["properties"].as_object();
+        for key in keys.into_iter().flat_map(|keys| keys.keys()) {
+            // A list, which no table, number or text is.
+            let wrong = FederationPlan::parse("s.toml", &format!("{key} = [[[]]]\n"));
+            let Err(PlanError::At(error)) = wrong else {
+                panic!("{key} alone is no scenario");
+            };
+            assert!(!error.what.contains("there is no key"), "{error}");
+        }
+        let unknown = FederationPlan::parse("s.toml", "round = 3\n");
+        assert!(unknown.is_err_and(|error| error.to_string().contains("there is no key `round`")));
+    }
+}

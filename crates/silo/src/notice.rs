@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use methods::{Params, State};
+use protocol::privacy::{Search, Voids};
 use protocol::{Hash, MemberIndex, Report, Time};
 
 use crate::error::Stopped;
@@ -58,10 +59,18 @@ pub enum Notice {
     VoidSum {
         /// The round.
         round: u64,
-        /// Position of its group in the agreement, from 0.
-        group: u16,
+        /// Its authors, ascending.
+        authors: Vec<MemberIndex>,
         /// The reason.
         why: VoidSum,
+    },
+    /// What is known of who spoils sums has changed with the adoption of a round. Sent at the start, too, if something
+    /// is known.
+    Searched {
+        /// The round.
+        round: u64,
+        /// What the void sums of the epoch have shown.
+        voids: Voids,
     },
     /// The transcript of a single masked vector is wrong: a lead checks it before it makes a sheet. The
     /// [`Report::WrongVector`] with the signed vector follows.
@@ -120,6 +129,15 @@ pub enum Notice {
     },
     /// The silo stopped. The last notice.
     Stopped(Stopped),
+}
+
+impl Notice {
+    /// What these void sums show after a round of who spoils them, if that is searched.
+    pub(crate) fn searched(round: u64, voids: &Voids) -> Option<Self> {
+        let searched = voids.search != Search::Idle;
+        let voids = voids.clone();
+        searched.then_some(Self::Searched { round, voids })
+    }
 }
 
 /// A missing blob that the journal names, and what follows.

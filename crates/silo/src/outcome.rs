@@ -8,13 +8,16 @@ use bytes::Bytes;
 use methods::strategy::Memory;
 use methods::{Decision, Learner, Params, State, Strategy};
 use protocol::message::Sheet as SignedSheet;
+use protocol::privacy::{Search, Voids};
 use protocol::{Hash, MemberIndex, codec};
 use serde::{Deserialize, Serialize};
 
 /// Newest version of the encoding of outcome documents that this program writes and reads: that of masked
-/// rounds. Documents of other rounds are written in version 1.
-pub const FORMAT: u32 = 2;
+/// rounds after which it is searched who spoils their sums. Documents of other masked rounds are written in
+/// version 2, and those of rounds in clear in version 1.
+pub const FORMAT: u32 = 3;
 
+const MASKED: u32 = 2;
 const CLEAR: u32 = 1;
 
 /// Why a blob is no outcome document.
@@ -33,8 +36,8 @@ pub enum DocumentError {
 
 /// The agreed outcome of a round, with models by hash. Members vote on the hash of its blob: the version
 /// as four bytes, little endian, then the canonical encoding of this struct; after a masked round
-/// version 2, and the encoding of [`MaskedNote`] behind it. The bytes are pinned by
-/// `crates/silo/golden/outcome.hex`.
+/// version 2, and the encoding of [`MaskedNote`] behind it; where a search has begun version 3, and that
+/// of [`Search`] behind them. The bytes are pinned by `crates/silo/golden/outcome.hex`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     /// The round; 0 for the state before the first.
@@ -58,7 +61,7 @@ pub struct Document {
 /// What all members know of the sums of a masked round, besides the models.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MaskedNote {
-    /// Id of the epoch: the counts in `void` hold in it only.
+    /// Id of the epoch: `void` and `search` hold in it only.
     pub epoch: Hash,
     /// The authors of the sheet, ascending; `entries` are the hashes of their masked vectors.
     pub authors: Vec<MemberIndex>,
@@ -72,6 +75,9 @@ pub struct MaskedNote {
     pub void: Vec<u8>,
     /// Why the models stay as they were, if they do.
     pub nothing: Option<Nothing>,
+    /// Who may have spoiled the sums of this epoch. Earlier programs searched nobody.
+    #[serde(skip)]
+    pub search: Search,
 }
 
 /// One opened sum.
@@ -115,28 +121,35 @@ pub enum Nothing {
 }
 
 impl MaskedNote {
-    /// Counts this round for each group that has a void sum in it, where `void` has the counts before it, of so
-    /// many groups. Nothing takes a count back: a member could spoil sums for ever otherwise, if it spares
-    /// one from time to time.
-    pub(crate) fn count(&mut self, groups: usize) {
-        self.void.resize(groups, 0);
-        for (group, count) in self.void.iter_mut().enumerate() {
-            let mut sums = self.sums.iter();
-            let void = sums.any(|sum| sum.void.is_some() && usize::from(sum.group) == group);
-            *count = count.saturating_add(u8::from(void));
+    /// What the void sums of its epoch have shown.
+    pub fn voids(&self) -> Voids {
+        Voids {
+            rounds: self.void.clone(),
+            search: self.search.clone(),
         }
+    }
+
+    /// The authors of void sums.
+    pub fn spoiled(&self) -> impl Iterator<Item = MemberIndex> + '_ {
+        let authors = self.authors.iter().zip(&self.left_out);
+        authors.filter_map(|(by, left_out)| left_out.then_some(*by))
     }
 }
 
 impl Document {
     /// The blob of this document.
     pub fn encode(&self) -> Bytes {
-        let format = if self.masked.is_some() { FORMAT } else { CLEAR };
+        let search = self.masked.as_ref().map(|masked| &masked.search);
+        let search = search.filter(|search| **search != Search::Idle);
+        let format = match (&self.masked, search) {
+            (_, Some(_)) => FORMAT,
+            (Some(_), None) => MASKED,
+            (None, None) => CLEAR,
+        };
         let mut blob = format.to_le_bytes().to_vec();
         blob.extend(codec::encode(self));
-        if let Some(masked) = &self.masked {
-            blob.extend(codec::encode(masked));
-        }
+        blob.extend(self.masked.iter().flat_map(codec::encode));
+        blob.extend(search.into_iter().flat_map(codec::encode));
         blob.into()
     }
 
@@ -149,19 +162,17 @@ impl Document {
         let Some((format, document)) = blob.split_first_chunk() else {
             return Err(malformed(format!("{} bytes are too few", blob.len())));
         };
-        let masked = match u32::from_le_bytes(*format) {
-            CLEAR => false,
-            FORMAT => true,
+        let masked = |(of, note, search): (Self, MaskedNote, Search)| Self {
+            masked: Some(MaskedNote { search, ..note }),
+            ..of
+        };
+        let read = match u32::from_le_bytes(*format) {
+            CLEAR => codec::decode(document, codec::LIMIT),
+            MASKED => codec::decode(document, codec::LIMIT)
+                .map(|(of, note)| masked((of, note, Search::Idle))),
+            FORMAT => codec::decode(document, codec::LIMIT).map(masked),
             newer if newer > FORMAT => return Err(DocumentError::Newer(newer)),
             other => return Err(malformed(format!("there is no format {other}"))),
-        };
-        let read = if masked {
-            codec::decode(document, codec::LIMIT).map(|(document, note)| Self {
-                masked: Some(note),
-                ..document
-            })
-        } else {
-            codec::decode(document, codec::LIMIT)
         };
         let document: Self = read.map_err(|error| malformed(error.to_string()))?;
         if document.models.is_empty() {

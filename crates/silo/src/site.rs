@@ -3,7 +3,7 @@
 use std::iter;
 use std::sync::Arc;
 
-use ledger::{Contribution, Cost, CostError, Ledger, Place};
+use ledger::{Contribution, Cost, CostError, Ledger, LedgerError, Place};
 use protocol::message::Block;
 use protocol::{Epoch, Hash, PublicKey, Record};
 
@@ -35,18 +35,27 @@ pub(crate) struct SiteRules {
     site: Site,
     /// Why the silo takes part in no round.
     refused: Option<String>,
+    /// Contributions that were not compared with the ledger, because another process had it.
+    places: Vec<Place>,
 }
 
 impl SiteRules {
     /// The rules of a silo that starts with these records of its journal. Where they know of a
     /// contribution that has no line, the ledger is an older copy.
     pub(crate) fn new(site: Site, own: &OwnContributions, records: &[JournalRecord]) -> Self {
-        let refused = site
-            .ledger
-            .as_ref()
-            .and_then(|ledger| ledger.expect(&own.all(records)).err());
-        let refused = refused.map(|why| why.to_string());
-        Self { site, refused }
+        let all = own.all(records);
+        let expected = site.ledger.as_ref().map(|ledger| ledger.expect(&all));
+        let (refused, places) = match expected {
+            // It may be free before the next contribution.
+            Some(Err(LedgerError::InUse { .. })) => (None, all),
+            Some(Err(why)) => (Some(why.to_string()), Vec::new()),
+            Some(Ok(())) | None => (None, Vec::new()),
+        };
+        Self {
+            site,
+            refused,
+            places,
+        }
     }
 
     /// What others may still show the silo of its contributions; `None` where the institution has no ledger.
@@ -54,7 +63,7 @@ impl SiteRules {
         Some(LedgerReminders {
             ledger: Arc::clone(self.site.ledger.as_ref()?),
             own,
-            places: Vec::new(),
+            places: self.places.clone(),
         })
     }
 

@@ -20,9 +20,9 @@ use crate::clock::Clock;
 use crate::config::SiloConfig;
 use crate::error::SpawnError;
 use crate::handle::SiloHandle;
-use crate::notice::{Missing, Notice};
+use crate::notice::Notice;
 use crate::record::JournalRecord;
-use crate::restore::{restore, restore_bystander};
+use crate::restore::{Restored, restore, restore_bystander};
 use crate::run_state::{Counters, RunState};
 use crate::secrets::RoundSecrets;
 use crate::site::{LedgerReminders, OwnContributions, SiteRules};
@@ -63,12 +63,13 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
     rules.ended = config.strategy.ends(&last.state).then_some(last.round);
     let contributions = OwnContributions::of(&config);
     let site = SiteRules::new(site, &contributions, &restored.records);
+    let found = found(&restored);
     let silo = RestoredSilo {
         rules,
         start: restored.start,
         begins: restored.begins,
         records: restored.records,
-        missing: restored.missing,
+        found,
         former: config.former.clone(),
         reminders: site.reminders(contributions),
     };
@@ -138,7 +139,7 @@ pub fn bystand(
         start: past.start,
         begins: past.begins,
         records: past.records,
-        missing: Vec::new(),
+        found: Vec::new(),
         former,
         reminders: None,
     };
@@ -159,13 +160,22 @@ fn at_home(member: &Config) -> Result<(), SpawnError> {
     }
 }
 
+/// What a silo that was restored tells of its past.
+fn found(restored: &Restored) -> Vec<Notice> {
+    let missing = restored.missing.iter().copied().map(Notice::Missing);
+    let base = &restored.base;
+    let searched = Notice::searched(base.round, &base.voids);
+    missing.chain(searched).collect()
+}
+
 /// A silo as it was restored.
 struct RestoredSilo {
     rules: Config,
     start: Start,
     begins: bool,
     records: Vec<JournalRecord>,
-    missing: Vec<Missing>,
+    /// What is to be told of that.
+    found: Vec<Notice>,
     former: Vec<(Hash, Bytes)>,
     reminders: Option<LedgerReminders>,
 }
@@ -188,8 +198,7 @@ fn start(
     let keep = epoch.charter.keep_rounds as usize;
     let journal = TrimmedJournal::new(surroundings.journal, silo.records, keep);
     let listening = matches!(silo.start, Start::Lost).then_some(Notice::Listening);
-    let missing = silo.missing.into_iter().map(Notice::Missing);
-    let found: Vec<_> = listening.into_iter().chain(missing).collect();
+    let found: Vec<_> = listening.into_iter().chain(silo.found).collect();
     let clock = Clock(surroundings.origin);
     let mut effects = Vec::new();
     let member = Member::new(silo.rules, silo.start, clock.now(), &mut effects);

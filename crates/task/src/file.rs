@@ -19,6 +19,16 @@ pub const MODEL: u64 = 64 << 30;
 /// # Errors
 /// An error of the system, not a regular file, or a file over the limit.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let (file, size) = open(path, limit)?;
+    // Room for all of it, so that no byte is copied while the file is read.
+    bounded(Vec::with_capacity(size as usize), file, limit)
+}
+
+/// Opens a regular file of at most `limit` bytes, which has that size now.
+///
+/// # Errors
+/// As for [`read`].
+pub(crate) fn open(path: &Path, limit: u64) -> io::Result<(File, u64)> {
     // Checked before the file is opened, because opening a pipe waits for a writer.
     regular(&fs::metadata(path)?)?;
     let file = File::open(path)?;
@@ -27,8 +37,7 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     if found.len() > limit {
         return Err(large(limit));
     }
-    // Room for all of it, so that no byte is copied while the file is read.
-    bounded(Vec::with_capacity(found.len() as usize), file, limit)
+    Ok((file, found.len()))
 }
 
 /// Reads the text of a regular file of at most `limit` bytes.

@@ -6,7 +6,8 @@
 //! - [`data`]: rows from files or built in, split into training, validation and test rows,
 //!   completed and standardised.
 //! - [`schema`]: what the rows of all institutions have in common; [`survey`] holds an institution's
-//!   files against it, [`propose`] drafts one for files that nobody has described yet.
+//!   files against it, [`propose`] drafts one for files that nobody has described yet, [`questions`] are those
+//!   that only a person can answer about rows.
 //! - [`loss`] and [`metrics`]: how outputs of a model are compared with the targets.
 //! - [`file`](mod@file): reads configurations and data with a bound on their size.
 //!
@@ -23,6 +24,7 @@ pub mod model;
 mod noise;
 mod own_rows;
 pub mod propose;
+pub mod questions;
 pub mod random;
 pub mod schema;
 mod source;

@@ -29,6 +29,10 @@ impl From<NoiseFault> for DataError {
     }
 }
 
+const SCALES: &str = "must be \"ranges\" or \"none\" where sums are noised: a scale that follows from own rows \
+                      changes with each of them, and with it the gradients of all others. With \"ranges\" \
+                      numbers are scaled by the ranges that the schema agrees on; with \"none\" divide them by \
+                      agreed ranges before they are read";
 const FILLS: &str = "fills missing values with a mean or median of own rows, which changes with each of them: write";
 
 impl TaskConfig {
@@ -53,25 +57,31 @@ impl TableTask {
     /// # Errors
     /// [`NoiseFault`]: a number of a row would depend on other rows.
     pub fn with_noise(&self) -> Result<Self, NoiseFault> {
-        let scaling = self.scaling();
-        if !matches!(scaling, Standardise::None | Standardise::Ranges) {
-            let what = "must be \"ranges\" or \"none\" where sums are noised: a scale that follows from own rows \
-                        changes with each of them, and with it the gradients of all others. With \"ranges\" \
-                        numbers are scaled by the ranges that the schema agrees on; with \"none\" divide them by \
-                        agreed ranges before they are read";
-            return Err(NoiseFault {
+        let task = self.row_by_row();
+        let mut faults = task.noise_faults().into_iter();
+        faults.next().map_or(Ok(task), Err)
+    }
+
+    /// All keys by which a number of a row would depend on other rows.
+    pub fn noise_faults(&self) -> Vec<NoiseFault> {
+        let scale = match self.scaling() {
+            Standardise::None | Standardise::Ranges => None,
+            Standardise::Silo | Standardise::Federation => Some(NoiseFault {
                 key: "task.table.standardise",
-                what: what.into(),
-            });
-        }
-        // Own rows are read without the data that the default may follow from.
-        let task = Self {
-            standardise: Some(scaling),
+                what: SCALES.into(),
+            }),
+        };
+        scale.into_iter().chain(self.row_by_row().fills()).collect()
+    }
+
+    /// The task as it is read with noise, whether it may be or not.
+    fn row_by_row(&self) -> Self {
+        Self {
+            // Own rows are read without the data that the default may follow from.
+            standardise: Some(self.scaling()),
             noised: true,
             ..self.clone()
-        };
-        task.fills_nothing()?;
-        Ok(task)
+        }
     }
 
     /// Whether the rows are read for sums with noise.
@@ -79,9 +89,9 @@ impl TableTask {
         self.noised
     }
 
-    /// Whether no source of its schema fills a value from own rows.
-    fn fills_nothing(&self) -> Result<(), NoiseFault> {
-        let fault = |key, what| Err(NoiseFault { key, what });
+    /// Where a source of its schema fills a value from own rows.
+    fn fills(&self) -> Option<NoiseFault> {
+        let fault = |key, what| Some(NoiseFault { key, what });
         if let Some(Source::Rows(rows)) = &self.data
             && let Some(columns) = &rows.columns
             && columns.incomplete != Incomplete::Drop
@@ -96,12 +106,12 @@ impl TableTask {
         match self.agreed_schema() {
             Ok(Some(schema)) if fills(&schema) => {
                 let what = format!(
-                    "{FILLS} `missing = \"drop\"` for every feature that may be missing, or fill with agreed \
-                     values before the rows are read"
+                    "{FILLS} `missing = \"middle\"` (the middle of the agreed range) or `missing = \"drop\"` (the row) \
+                     for every feature that may be missing"
                 );
                 fault(key, what)
             }
-            Ok(_) => Ok(()),
+            Ok(_) => None,
             Err(error) => fault(key, format!("cannot be used: {error}")),
         }
     }
@@ -110,7 +120,7 @@ impl TableTask {
 /// Whether a value of own rows takes the place of a missing one.
 fn fills(schema: &Schema) -> bool {
     let mut rules = schema.features.iter().map(|feature| feature.missing);
-    rules.any(|rule| !matches!(rule, MissingRule::Refuse | MissingRule::Drop))
+    rules.any(MissingRule::looks_at_rows)
 }
 
 #[cfg(test)]
@@ -156,15 +166,21 @@ mod tests {
         for rule in ["mean", "median", "indicator"] {
             let fault = why(&format!("{FEATURE}missing = \"{rule}\""));
             assert_eq!(fault.key, "task.table.schema");
-            assert!(fault.what.contains("write `missing = \"drop\"`"), "{fault}");
-        }
-        for rule in ["drop", "refuse"] {
             assert!(
-                task(&format!("{FEATURE}missing = \"{rule}\""))
-                    .with_noise()
-                    .is_ok()
+                fault.what.contains("write `missing = \"middle\"`"),
+                "{fault}"
             );
         }
+        for rule in ["drop", "refuse", "middle", "middle-indicator"] {
+            let text = format!("{FEATURE}range = [0.0, 9.0]\nmissing = \"{rule}\"");
+            assert!(task(&text).with_noise().is_ok(), "{rule}");
+        }
+        // Both at once.
+        let text = format!("{FEATURE}missing = \"mean\"");
+        let mut both = task(&text);
+        both.standardise = Some(Standardise::Silo);
+        let keys: Vec<_> = both.noise_faults().iter().map(|fault| fault.key).collect();
+        assert_eq!(keys, ["task.table.standardise", "task.table.schema"]);
         let rows = |incomplete: &str| {
             format!(
                 "[data.rows]\nfiles = [{{ path = \"a.csv\" }}]\n[data.rows.columns]\ntarget = \"y\"\n\

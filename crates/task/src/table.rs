@@ -193,17 +193,24 @@ impl TableTask {
 }
 
 /// Whether every number of a schema has a range.
+///
+/// # Errors
+/// [`DataError::Config`]: all that have none.
 fn has_ranges(schema: &Schema) -> Result<(), DataError> {
-    let mut columns = schema.encoded().into_iter();
-    if let Some(column) = columns.find(|column| column.range.is_none()) {
-        return Err(without_range(&format!("the column {:?}", column.name)));
-    }
+    let columns = schema.encoded().into_iter();
+    let without = columns.filter(|column| column.range.is_none());
+    let mut without: Vec<_> = without
+        .map(|column| format!("the column {:?}", column.name))
+        .collect();
     let numbers = matches!(
         schema.target(),
         Target::Number { .. } | Target::Numbers { .. }
     );
-    match schema.target.range {
-        None if numbers => Err(without_range("the target")),
-        _ => Ok(()),
+    if numbers && schema.target.range.is_none() {
+        without.push("the target".into());
+    }
+    match without.is_empty() {
+        true => Ok(()),
+        false => Err(without_range(&without.join(" and "))),
     }
 }

@@ -9,6 +9,7 @@ use crate::spending::ContributionHistory;
 use agreement::Agreement;
 use formatting::numbers;
 use protocol::member::KEPT;
+use silo::threads::caught;
 
 use super::{AgreementInForce, NodeCommandError, failed, wrapped};
 
@@ -105,8 +106,35 @@ impl AgreementInForce {
         }
     }
 
-    /// Prints what an amendment changes. The inner error says why it cannot be read, which is printed as
-    /// well.
+    /// What an amendment changes, one line each.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn described(&self, known: &KnownAmendment) -> Result<Vec<String>, String> {
+        let amendment = &known.amendment;
+        // Its text may be one that only newer programs read.
+        let unspoken = known.unspoken();
+        let mut lines = match &unspoken {
+            Some(why) => vec![why.clone()],
+            None => {
+                let own = self.own(&self.agreement, Clone::clone);
+                let after =
+                    |new: &Agreement| self.own(new, |history| history.after_change(&new.epoch));
+                known.lines(&self.agreement, &own, after)?
+            }
+        };
+        lines.extend(newcomers(&self.agreement, amendment));
+        if unspoken.is_none() {
+            lines.extend(match examined(&self.agreement, amendment) {
+                Ok(new) => self.institution.site.uncounted(&new),
+                Err(why) => Some(format!("cannot be accepted: {why}")),
+            });
+        }
+        Ok(lines)
+    }
+
+    /// Prints what an amendment changes, and who approves it. The inner error says why it cannot be read, which
+    /// is printed as well: whatever a member sent, the others are shown.
     fn show(
         &self,
         out: &mut impl Write,
@@ -114,38 +142,15 @@ impl AgreementInForce {
         text: bool,
     ) -> io::Result<Result<(), String>> {
         writeln!(out, "amendment {:#}", known.hash())?;
-        // Its text may be one that only newer programs read.
-        let lines = match known.unspoken() {
-            Some(why) => Ok(vec![why]),
-            None => {
-                let own = self.own(&self.agreement, Clone::clone);
-                let after =
-                    |new: &Agreement| self.own(new, |history| history.after_change(&new.epoch));
-                known.lines(&self.agreement, &own, after)
-            }
+        let failed = |why: String| format!("this program fails on it ({why})");
+        let read = caught(|| self.described(known)).map_err(failed).flatten();
+        let (lines, read) = match read {
+            Ok(lines) => (lines, Ok(())),
+            Err(why) => (vec![format!("unreadable: {why}")], Err(why)),
         };
-        let read = match lines {
-            Ok(lines) => {
-                let signed = newcomers(&self.agreement, &known.amendment);
-                for line in lines.into_iter().chain(signed) {
-                    writeln!(out, "{}", wrapped(&format!("  {line}")))?;
-                }
-                if known.unspoken().is_none() {
-                    let line = match examined(&self.agreement, &known.amendment) {
-                        Ok(new) => self.institution.site.uncounted(&new),
-                        Err(why) => Some(format!("cannot be accepted: {why}")),
-                    };
-                    if let Some(line) = line {
-                        writeln!(out, "{}", wrapped(&format!("  {line}")))?;
-                    }
-                }
-                Ok(())
-            }
-            Err(why) => {
-                writeln!(out, "{}", wrapped(&format!("  unreadable: {why}")))?;
-                Err(why)
-            }
-        };
+        for line in lines {
+            writeln!(out, "{}", wrapped(&format!("  {line}")))?;
+        }
         let roster = &self.agreement.epoch.roster;
         let names: Vec<_> = known.approved.iter().map(|by| roster.name(*by)).collect();
         let by = if names.is_empty() {

@@ -60,7 +60,7 @@ struct LedgerDocument<'a> {
 
 fn show(options: &ShowLedger) -> Result<(), NodeCommandError> {
     let source = source(&options.node)?;
-    let contents = source.read()?;
+    let contents = source.file().read()?;
     let status = LedgerStatus::of(&source, &contents);
     let mut out = BufWriter::new(io::stdout().lock());
     if options.json {
@@ -106,7 +106,7 @@ fn export(options: &ExportLedger) -> Result<(), NodeCommandError> {
     let source = source(&options.node)?;
     vacant(&options.file, false)?;
     // Read whole and checked before any of it is written.
-    source.read()?;
+    source.file().read()?;
     let text = fs::read_to_string(&source.path).map_err(io::Error::other)?;
     write(&options.file, &text)
 }

@@ -33,7 +33,7 @@ pub(super) fn run(options: &ReconcileLedger) -> Result<(), NodeCommandError> {
         ));
     };
     let known = KnownContributions::of(&present, options.chain.as_deref())?;
-    let contents = source.read()?;
+    let contents = source.file().read()?;
     let lacks = |(place, _): &&(Place, Cost)| contents.at(place).is_none();
     let missing: Vec<_> = known.contributions.iter().filter(lacks).cloned().collect();
     let mut out = io::stdout().lock();

@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use formatting::numbers;
+use learn::export::HeldOut;
 use serde_json::{Value, json};
 
 use super::super::NodeCommandError;
@@ -32,16 +33,22 @@ pub(super) fn list(node: &NodePlace, as_json: bool) -> Result<(), NodeCommandErr
             "models": models,
         }));
     }
-    let served = model::served(&node.institution.state)?.map(|noted| noted.served);
+    let served = model::served(&node.institution.state);
+    let note = served.as_ref().ok().and_then(Option::as_ref);
+    let note = note.map(|noted| &noted.served);
     if as_json {
         let epoch = &node.institution.agreement.epoch;
-        return print_json(&json!({
+        print_json(&json!({
             "federation": epoch.charter.name, "id": format!("{:#}", epoch.federation),
             "silo": epoch.roster.name(node.institution.me),
-            "rounds-agreed": epoch.charter.rounds, "rounds": rounds, "serves": served,
-        }));
+            "rounds-agreed": epoch.charter.rounds, "rounds": rounds, "serves": note,
+        }))?;
+    } else {
+        print(&node, &lines, note, served.is_ok())?;
     }
-    print(&node, &lines, served.as_ref())
+    // What is damaged hides nothing else, and is no success.
+    node.held.whole()?;
+    Ok(served.map(drop)?)
 }
 
 /// The model of a coalition after a round, as a row of the table and as a document. Coalitions are
@@ -51,6 +58,7 @@ fn coalition(node: &NodeModels, round: &HeldRound, number: u32) -> (ListCells, V
     let choice = Choice {
         which: Which::Coalition(Some(number)),
         round: Some(round.round),
+        instead: false,
     };
     // A blob may be missing, and some strategies have no single model.
     let measured = node.choose(choice).ok().and_then(|chosen| chosen.held_out);
@@ -86,6 +94,7 @@ fn print(
     node: &NodeModels,
     lines: &[ListCells],
     served: Option<&ServedNote>,
+    is_whole: bool,
 ) -> Result<(), NodeCommandError> {
     let epoch = &node.institution.agreement.epoch;
     let silo = epoch.roster.name(node.institution.me);
@@ -111,10 +120,11 @@ fn print(
     };
     print_table(&mut out, &head(node, unit.trim()), lines)?;
     match served {
-        None => writeln!(
+        None if is_whole => writeln!(
             out,
             "serves: not chosen yet; a node chooses after the last round"
         )?,
+        None => writeln!(out, "serves: what it chose cannot be read")?,
         Some(note) => {
             let held_out = note.held_out.as_ref();
             let value = held_out.and_then(|own| Some((own, own.metrics.get(&own.metric)?)));
@@ -126,12 +136,15 @@ fn print(
                     own.metric, own.rows
                 )
             });
+            let unmeasured = held_out.and_then(HeldOut::unmeasured);
+            let value = value.or(unmeasured.map(|why| format!(", {why}")));
             writeln!(
                 out,
-                "serves: {}, after round {}{}",
+                "serves: {}, after round {}{}{}",
                 note.candidate.words(),
                 note.round,
-                value.unwrap_or_default()
+                value.unwrap_or_default(),
+                note.personal.words()
             )?;
         }
     }

@@ -31,6 +31,7 @@ pub fn own_losses(config: &Path) -> Result<OwnLosses, NodeCommandError> {
     let choice = Choice {
         which: Which::Coalition(None),
         round: None,
+        instead: false,
     };
     let chosen = node.choose(choice)?;
     if !node.equipment.own_rows {

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::equipment::Equipment;
-use crate::institution::{Data, Institution, SetupError, present};
+use crate::institution::{Data, Institution, SetupError, present, signed_profile};
 use crate::model::{self, Choice, HeldRounds, ModelError};
 use formatting::numbers;
-use learn::export::{self, BadRows, Card, Output, Predictor};
+use learn::export::{self, BadRows, Card, HeldOut, Output, OutsideRows, Predictor};
 use methods::Params;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -189,6 +189,9 @@ fn export(options: &ExportModel) -> Result<(), NodeCommandError> {
         page.display()
     )?;
     writeln!(console, "{}", numbers::plain(&card.origin.about))?;
+    if let Some(why) = card.held_out.as_ref().and_then(HeldOut::unmeasured) {
+        writeln!(console, "{why}")?;
+    }
     if let Some(held_out) = &card.held_out
         && let Some(value) = held_out.metrics.get(&held_out.metric)
     {
@@ -254,6 +257,7 @@ impl RowsNames {
 fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
     let out = &options.out;
     vacant(out, options.force)?;
+    let mut own = None;
     let (card, model, names) = match &options.model {
         Some(file) => {
             let names = options.names.as_deref().map(rows_names).transpose()?;
@@ -263,6 +267,7 @@ fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
         None => {
             let node = NodeModels::load(&options.node.file()?)?;
             let (card, model) = node.card(&options.chosen)?;
+            own = signed_profile(&node.institution.state);
             (card, model, RowsNames::of(&node.institution.data))
         }
     };
@@ -279,6 +284,13 @@ fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
     let RowsNames { format, names } = &names;
     let rows = predictor.read(&options.rows, format, names, &options.keep, bad);
     let rows = rows.map_err(ModelError::from)?;
+    let outside = outside_lines(&predictor.outside(&rows, own.as_ref()));
+    if options.refuse_outside && !outside.is_empty() {
+        let lines = outside.join("\n");
+        return Err(NodeCommandError::Failed(format!(
+            "{lines}\nNothing was written (--refuse-outside)"
+        )));
+    }
     let predicted = predictor.answer(&rows, threshold);
     let mut bytes = Vec::new();
     predicted.write(&mut bytes)?;
@@ -294,7 +306,7 @@ fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
         out.display(),
         numbers::plural(predicted.rows.len(), "row")
     )?;
-    for note in rows.notes() {
+    for note in rows.notes().iter().chain(&outside) {
         writeln!(console, "note: {}", numbers::plain(note))?;
     }
     let card = predictor.card();
@@ -325,6 +337,18 @@ fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
             out: out.clone(),
         }),
     }
+}
+
+/// What is said of values far outside of those that a model was trained on.
+fn outside_lines(found: &OutsideRows) -> Vec<String> {
+    let mut lines = found.columns.clone();
+    if found.rows > 0 {
+        lines.push(format!(
+            "{} with a value far outside of what the model was trained on: what it predicts there means little",
+            numbers::plural(found.rows, "row")
+        ));
+    }
+    lines
 }
 
 /// The threshold of an option, for a model with this card.

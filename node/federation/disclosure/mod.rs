@@ -17,7 +17,7 @@ use agreement::{Agreement, StatusFor};
 use protocol::charter::Charter;
 use task::TaskConfig;
 
-use super::start::{FederationStart, first};
+use super::start::{FederationStart, first_under};
 use crate::policy::LedgerRoom;
 use crate::spending::{ContributionHistory, Spending};
 use formatting::numbers;
@@ -49,14 +49,8 @@ pub fn disclosure(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
     let spending = own.spending.clone();
     let spending = spending.unwrap_or_else(|| Spending::under(agreement));
     let charter = &agreement.epoch.charter;
-    let roster = &agreement.epoch.roster;
-    let names: Vec<String> = roster
-        .silos()
-        .iter()
-        .map(|silo| silo.name.clone())
-        .collect();
-    let (task, strategy) = (&agreement.task, &agreement.strategy_config);
-    let first = first(task, strategy, agreement.seed, &names).ok();
+    let strategy = &agreement.strategy_config;
+    let first = first_under(agreement).ok();
     let mut lines = vec!["What stays in this institution:".to_owned()];
     lines
         .push("  every row and every file of data, the names and codes that they have here".into());

@@ -161,7 +161,23 @@ pub(super) fn stops(agreement: &Agreement, room: Option<LedgerRoom>) -> Vec<Stri
         format!("  the ledger here has {what}")
     }));
     lines.push("  from then on this node contributes nothing, but still votes".into());
+    lines.extend(spoiled(agreement));
     lines
+}
+
+/// What becomes of sums that a member spoils.
+fn spoiled(agreement: &Agreement) -> Option<String> {
+    let masked = agreement.epoch.charter.privacy.masked()?;
+    let then = if masked.may_search(agreement.epoch.roster.len()) {
+        "rounds then open two sums, each of half of those that are ready, until one suspect is left, which is in no \
+         sum until the agreement changes; they end if more than one spoils them"
+    } else {
+        "after three such rounds they end until the agreement changes, and nobody is searched, because \
+         `fewest-authors` is more than half of the members"
+    };
+    Some(format!(
+        "  sums that an institution spoils (void) tell nothing and cost as much: {then}"
+    ))
 }
 
 /// Whether joining is worth it, as far as the agreement tells.

@@ -121,6 +121,17 @@ fn has_not(page: &[String], said: &[&str]) {
 }
 
 #[test]
+fn the_page_says_whether_it_is_searched_who_spoils_sums() {
+    let searched = North::noised("epsilon = 1.0\nfewest-authors = 2\ncolluders = 1\n");
+    let two = "two sums, each of half of those that are ready";
+    let three = "after three such rounds they end";
+    has(&of(&searched, None), &[two]);
+    has_not(&of(&searched, None), &[three]);
+    has(&of(&noised(""), None), &[three]);
+    has_not(&of(&noised(""), None), &[two]);
+}
+
+#[test]
 fn every_sentence_is_said_with_noise() {
     let page = of(&noised(""), None);
     // Two parts of the noise stay unknown: 3 − 1.

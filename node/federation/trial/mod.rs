@@ -15,7 +15,7 @@ use protocol::message::Amendment;
 use silo::outcome::Document;
 use silo::{Adopted, JournalRecord, genesis_outcome};
 
-use super::start::{FirstError, first};
+use super::start::{FirstError, first_under};
 use crate::equipment::Equipment;
 use crate::institution::config::Institution;
 use crate::store;
@@ -53,11 +53,14 @@ pub fn examined(agreement: &Agreement, amendment: &Amendment) -> Result<Agreemen
 /// Whether the strategy begins with the state that the federation began with, where that can be
 /// computed here.
 fn starts(new: &Agreement) -> Result<(), String> {
-    let silos = new.epoch.roster.silos().iter();
-    let names: Vec<String> = silos.map(|silo| silo.name.clone()).collect();
-    match first(&new.task, &new.strategy_config, new.seed, &names) {
+    match first_under(new) {
         Ok(first) => same_start(new, first.start),
-        Err(error @ (FirstError::Strategy(_) | FirstError::Model(_))) => Err(error.to_string()),
+        Err(
+            error @ (FirstError::Strategy(_)
+            | FirstError::Model(_)
+            | FirstError::Limit { .. }
+            | FirstError::Memory { .. }),
+        ) => Err(error.to_string()),
         // Its node knows, with the rows or the program.
         Err(FirstError::Data(_) | FirstError::Programs | FirstError::OwnData) => Ok(()),
     }

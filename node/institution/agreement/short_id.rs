@@ -1,13 +1,14 @@
 //! Ids of amendments and recoveries as people type and read them.
 //!
 //! Files, messages and decisions use whole hashes. A person may type the beginning of one, if it is long
-//! enough that nobody finds another hash with the same beginning.
+//! enough that nobody finds two texts with the same beginning: whoever writes both could have one read, and the
+//! other approved.
 
 use protocol::Hash;
 
-/// Fewest hexadecimal digits that a person may type, and the number that lines show: finding another
-/// hash with the same beginning takes 2⁶⁴ attempts.
-pub const DIGITS: usize = 16;
+/// Fewest hexadecimal digits that a person may type, and the number that lines show: 128 bits. Finding a text with
+/// the beginning of another one takes 2¹²⁸ attempts, finding any two 2⁶⁴; of half as many digits it would be 2³².
+pub const DIGITS: usize = 32;
 
 /// Why what was typed names nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,8 +18,8 @@ pub enum TypedError {
     Malformed(String),
     /// Too few digits.
     #[error(
-        "{0:?} has too few digits, because others could make something else that begins like this: write \
-         at least the first {DIGITS} of the id, or all 64"
+        "{0:?} has too few digits, because one person could make two things that begin like this: write at least \
+         the first {DIGITS} of the id, or all 64"
     )]
     Short(String),
     /// There is none.
@@ -34,12 +35,13 @@ pub enum TypedError {
     },
 }
 
-/// The one of these hashes that begins with what was typed.
+/// The one of these hashes that begins with what was typed, which may be in groups.
 ///
 /// # Errors
 /// [`TypedError`].
 pub fn typed(text: &str, known: impl IntoIterator<Item = Hash>) -> Result<Hash, TypedError> {
-    let digits = text.trim().to_ascii_lowercase();
+    let between = |c: char| c == '-' || c.is_ascii_whitespace();
+    let digits = text.replace(between, "").to_ascii_lowercase();
     if digits.is_empty() || digits.len() > 64 || !digits.bytes().all(|c| c.is_ascii_hexdigit()) {
         return Err(TypedError::Malformed(text.to_owned()));
     }
@@ -73,15 +75,15 @@ pub fn shown(hash: &Hash) -> String {
 mod tests {
     use super::*;
 
-    /// Two hashes with the same first eight bytes, and another.
+    /// Two hashes with the same first sixteen bytes, and another.
     fn hashes() -> [Hash; 3] {
         let mut all = [[0xab; 32], [0xab; 32], [0x1c; 32]];
-        all[1][8] = 0xcd;
+        all[1][16] = 0xcd;
         all.map(Hash)
     }
 
     #[test]
-    fn a_beginning_of_sixteen_digits_names_the_only_one_that_begins_like_it() {
+    fn a_beginning_of_32_digits_names_the_only_one_that_begins_like_it() {
         let known = hashes();
         assert_eq!(typed(&shown(&known[2]), known), Ok(known[2]));
         assert_eq!(typed(&format!("{:#}", known[0]), known), Ok(known[0]));
@@ -89,31 +91,38 @@ mod tests {
             typed(&format!(" {:#} ", known[1]).to_uppercase(), known),
             Ok(known[1])
         );
-        assert_eq!(shown(&known[2]).len(), 16);
+        assert_eq!(shown(&known[2]).len(), 32);
+        for groups in [
+            "1c1c1c1c-1c1c1c1c-1c1c1c1c-1c1c1c1c",
+            "1C1C 1C1C 1C1C 1C1C 1C1C 1C1C 1C1C 1C1C",
+        ] {
+            assert_eq!(typed(groups, known), Ok(known[2]));
+        }
     }
 
     #[test]
     fn fewer_digits_are_refused_even_where_only_one_begins_like_them() {
         let known = hashes();
-        for few in ["1", "1c1c1c1c", "1c1c1c1c1c1c1c1"] {
+        // What lines showed before among them: two texts whose ids begin so are found in minutes.
+        for few in ["1", "1c1c1c1c", &"1c".repeat(8), &"1c".repeat(16)[1..]] {
             let refused = typed(few, known);
             assert_eq!(refused, Err(TypedError::Short(few.into())));
         }
         let why = typed("1c1c1c1c", known).map_err(|why| why.to_string());
-        assert!(why.is_err_and(|why| why.contains("at least the first 16")));
+        assert!(why.is_err_and(|why| why.contains("at least the first 32")));
         for no in [
             "",
             "rounds",
-            "1c1c1c1c1c1c1c1g",
+            "1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1g",
             &"1c".repeat(33),
-            "−1c1c1c1c1c1c1c1c",
+            "−1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c1c",
         ] {
             assert!(
                 matches!(typed(no, known), Err(TypedError::Malformed(_))),
                 "{no}"
             );
         }
-        let other = "00".repeat(8);
+        let other = "00".repeat(16);
         assert_eq!(typed(&other, known), Err(TypedError::Unknown(other)));
     }
 

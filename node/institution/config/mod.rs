@@ -21,6 +21,7 @@ use methods::{Learner, Params};
 use protocol::{MemberIndex, PublicKey, SecretKey};
 use task::data::DataError;
 use task::data::{Format, OwnRows};
+use task::questions::RowAnswers;
 use task::schema::LocalNames;
 
 use self::consent::{CONSENT, Unsigned, consent_in};
@@ -286,6 +287,7 @@ impl Data {
                 ..Format::default()
             },
             names: LocalNames::default(),
+            answers: RowAnswers::default(),
         }))
     }
 }

@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use agreement::Agreement;
+use learn::export::HeldOut;
 use ledger::LedgerContents;
 use mesh::{PeerState, Peers};
+use methods::serving::Candidate;
 use protocol::message::Phase;
 use protocol::{Epoch, MemberIndex, Report};
 use silo::{Activities, Activity, Counts, Notice};
@@ -15,13 +17,15 @@ use silo::{Activities, Activity, Counts, Notice};
 use crate::events::phase_name;
 use crate::federation::{brief, officer};
 use crate::institution::config::Institution;
+use crate::model::served_note;
 use crate::paths::free;
-use crate::policy::{LedgerStatus, SitePolicy};
+use crate::policy::{LedgerStatus, SitePolicy, SourceLimits};
 use crate::spending::{ContributionHistory, Spending};
+use crate::spoilers;
 use crate::status::Status;
 use crate::status::document::{
-    FORMAT, FederationFacts, HeldOutMetrics, NodeFacts, PeerStatus, RoundStatus, SpentSeconds,
-    TrafficTotals, TrainingProgress, Warning, time,
+    FORMAT, FederationFacts, HeldOutMetrics, NodeFacts, PeerStatus, RoundStatus, ServedStatus,
+    SpentSeconds, TrafficTotals, TrainingProgress, Warning, time,
 };
 use formatting::numbers::short;
 
@@ -57,6 +61,8 @@ struct Changing {
     /// Seconds in each phase as lead, since the last adopted round.
     phases: BTreeMap<String, f64>,
     waiting: Option<String>,
+    /// What void sums show of who spoils them.
+    void_sums: Option<String>,
     complete: bool,
     /// Loss of the last training, with its round.
     loss: Option<(u64, f64)>,
@@ -135,6 +141,9 @@ impl Health {
                 if let Report::Final { round, authors, .. } = report {
                     changing.is_final(*round, authors.contains(&self.me));
                 }
+            }
+            Notice::Searched { voids, .. } => {
+                changing.void_sums = spoilers::said(voids, &self.epoch, Some(self.me));
             }
             Notice::Trained { round, loss, .. } => {
                 if let Some(contributed) = &mut changing.contributed {
@@ -267,7 +276,11 @@ impl Health {
         let activities = self.activities.get();
         let activity = activities.and_then(Activities::current);
         let roster = &self.epoch.roster;
-        let contents = self.site.read_ledger();
+        let read = self.site.source.as_ref().map(SourceLimits::read);
+        let (contents, unread) = match read.transpose() {
+            Ok(contents) => (contents, None),
+            Err(why) => (None, Some(short(&why.to_string(), TEXT))),
+        };
         let ledger = self.site.source.as_ref().zip(contents.as_ref());
         let ledger = ledger.map(|(source, contents)| LedgerStatus::of(source, contents));
         let spending = self.spending(contents.as_ref());
@@ -301,7 +314,9 @@ impl Health {
             leads: changing.lead == Some(self.me) && !changing.complete,
             phase: changing.phase(activity, connected, roster.quorum()),
             waiting: changing.waiting.clone(),
+            void_sums: changing.void_sums.clone(),
             ledger,
+            ledger_problem: unread,
             learned: learned.unwrap_or_default(),
             complete: changing.complete,
             training: progress.map(|progress| TrainingProgress {
@@ -311,6 +326,7 @@ impl Health {
                 loss: Some(progress.loss).filter(|loss| loss.is_finite()),
             }),
             rounds: changing.rounds.iter().cloned().collect(),
+            serves: self.served(&changing),
             peers: peers
                 .iter()
                 .map(|peer| self.peer(peer, &changing))
@@ -318,6 +334,25 @@ impl Health {
             traffic: traffic(&changing.counts),
             warnings: changing.warnings.iter().cloned().collect(),
         }
+    }
+
+    /// The model that the silo chose to serve after the last round that it adopted.
+    fn served(&self, changing: &Changing) -> Option<ServedStatus> {
+        let last = changing.rounds.back()?.round;
+        let note = served_note(&self.state).filter(|note| note.round == last)?;
+        let metrics = |held_out: HeldOut| HeldOutMetrics {
+            rows: held_out.rows,
+            metric: held_out.metric,
+            unit: held_out.unit,
+            metrics: held_out.metrics,
+            not_finite: Vec::new(),
+        };
+        Some(ServedStatus {
+            round: note.round,
+            what: note.candidate.words().to_owned(),
+            adopted: note.candidate == Candidate::Coalition,
+            held_out: note.held_out.map(metrics),
+        })
     }
 
     fn peer(&self, state: &PeerState, changing: &Changing) -> PeerStatus {

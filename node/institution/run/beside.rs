@@ -84,7 +84,7 @@ impl Beside {
             output.print(SystemTime::now(), 0.0, event, &format!("warning: {line}"));
             warnings.push(line);
         }
-        for line in part.unreadable() {
+        for line in part.said_of_rows(institution) {
             let why = line.clone();
             let event = NodeEvent::Rows { why };
             output.print(SystemTime::now(), 0.0, event, &format!("warning: {line}"));

@@ -76,6 +76,7 @@ pub(super) fn announce(present: &Present, addresses: &[String], output: &OutputL
         members: epoch.roster.len(),
         rounds: epoch.charter.rounds,
         federation: format!("{:#}", epoch.federation),
+        federation_name: epoch.charter.name.clone(),
         addresses: addresses.to_vec(),
         byzantine_members_tolerated: epoch.roster.faulty(),
         epoch: epoch.number,

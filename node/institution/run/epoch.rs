@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use protocol::member::KEPT;
 use silo::{Checks, Surroundings};
 use tokio::runtime;
 
@@ -57,7 +58,9 @@ fn keep(
 ) -> Result<Vec<String>, NodeError> {
     let institution = &begin.present.institution;
     let epoch = &institution.agreement.epoch;
-    AmendmentFolder::of(&institution.state).only_of(epoch.id, &begin.present.in_force);
+    let amendments = AmendmentFolder::of(&institution.state);
+    amendments.only_of(epoch.id, &begin.present.in_force);
+    amendments.at_most(KEPT * epoch.roster.len());
     match begin.first.agreement.to_toml() {
         Ok(agreed) => store::keep_agreement(&institution.state, &agreed)?,
         Err(why) => tracing::warn!("the agreement is not kept beside the journal: {why}"),
@@ -86,7 +89,7 @@ fn run_beside(
     let member = part.member(institution, begin.options.follow_recovery)?;
     let serving = part.serving(institution, begin.held.as_ref());
     let columns = part.columns(institution);
-    let role = part.role(begin.present, member, begin.lost);
+    let role = part.role(begin.present, member, begin.lost)?;
     let shared = NodeShared::of(begin, part, serving);
     let (health, reporter) = (beside.health, beside.reporter);
     let between = Between {

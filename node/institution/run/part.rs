@@ -14,6 +14,7 @@ use crate::institution::report::far_columns::ScaleWatch;
 use crate::institution::serve::Serving;
 use crate::institution::start::ability::{Living, examine, living};
 use crate::institution::start::role::{NodeRole, serving, silo_config};
+use crate::institution::start::signed_rows::ChangedRows;
 use crate::model::{self, HeldRounds};
 use crate::policy::ProposedRounds;
 
@@ -32,7 +33,8 @@ fn refused(institution: &Institution, living: &Living) -> Option<String> {
         bytes: largest_contribution(&*agreement.strategy, learner),
         names,
     });
-    let why: Vec<_> = refusals.into_iter().map(|refusal| refusal.why).collect();
+    let refusals = refusals.into_iter().filter(|refusal| !refusal.passes);
+    let why: Vec<_> = refusals.map(|refusal| refusal.why).collect();
     (!why.is_empty()).then(|| {
         format!(
             "the institution's policy lets this node vote but not contribute: {}",
@@ -51,6 +53,8 @@ pub(super) struct EpochPart {
     pub(super) owed: Option<Owed>,
     /// Why the institution's own policy lets it contribute nothing under the agreement in force.
     pub(super) refused: Option<String>,
+    /// Rows of another kind than those that it signed for.
+    pub(super) other: Option<ChangedRows>,
 }
 
 impl EpochPart {
@@ -73,12 +77,23 @@ impl EpochPart {
             }
             _ => None,
         };
+        let institution = &present.institution;
+        let profile = living.as_ref();
+        let profile = profile.and_then(|living| living.equipment.profile.as_ref());
+        let other = profile.map(|profile| ChangedRows::of(institution, profile));
         Ok(Self {
             living,
             bystander,
             owed,
             refused,
+            other: other.transpose()?.flatten(),
         })
+    }
+
+    /// Rows of another kind that the institution has to sign for first. With noise it takes part with any.
+    pub(super) fn awaited(&self, institution: &Institution) -> Option<&ChangedRows> {
+        let noised = institution.agreement.epoch.charter.privacy.is_noised();
+        self.other.as_ref().filter(|_| !noised)
     }
 
     /// Rows that the node learns from; 0 where it only listens.
@@ -87,10 +102,15 @@ impl EpochPart {
         own.map_or(0, |living| living.equipment.equipped.samples())
     }
 
-    /// What is said of own rows that cannot be read and count as nothing. It is for the institution alone.
-    pub(super) fn unreadable(&self) -> &[String] {
+    /// What is said of own rows that cannot be read and count as nothing, and of those that are of another kind than
+    /// what was signed for. It is for the institution alone.
+    pub(super) fn said_of_rows(&self, institution: &Institution) -> Vec<String> {
         let own = self.living.as_ref();
-        own.map_or(&[], |living| &living.equipment.unreadable)
+        let unreadable = own.map_or(&[][..], |living| &living.equipment.unreadable);
+        let other = self.other.iter();
+        let other = other.filter(|_| self.awaited(institution).is_none());
+        let other = other.flat_map(ChangedRows::at_home);
+        unreadable.iter().cloned().chain(other).collect()
     }
 
     /// Keeps the preparation of the rows and the model that the federation starts from beside the
@@ -131,7 +151,8 @@ impl EpochPart {
         member.follow = follow;
         member.examine = examine(&institution.agreement);
         member.bystander = self.bystander.clone();
-        member.paused = self.owed.is_some() || self.refused.is_some();
+        let awaited = self.awaited(institution).is_some();
+        member.paused = self.owed.is_some() || self.refused.is_some() || awaited;
         Ok(member)
     }
 
@@ -163,11 +184,21 @@ impl EpochPart {
     }
 
     /// How the silo takes part, where its journal was `lost` or not.
-    pub(super) fn role(&self, present: &Present, member: member::Config, lost: bool) -> NodeRole {
-        match &self.living {
-            Some(living) => NodeRole::Learner(Box::new(silo_config(present, living, member, lost))),
+    ///
+    /// # Errors
+    /// [`NodeError`]: the personal state of a backup is not as it was put back.
+    pub(super) fn role(
+        &self,
+        present: &Present,
+        member: member::Config,
+        lost: bool,
+    ) -> Result<NodeRole, NodeError> {
+        Ok(match &self.living {
+            Some(living) => {
+                NodeRole::Learner(Box::new(silo_config(present, living, member, lost)?))
+            }
             None => NodeRole::Bystander(Box::new(member), lost, present.former.clone()),
-        }
+        })
     }
 }
 
@@ -265,6 +296,18 @@ mod tests {
             }
             Membership::Left | Membership::Outside => panic!("north is no member"),
         }
+    }
+
+    #[test]
+    fn a_ledger_that_another_process_has_at_the_start_does_not_end_the_part_of_a_node() {
+        let north = signed(&North::noised("z = 20.0\nfewest-authors = 3"));
+        let file = fs::File::open(north.folder.path().join("rows.ledger")).unwrap();
+        file.lock().unwrap();
+        let (_, part) = part_after(&north, []);
+        assert_eq!(part.refused, None);
+        fs::remove_file(north.folder.path().join("rows.ledger")).unwrap();
+        let (_, part) = part_after(&north, []);
+        assert!(part.refused.is_some());
     }
 
     #[test]
@@ -407,6 +450,46 @@ mod tests {
         assert!(matches!(present.signature, SignatureState::Owed(_)));
         let said = part.owed.as_ref().map(Owed::line).unwrap_or_default();
         assert!(said.contains("as it was when it joined"), "{said}");
+    }
+
+    #[test]
+    fn rows_of_another_kind_pause_contributions_and_with_noise_are_told_at_home_alone() {
+        let noised = North::noised("z = 20.0\nfewest-authors = 3");
+        for (text, pauses) in [
+            (North::text(&[]), true),
+            (North::masked(""), true),
+            (noised, false),
+        ] {
+            let north = signed(&text);
+            let institution = &north.institution;
+            let part = || {
+                let epochs = fixture::amended(&institution.agreement.epoch, []);
+                match place(institution, &epochs, &[]) {
+                    Membership::Member(present) => EpochPart::of(&present).unwrap(),
+                    Membership::Left | Membership::Outside => panic!("north is no member"),
+                }
+            };
+            assert!(part().other.is_none());
+            let file = north.folder.path().join("rows.csv");
+            let rows = fs::read_to_string(&file).unwrap();
+            // Months for years.
+            let months = rows.lines().map(|line| match line.split_once(',') {
+                Some((age, rest)) if age != "age" => {
+                    format!("{},{rest}\n", 12 * age.parse::<u32>().unwrap())
+                }
+                _ => format!("{line}\n"),
+            });
+            fs::write(&file, months.collect::<String>()).unwrap();
+            let after = part();
+            assert_eq!(after.awaited(institution).is_some(), pauses);
+            assert_eq!(after.member(institution, None).unwrap().paused, pauses);
+            let said = after.said_of_rows(institution);
+            assert_eq!(said.is_empty(), pauses, "{said:?}");
+            assert!(
+                pauses || said[0].contains("age: the middle value is"),
+                "{said:?}"
+            );
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::institution::report::output::OutputLines;
 use crate::institution::report::thread::Reporter;
 use crate::institution::report::unreachable::Unreachable;
 use crate::institution::serve::Serving;
+use crate::institution::start::signed_rows::ChangedRows;
 use crate::status::socket;
 
 /// What those who are told of a notice share with what is looked at with every tick.
@@ -36,6 +37,8 @@ impl NodeShared {
         let leaving = Leaving::new(epoch, begin.options.grace, Instant::now());
         let owed = part.owed.as_ref().map(Owed::line);
         let owed = owed.or_else(|| part.refused.clone());
+        let awaited = part.awaited(&begin.present.institution);
+        let owed = owed.or_else(|| awaited.map(ChangedRows::line));
         let waiting = Waiting::new(epoch).with(part.bystander.clone(), owed);
         Self {
             leaving: Arc::new(Mutex::new(leaving)),
@@ -99,6 +102,8 @@ impl NodeShared {
             wish: WishFile::of(&institution.state, &epoch),
             wanted: None,
             owed: part.owed.clone(),
+            other: part.awaited(institution).cloned(),
+            refused: part.refused.is_some(),
             epoch,
         }
     }

@@ -20,6 +20,7 @@ use crate::institution::report::no_part::{Waiting, WaitingChange};
 use crate::institution::report::thread::Reporter;
 use crate::institution::report::unreachable::Unreachable;
 use crate::institution::serve::Serving;
+use crate::institution::start::signed_rows::ChangedRows;
 use crate::status::socket;
 
 /// What is checked at every tick of the node.
@@ -44,6 +45,10 @@ pub(super) struct NodeWatch {
     pub(super) wanted: Option<RecoveryWish>,
     /// The institution's signature under the agreement in force, until it is there.
     pub(super) owed: Option<Owed>,
+    /// Rows of another kind than the institution signed for, until it has signed with them.
+    pub(super) other: Option<ChangedRows>,
+    /// Whether its own policy lets it contribute nothing.
+    pub(super) refused: bool,
     /// The epoch in force.
     pub(super) epoch: Arc<Epoch>,
 }
@@ -77,12 +82,14 @@ impl NodeWatch {
         }
     }
 
-    /// Passes on that the institution has signed the agreement in force.
+    /// Passes on that the institution has signed the agreement in force, with the rows that it has.
     pub(super) fn resume(&mut self, handle: &SiloHandle, began: Instant) {
-        if !self.owed.as_ref().is_some_and(Owed::is_signed) {
+        let waited = self.owed.is_some() || self.other.is_some();
+        self.owed.take_if(|owed| owed.is_signed());
+        self.other.take_if(|other| other.is_signed());
+        if !waited || self.owed.is_some() || self.other.is_some() || self.refused {
             return;
         }
-        self.owed = None;
         handle.resume();
         locked(&self.waiting).resume();
         let line = "this institution has signed the agreement in force and contributes again";

@@ -7,8 +7,9 @@ use learn::export::HeldOut;
 use methods::Params;
 use methods::learner::Task;
 use methods::serving::{
-    Alone, Candidate, CandidateComparison, ComparedOn, Effort, LocalModels, Served as Compared,
-    Tuned, alone_start, comparable, mean_of_coalitions, members_of,
+    Alone, Candidate, CandidateComparison, ComparedOn, Effort, LocalModels, PersonalParts,
+    Served as Compared, Tuned, alone_start, comparable, is_never_trained, mean_of_coalitions,
+    members_of,
 };
 
 use crate::equipment::Equipment;
@@ -29,8 +30,8 @@ pub(in crate::institution) struct ComparisonJob {
     pub(in crate::institution) last: u64,
     /// Parts that its rows are divided into; 0 for no comparison.
     pub(in crate::institution) folds: usize,
-    /// Whether the model of its coalition with an intercept of its own is a candidate.
-    pub(in crate::institution) own_intercept: bool,
+    /// Whether the model of its coalition, adapted to its own rows, is a candidate.
+    pub(in crate::institution) adapted: bool,
     /// The state folder, for the note.
     pub(in crate::institution) state: PathBuf,
     /// When the node began, for times.
@@ -106,15 +107,23 @@ impl ComparisonJob {
                 members: members_of(&adopted.assignment, adopted.coalition),
                 global: global.as_ref().zip(Some(adopted.assignment.len())),
                 folds: self.folds,
-                own_intercept: self.own_intercept,
+                adapted: self.adapted,
             }
             .serve(),
-            None => Compared {
-                candidate: Candidate::Coalition,
-                on: ComparedOn::Nothing,
-                measured: Vec::new(),
-                model: coalition,
-            },
+            None => {
+                let of = (&coalition.0, &coalition.1);
+                let personal = match is_never_trained(&**equipped, of, self.initial_seed) {
+                    true => PersonalParts::NeverTrained,
+                    false => PersonalParts::Trained,
+                };
+                Compared {
+                    candidate: Candidate::Coalition,
+                    on: ComparedOn::Nothing,
+                    measured: Vec::new(),
+                    model: coalition,
+                    personal,
+                }
+            }
         };
         let learner = if compared.candidate.is_own() {
             plain

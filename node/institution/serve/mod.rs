@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use learn::export::HeldOut;
 use methods::serving::ComparedOn;
 use protocol::Hash;
 use serde_json::json;
@@ -104,7 +105,13 @@ impl Serving {
     pub(super) fn resume(&self, held: &HeldRounds) -> Result<(), ModelError> {
         let job = &self.job;
         let round = held.round(None)?;
-        let noted = served(&job.state)?.is_some_and(|noted| noted.served.round == round.round);
+        let noted = match served(&job.state) {
+            Ok(noted) => noted.is_some_and(|noted| noted.served.round == round.round),
+            Err(why) => {
+                tracing::warn!("the model to serve is chosen again: {why}");
+                false
+            }
+        };
         if round.round != job.last || noted {
             return Ok(());
         }
@@ -178,6 +185,7 @@ impl Serving {
             candidate: compared.candidate,
             on: compared.on,
             measured: compared.measured,
+            personal: compared.personal,
             local: tuned,
             held_out,
             model: model
@@ -222,11 +230,15 @@ fn serves(note: &ServedNote, took: Duration) -> (NodeEvent, String) {
             held_out.metric, held_out.rows
         )
     });
+    let unmeasured = note.held_out.as_ref().and_then(HeldOut::unmeasured);
     let line = format!(
-        "serves {} ({}){}",
+        "serves {} ({}{}){}",
         note.candidate.words(),
         note.on.words(),
-        metric.unwrap_or_default()
+        note.personal.words(),
+        metric
+            .or(unmeasured.map(|why| format!("   {why}")))
+            .unwrap_or_default()
     );
     (event, line)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use learn::external::{Programs, external_silo, own_silo};
 use learn::{StudySilo, TaskStudy};
 use methods::Params;
+use task::questions::RowsProfile;
 use task::{TaskConfig, data::DataError, metrics::Metric};
 
 use super::rows_fit::{own_domain, own_task};
@@ -35,6 +36,8 @@ struct OwnSilo {
     metric: Metric,
     /// What is said of rows that cannot be read and count as nothing.
     unreadable: Vec<String>,
+    /// How the values of rows of files are spread.
+    profile: Option<RowsProfile>,
 }
 
 impl Institution {
@@ -50,6 +53,7 @@ impl Institution {
             silo,
             metric,
             unreadable,
+            profile,
         } = self.silo()?;
         let mut programs = None;
         let silo = match &self.learner {
@@ -69,6 +73,7 @@ impl Institution {
         Ok(Equipment {
             programs,
             unreadable,
+            profile,
             ..equipment
         })
     }
@@ -100,7 +105,7 @@ impl Institution {
     /// The silo's data with the agreed model, and the agreed metric.
     fn silo(&self) -> Result<OwnSilo, DataError> {
         let task = &self.agreement.task_of_rows()?;
-        let mut unreadable = Vec::new();
+        let (mut unreadable, mut profile) = (Vec::new(), None);
         let (study, silo) = match (&self.data, task) {
             (Data::Share { silo, of, folder }, task)
                 if !matches!(task, TaskConfig::External(_)) =>
@@ -114,6 +119,7 @@ impl Institution {
                 // Only this silo's rows are read, so only its own domain is kept.
                 own_domain(&mut table, self.me, roster.len())?;
                 let mut set = table.tables(None, None, self.seed)?;
+                profile = Some(RowsProfile::of(&set));
                 if table.split.keyed {
                     let key = split_key::read(&self.identity);
                     set.hold_out_by(&key.map_err(|why| DataError::Config(why.to_string()))?);
@@ -147,6 +153,7 @@ impl Institution {
             silo: found.clone(),
             metric: study.metric,
             unreadable,
+            profile,
         })
     }
 }

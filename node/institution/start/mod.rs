@@ -9,4 +9,5 @@ mod equipment;
 pub(super) mod former_rounds;
 pub(super) mod role;
 pub(super) mod rows_fit;
+pub(super) mod signed_rows;
 pub(super) mod start_model;

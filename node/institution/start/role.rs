@@ -15,7 +15,7 @@ use crate::institution::agreement::in_force::Present;
 use crate::institution::config::Institution;
 use crate::institution::serve::Serving;
 use crate::institution::serve::choice::ComparisonJob;
-use crate::model::{self, HeldRounds};
+use crate::model::{self, HeldRounds, ModelError};
 
 /// How a silo takes part.
 pub(in crate::institution) enum NodeRole {
@@ -41,18 +41,21 @@ impl NodeRole {
 }
 
 /// The silo of an institution that learns.
+///
+/// # Errors
+/// [`ModelError`]: the personal state of a backup is not as it was put back.
 pub(in crate::institution) fn silo_config(
     present: &Present,
     living: &Living,
     member: member::Config,
     lost: bool,
-) -> SiloConfig {
+) -> Result<SiloConfig, ModelError> {
     let institution = &present.institution;
     let agreement = &institution.agreement;
     let equipped = &living.equipment.equipped;
     let initial = equipped.initial_personal(agreement.seed);
-    let personal = model::kept_personal(&institution.state, initial.layout());
-    SiloConfig {
+    let personal = model::kept_personal(&institution.state, initial.layout())?;
+    Ok(SiloConfig {
         member,
         learner: equipped.clone(),
         strategy: Arc::clone(&agreement.strategy),
@@ -66,7 +69,7 @@ pub(in crate::institution) fn silo_config(
         personal,
         former: present.former.clone(),
         past: present.past.clone(),
-    }
+    })
 }
 
 /// What chooses the model that the institution serves. `held` is what its state held when it started; a
@@ -86,7 +89,7 @@ pub(in crate::institution) fn serving(
         first: strategy.first_training(),
         last: agreement.epoch.charter.rounds,
         folds: institution.serve.folds,
-        own_intercept: agreement.epoch.charter.privacy.is_noised(),
+        adapted: agreement.epoch.charter.privacy.is_noised(),
         state: institution.state.clone(),
         began: Instant::now(),
     });

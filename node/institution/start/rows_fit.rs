@@ -8,6 +8,7 @@ use learn::RowCounts;
 use protocol::MemberIndex;
 use task::data::{OwnRows, SplitKey, Target};
 use task::propose::noticed;
+use task::questions::{AskedAt, RowQuestion, RowsProfile, questions};
 use task::survey::{Survey, survey};
 use task::{Source as Rows, TableTask, TaskConfig, data::DataError};
 
@@ -32,6 +33,10 @@ pub struct RowsFit {
     pub split: RowCounts,
     /// What is noticed, in sentences without a full stop.
     pub notes: Vec<String>,
+    /// What a person has to say about the rows, and has not said.
+    pub questions: Vec<RowQuestion>,
+    /// How the values of every column are spread.
+    pub profile: RowsProfile,
 }
 
 /// The task of one institution with rows of its own; `table` is how its agreement has rows read.
@@ -90,6 +95,14 @@ pub fn fit(
     table.domains = None;
     let mut set = table.tables(None, None, seed)?;
     set.notes.extend(noticed(&set));
+    let profile = RowsProfile::of(&set);
+    let mut questions = questions(&set, &rows.answers);
+    if table.is_noised() {
+        // Nothing that a row can tip keeps an institution out: people are told, and decide.
+        let asked = questions.drain(..);
+        set.notes
+            .extend(asked.map(|question| question.at(AskedAt::Node)));
+    }
     key.into_iter().for_each(|key| set.hold_out_by(key));
     let schema = table.schema.as_ref();
     let least = schema.map_or(2, |schema| schema.min_rows);
@@ -165,6 +178,8 @@ pub fn fit(
             .first()
             .map_or_else(RowCounts::default, |silo| silo.rows),
         notes: study.notes,
+        questions,
+        profile,
     })
 }
 
@@ -182,24 +197,27 @@ pub fn surveyed(agreement: &Agreement, rows: &OwnRows, folder: &Path) -> Result<
     survey(&table, &schema, rows, folder)
 }
 
-/// All that does not fit, with what to paste into the table `data.rows.names`; nothing where all fits.
+/// All that does not fit, one line each.
 pub fn misfits(survey: &Survey) -> Vec<String> {
-    let mut lines: Vec<String> = survey
-        .misfits
-        .iter()
-        .map(|line| format!("  {line}"))
-        .collect();
-    if let Some(names) = &survey.names {
-        lines.push(
-            "Put this into silo.toml in place of [data.rows.names], and the agreed value or the column's \
-             name in place of each \"?\" (leave a column that is not to be read in `ignore`):"
-                .into(),
-        );
-        lines.push("  [data.rows.names]".into());
-        lines.extend(names.lines().map(|line| format!("  {line}")));
-    }
-    lines
+    let lines = survey.misfits.iter();
+    lines.map(|line| format!("  {line}")).collect()
 }
+
+/// The table of names with which rows would fit, as lines of TOML, whole; nothing where names would not help.
+pub fn names_that_fit(survey: &Survey) -> Vec<String> {
+    let names = survey.names.as_ref();
+    let lines = names.map(|names| {
+        let header = "[data.rows.names]".to_owned();
+        [vec![header], names.written()].concat()
+    });
+    lines.unwrap_or_default()
+}
+
+/// What to do with that table, in a line.
+pub const PASTE: &str = "Names and codes that would fit, with \"?\" where only you know: put this into silo.toml, whole, \
+                         in place of [data.rows.names], with the agreed value or the column's name in place of each \"?\". \
+                         A column that is to be read does not stay in `ignore`, and one that the files do not have \
+                         goes from `columns` into `absent = [\"COLUMN\"]` where the agreement fills gaps:";
 
 impl RowsFit {
     /// The findings in sentences, one line each.
@@ -245,5 +263,60 @@ impl RowsFit {
     /// A class that no row has, or one that all have.
     pub fn is_unbalanced(&self) -> bool {
         self.classes.iter().any(|(_, count)| *count == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs;
+
+    use super::*;
+    use crate::fixture::North;
+    use crate::institution::Data;
+
+    /// What is found in north's rows under this agreement, where the severity of some is `odd`.
+    fn found(text: &str, odd: &str, kept: &[&str]) -> RowsFit {
+        let north = North::new();
+        let file = north.folder.path().join("rows.csv");
+        let rows = fs::read_to_string(&file).unwrap();
+        let changed = rows.replace(",3,", &format!(",{odd},"));
+        assert_ne!(rows, changed);
+        fs::write(&file, changed).unwrap();
+        let Data::Rows(mut rows) = north.institution.data.clone() else {
+            panic!("rows of files");
+        };
+        for value in kept {
+            rows.answers.add("severity", Some(value));
+        }
+        let folder = north.folder.path();
+        fit(&North::read(text), &rows, "north", folder, (0, None)).unwrap()
+    }
+
+    #[test]
+    fn a_number_that_may_be_a_missing_value_is_a_question_until_it_is_answered() {
+        let text = North::text(&[]);
+        for odd in ["999", "-99", "-999", "9999", "-2147483648", "32767"] {
+            let asked = found(&text, odd, &[]).questions;
+            let [one] = asked.as_slice() else {
+                panic!("{odd}: {asked:?}");
+            };
+            let said = one.at(AskedAt::Member);
+            assert!(
+                said.contains(&format!("--missing \"severity\" \"{odd}\"")),
+                "{said}"
+            );
+            assert_eq!(found(&text, odd, &[odd]).questions, []);
+        }
+        assert_eq!(found(&text, "4", &[]).questions, []);
+    }
+
+    #[test]
+    fn with_noise_the_same_is_only_told() {
+        let noised = North::noised("z = 20.0\nfewest-authors = 3");
+        let told = found(&noised, "-9", &[]);
+        assert_eq!(told.questions, []);
+        let notes = told.notes.join("\n");
+        assert!(notes.contains("8 rows hold -9, unlike"), "{notes}");
     }
 }

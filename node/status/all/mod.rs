@@ -10,6 +10,7 @@ pub mod page;
 pub mod screen;
 pub mod text;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,8 +26,6 @@ use formatting::numbers::short;
 const SAID: u32 = 1;
 /// Characters of a text from another node.
 const TEXT: usize = 120;
-/// Members in a list from another node.
-const LIST: usize = 1000;
 
 /// Asks all nodes how they are doing, or gives the answers of a moment ago.
 pub type NodesSource = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Nodes> + Send>> + Send + Sync>;
@@ -209,11 +208,12 @@ impl MemberAnswer {
 }
 
 impl Doing {
-    /// Of what the node of `member` said, where `names` are the members by position. Texts and lists are
-    /// bounded, because another node may say anything.
+    /// Of what the node of `member` said, where `names` are the members by position. Texts are bounded, and a list
+    /// names every member once, because another node may say anything.
     pub fn new(said: MemberAnswer, member: u16, names: &[String]) -> Self {
         let name = |position: u16| names.get(usize::from(position)).cloned();
         let text = |text: String| short(&text, TEXT);
+        let unconnected: BTreeSet<u16> = said.unconnected.into_iter().collect();
         Self {
             time: text(said.time),
             version: text(said.version),
@@ -229,12 +229,7 @@ impl Doing {
                 round,
                 time: text(time),
             }),
-            unconnected: said
-                .unconnected
-                .into_iter()
-                .take(LIST)
-                .filter_map(name)
-                .collect(),
+            unconnected: unconnected.into_iter().filter_map(name).collect(),
             free: said.free,
         }
     }
@@ -435,6 +430,21 @@ mod tests {
         assert!(doing.version.chars().count() <= TEXT + 1);
         assert_eq!((doing.lead.as_deref(), doing.leads), (None, false));
         assert_eq!(doing.unconnected, names);
+        for unconnected in [
+            vec![0; 30_000],
+            [vec![1; 900], vec![0; 900]].concat(),
+            vec![9; 999],
+        ] {
+            let once: BTreeSet<_> = unconnected.iter().filter(|at| **at < 2).collect();
+            let repeating = MemberAnswer {
+                unconnected: unconnected.clone(),
+                ..MemberAnswer::of(&status)
+            };
+            assert_eq!(
+                Doing::new(repeating, 1, &names).unconnected.len(),
+                once.len()
+            );
+        }
         assert_eq!(doing.adopted(), u64::MAX.to_string());
     }
 

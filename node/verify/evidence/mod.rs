@@ -7,6 +7,7 @@
 //! messages. So anybody who knows the federation's id can check it, also against a member that was
 //! admitted after the agreement that they have at hand.
 
+mod receipt;
 mod transcript;
 
 use std::path::{Path, PathBuf};
@@ -97,6 +98,9 @@ pub struct EvidenceProof {
     /// Whether one message proves it, with what it names.
     #[serde(skip)]
     pub by_one: bool,
+    /// Whether it is a receipt, which proves what a lead said and no fault.
+    #[serde(skip)]
+    pub by_receipt: bool,
 }
 
 /// Why a file proves nothing.
@@ -292,7 +296,8 @@ impl EvidenceFile {
                 (epoch, evidence.member, evidence.charge())
             }
             ([only], Some(blobs)) => blobs.charge(&epochs, only)?,
-            _ => return Err("it has neither two messages, nor one with what it names".into()),
+            ([only], None) => receipt::charge(&epochs, only)?,
+            _ => return Err("it has neither two messages, nor one".into()),
         };
         let member = Accused::of(epoch, sender);
         if self.member != member {
@@ -313,6 +318,7 @@ impl EvidenceFile {
             charge,
             by_agreement: agreed.is_some(),
             by_one: self.transcript.is_some(),
+            by_receipt: frames.len() == 1 && self.transcript.is_none(),
         })
     }
 
@@ -336,6 +342,7 @@ impl EvidenceProof {
             charge,
             by_agreement,
             by_one,
+            by_receipt,
         } = self;
         let after = match epoch {
             0 => String::new(),
@@ -352,6 +359,14 @@ impl EvidenceProof {
         };
         let signed =
             format!("signed with {key}, the key of {member} in the agreement that was in force,");
+        if *by_receipt {
+            return format!(
+                "{member} said in the federation {federation_name} ({federation:.16}){after}: {charge}. The receipt is \
+                 {signed} and whether the round of that view has the contribution says its block (`rota chain`). A \
+                 lead may leave out what it has a receipt for only if its author's signature for the round does not \
+                 come in time, so this is no proof of a fault. {which}"
+            );
+        }
         let proof = if *by_one {
             format!(
                 "The message that names the transcript is {signed} and no member that follows the rules sends it"

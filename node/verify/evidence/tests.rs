@@ -254,3 +254,34 @@ fn a_file_of_another_format_is_named() {
     assert!(said("{}").contains("names no format"));
     assert!(said("[]").contains("names no format"));
 }
+
+#[test]
+fn a_receipt_proves_what_a_lead_said_and_no_fault() {
+    let epochs = epochs("north");
+    let folder = tempfile::tempdir().unwrap();
+    let entry = Hash([5; 32]);
+    let lead = MemberIndex(2);
+    let sealed = |body, view| envelope::seal(&epochs.now, &key(2), 0, view, lead, body).0;
+    let receipt = sealed(Body::Receipt { entry }, 7);
+    let lineage = Lineage::of(&epochs);
+    let file = EvidenceFile::of_receipt(&lineage, &epochs.now, &receipt);
+    let path = file.keep(folder.path()).unwrap();
+    let read = EvidenceFile::read(&path).unwrap();
+    let said = read.check(&path, Some(&epochs.now)).unwrap().sentence();
+    for part in [
+        "silo 2 said",
+        "lead of view 7",
+        "0505",
+        "no proof of a fault",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("broke the rules"), "{said}");
+    // Another message alone, and another member's word, prove nothing.
+    let other = sealed(Body::Nullify, 7);
+    let other = EvidenceFile::of_receipt(&lineage, &epochs.now, &other);
+    assert!(other.check(&path, None).is_err());
+    let mut forged = read;
+    forged.member.name = "silo 1".into();
+    assert!(forged.check(&path, None).is_err());
+}

@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use agreement::PrivacyTable;
+use agreement::{CharterConfig, PrivacyTable, SCENARIO_FORMAT};
 use learn::DeviceName;
 use learn::external::LearnerConfig;
 use methods::serving::ServeConfig;
@@ -10,13 +10,9 @@ use methods::strategy::StrategyConfig;
 use serde::Deserialize;
 use task::TaskConfig;
 
-use super::charter::CharterConfig;
 use super::fault::RawFault;
 use crate::network::LinkConfig;
 use crate::pool::Costs;
-
-/// Version of the format of scenarios.
-pub(super) const FORMAT: u32 = 1;
 
 /// A federation to simulate: what it learns and how, the network, and the faults.
 #[derive(Deserialize, schemars::JsonSchema)]
@@ -102,5 +98,5 @@ pub(super) struct FaultsFile {
 }
 
 fn newest() -> u32 {
-    FORMAT
+    SCENARIO_FORMAT
 }

@@ -3,14 +3,15 @@
 //! A scenario is a TOML file. [`Scenario::parse`] reads it and checks every value, so that a
 //! [`Scenario`] can be run as it is.
 
-mod charter;
 mod error;
 mod fault;
 mod file;
 
 use std::path::Path;
 
-use agreement::{FileError, MaskedTask, PrivacyTable, TomlText, silo_seed, strategy_error};
+use agreement::{
+    CharterConfig, DraftCheck, FileError, PrivacyTable, SCENARIO_FORMAT, TomlText, silo_seed,
+};
 use learn::external::{LearnerConfig, external_study};
 use learn::{DeviceChoice, DeviceName, Study, TaskStudy};
 use methods::strategy::StrategyConfig;
@@ -21,9 +22,8 @@ use crate::network::LinkConfig;
 use crate::pool::Costs;
 
 pub use bare::script::{Fault, FaultTime, KillTarget};
-pub use charter::CharterConfig;
 pub use error::ScenarioError;
-use file::{FORMAT, FaultsFile, ScenarioFile};
+use file::{FaultsFile, ScenarioFile};
 pub use methods::serving::ServeConfig;
 
 /// The built-in scenarios: name and text. The first is the default.
@@ -148,9 +148,17 @@ impl Scenario {
     /// # Errors
     /// [`DataError::Config`]: a task that does not go with noise.
     pub fn task_of_rows(&self) -> Result<TaskConfig, DataError> {
-        match self.is_noised() {
-            true => Ok(self.task.with_noise()?),
-            false => Ok(self.task.clone()),
+        self.checked_with(&self.strategy).task_of_rows()
+    }
+
+    /// What is learned and by which rules, under a strategy.
+    fn checked_with<'a>(&'a self, strategy: &'a StrategyConfig) -> DraftCheck<'a> {
+        DraftCheck {
+            rounds: self.rounds,
+            task: &self.task,
+            strategy,
+            charter: &self.charter,
+            privacy: self.privacy.as_ref(),
         }
     }
 
@@ -172,7 +180,7 @@ impl Scenario {
 
     fn read(source: TomlText<'_>) -> Result<Self, FileError> {
         let TomlText { file, text } = source;
-        source.check_format(FORMAT)?;
+        source.check_format(SCENARIO_FORMAT)?;
         let raw: ScenarioFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
         check_silos(raw.silos).map_err(|what| source.key_of("silos", what))?;
         let mut strategy = raw.strategy;
@@ -215,8 +223,8 @@ impl Scenario {
     /// # Errors
     /// The first value out of its range, at its key.
     fn check(&self, source: TomlText<'_>) -> Result<(), FileError> {
-        self.check_rounds()
-            .map_err(|what| source.key_of("rounds", what))?;
+        self.checked_with(&self.strategy)
+            .check(source, MOST_SILOS)?;
         let trains = self.strategy.first_training();
         let wrong = |round: &&u64| !(trains..=self.rounds).contains(round);
         if let Some(round) = self.newcomers.iter().find(wrong) {
@@ -226,56 +234,27 @@ impl Scenario {
             );
             return Err(source.key_of("newcomers", what));
         }
-        let beat = self.charter.beat.0.as_millis();
-        if !(10..=600_000).contains(&beat) {
-            let what = format!("is {beat} ms, it must be between 10ms and 10m");
-            return Err(source.key_of("charter.beat", what));
-        }
         if let Some(Err(error)) = self.learner.as_ref().map(LearnerConfig::check) {
             return Err(source.at(source.span("learner"), error.to_string()));
         }
         if let Err(error) = self.device.check() {
             return Err(source.at(source.span("device"), format!("`device`: {error}")));
         }
-        let CharterConfig {
-            radius,
-            max_model_norm,
-            max_weight,
-            ..
-        } = &self.charter;
-        if let Err(error) = radius.validate() {
-            return Err(source.key_of("charter.radius", error.to_string()));
-        }
         if let Err(what) = self.serve.check() {
             return Err(source.key_of("serve.folds", format!("is {}, it {what}", self.serve.folds)));
         }
-        if let Some((key, what)) = agreement::bounds_fault(*max_model_norm, *max_weight) {
-            return Err(source.key_of(key, what));
+        match self.network.fault() {
+            Some((key, allowed)) => {
+                Err(source.key_of(&format!("network.{key}"), format!("must be {allowed}")))
+            }
+            None => Ok(()),
         }
-        if let Some((key, allowed)) = self.network.fault() {
-            return Err(source.key_of(&format!("network.{key}"), format!("must be {allowed}")));
-        }
-        if let Some((path, what)) = self.privacy_fault(&self.strategy) {
-            return Err(source.key_of(path, what));
-        }
-        let strategy = self.strategy.validate(MOST_SILOS);
-        strategy.map_err(|error| strategy_error(source, &error))?;
-        Ok(())
     }
 
     /// The first key that does not go with what members see, by its path, and why, under a strategy.
     pub fn privacy_fault(&self, strategy: &StrategyConfig) -> Option<(&'static str, String)> {
-        let of = MaskedTask {
-            names_shown: false,
-            max_model_norm: self.charter.max_model_norm.is_some(),
-            max_weight: self.charter.max_weight.is_some(),
-            continues: false,
-            rounds: self.rounds,
-            task: &self.task,
-            strategy,
-        };
-        let table = self.privacy.as_ref()?;
-        table.fault(&of).or_else(|| table.split_fault(&self.task))
+        let faults = self.checked_with(strategy).privacy_faults();
+        faults.into_iter().next()
     }
 
     /// The scenario with changes from the command line.
@@ -296,7 +275,8 @@ impl Scenario {
         self.device.name = overrides.device.unwrap_or(self.device.name);
         let device = self.device.check();
         device.map_err(|error| ScenarioError::Override(error.to_string()))?;
-        self.check_rounds()
+        self.checked_with(&self.strategy)
+            .check_rounds()
             .map_err(|what| ScenarioError::Override(format!("--rounds {what}")))?;
         self.strategy.set_rounds(self.rounds);
         Ok(self)
@@ -319,25 +299,6 @@ impl Scenario {
             }
         };
         Ok(study?.on(&device))
-    }
-
-    fn check_rounds(&self) -> Result<(), String> {
-        let least = self.strategy.least_rounds();
-        let why = match (self.strategy.standardise, least) {
-            (_, 1) => "",
-            (true, 2) => ": one to agree on a common scale, one to train",
-            (false, _) => ": one to train, one to measure coalitions",
-            (true, _) => {
-                ": one to agree on a common scale, one to train, one to measure coalitions"
-            }
-        };
-        if self.rounds >= least {
-            return Ok(());
-        }
-        Err(format!(
-            "is {}, it must be at least {least}{why}",
-            self.rounds
-        ))
     }
 }
 

@@ -80,6 +80,21 @@ fn turned(bytes: Vec<u8>, how: &str) -> Vec<u8> {
             packed.finish().unwrap()
         }
         "zeros behind" => [&bytes[..], &[0; 300]].concat(),
+        // As pandas writes an index.
+        "labelled" => {
+            let lines = text();
+            let label = |(at, line): (usize, &str)| match at {
+                0 => format!(",{line}\n"),
+                at => format!("{},{line}\n", at % 7),
+            };
+            lines
+                .lines()
+                .enumerate()
+                .map(label)
+                .collect::<String>()
+                .into_bytes()
+        }
+        "xlsx" => workbook(&text()),
         "half" => bytes[..bytes.len() / 2].to_vec(),
         "semicolons" => text().replace(',', ";").into_bytes(),
         "tabs" => text().replace(',', "\t").into_bytes(),
@@ -94,12 +109,104 @@ fn turned(bytes: Vec<u8>, how: &str) -> Vec<u8> {
         "utf-16le mark" => marked(&[0xFF, 0xFE], &wide(u16::to_le_bytes)),
         "utf-16be mark" => marked(&[0xFE, 0xFF], &wide(u16::to_be_bytes)),
         "latin1" => text().chars().map(|c| u8::try_from(c).unwrap()).collect(),
+        "cp850" => {
+            let byte = |letter: char| match letter {
+                'ü' => 0x81,
+                'ß' => 0xE1,
+                letter => u8::try_from(letter).unwrap(),
+            };
+            text().chars().map(byte).collect()
+        }
+        "decomposed" => text().replace('ü', "u\u{308}").into_bytes(),
         "quoted" => {
             let line = |line: &str| format!("\"{}\"\n", line.replace(',', "\",\""));
             text().lines().map(line).collect::<String>().into_bytes()
         }
         other => panic!("no file is written {other:?}"),
     }
+}
+
+/// A workbook with one sheet, "Stays", that has these cells.
+fn workbook(csv: &str) -> Vec<u8> {
+    let cell = |text: &str| match text.parse::<f64>() {
+        Ok(_) => format!("<c><v>{text}</v></c>"),
+        Err(_) => format!("<c t=\"inlineStr\"><is><t>{text}</t></is></c>"),
+    };
+    let row = |line: &str| {
+        format!(
+            "<row>{}</row>",
+            line.split(',').map(cell).collect::<String>()
+        )
+    };
+    let rows: String = csv.lines().map(row).collect();
+    zipped(&[
+        (
+            "xl/workbook.xml",
+            "<workbook><sheets><sheet name=\"Stays\" r:id=\"a\" xmlns:r=\"r\"/></sheets></workbook>",
+        ),
+        (
+            "xl/_rels/workbook.xml.rels",
+            "<Relationships><Relationship Id=\"a\" Type=\"x/worksheet\" Target=\"sheet.xml\"/></Relationships>",
+        ),
+        (
+            "xl/sheet.xml",
+            &format!("<worksheet><sheetData>{rows}</sheetData></worksheet>"),
+        ),
+    ])
+}
+
+/// A zip archive of these parts, stored.
+fn zipped(parts: &[(&str, &str)]) -> Vec<u8> {
+    let (mut bytes, mut directory) = (Vec::new(), Vec::new());
+    for (name, content) in parts {
+        let mut sum = flate2::Crc::new();
+        sum.update(content.as_bytes());
+        let size = (content.len() as u32).to_le_bytes();
+        let middle = [
+            &[20, 0, 0, 0, 0, 0, 0, 0, 0, 0][..],
+            &sum.sum().to_le_bytes(),
+            &size,
+            &size,
+            &(name.len() as u16).to_le_bytes(),
+            &[0, 0],
+        ]
+        .concat();
+        let at = (bytes.len() as u32).to_le_bytes();
+        directory.extend(
+            [
+                b"PK\x01\x02\x14\x00",
+                &middle[..],
+                &[0; 10],
+                &at,
+                name.as_bytes(),
+            ]
+            .concat(),
+        );
+        bytes.extend(
+            [
+                b"PK\x03\x04",
+                &middle[..],
+                name.as_bytes(),
+                content.as_bytes(),
+            ]
+            .concat(),
+        );
+    }
+    let count = (parts.len() as u16).to_le_bytes();
+    let (size, at) = (directory.len() as u32, bytes.len() as u32);
+    bytes.extend(directory);
+    bytes.extend(
+        [
+            b"PK\x05\x06\0\0\0\0",
+            &count[..],
+            &count,
+            &size.to_le_bytes(),
+            &at.to_le_bytes(),
+            &[0, 0],
+        ]
+        .concat(),
+    );
+    bytes
 }
 
 /// Exit code, standard error and standard output of a case.

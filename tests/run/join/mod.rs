@@ -93,6 +93,8 @@ impl JoiningHospitals {
                 name,
                 "--address",
                 &address,
+                "--rows",
+                "1000",
             ]);
             lines.push(line.trim().to_owned());
         }
@@ -147,6 +149,8 @@ impl JoiningHospitals {
             name,
             words[0],
             words[1],
+            words[2],
+            words[3],
             "--file",
             file,
         ])

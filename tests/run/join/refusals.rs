@@ -154,16 +154,22 @@ fn files_that_exist_are_kept_and_a_consent_holds_for_its_agreement_alone() {
     let draft = hospitals.path(0, "draft.toml");
     let token = good(&["federation", "invite", "--file", &draft]);
     assert!(hospitals.join(0, &token).status.success());
-    // A configuration that its owner has changed is not overwritten.
+    // A configuration that its owner has changed stays as it is, and one of another node is not overwritten.
     let changed = fs::read_to_string(&config).unwrap() + "# mine\n";
     fs::write(&config, &changed).unwrap();
+    assert!(hospitals.join(0, &token).status.success());
+    assert_eq!(fs::read_to_string(&config).unwrap(), changed);
+    let other = changed.replace("state = \"state\"", "state = \"elsewhere\"");
+    assert_ne!(other, changed);
+    fs::write(&config, &other).unwrap();
     let (code, said) = refused(&hospitals, 0, &token, &[]);
     assert_eq!(code, 2);
     assert!(
         said.contains("silo.toml exists with other contents"),
         "{said}"
     );
-    assert_eq!(fs::read_to_string(&config).unwrap(), changed);
+    assert_eq!(fs::read_to_string(&config).unwrap(), other);
+    fs::write(&config, &changed).unwrap();
     // Somebody changes the agreement after it was signed.
     let agreed = hospitals.path(0, "federation.toml");
     let text = fs::read_to_string(&agreed).unwrap();

@@ -107,7 +107,7 @@ impl TestHospitals {
         let members: Vec<String> = NAMES
             .iter()
             .zip(&made.keys)
-            .map(|(name, key)| format!("{name}={key}"))
+            .map(|(name, key)| format!("{name}={key}=1000"))
             .collect();
         let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
         let mut arguments = vec!["federation", "new", "--scenario", file, "--out", out];

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod branches;
+mod damaged;
 mod going_on;
 mod hospitals;
 mod nightly;

@@ -146,7 +146,13 @@ fn whoever_has_the_exported_files_predicts_new_rows_without_key_and_state() {
 
     // The model in a backup is the same, and needs no node either.
     let restored = nowhere("model-nightly-restored").join("north");
-    good(&["restore", &backup, "--out", restored.to_str().unwrap()]);
+    good(&[
+        "restore",
+        &backup,
+        "--outside",
+        "--out",
+        restored.to_str().unwrap(),
+    ]);
     let from_backup = restored.join("model.safetensors");
     let done = predict(from_backup.to_str().unwrap(), &[]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));

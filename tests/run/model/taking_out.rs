@@ -296,13 +296,16 @@ fn a_choice_that_was_interrupted_is_made_at_the_next_start() {
     let first = TestHospitals::run(&demo.configs);
     let state = demo.configs[0].with_file_name("state");
     fs::remove_file(state.join("served.json")).unwrap();
-    let listed = json(&[
+    let list = [
         "model",
         "list",
         "--json",
         "--config",
         config(&demo.configs[0]),
-    ]);
+    ];
+    let listed = output(&list);
+    assert_eq!(listed.status.code(), Some(1));
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
     assert_eq!(listed["serves"], Value::Null);
     let second = TestHospitals::run(&demo.configs);
     let (first, second) = (events(&first[0], "serves"), events(&second[0], "serves"));

@@ -36,11 +36,11 @@ impl DeltaDoubt {
         let as_bad = |before: Self| before.is_refused() && before.delta >= self.delta;
         !self.is_refused() || Self::of(before).is_some_and(as_bad)
     }
+}
 
-    /// The next power of ten that nothing has to be said of.
-    fn enough(&self) -> f64 {
-        10_f64.powf((0.1 / self.rows as f64).log10().floor())
-    }
+/// The next power of ten that nothing has to be said of, with so many rows.
+pub(super) fn enough(rows: u64) -> f64 {
+    10_f64.powf((0.1 / rows.max(1) as f64).log10().floor())
 }
 
 impl fmt::Display for DeltaDoubt {
@@ -60,7 +60,7 @@ impl fmt::Display for DeltaDoubt {
             "`delta` of [privacy] is {:e}, which is above {above}, with the rows that all members declare together: \
              {means}. Choose at most {:e}",
             self.delta,
-            self.enough()
+            enough(self.rows)
         )
     }
 }

@@ -4,6 +4,7 @@
 //! An agreement without the table is in clear, with the same id as before the table existed.
 
 mod delta;
+mod fit;
 mod noise;
 mod noised;
 mod refusals;
@@ -19,6 +20,7 @@ use crate::file::{EntryNames, FederationFile, Mode, PrivacyTable, UnitName};
 use crate::source::TomlText;
 
 pub use delta::DeltaDoubt;
+pub use fit::{NOISED, NoisedSettings};
 pub use noise::{bound, most_auc};
 pub(crate) use noised::split::fault as split_fault;
 pub use refusals::MaskedTask;
@@ -107,16 +109,23 @@ impl PrivacyTable {
         })
     }
 
-    /// The first key that does not go with this table, by its path, and why.
-    pub fn fault(&self, of: &MaskedTask<'_>) -> Option<(&'static str, String)> {
-        idle(self).or_else(|| match self.mode {
-            Mode::Clear => None,
-            Mode::Masked => refusals::first(of),
-            Mode::MaskedNoised => match self.noise(of.rounds) {
-                Ok(noise) => noised::first(of, &noise, self).or_else(|| refusals::first(of)),
-                Err(fault) => Some(fault),
-            },
-        })
+    /// The keys that do not go with this table, by their paths, and why.
+    pub fn faults(&self, of: &MaskedTask<'_>) -> Vec<(&'static str, String)> {
+        let mut faults = idle(self);
+        let (noised, masked) = match (self.mode, self.noise(of.rounds)) {
+            (Mode::Clear, _) => return faults,
+            (Mode::Masked, _) => (Vec::new(), refusals::all(of)),
+            (Mode::MaskedNoised, Ok(noise)) => (noised::all(of, &noise, self), refusals::all(of)),
+            (Mode::MaskedNoised, Err(fault)) => (vec![fault], refusals::all(of)),
+        };
+        faults.extend(noised);
+        // What noise says of a key goes further than what masks say of it.
+        for (path, what) in masked {
+            if !faults.iter().any(|(known, _)| *known == path) {
+                faults.push((path, what));
+            }
+        }
+        faults
     }
 
     /// Why the bound of noised rounds does not hold for how a scenario holds out rows, and what to write.
@@ -162,6 +171,11 @@ impl PrivacyTable {
     /// Whether silos add noise to what they send.
     pub fn is_noised(&self) -> bool {
         self.mode == Mode::MaskedNoised
+    }
+
+    /// Whether all members are one group.
+    pub fn is_one_group(&self) -> bool {
+        self.group.is_empty()
     }
 
     fn colluders_of(&self, members: usize) -> u16 {
@@ -246,14 +260,11 @@ pub(crate) fn check(source: TomlText<'_>, raw: &FederationFile) -> Result<(), Co
         task: &raw.task,
         strategy: &raw.strategy,
     };
-    match table.fault(&of) {
-        Some((path, what)) => Err(ConfigError::At(source.key_of(path, what))),
-        None => Ok(()),
-    }
+    source.keys_of(&table.faults(&of)).map_err(ConfigError::At)
 }
 
-/// The first key that says nothing in the mode of a table.
-fn idle(table: &PrivacyTable) -> Option<refusals::KeyFault> {
+/// The keys that say nothing in the mode of a table.
+fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
     let masked = "is for masked rounds only: write `mode = \"masked\"`, or remove the key";
     let groups = "is for masked rounds without noise only: write `mode = \"masked\"`, or remove the key. With \
                   noise one sum of all ready members is opened, of at least `fewest-authors`";
@@ -312,9 +323,9 @@ fn idle(table: &PrivacyTable) -> Option<refusals::KeyFault> {
         ("privacy.epsilon", table.epsilon.is_some(), !noised, noise),
         ("privacy.delta", table.delta.is_some(), !noised, noise),
     ];
-    let mut keys = keys.into_iter();
-    let (path, _, _, what) = keys.find(|(_, present, idle, _)| *present && *idle)?;
-    Some((path, what.into()))
+    let keys = keys.into_iter();
+    let keys = keys.filter(|(_, present, idle, _)| *present && *idle);
+    keys.map(|(path, _, _, what)| (path, what.into())).collect()
 }
 
 #[cfg(test)]

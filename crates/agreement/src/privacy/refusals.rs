@@ -39,38 +39,44 @@ const MORE_VECTORS: &str =
     "silos send more than one model, and there are no agreed ranges for the rest";
 const SINGLE_RESULTS: &str = "its result is a model of every single silo";
 
-/// The first key that does not go with masked rounds.
-pub(crate) fn first(of: &MaskedTask<'_>) -> Option<KeyFault> {
-    of_charter(of)
-        .or_else(|| of_task(of))
-        .or_else(|| of_strategy(of.strategy))
-        .or_else(|| norm_statistics(of))
+/// The keys that do not go with masked rounds.
+pub(crate) fn all(of: &MaskedTask<'_>) -> Vec<KeyFault> {
+    let mut faults = of_charter(of);
+    faults.extend(of_task(of));
+    faults.extend(of_strategy(of.strategy));
+    faults.extend(norm_statistics(of));
+    faults
 }
 
-fn of_charter(of: &MaskedTask<'_>) -> Option<KeyFault> {
-    let fault = |path, what: &str| Some((path, what.to_owned()));
-    if of.names_shown {
-        return fault(
+/// Those of these keys that are there, with what is wrong with them.
+pub(super) fn present<const N: usize>(keys: [(&'static str, bool, &str); N]) -> Vec<KeyFault> {
+    let there = keys.into_iter().filter(|(_, there, _)| *there);
+    there
+        .map(|(path, _, what)| (path, what.to_owned()))
+        .collect()
+}
+
+fn of_charter(of: &MaskedTask<'_>) -> Vec<KeyFault> {
+    present([
+        (
             "charter.names",
+            of.names_shown,
             "must be \"removed\" where rounds are masked: nobody sees a single model, and who takes part \
              is known to all members in any case",
-        );
-    }
-    if of.max_model_norm {
-        return fault(
+        ),
+        (
             "charter.max-model-norm",
+            of.max_model_norm,
             "cannot be kept to where rounds are masked, because nobody sees a single model: leave it out. \
              Every coordinate of a difference is clipped to 8 by its own silo",
-        );
-    }
-    if of.max_weight {
-        return fault(
+        ),
+        (
             "charter.max-weight",
+            of.max_weight,
             "is for weights by rows: leave it out, and agree on weights in `[[privacy.group]]`, of which \
              none may be above half of its group",
-        );
-    }
-    None
+        ),
+    ])
 }
 
 fn of_task(of: &MaskedTask<'_>) -> Option<KeyFault> {
@@ -83,24 +89,25 @@ fn of_task(of: &MaskedTask<'_>) -> Option<KeyFault> {
     })
 }
 
-fn of_strategy(strategy: &StrategyConfig) -> Option<KeyFault> {
+fn of_strategy(strategy: &StrategyConfig) -> Vec<KeyFault> {
     let name = strategy.name();
+    let mut faults = Vec::new();
     match needs(&strategy.method) {
         Needs::Sums(WeightRule::Equal) => {}
         Needs::Sums(WeightRule::Exact) => {
             let what = "must be \"equal\" where rounds are masked: numbers of rows stay at home, and weights \
                         that change would give single models away. Weights that stay are agreed on in \
                         `[[privacy.group]]`";
-            return Some(("strategy.weight", what.into()));
+            faults.push(("strategy.weight", what.into()));
         }
         Needs::More(why) => {
             let what = format!(
                 "is {name:?}, which cannot be used in masked rounds, because {why}: {CHOOSE}"
             );
-            return Some(("strategy.name", what));
+            faults.push(("strategy.name", what));
         }
     }
-    let keys = [
+    faults.extend(present([
         (
             "strategy.aggregation",
             strategy.aggregation != Aggregation::Mean,
@@ -124,9 +131,8 @@ fn of_strategy(strategy: &StrategyConfig) -> Option<KeyFault> {
             "must be left out where rounds are masked: it needs the scores of single silos. Agree on \
              fewer `rounds`",
         ),
-    ];
-    let (path, _, what) = keys.into_iter().find(|(_, present, _)| *present)?;
-    Some((path, what.into()))
+    ]));
+    faults
 }
 
 /// What a method needs of a round.

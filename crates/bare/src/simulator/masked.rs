@@ -303,13 +303,14 @@ impl Simulator<'_> {
 
     fn count_void(&mut self, at: usize, list: &MaskedList, outcome: Hash, sums: &[Option<u64>]) {
         let epoch = self.epoch_of(at).clone();
-        let masked = epoch.charter.privacy.masked();
-        let group = |sum: &Sum| masked.and_then(|masked| masked.group_of(&epoch.roster, sum));
-        let groups = list.sums.iter().map(group).zip(sums);
-        let void = groups.filter_map(|(group, sum)| Some((group?, sum.is_none())));
-        let (void, suspended) = self.voids.add((outcome, epoch.id), &list.state, void);
-        self.ended.void += void;
-        self.ended.suspended += suspended;
+        let opened = list.sums.iter().zip(sums);
+        let opened = opened.map(|(sum, opened)| (sum, opened.is_none()));
+        let new = self.voids.add(&epoch, (outcome, &list.state), opened);
+        self.ended.void += new.void;
+        self.ended.suspended += new.suspended;
+        let nodes = &self.epochs[self.nodes[at].epoch].nodes;
+        let alone = new.alone.map(|member| nodes[member.at()]);
+        self.ended.alone.extend(alone);
     }
 
     /// M8: what a node has adopted is forgotten in the same transaction.

@@ -132,6 +132,7 @@ fn begun(rounds: u64) -> Ended {
         named: BTreeSet::new(),
         void: 0,
         suspended: 0,
+        alone: BTreeSet::new(),
         byzantine: BTreeSet::new(),
         stalled: None,
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use protocol::charter::Rotation;
 use protocol::member::Member;
+use protocol::privacy::Voids;
 use protocol::{Hash, MemberIndex, Time};
 
 use super::super::ending::{self, MemberChain};
@@ -149,8 +150,8 @@ impl Simulator<'_> {
 
     /// Whether masked rounds can go on: a group is whole whose members are all honest, alive, never had to do
     /// without a journal, and do not know that theirs is outdated: these sign nothing more in the epoch. With
-    /// noise, as many members are like that as a sum needs, and the budget of voids is not spent. Clear rounds can
-    /// in any case.
+    /// noise, as many members are like that as a sum needs, apart from one that a search left alone, and the budget
+    /// of voids is not spent. Clear rounds can in any case.
     fn some_group_whole(&self) -> bool {
         let groups = &self.options.groups;
         let whole = |node: &usize| {
@@ -163,9 +164,14 @@ impl Simulator<'_> {
         let enough = self.nodes.iter().filter(|node| node.must_finish()).count() >= 4;
         if let Some(fewest) = self.options.fewest_authors {
             let quorum = self.newest().epoch.roster.quorum();
-            let whole = (0..self.nodes.len()).filter(whole).count();
-            let suspended = self.voids.any_suspended(&self.newest().epoch.id);
-            return enough && whole >= quorum.max(fewest.into()) && !suspended;
+            let newest = self.newest();
+            let voids = || self.voids.of_epoch(&newest.epoch.id);
+            let alone: Vec<_> = voids().filter_map(Voids::left_out).collect();
+            let alone = |node: &usize| alone.iter().any(|by| newest.nodes[by.at()] == *node);
+            let whole = (0..self.nodes.len()).filter(|node| whole(node) && !alone(node));
+            let members = newest.epoch.roster.len();
+            let suspended = voids().any(|voids| voids.suspended(0, members));
+            return enough && whole.count() >= quorum.max(fewest.into()) && !suspended;
         }
         groups.is_empty() || enough && groups.iter().any(|group| group.iter().all(whole))
     }

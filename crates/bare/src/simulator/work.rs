@@ -29,7 +29,7 @@ impl Simulator<'_> {
         };
         match (&mut answer, request) {
             (Answer::Planned(planned), Request::Plan { state, .. }) => {
-                planned.suspended = self.voids.suspended(&self.epoch_of(at).id, state);
+                planned.voids = self.voids.before(&self.epoch_of(at).id, state);
                 let byzantine = self.nodes[at].byzantine.as_ref();
                 let invited = byzantine.is_some_and(ByzantineMember::claims_invitation);
                 if let (Some(some), true) = (&mut planned.participants, invited) {

@@ -1,6 +1,7 @@
 //! Masked rounds with noise under faults: one sum of all ready members.
 
 use protocol::message::{Kind, Phase};
+use protocol::roster::quorum;
 
 use crate::moments::Moment;
 
@@ -140,8 +141,18 @@ fn a_second_draw_of_a_twin_that_does_not_look_into_the_ledger_is_detected() {
     assert!(kind.starts_with("P7 "), "{kind}");
 }
 
-/// Runs of members with noise, of whom one spoils sums, with so many changes of the agreement.
+/// Runs of members with noise, of whom some spoil sums, with so many changes of the agreement.
 fn spoiled(members: usize, behaviour: Behaviour, changes: u32) -> Vec<Ended> {
+    spoiled_sums_of(members, quorum(members), behaviour, changes)
+}
+
+/// The same with so many authors of a sum at least.
+fn spoiled_sums_of(
+    members: usize,
+    fewest: usize,
+    behaviour: Behaviour,
+    changes: u32,
+) -> Vec<Ended> {
     let faults = Faults {
         byzantine: Byzantine::Only(Box::leak(Box::new([behaviour]))),
         until: Duration::from_secs(12 * u64::from(changes)),
@@ -150,12 +161,14 @@ fn spoiled(members: usize, behaviour: Behaviour, changes: u32) -> Vec<Ended> {
     let options = BareOptions {
         rounds: 12,
         changes,
+        fewest_authors: Some(fewest as u16),
         ..BareOptions::noised(members, faults)
     };
     run_all(&options, seeds(8))
 }
 
-/// Each void sum costs every author a line of its ledger, and nobody is named for it.
+/// Each void sum costs every author a line of its ledger. Where a sum needs more than half of the members, nobody
+/// is searched.
 #[test]
 fn whoever_spoils_noised_sums_now_and_then_spoils_three_under_an_agreement_and_no_more() {
     for behaviour in [Behaviour::WrongStreams, Behaviour::WrongStreamsByTurns] {
@@ -180,6 +193,48 @@ fn a_change_of_the_agreement_gives_a_new_budget_of_voids() {
         assert!(run.void <= 3 * run.epochs, "{run:?}");
     }
     assert!(ended.iter().any(|run| run.epochs == 2 && run.void > 3));
+}
+
+/// 1 + ⌈log₂ n⌉: a search halves the suspects with every void round after the first.
+fn most_searched(members: usize) -> u64 {
+    1 + u64::from(members.next_power_of_two().trailing_zeros())
+}
+
+#[test]
+fn one_that_spoils_sums_is_found_by_halves_and_the_federation_goes_on_without_it() {
+    let mut found = 0;
+    for behaviour in [Behaviour::WrongStreams, Behaviour::WrongStreamsByTurns] {
+        for (members, fewest) in [(4, 2), (5, 2), (6, 2), (6, 3)] {
+            let ended = spoiled_sums_of(members, fewest, behaviour, 0);
+            let one = |run: &&Ended| run.byzantine.len() == 1 && run.dead == 0;
+            for run in ended.iter().filter(one) {
+                assert_eq!(run.alone, run.byzantine, "{run:?}");
+                assert!(run.void <= most_searched(members), "{run:?}");
+                assert_eq!((run.suspended, &run.stalled), (0, &None), "{run:?}");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 12, "{found}");
+}
+
+#[test]
+fn two_that_spoil_sums_end_them_within_the_rounds_of_a_search_and_nobody_is_left_out() {
+    let mut several = 0;
+    for behaviour in [Behaviour::WrongStreams, Behaviour::WrongStreamsByTurns] {
+        for (members, fewest) in [(7, 3), (10, 4)] {
+            let ended = spoiled_sums_of(members, fewest, behaviour, 0);
+            let more = |run: &&Ended| run.byzantine.len() > 1 && run.dead == 0;
+            for run in ended.iter().filter(more) {
+                assert!(run.alone.is_empty(), "{run:?}");
+                assert_eq!((run.suspended, run.stalled.is_some()), (1, true), "{run:?}");
+                // Two sums may be void in a round.
+                assert!(run.void <= 2 * (most_searched(members) + 1), "{run:?}");
+                several += 1;
+            }
+        }
+    }
+    assert!(several > 2, "{several}");
 }
 
 /// Worlds as `just sweep-noised` draws them.

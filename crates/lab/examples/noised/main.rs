@@ -1,4 +1,4 @@
-//! What a federation with noise is worth on two public tables, in Markdown:
+//! What a federation with noise is worth on three public tables, in Markdown:
 //!
 //!     cargo build --workspace --example noised
 //!     ROTA_DATA=data target/debug/examples/noised
@@ -8,6 +8,7 @@
 //! get, which depend on no row, stand the best ones of a grid: those with the least loss on the test rows of the
 //! same splits, which nobody has beforehand. The difference is what choosing without looking loses.
 
+mod hospitals;
 mod rows;
 
 use std::error::Error;
@@ -41,6 +42,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             rows::breast_cancer(&folder)?,
         ),
         ("heart, 4 hospitals", rows::four_hospitals(&folder)?),
+        (
+            "length of stay, 20 hospitals",
+            hospitals::twenty_hospitals(&folder)?,
+        ),
     ] {
         table(name, &rows, splits)?;
     }
@@ -189,8 +194,14 @@ fn table(name: &str, rows: &Arc<MakeRows>, splits: usize) -> Result<(), Box<dyn 
             cells(&best),
             cost(&row)
         );
-        let own = ", own intercept";
-        for (release, adapted) in [("steps", own), ("once", ""), ("once", own)] {
+        let (own, shrunken) = (", own intercept", ", shrunken");
+        for (release, adapted) in [
+            ("steps", own),
+            ("steps", shrunken),
+            ("once", ""),
+            ("once", own),
+            ("once", shrunken),
+        ] {
             let label = format!("{release}, epsilon {epsilon}{adapted}");
             let row = find(&comparison, &label).ok_or("a row is missing")?;
             println!(

@@ -63,7 +63,8 @@ pub(crate) fn four_hospitals(folder: &Path) -> Result<Arc<MakeRows>, DataError> 
     }))
 }
 
-fn data(classes: [&str; 2], silos: Vec<(String, Table)>) -> DataSet {
+/// These silos, of two classes.
+pub(crate) fn data(classes: [&str; 2], silos: Vec<(String, Table)>) -> DataSet {
     DataSet {
         target: Target::Classes(classes.map(str::to_owned).to_vec()),
         silos,
@@ -74,7 +75,7 @@ fn data(classes: [&str; 2], silos: Vec<(String, Table)>) -> DataSet {
 }
 
 /// These rows, of which the first are trained on.
-fn part(all: &Table, rows: &[usize]) -> Table {
+pub(crate) fn part(all: &Table, rows: &[usize]) -> Table {
     let mut table = Table::new(all.columns.clone());
     let train = (TRAIN * rows.len() as f64).round() as usize;
     for (nth, &row) in rows.iter().enumerate() {
@@ -89,7 +90,7 @@ fn part(all: &Table, rows: &[usize]) -> Table {
 
 /// The silos with every column cut to the range of nearly all rows, moved and divided to −0.5 to 0.5. A
 /// federation agrees on ranges by what is known of the columns, without looking.
-fn in_ranges(silos: Vec<(String, Table)>) -> Vec<(String, Table)> {
+pub(crate) fn in_ranges(silos: Vec<(String, Table)>) -> Vec<(String, Table)> {
     let width = silos.first().map_or(0, |(_, table)| table.columns.len());
     let range = |column: usize| {
         let values = silos

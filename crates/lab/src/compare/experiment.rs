@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use agreement::TomlText;
 use learn::external::LearnerConfig;
+use methods::serving::Adaptation;
 use methods::strategy::{FedAvgOptions, Method, StrategyConfig, WeightRule};
 use serde::{Deserialize, Serialize};
 use task::metrics::MetricName;
@@ -39,8 +40,8 @@ pub struct ExperimentEntry {
     pub fixed: bool,
     /// Whether the models that silos would serve are measured, too; `None`: as the experiment says.
     pub served: Option<bool>,
-    /// Whether every silo fits an intercept of its own afterwards, on its training rows.
-    pub own_intercept: bool,
+    /// How every silo adapts its model to its own training rows afterwards.
+    pub adapted: Option<Adaptation>,
     /// Changes of the scenario, by key.
     pub set: Table,
 }
@@ -54,7 +55,7 @@ impl ExperimentEntry {
             tune: BTreeMap::new(),
             fixed: false,
             served: None,
-            own_intercept: false,
+            adapted: None,
             set: Table::new(),
         }
     }
@@ -291,7 +292,7 @@ impl Experiment {
             tune: entry.tune,
             fixed: entry.fixed,
             served: entry.served,
-            own_intercept: false,
+            adapted: None,
             set: entry.set,
         });
         Ok(())

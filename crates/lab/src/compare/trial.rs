@@ -8,8 +8,8 @@ use agreement::silo_seed;
 use learn::{Study, StudySilo};
 use methods::learner::{Split, Task};
 use methods::serving::{
-    Alone, Candidate, CandidateComparison, LocalModels, alone_start, mean_of_coalitions,
-    members_of, model_of_all_rows, with_own_intercept,
+    Adaptation, Alone, Candidate, CandidateComparison, LocalModels, alone_start,
+    mean_of_coalitions, members_of, model_of_all_rows,
 };
 use methods::strategy::{Kept, State};
 use methods::{Learner, Params};
@@ -58,8 +58,8 @@ pub(super) struct TrainedFederation {
     study: Arc<Study>,
     participation: ParticipatingSilos,
     models: TrialModels,
-    /// Whether every silo has an intercept of its own afterwards.
-    own_intercept: bool,
+    /// How every silo adapts its model to its own rows afterwards.
+    adapted: Option<Adaptation>,
     /// Wall-clock seconds of the training.
     pub(super) seconds: f64,
 }
@@ -101,17 +101,14 @@ impl TrainedFederation {
             study: study.clone(),
             participation,
             models,
-            own_intercept: false,
+            adapted: None,
             seconds: began.elapsed().as_secs_f64(),
         })
     }
 
-    /// The same federation, each of whose silos fits an intercept of its own afterwards, on its training rows.
-    pub(super) fn with_own_intercepts(self) -> Self {
-        Self {
-            own_intercept: true,
-            ..self
-        }
+    /// The same federation, each of whose silos adapts its model to its own training rows afterwards.
+    pub(super) fn adapted(self, adapted: Option<Adaptation>) -> Self {
+        Self { adapted, ..self }
     }
 
     /// The models that every silo, members first, has made alone since `began`.
@@ -129,7 +126,7 @@ impl TrainedFederation {
             study: study.clone(),
             participation: participation(scenario, study)?,
             models: TrialModels::Own(models),
-            own_intercept: false,
+            adapted: None,
             seconds: began.elapsed().as_secs_f64(),
         })
     }
@@ -142,8 +139,14 @@ impl TrainedFederation {
         let TrialModels::Federated(federated) = &self.models else {
             return Ok(());
         };
-        let names = (&*self.scenario.name, self.scenario.strategy.name());
-        keep::write(folder, names, &federated.federation, &federated.record)
+        let silos = &self.participation.study.silos;
+        keep::write(
+            folder,
+            &self.scenario,
+            silos,
+            &federated.federation,
+            &federated.record,
+        )
     }
 
     /// What the noise of all rounds bounds; `None` without noise.
@@ -281,13 +284,14 @@ impl TrainedFederation {
     }
 
     /// The model of silo `place` (members first) after a round, with the learner that takes it. A
-    /// silo outside is given one. One without training rows has no intercept of its own.
+    /// silo outside is given one. One without training rows adapts nothing, and neither does one that cannot.
     fn model(&self, place: usize, round: u64) -> Option<(Arc<dyn Learner>, OwnModel)> {
         let (learner, model) = self.trained(place, round)?;
-        if !self.own_intercept || learner.samples() == 0 {
+        let Some(how) = self.adapted.filter(|_| learner.samples() > 0) else {
             return Some((learner, model));
-        }
-        let model = with_own_intercept(&*learner, &model).ok()?;
+        };
+        let seed = alone(&self.scenario, Params::empty(), place, round).seed;
+        let model = how.adapt(&*learner, &model, seed).ok()?;
         Some((learner, model))
     }
 
@@ -389,15 +393,16 @@ impl TrainedFederation {
             members,
             global: global.as_ref().zip(Some(entries.len())),
             folds: self.scenario.serve.folds,
-            own_intercept: self.scenario.is_noised(),
+            adapted: self.scenario.is_noised(),
         }
         .serve();
         let other = match served.candidate {
             Candidate::Local | Candidate::Coalition => None,
             Candidate::Robust => Some(plain),
-            Candidate::Global | Candidate::FineTuned | Candidate::OwnIntercept => {
-                Some(&strategys.learner)
-            }
+            Candidate::Global
+            | Candidate::FineTuned
+            | Candidate::OwnIntercept
+            | Candidate::Shrunken => Some(&strategys.learner),
         };
         let other = other.map(|learner| MeasuredModel::of(learner.clone(), served.model));
         Some((served.candidate, other))

@@ -123,8 +123,7 @@ impl Runs<'_> {
             _ => LearningWay::Federated,
         };
         match TrainedFederation::run(scenario, &study, way, self.keep.is_some()) {
-            Ok(trial) if entry.own_intercept => Ok(Ok(trial.with_own_intercepts())),
-            Ok(trial) => Ok(Ok(trial)),
+            Ok(trial) => Ok(Ok(trial.adapted(entry.adapted))),
             Err(
                 error @ (RunError::Training { .. } | RunError::Setup(_) | RunError::Stuck { .. }),
             ) => Ok(Err(error.to_string())),

@@ -119,12 +119,15 @@ pub enum DemoError {
 /// written.
 pub fn demo(demo: &DemoOptions, scenario: &Scenario) -> Result<(Hash, Vec<DemoMember>), DemoError> {
     let folder = empty(&demo.folder)?;
+    // Nobody signs an agreement under which a member may claim any number of rows.
+    let mut scenario = scenario.clone();
+    scenario.charter.rows_declared = true;
     let places = |count| {
         let ports = ports(demo.base_port, count)?.into_iter();
         let listen = ports.map(|port| demo.transport.addresses("127.0.0.1", port));
         Ok(NodePlaces::open(listen.collect()))
     };
-    files(folder, demo.data.as_deref(), scenario, places)
+    files(folder, demo.data.as_deref(), &scenario, places)
 }
 
 /// Writes the same into a folder that exists, for nodes at the places that `places` gives for their

@@ -75,6 +75,8 @@ impl EventLine {
 pub(super) struct NodeLog {
     pub(super) log: Log,
     pub(super) federation: String,
+    /// Its name; empty in logs of earlier versions.
+    pub(super) federation_name: String,
     pub(super) lines: Vec<EventLine>,
 }
 
@@ -100,11 +102,14 @@ pub(super) fn node(file: &Path, ahead: f64) -> Result<NodeLog, HistoryError> {
     }
     let mut starts = lines.iter().filter_map(|line| match &line.event {
         NodeEvent::Start {
-            silo, federation, ..
-        } => Some((silo.clone(), federation.clone())),
+            silo,
+            federation,
+            federation_name,
+            ..
+        } => Some((silo.clone(), federation.clone(), federation_name.clone())),
         _ => None,
     });
-    let Some((silo, federation)) = starts.next() else {
+    let Some((silo, federation, federation_name)) = starts.next() else {
         let file = file.to_owned();
         return Err(if bytes_are_text(&bytes) {
             HistoryError::Text(file)
@@ -123,6 +128,7 @@ pub(super) fn node(file: &Path, ahead: f64) -> Result<NodeLog, HistoryError> {
     Ok(NodeLog {
         log,
         federation,
+        federation_name,
         lines,
     })
 }

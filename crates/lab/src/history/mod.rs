@@ -20,6 +20,8 @@ pub use stops::StoppedNode;
 pub struct History {
     /// The federation's id.
     pub federation: String,
+    /// Its name; empty in logs of earlier versions.
+    pub federation_name: String,
     /// The time of the first line, as the log writes it.
     pub began: String,
     /// Seconds from the first to the last line.
@@ -111,6 +113,15 @@ impl History {
     /// The name of a silo.
     pub fn name(&self, silo: usize) -> &str {
         self.silos.get(silo).map_or("", String::as_str)
+    }
+
+    /// What people call the federation: its name, or the start of its id where logs do not say it.
+    pub fn title(&self) -> String {
+        let id = self.federation.get(..16).unwrap_or(&self.federation);
+        match &self.federation_name[..] {
+            "" => format!("Federation {id}"),
+            name => name.to_owned(),
+        }
     }
 
     /// The rounds that each silo led.

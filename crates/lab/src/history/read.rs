@@ -117,6 +117,11 @@ fn together(nodes: &[NodeLog], stopped: Option<&[StoppedNode]>) -> History {
         federation: nodes
             .first()
             .map_or(String::new(), |node| node.federation.clone()),
+        federation_name: nodes
+            .iter()
+            .map(|node| node.federation_name.clone())
+            .find(|name| !name.is_empty())
+            .unwrap_or_default(),
         began: first.unwrap_or_default().to_owned(),
         seconds: ended - began,
         logs: nodes.iter().map(|node| node.log.clone()).collect(),
@@ -342,6 +347,7 @@ mod tests {
             members: 2,
             rounds: 2,
             federation: "ab".into(),
+            federation_name: "stays".into(),
             addresses: Vec::new(),
             byzantine_members_tolerated: 0,
             epoch: 0,
@@ -451,6 +457,7 @@ mod tests {
             file("south.jsonl", &south.join("\n")),
         ];
         let history = read(&logs).unwrap();
+        assert_eq!(history.title(), "stays");
         assert_eq!(history.silos, ["north", "south"]);
         assert_eq!((history.logs[0].skipped, history.logs[0].starts), (3, 2));
         let results: Vec<_> = history

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use formatting::numbers::plural;
+use formatting::numbers::{self, plural};
 use learn::Study;
 use methods::Role;
 use methods::params::Params;
@@ -26,12 +26,15 @@ use super::newcomers::newcomers;
 use super::noise::NoiseBound;
 use super::reports::Reports;
 use super::results::Settings;
-use super::silos::silo_results;
+use super::silos::{SiloResult, silo_results};
 use super::stops::stops;
 use super::{Curve, MetricInfo, RoundInfo, Summary};
 
 /// About how many points of curves are measured: in longer or larger federations not every round is.
 const POINTS: usize = 2_000;
+
+/// Most silos that a sentence names.
+const NAMED: usize = 3;
 
 /// How many rounds lie between two that are measured, if so many models were adopted in all.
 fn every(adopted: usize) -> u64 {
@@ -70,6 +73,7 @@ pub(crate) fn build(
     let rounds = reports.rounds(&all);
     let timeline = reports.timeline(&rounds);
     let first = scenario.strategy.standardise.into();
+    let never_trained = never_trained(&results);
     let compared = compare(
         scenario,
         study,
@@ -77,7 +81,8 @@ pub(crate) fn build(
         results,
         threads,
     )?;
-    let notes = notes(scenario, study, &reports, references, (&rounds, all.len()));
+    let mut notes = notes(scenario, study, &reports, references, (&rounds, all.len()));
+    notes.extend(never_trained);
     Ok(Summary {
         scenario: scenario.name.clone(),
         seed: scenario.seed,
@@ -120,6 +125,22 @@ pub(crate) fn build(
         timeline,
         stops: protocol.map_or(Vec::new(), stops),
         traffic: reports.traffic(),
+    })
+}
+
+/// Which members have a model of which parts were never trained, in a sentence.
+fn never_trained(results: &[SiloResult]) -> Option<String> {
+    let members = results.iter().filter(|one| one.member.is_some());
+    let never: Vec<_> = members.filter(|one| one.never_trained).collect();
+    let names: Vec<String> = never.iter().map(|one| one.name.clone()).collect();
+    (!never.is_empty()).then(|| {
+        format!(
+            "no round drew {}, so the parts of the coalition's model that {} to {} were never trained: its values there \
+             say nothing; more rounds, or more members in each, draw everybody",
+            numbers::names(&names, NAMED),
+            numbers::verb(never.len(), "it keeps", "they keep"),
+            numbers::verb(never.len(), "itself", "themselves"),
+        )
     })
 }
 

@@ -11,6 +11,9 @@ use super::LeftOutMembers;
 const CLOSED: &str = "its model arrived after the lead had closed the round, or the lead did not wait for it \
                       because it was absent in the round before";
 
+/// Why a round is without a member whose model its lead had.
+const UNKEPT: &str = "the lead had signed a receipt for its model, and left it out";
+
 /// Whom the leads left out, in the order of rounds, and why.
 pub(super) fn left_out<'a>(
     reports: impl Iterator<Item = (MemberIndex, &'a Report)>,
@@ -26,7 +29,8 @@ pub(super) fn left_out<'a>(
             } => {
                 finals.insert(*round, (*view, *lead));
             }
-            Report::Late { round, .. } => late.push((*round, by)),
+            Report::Late { round, .. } => late.push((*round, by, CLOSED)),
+            Report::ReceiptUnkept { round, .. } => late.push((*round, by, UNKEPT)),
             Report::LeftOut {
                 view,
                 round,
@@ -46,21 +50,21 @@ pub(super) fn left_out<'a>(
         let mut named = named.iter().filter(|left| left.round == round);
         named.any(|left| left.members.contains(member))
     };
-    let mut closed = BTreeMap::<u64, Vec<String>>::new();
-    for (round, by) in late {
+    let mut closed = BTreeMap::<(u64, &str), Vec<String>>::new();
+    for (round, by, why) in late {
         let member = name(by);
         if !known(round, &member) {
-            closed.entry(round).or_default().push(member);
+            closed.entry((round, why)).or_default().push(member);
         }
     }
-    let unnamed = closed.into_iter().filter_map(|(round, members)| {
+    let unnamed = closed.into_iter().filter_map(|((round, why), members)| {
         let &(view, lead) = finals.get(&round)?;
         Some(LeftOutMembers {
             round,
             view,
             lead: name(lead),
             members,
-            reason: CLOSED.into(),
+            reason: why.into(),
         })
     });
     let mut all: Vec<LeftOutMembers> = unnamed.collect();

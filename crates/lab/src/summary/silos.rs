@@ -10,7 +10,7 @@ use methods::learner::Task;
 use methods::robust::Radius;
 use methods::serving::{
     Alone, CandidateComparison, Effort, LocalModels, TUNING_FOLDS, Tuned, alone_start,
-    mean_of_coalitions, members_of, model_of_all_rows,
+    is_never_trained, mean_of_coalitions, members_of, model_of_all_rows,
 };
 use methods::strategy::WeightRule;
 use methods::{Learner, Params};
@@ -49,6 +49,8 @@ pub(super) struct SiloResult {
     pub(super) served: Option<ServedInfo>,
     /// How its own model was chosen.
     pub(super) tuned: Option<Tuned>,
+    /// Whether parts of its coalition's model, which it keeps to itself, were never trained.
+    pub(super) never_trained: bool,
 }
 
 impl SiloResult {
@@ -75,7 +77,7 @@ struct Context {
     key: &'static str,
     alone: Alone,
     folds: usize,
-    own_intercept: bool,
+    adapted: bool,
     reference: bool,
     effort: Effort,
     /// The reference that a coalition's model is itself, if it is one.
@@ -258,7 +260,7 @@ impl Context {
             key: study.metric.name.key(),
             alone,
             folds: scenario.serve.folds,
-            own_intercept: scenario.is_noised(),
+            adapted: scenario.is_noised(),
             reference: references.wanted,
             effort,
             itself: references.itself.or_else(|| {
@@ -341,6 +343,9 @@ impl Context {
             member: None,
             coalition_index: None,
             model: own.map(|(model, _)| Hash(model.hash())),
+            never_trained: own.is_some_and(|(model, personal)| {
+                is_never_trained(&**equipped, (model, personal), self.alone.initial)
+            }),
             targets,
             models,
             served,
@@ -370,7 +375,7 @@ impl Context {
             members,
             global: global.as_ref().zip(Some(self.entries())),
             folds: self.folds,
-            own_intercept: self.own_intercept,
+            adapted: self.adapted,
         }
         .serve();
         let learner = if comparison.candidate.is_own() {

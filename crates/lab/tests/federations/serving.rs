@@ -360,7 +360,7 @@ fn a_model_of_pooled_rows_is_better_than_training_alone() {
 }
 
 #[test]
-fn with_noise_and_only_then_a_silo_may_serve_the_common_model_with_its_own_intercept() {
+fn with_noise_and_only_then_a_silo_may_serve_the_common_model_adapted_to_its_rows() {
     let noise = "[privacy]
         mode = \"masked+noised\"
         z = 5.0
@@ -386,9 +386,11 @@ fn with_noise_and_only_then_a_silo_may_serve_the_common_model_with_its_own_inter
         let summary = run(&scenario, Options::default()).unwrap();
         for silo in summary.silos {
             let served = silo.served.unwrap();
-            let mut candidates = served.measured.iter().map(|one| one.candidate);
-            let found = candidates.any(|one| one == Candidate::OwnIntercept);
-            assert_eq!(found, expected, "{}: {served:?}", silo.name);
+            for adapted in [Candidate::OwnIntercept, Candidate::Shrunken] {
+                let mut candidates = served.measured.iter().map(|one| one.candidate);
+                let found = candidates.any(|one| one == adapted);
+                assert_eq!(found, expected, "{}: {served:?}", silo.name);
+            }
         }
     }
 }

@@ -126,6 +126,18 @@ pub struct CardColumn {
     pub mean: f64,
     /// By what the difference is divided.
     pub deviation: f64,
+    /// The smallest and largest number that the members agreed on; `None` where they agreed on none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
+}
+
+/// Why a metric has no value on so many held-out rows.
+fn unmeasured(metric: &str, rows: u64) -> String {
+    let needs = match metric {
+        "roc-auc" => "needs some of both classes, and there are none of one",
+        _ => "has no value on them",
+    };
+    format!("nothing was measured on {rows} held-out rows: {metric} {needs}")
 }
 
 /// What comes out of a model.
@@ -180,6 +192,12 @@ impl HeldOut {
     pub fn beside_constant(&self) -> Option<(f64, f64)> {
         let of = |metrics: &BTreeMap<String, f64>| metrics.get(&self.metric).copied();
         Some((of(&self.metrics)?, of(&self.constant)?))
+    }
+
+    /// Why the compared metric has no value, as part of a sentence; nothing where it has one.
+    pub fn unmeasured(&self) -> Option<String> {
+        let is_missing = !self.metrics.contains_key(&self.metric);
+        is_missing.then(|| unmeasured(&self.metric, self.rows))
     }
 
     /// What the model is worth beside a constant prediction, in sentences; nothing where one is not known.
@@ -247,6 +265,7 @@ impl Card {
                 fill: preparation.fills[at],
                 mean,
                 deviation,
+                range: column.range,
             }
         });
         let own = (preparation.target_mean, preparation.target_deviation);

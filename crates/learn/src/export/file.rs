@@ -1,5 +1,6 @@
 //! Models as safetensors files, with the card in the metadata.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,12 +9,14 @@ use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
 use serde_json::{Map, Value, json};
 
-use super::card::{Card, FORMAT, Output};
+use super::card::{Card, FORMAT, Output, digits};
 use super::error::ExportError;
 use crate::file;
 
 /// Key of the card in the metadata.
 const CARD: &str = "rota.card";
+/// Key of the hash of the card's text: a card in which one digit changed would predict otherwise.
+const CARD_HASH: &str = "rota.card-hash";
 
 /// A model and its card as one safetensors file. The tensors have the names and shapes of the
 /// agreed model; the metadata have the card as JSON under `rota.card`, and the essentials in keys of
@@ -42,6 +45,7 @@ pub fn safetensors(card: &Card, model: &Params) -> Vec<u8> {
 fn metadata(card: &Card) -> Value {
     let origin = &card.origin;
     let text = serde_json::to_string(card).expect("a card is texts, numbers and lists");
+    let hash = hash_of(&text);
     let target = match &card.output {
         Output::Classes { name, .. } => name.clone(),
         Output::Numbers { names, .. } | Output::Mask { names } => names.join(", "),
@@ -49,6 +53,7 @@ fn metadata(card: &Card) -> Value {
     json!({
         "format": "pt",
         CARD: text,
+        CARD_HASH: hash,
         "rota.model": origin.which,
         "rota.federation": origin.federation,
         "rota.federation-id": origin.id,
@@ -71,15 +76,24 @@ pub fn read(path: &Path) -> Result<(Card, Params), ExportError> {
         why,
     };
     let bytes = file::read(path, file::MODEL).map_err(|error| wrong(error.to_string()))?;
-    let (model, card) = tensors(&bytes).map_err(wrong)?;
-    let card = card.ok_or_else(|| {
+    let (model, metadata) = tensors(&bytes).map_err(wrong)?;
+    let card = metadata.get(CARD).ok_or_else(|| {
         wrong(
             "it has no model card: expected a file that `rota model export` wrote, with the card in \
-             its metadata"
+             its metadata, or of a simulation that was kept one of those in `exported/`"
                 .into(),
         )
     })?;
-    let raw: Value = serde_json::from_str(&card).map_err(|error| wrong(damaged(&error)))?;
+    // A file of an earlier version of the program has none.
+    if metadata
+        .get(CARD_HASH)
+        .is_some_and(|hash| *hash != hash_of(card))
+    {
+        return Err(wrong(
+            "its model card was changed since it was written: export the model again".into(),
+        ));
+    }
+    let raw: Value = serde_json::from_str(card).map_err(|error| wrong(damaged(&error)))?;
     let format = raw["format"].as_u64().unwrap_or(0);
     if format > FORMAT.into() {
         return Err(wrong(format!(
@@ -88,7 +102,7 @@ pub fn read(path: &Path) -> Result<(Card, Params), ExportError> {
         )));
     }
     let card: Card = serde_json::from_value(raw).map_err(|error| wrong(damaged(&error)))?;
-    let found = super::card::digits(&model.hash());
+    let found = digits(&model.hash());
     if found != card.hash {
         return Err(wrong(format!(
             "its tensors have the hash {found}, and its card is of a model with the hash {}: export the \
@@ -121,12 +135,16 @@ pub fn tensors_of(bytes: &[u8]) -> Result<Params, String> {
     Ok(tensors(bytes)?.0)
 }
 
+fn hash_of(card: &str) -> String {
+    digits(blake3::hash(card.as_bytes()).as_bytes())
+}
+
 fn damaged(error: &serde_json::Error) -> String {
     format!("its model card cannot be read ({error}): export the model again")
 }
 
-/// The tensors of a safetensors file, and the text of the card if it has one.
-fn tensors(bytes: &[u8]) -> Result<(Params, Option<String>), String> {
+/// The tensors of a safetensors file, and its metadata.
+fn tensors(bytes: &[u8]) -> Result<(Params, HashMap<String, String>), String> {
     let unreadable = |error: safetensors::SafeTensorError| {
         format!("it is no safetensors file ({error}): give a model that `rota model export` wrote")
     };
@@ -155,7 +173,6 @@ fn tensors(bytes: &[u8]) -> Result<(Params, Option<String>), String> {
         return Err(format!("number {at} of its tensors is not finite"));
     }
     let layout: Arc<Layout> = Layout::new(specs).map_err(|error| error.to_string())?;
-    let card = metadata.metadata().as_ref();
-    let card = card.and_then(|metadata| metadata.get(CARD).cloned());
-    Ok((Params::from_values(&layout, &values), card))
+    let metadata = metadata.metadata().clone().unwrap_or_default();
+    Ok((Params::from_values(&layout, &values), metadata))
 }

@@ -182,6 +182,8 @@ fn schema(page: &mut String, card: &Card) -> std::fmt::Result {
             MissingRule::Mean => "the mean",
             MissingRule::Median => "the median",
             MissingRule::Indicator => "the mean, and a mark",
+            MissingRule::Middle => "the middle of the range",
+            MissingRule::MiddleIndicator => "the middle of the range, and a mark",
         };
         writeln!(
             page,

@@ -7,8 +7,7 @@ use super::card::Output;
 use super::error::ExportError;
 use super::predictor::Predictor;
 use crate::data::{
-    DataError, Format, agreed_values, missing_notes, notation_notes, number_columns, open,
-    read_columns,
+    DataError, Format, missing_notes, notation_notes, number_columns, open, read_columns,
 };
 use crate::schema::{FileLayout, LocalNames, ReadRow};
 
@@ -37,6 +36,12 @@ impl RowsToPredict {
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
+
+    /// The numbers of the rows that are predicted.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = &[f64]> {
+        let numbers = self.rows.iter().map(|row| row.numbers.as_deref().ok());
+        numbers.flatten()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +68,7 @@ pub struct Predicted {
 }
 
 impl Predictor {
-    /// Reads a file of rows: CSV, compressed CSV or Parquet. The column to predict may be missing;
+    /// Reads a file of rows: CSV, a spreadsheet or Parquet. The column to predict may be missing;
     /// columns in `keep` may be any.
     ///
     /// A row that the schema leaves out of the training (`only`, and `missing = "drop"`) has no
@@ -84,9 +89,6 @@ impl Predictor {
         format.check()?;
         let file = open(path.to_owned(), format)?;
         let schema = &self.card().task.schema;
-        let codes = names.codes.values().flat_map(|codes| codes.keys());
-        let known = agreed_values(schema).chain(codes.map(String::as_str));
-        let format = &format.without_marks(known);
         let also: Vec<&str> = keep.iter().map(String::as_str).collect();
         let layout = FileLayout::new(schema, names, format, &file, false, &also)?;
         let places = keep.iter().map(|column| file.place(column));
@@ -94,7 +96,7 @@ impl Predictor {
         let rows = file.rows.iter().map(|row| {
             let cell = |place: &usize| row.cells.get(*place).unwrap_or_default().to_owned();
             let mut does_not_fit = false;
-            let numbers = match layout.read(row) {
+            let numbers = match layout.read(&row) {
                 Ok(ReadRow::Used(numbers, _)) => Ok(numbers),
                 Ok(ReadRow::Incomplete(column)) => Err(format!(
                     "{column} is missing: the schema leaves such rows out"
@@ -132,8 +134,9 @@ impl Predictor {
         let read = read_columns(schema, names).into_iter();
         let read: Vec<&str> = read.filter(|name| !target.contains(name)).collect();
         let mut notes = file.notes.clone();
-        notes.extend(notation_notes(&file, &numbers, format)?);
-        notes.extend(missing_notes(&file, &read, format));
+        notes.extend(layout.absent().iter().cloned());
+        notes.extend(notation_notes(&file, &numbers, format, layout.marks())?);
+        notes.extend(missing_notes(&file, &read, format, layout.marks()));
         Ok(RowsToPredict {
             keep: keep.to_vec(),
             rows,

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,8 @@ const ENDING: Duration = Duration::from_secs(1);
 const LEAVING: Duration = Duration::from_secs(2);
 /// How often somebody who waits for an answer looks whether the program still runs.
 const GLANCE: Duration = Duration::from_millis(100);
+/// How often the processes of a program are counted.
+const COUNTED: Duration = Duration::from_secs(1);
 /// Answers that may wait to be read; a program that says more has to wait itself.
 const WAITING: usize = 256;
 
@@ -108,12 +110,16 @@ impl Child {
             drop(speaks);
         });
         let (into, replies) = threads(stdin, stdout);
+        let process = Arc::new(Mutex::new(Process {
+            process,
+            kin,
+            status: None,
+            swarm: None,
+        }));
+        let (lives, watched) = (Arc::downgrade(&process), config.processes);
+        thread::spawn(move || watch(&lives, watched));
         Ok(Self {
-            ender: Ender::Process(Arc::new(Mutex::new(Process {
-                process,
-                kin,
-                status: None,
-            }))),
+            ender: Ender::Process(process),
             into: Some(into),
             replies,
             said: Some(said),
@@ -201,19 +207,21 @@ impl Child {
             return "it has closed the connection".into();
         };
         let how = if wait(process, ENDING) {
-            match locked(process).end() {
-                Some(status) => format!("it ended ({status})"),
-                None => "it ended".into(),
+            let mut process = locked(process);
+            match (process.end(), process.swarm) {
+                (_, Some(count)) => format!(
+                    "it had started {count} processes, and was ended with all of them: `processes` says how many it \
+                     may have"
+                ),
+                (Some(status), None) => format!("it ended ({status})"),
+                (None, None) => "it ended".into(),
             }
         } else {
             "it has closed its standard output".into()
         };
         // What it wrote last may still be on its way; a process of its own may keep the stream open.
         let _ = self.silent.recv_timeout(ENDING);
-        let said = self.said.as_ref().map(|said| locked(said).end().to_vec());
-        let said = said.unwrap_or_default();
-        let said = String::from_utf8_lossy(&said);
-        match said.lines().map(str::trim).rfind(|line| !line.is_empty()) {
+        match self.said.as_ref().and_then(|said| locked(said).last_line()) {
             Some(line) => format!("{how}; the last line of its standard error: {line}"),
             None => how,
         }
@@ -273,6 +281,8 @@ pub(super) struct Process {
     kin: Kin,
     /// How the process ended, once nothing is left of it.
     status: Option<ExitStatus>,
+    /// How many processes there were when it was ended because there were too many.
+    swarm: Option<usize>,
 }
 
 impl Process {
@@ -322,6 +332,33 @@ pub(super) fn silent(timeout: Duration, when: &str) -> String {
         "it gave no sign of life for {} seconds {when}; `timeout` says how long it may take",
         timeout.as_secs()
     )
+}
+
+/// Ends a program that has more processes than it may have, with all of them: they would be there until it ends,
+/// and take what the node needs.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the system tells nobody how many processes there are"
+)]
+fn watch(lives: &Weak<Mutex<Process>>, most: usize) {
+    loop {
+        thread::sleep(COUNTED);
+        let Some(process) = lives.upgrade() else {
+            return;
+        };
+        let mut process = locked(&process);
+        if process.has_ended() {
+            // What it started does not wait until somebody asks for something.
+            process.end();
+            return;
+        }
+        let count = process.kin.count(process.process.id());
+        if count > most {
+            process.swarm = Some(count);
+            process.end();
+            return;
+        }
+    }
 }
 
 /// Whether the process ends within this time.
@@ -385,4 +422,26 @@ fn threads(
         }
     });
     (into, replies)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_program_with_more_processes_than_it_may_have_is_ended_with_all_of_them() {
+        // In its group, in groups of their own, and without the variable that marks them.
+        for starts in ["sleep 60 &", "setsid sleep 60 &", "env -i sleep 60 &"] {
+            let script = format!("for i in 1 2 3 4 5 6 7 8 9; do {starts} done; cat >/dev/null");
+            let mut config = LearnerConfig::command(vec!["sh".into(), "-c".into(), script]);
+            config.processes = 8;
+            let mut child = Child::spawn(&config).unwrap();
+            let why = child.receive(Duration::from_secs(20)).unwrap_err();
+            assert!(why.contains("`processes`"), "{starts}: {why}");
+            config.processes = 100;
+            let mut child = Child::spawn(&config).unwrap();
+            assert_eq!(child.receive(2 * COUNTED), Ok(None), "{starts}");
+        }
+    }
 }

@@ -9,6 +9,8 @@ use crate::data::DataError;
 
 /// Default number of seconds without a word from the program.
 const TIMEOUT: u64 = 600;
+/// Default number of processes that a program may have: many more than workers that read rows on all cores.
+const PROCESSES: usize = 512;
 
 /// The program that learns in place of Rota. In TOML: `learner = ["python3", "learner.py"]`, or a
 /// table `[learner]`.
@@ -26,6 +28,8 @@ pub struct LearnerConfig {
     pub silos: Vec<String>,
     /// Longest time without a word from the program while it is asked for something.
     pub timeout: Duration,
+    /// Most processes of a program, with itself; with more it is ended.
+    pub processes: usize,
     /// Folder in which the program runs.
     pub folder: PathBuf,
 }
@@ -68,6 +72,14 @@ struct ProgramTable {
     #[serde(default = "timeout")]
     #[schemars(range(min = 1, max = 86400), extend("x-unit" = "seconds"))]
     timeout: u64,
+    /// Most processes that a program may have at once, with itself; with more it is ended with all of them.
+    #[serde(default = "processes")]
+    #[schemars(range(min = 1, max = 65536))]
+    processes: usize,
+}
+
+fn processes() -> usize {
+    PROCESSES
 }
 
 /// Default number of programs at once. Who listens at a socket may serve one connection at a time.
@@ -94,6 +106,7 @@ impl From<WrittenCommand> for LearnerConfig {
                 socket: program.socket,
                 silos: program.silos,
                 timeout: Duration::from_secs(program.timeout),
+                processes: program.processes,
                 folder: PathBuf::new(),
             },
         }
@@ -108,6 +121,7 @@ impl From<LearnerConfig> for ProgramTable {
             programs: Some(config.programs),
             silos: config.silos,
             timeout: config.timeout.as_secs(),
+            processes: config.processes,
         }
     }
 }
@@ -121,6 +135,7 @@ impl LearnerConfig {
             programs: programs(None),
             silos: Vec::new(),
             timeout: Duration::from_secs(TIMEOUT),
+            processes: PROCESSES,
             folder: PathBuf::new(),
         }
     }
@@ -167,6 +182,12 @@ impl LearnerConfig {
             return wrong(&format!(
                 "has `timeout = {}`, it must be between 1 and 86400 seconds",
                 self.timeout.as_secs()
+            ));
+        }
+        if !(1..=65_536).contains(&self.processes) {
+            return wrong(&format!(
+                "has `processes = {}`, it must be between 1 and 65536",
+                self.processes
             ));
         }
         Ok(())

@@ -83,30 +83,38 @@ mod linux {
             }
         }
 
+        /// How many processes there are of the program with this number.
+        pub(in crate::external) fn count(&self, id: u32) -> usize {
+            if let Some(group) = &self.group {
+                let all = fs::read_to_string(group.join("cgroup.procs"));
+                return all.map_or(0, |all| all.lines().count());
+            }
+            let all = processes();
+            all.filter(|(_, folder)| self.is_marked(folder) || group_of(folder) == Some(id))
+                .count()
+        }
+
         /// Ends the processes with the mark; how many there were.
         fn end_marked(&self) -> usize {
-            let Ok(all) = fs::read_dir("/proc") else {
-                return 0;
-            };
-            let entry = [MARK.as_bytes(), b"=", self.mark.as_bytes()].concat();
             let mut ended = 0;
-            for process in all.flatten() {
-                let name = process.file_name();
-                let id = name.to_str().and_then(|name| name.parse().ok());
-                let Some(id) = id.and_then(Pid::from_raw) else {
-                    continue;
-                };
+            for (id, folder) in processes() {
                 // Opened first, so that the number cannot become another process's in between.
                 let Ok(handle) = pidfd_open(id, PidfdFlags::empty()) else {
                     continue;
                 };
-                // One that has ended, or is another user's, shows no environment.
-                let environment = fs::read(process.path().join("environ")).unwrap_or_default();
-                if environment.split(|&byte| byte == 0).any(|one| one == entry) {
+                if self.is_marked(&folder) {
                     ended += usize::from(pidfd_send_signal(&handle, Signal::KILL).is_ok());
                 }
             }
             ended
+        }
+
+        /// Whether the process of this folder has the mark. One that has ended, or is another user's, shows no
+        /// environment.
+        fn is_marked(&self, folder: &Path) -> bool {
+            let entry = [MARK.as_bytes(), b"=", self.mark.as_bytes()].concat();
+            let environment = fs::read(folder.join("environ")).unwrap_or_default();
+            environment.split(|&byte| byte == 0).any(|one| one == entry)
         }
     }
 
@@ -124,6 +132,23 @@ mod linux {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
+    }
+
+    /// All processes that can be seen, with their folders.
+    fn processes() -> impl Iterator<Item = (Pid, PathBuf)> {
+        let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+        all.filter_map(|process| {
+            let id = process.file_name().to_str()?.parse().ok()?;
+            Some((Pid::from_raw(id)?, process.path()))
+        })
+    }
+
+    /// The process group of the process of this folder.
+    fn group_of(folder: &Path) -> Option<u32> {
+        let stat = fs::read_to_string(folder.join("stat")).ok()?;
+        // Name, state, parent, group; the name is in brackets and may have any character.
+        let (_, rest) = stat.rsplit_once(") ")?;
+        rest.split(' ').nth(2)?.parse().ok()
     }
 
     /// Says once what a program without a control group can leave behind.
@@ -260,6 +285,11 @@ mod other {
                      learner's process group"
                 );
             });
+        }
+
+        /// Nobody counts them.
+        pub(in crate::external) fn count(&self, _: u32) -> usize {
+            0
         }
 
         /// Nothing more can be ended.

@@ -1,5 +1,5 @@
-//! What a program writes to its standard error: passed on at a bounded rate and in a bounded amount, and
-//! its end kept for messages.
+//! What a program writes to its standard error: passed on in lines that are marked as its own, at a bounded rate
+//! and in a bounded amount, and its end kept for messages.
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,9 @@ const RATE: u64 = 4 << 10;
 /// Bytes that are passed on of one program in all.
 const MOST: u64 = 16 << 20;
 
+/// What every line begins with: a program must not be able to write what looks like a line of the node.
+const MARK: &str = "learner: ";
+
 /// Nanoseconds of a second.
 const SECOND: u128 = 1_000_000_000;
 
@@ -23,6 +26,8 @@ pub(super) struct ProgramStderr {
     end: Vec<u8>,
     /// The line that it has begun, up to [`LINE`].
     line: Vec<u8>,
+    /// Whether the last byte was a carriage return, which a line feed may follow.
+    returned: bool,
     /// Bytes of that line that are left out.
     cut: u64,
     /// Bytes that may be passed on now.
@@ -42,6 +47,7 @@ impl ProgramStderr {
         Self {
             end: Vec::new(),
             line: Vec::new(),
+            returned: false,
             cut: 0,
             free: BURST,
             counted: now,
@@ -51,9 +57,11 @@ impl ProgramStderr {
         }
     }
 
-    /// Last bytes of the output, at most [`KEPT`].
-    pub(super) fn end(&self) -> &[u8] {
-        &self.end
+    /// The last line of the output that says something, of its last [`KEPT`] bytes.
+    pub(super) fn last_line(&self) -> Option<String> {
+        let mut lines = self.end.rsplit(|&byte| byte == b'\n' || byte == b'\r');
+        let last = lines.find(|line| !line.trim_ascii().is_empty())?;
+        Some(harmless(&last[..last.len().min(LINE)]).trim().to_owned())
     }
 
     /// The program has written these bytes; what of it is passed on now, in whole lines.
@@ -69,9 +77,10 @@ impl ProgramStderr {
             let room = LINE - self.line.len();
             self.line.extend(&text[..text.len().min(room)]);
             self.cut += text.len().saturating_sub(room) as u64;
-            if whole {
-                let end = part[part.len() - 1];
-                self.pass(now, end, &mut out);
+            let ends = std::mem::replace(&mut self.returned, part.ends_with(b"\r"));
+            // Both together end one line; a bar that shows progress becomes lines.
+            if whole && !(ends && part == b"\n") {
+                self.pass(now, &mut out);
             }
         }
         out
@@ -81,15 +90,16 @@ impl ProgramStderr {
     pub(super) fn finish(&mut self, now: Instant) -> Vec<u8> {
         let mut out = Vec::new();
         if !self.line.is_empty() {
-            self.pass(now, b'\n', &mut out);
+            self.pass(now, &mut out);
         }
         self.say_what_is_left_out(&mut out);
         out
     }
 
     /// Passes a whole line on, or leaves it out.
-    fn pass(&mut self, now: Instant, end: u8, out: &mut Vec<u8>) {
-        let line = std::mem::take(&mut self.line);
+    fn pass(&mut self, now: Instant, out: &mut Vec<u8>) {
+        let line = MARK.to_owned() + &harmless(&std::mem::take(&mut self.line));
+        let line = line.trim_end();
         let cut = std::mem::take(&mut self.cut);
         let since = now.saturating_duration_since(self.counted);
         // Whole bytes, and the time that they take: no part of a second is lost or counted twice.
@@ -111,11 +121,11 @@ impl ProgramStderr {
         }
         let before = out.len();
         self.say_what_is_left_out(out);
-        out.extend(line);
+        out.extend(line.bytes());
         if cut > 0 {
             out.extend(format!(" … ({cut} more bytes of this line are left out)").bytes());
         }
-        out.push(end);
+        out.push(b'\n');
         let passed = (out.len() - before) as u64;
         self.free = self.free.saturating_sub(passed);
         self.passed += passed;
@@ -146,6 +156,20 @@ impl ProgramStderr {
     }
 }
 
+/// The text of a line, with characters that would move the cursor, or turn the direction of writing, as escapes.
+fn harmless(line: &[u8]) -> String {
+    let mut text = String::with_capacity(line.len());
+    for c in String::from_utf8_lossy(line).chars() {
+        match c {
+            '\t' => text.push(' '),
+            ' '..='~' => text.push(c),
+            // Behind a letter, a mark that combines with it stays.
+            c => text.extend(format!("a{c}").escape_debug().skip(1)),
+        }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -156,15 +180,56 @@ mod tests {
     }
 
     #[test]
-    fn whole_lines_are_passed_on_as_they_are() {
+    fn whole_lines_are_passed_on_and_marked() {
         let now = Instant::now();
         let mut said = ProgramStderr::new(now);
-        assert_eq!(text(said.hear(now, b"Epoch 1\nEpo")), "Epoch 1\n");
-        assert_eq!(text(said.hear(now, b"ch 2\n\n50 %\r")), "Epoch 2\n\n50 %\r");
-        assert_eq!(text(said.hear(now, b"the end")), "");
-        assert_eq!(text(said.finish(now)), "the end\n");
+        let heard = |said: &mut ProgramStderr, bytes: &[u8]| text(said.hear(now, bytes));
+        assert_eq!(heard(&mut said, b"Epoch 1\nEpo"), "learner: Epoch 1\n");
+        assert_eq!(
+            heard(&mut said, b"ch 2\n\n50 %\r"),
+            "learner: Epoch 2\nlearner:\nlearner: 50 %\n"
+        );
+        assert_eq!(heard(&mut said, b"\n70 %\r\n"), "learner: 70 %\n");
+        assert_eq!(heard(&mut said, b"the end"), "");
+        assert_eq!(said.last_line().as_deref(), Some("the end"));
+        assert_eq!(text(said.finish(now)), "learner: the end\n");
         assert_eq!(text(said.finish(now)), "");
-        assert!(said.end().ends_with(b"the end"));
+    }
+
+    #[test]
+    fn no_line_looks_like_one_of_the_node_or_moves_the_cursor() {
+        let now = Instant::now();
+        for forged in [
+            "2026-11-29T10:00:00Z  WARN the others have seen evidence\n",
+            "x\rwarning: east is Byzantine\r\n",
+            "x\n{\"event\": \"adopted\", \"round\": 3}\n",
+            "\x1b[2K\x1b[1A\x1b]0;title\x07rota: all is well\n",
+            "\u{9b}31mred\u{202e}desrever\u{2028}next\u{85}line\x0bdown\x0c\x08\x7f\n",
+        ] {
+            let mut said = ProgramStderr::new(now);
+            let shown = text(said.hear(now, forged.as_bytes()));
+            assert!(
+                shown.lines().all(|line| line.starts_with("learner: ")),
+                "{shown:?}"
+            );
+            let moves = |c: char| c != '\n' && (c.is_control() || "\u{202e}\u{2028}".contains(c));
+            assert!(!shown.contains(moves), "{shown:?}");
+            assert!(
+                !said.last_line().unwrap().contains(moves),
+                "{said:?}",
+                said = said.last_line()
+            );
+        }
+        // Bytes that are no text.
+        let mut said = ProgramStderr::new(now);
+        assert_eq!(
+            text(said.hear(now, b"\xff\xfe\n")),
+            "learner: \u{fffd}\u{fffd}\n"
+        );
+        assert_eq!(
+            text(said.hear(now, "süß \"x\" \\ y\n".as_bytes())),
+            "learner: süß \"x\" \\ y\n"
+        );
     }
 
     #[test]
@@ -173,7 +238,7 @@ mod tests {
         let mut said = ProgramStderr::new(now);
         let long = [vec![b'x'; LINE + 7], b"\nnext\n".to_vec()].concat();
         let expected = format!(
-            "{} … (7 more bytes of this line are left out)\nnext\n",
+            "learner: {} … (7 more bytes of this line are left out)\nlearner: next\n",
             "x".repeat(LINE)
         );
         assert_eq!(text(said.hear(now, &long)), expected);
@@ -181,7 +246,7 @@ mod tests {
         for _ in 0..100 {
             assert!(said.hear(now, &[b'y'; 100_000]).is_empty());
         }
-        assert!(said.line.len() <= LINE && said.end().len() <= KEPT);
+        assert!(said.line.len() <= LINE && said.end.len() <= KEPT);
         assert!(text(said.finish(now)).contains("(9998976 more bytes of this line"));
     }
 
@@ -195,15 +260,16 @@ mod tests {
             let out = said.hear(now, &[&line[..], b"\n"].concat());
             passed += out.len();
         }
-        let lines = BURST as usize / 101;
-        assert_eq!(passed, lines * 101);
+        let long = 101 + MARK.len();
+        let lines = BURST as usize / long;
+        assert_eq!(passed, lines * long);
         now += Duration::from_secs(1);
         let out = text(said.hear(now, b"well again\n"));
         let left = 100_000 - lines;
         let expected = format!(
             "rota: {left} lines of the learner's standard error, {} bytes, are left out: it writes \
-             more than 4096 bytes a second\nwell again\n",
-            left * 101
+             more than 4096 bytes a second\nlearner: well again\n",
+            left * long
         );
         assert_eq!(out, expected);
         // The end says what is left out as well.

@@ -1,5 +1,6 @@
 //! The study of each kind of task.
 
+mod layout;
 mod stand_in;
 
 use std::path::Path;
@@ -7,8 +8,10 @@ use std::sync::Arc;
 
 use methods::Learner;
 use task::external::ExternalTask;
+use task::questions::{AskedAt, Unanswered, questions};
 use task::{Source, TableTask, TaskConfig};
 
+pub use layout::layout;
 pub use stand_in::stand_in;
 
 use crate::data::{DataError, DataSet, Table, Target, digits};
@@ -17,6 +20,11 @@ use crate::learners::ConstantLearner;
 use crate::metrics::{Metric, MetricName};
 use crate::propose::noticed;
 use crate::study::{RowCounts, SILOS, Study, StudySilo, digits_study, study_of};
+
+/// Most numbers of a constant task's model.
+const PARAMETERS: usize = 1 << 40;
+/// Most values in the table of a stand-in, 1 GiB.
+const CELLS: usize = 1 << 27;
 
 /// Makes the learners of a task.
 pub trait TaskStudy {
@@ -59,10 +67,8 @@ impl TaskStudy for TaskConfig {
             Self::Table(task) => task.study(silos, folder, seed),
             Self::External(task) => task.study(silos, folder, seed),
             Self::Digits8Bench => Ok(digits_study(digits(folder, silos.unwrap_or(20))?)),
-            Self::Constant { parameters: 0 } => {
-                Err(DataError::Config("`parameters` must be at least 1".into()))
-            }
             Self::Constant { parameters } => {
+                check_parameters(*parameters)?;
                 let learner: Arc<dyn Learner> = Arc::new(ConstantLearner::new(*parameters));
                 let silo = |number: usize| StudySilo {
                     name: format!("silo {number}"),
@@ -101,6 +107,16 @@ impl TaskStudy for TaskConfig {
     }
 }
 
+/// Whether the model of a constant task can have this many numbers.
+fn check_parameters(parameters: usize) -> Result<(), DataError> {
+    let wrong = match parameters {
+        0 => "`parameters` must be at least 1".to_owned(),
+        1..=PARAMETERS => return Ok(()),
+        _ => format!("`parameters` must be at most {PARAMETERS}"),
+    };
+    Err(DataError::Config(wrong))
+}
+
 impl TaskStudy for TableTask {
     fn study(
         &self,
@@ -109,7 +125,14 @@ impl TaskStudy for TableTask {
         seed: u64,
     ) -> Result<Study, DataError> {
         let mut data = self.tables(silos, folder, seed)?;
-        if let Some(Source::Rows(_)) = self.data {
+        if let Some(Source::Rows(rows)) = &self.data {
+            let open = Unanswered::at(AskedAt::Scenario, questions(&data, &rows.answers));
+            match open {
+                // With noise nothing that a row can tip may stop a silo.
+                Some(open) if self.is_noised() => data.notes.extend(open.sentences),
+                Some(open) => return Err(DataError::Unanswered(open)),
+                None => {}
+            }
             // What people bring may give the target away, or hold rows twice: said before anything is learned.
             data.notes.extend(noticed(&data));
         }
@@ -133,8 +156,18 @@ impl TaskStudy for TableTask {
             Target::Mask { pixels } => (*pixels, 2),
         };
         let rows = 20 * values;
+        let cells = columns.len().checked_add(outputs);
+        let cells = cells.and_then(|cells| cells.checked_mul(rows));
+        if cells.is_none_or(|cells| cells > CELLS) {
+            return Err(DataError::Config(format!(
+                "the schema has {} columns, {outputs} outputs and {values} values of the target: too many to try \
+                 the task without rows",
+                columns.len()
+            )));
+        }
         let table = || {
             let mut table = Table::encoded(&columns);
+            table.target_range = schema.target.range;
             for row in 0..rows {
                 let value = (row % values) as f64;
                 table.push_all(&vec![value; columns.len()], &vec![value; outputs]);

@@ -5,8 +5,31 @@ use task::ModelConfig;
 use crate::data::{DataError, Target};
 use crate::models::{LastLayer, Linear, Loss, Mlp, Model, NetworkModel};
 
-/// The family for this many features and this target.
+/// Numbers that a model has fewer of, by a large margin: more are a mistake, or meant to do harm.
+const LARGEST: u64 = 1 << 40;
+
+/// The family for this many features and this target. Nothing of a model is made, only counted.
 pub(crate) fn family(
+    config: &ModelConfig,
+    features: usize,
+    target: &Target,
+) -> Result<(Box<dyn Model>, Loss), DataError> {
+    let (model, loss) = of_any_size(config, features, target)?;
+    let tensors = model.tensors();
+    let numbers = tensors.iter().try_fold(0u64, |sum, tensor| {
+        let mut sides = tensor.shape.iter();
+        let numbers = sides.try_fold(1u64, |numbers, &side| numbers.checked_mul(side as u64));
+        sum.checked_add(numbers?)
+    });
+    match numbers {
+        Some(numbers) if numbers < LARGEST => Ok((model, loss)),
+        _ => Err(DataError::Config(format!(
+            "`model` would have more than {LARGEST} numbers: make its layers smaller"
+        ))),
+    }
+}
+
+fn of_any_size(
     config: &ModelConfig,
     features: usize,
     target: &Target,

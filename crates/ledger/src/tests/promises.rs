@@ -1,6 +1,7 @@
 //! What a call returns, and what the file has then.
 
-use std::fs;
+use std::fs::{self, File};
+use std::time::{Duration, Instant};
 
 use privacy::accountant::Accountant;
 use protocol::charter::{self, Masked, Noise, Privacy, Real, Release, Sums};
@@ -307,4 +308,34 @@ fn a_contribution_costs_what_the_agreement_says_of_noise() {
     let why = fresh.ledger(no_limit()).record(&of_persons).unwrap_err();
     assert!(matches!(why, LedgerError::OtherUnit { .. }), "{why}");
     assert!(fresh.ledger(no_limit()).read().unwrap().lines.is_empty());
+}
+
+#[test]
+fn a_ledger_that_another_process_keeps_locked_is_waited_for_a_moment_only_by_a_node() {
+    let fresh = Fresh::new();
+    let other = File::open(fresh.file()).unwrap();
+    other.lock().unwrap();
+    let ledger = fresh.ledger(no_limit()).briefly();
+    let began = Instant::now();
+    let refused = [
+        ledger.read().map(drop).unwrap_err(),
+        ledger.record(&noised(1, 1, 1.0)).map(drop).unwrap_err(),
+        ledger.expect(&[place(1, 1)]).unwrap_err(),
+        ledger.reconcile(&[]).map(drop).unwrap_err(),
+    ];
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        began.elapsed()
+    );
+    for why in refused {
+        assert!(matches!(why, LedgerError::InUse { .. }), "{why}");
+        assert!(
+            why.to_string().contains("is locked by another process"),
+            "{why}"
+        );
+    }
+    drop(other);
+    assert_eq!(ledger.read().unwrap().lines.len(), 0);
+    ledger.record(&noised(1, 1, 1.0)).unwrap();
 }

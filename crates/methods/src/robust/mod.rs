@@ -51,6 +51,7 @@ pub mod radius;
 pub mod ridge;
 mod rule;
 mod samples;
+mod span;
 pub mod synthetic;
 
 pub use cost::{Norm, TransportCost};

@@ -134,6 +134,12 @@ impl Samples {
         Ok(Self::new(self.features.clone(), targets)?.with_groups(&self.groups))
     }
 
+    /// The rows with other features, as many rows; `None` where they are not finite.
+    pub(super) fn with_features(&self, features: Matrix) -> Option<Self> {
+        let rows = Self::new(features, self.targets.clone()).ok()?;
+        Some(rows.with_groups(&self.groups))
+    }
+
     /// The rows at the given positions, in that order.
     ///
     /// # Panics

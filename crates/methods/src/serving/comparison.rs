@@ -2,9 +2,8 @@
 
 use super::alone::Alone;
 use super::folds::{CandidateLosses, by_groups, loss, measured, with_more_rows, without_folds};
-use super::intercept::with_own_intercept;
 use super::local::{FoldLosses, LocalModels};
-use super::{Candidate, ComparedOn, Served, choose};
+use super::{Adaptation, Candidate, ComparedOn, PersonalParts, Served, choose, is_never_trained};
 use crate::learner::{LearnError, Learner, Split, Task};
 use crate::params::Params;
 
@@ -31,8 +30,8 @@ pub struct CandidateComparison<'a> {
     pub global: Option<(&'a Params, usize)>,
     /// Parts that its training rows are divided into, at least 2.
     pub folds: usize,
-    /// Whether its coalition's model with an intercept of its own is a candidate.
-    pub own_intercept: bool,
+    /// Whether its coalition's model is a candidate in every [adaptation](Adaptation) to its own rows.
+    pub adapted: bool,
 }
 
 /// The rows on which a silo can compare what it trains alone with the `coalition`'s model, found out before
@@ -70,20 +69,46 @@ fn row_losses(
 }
 
 impl CandidateComparison<'_> {
-    /// Compares, and chooses. A candidate that cannot be trained or measured is left out.
+    /// Compares, and chooses. A candidate that cannot be trained or measured is left out. Personal parts that no
+    /// round has trained are trained around the coalition's model, as they are for the comparison.
     pub fn serve(&self) -> Served {
+        let (model, personal) = self.coalition;
+        if !is_never_trained(self.equipped, (model, personal), self.alone.initial) {
+            return self.chosen();
+        }
+        let around = self.alone.around(self.equipped, model);
+        let (coalition, parts) = match &around {
+            Ok(around) => (around, PersonalParts::TrainedAtTheEnd),
+            Err(_) => (self.coalition, PersonalParts::NeverTrained),
+        };
+        let served = CandidateComparison { coalition, ..*self }.chosen();
+        let personal = match served.candidate {
+            Candidate::Coalition | Candidate::OwnIntercept | Candidate::Shrunken => parts,
+            _ => PersonalParts::Trained,
+        };
+        Served { personal, ..served }
+    }
+
+    fn chosen(&self) -> Served {
         let global = self.global.and_then(|(model, _)| {
             let around = self.alone.around(self.equipped, model);
             around.ok()
         });
         let tuned = self.tune(self.equipped, self.coalition).ok();
-        let shifts = self.own_intercept;
-        let shifted = shifts.then(|| with_own_intercept(self.equipped, self.coalition));
-        let shifted = shifted.and_then(Result::ok);
+        let adaptations = if self.adapted {
+            &Adaptation::ALL[..]
+        } else {
+            &[]
+        };
+        let adapted = adaptations.iter().filter_map(|&how| {
+            let model = how.adapt(self.equipped, self.coalition, self.alone.seed);
+            Some((how, model.ok()?))
+        });
+        let adapted: Vec<_> = adapted.collect();
         let models = RowModels {
             global: global.as_ref(),
             tuned: tuned.as_ref(),
-            shifted: shifted.as_ref(),
+            adapted: &adapted,
         };
         let (on, measured) = if let Some((all, rows)) = self.by_rows(models) {
             (ComparedOn::ValidationRows, measured(&all, &rows))
@@ -105,13 +130,14 @@ impl CandidateComparison<'_> {
             Candidate::Coalition => Some(self.coalition),
             Candidate::Global => models.global,
             Candidate::FineTuned => models.tuned,
-            Candidate::OwnIntercept => models.shifted,
+            Candidate::OwnIntercept | Candidate::Shrunken => models.adapted(candidate),
         };
         Served {
             candidate,
             on,
             measured,
             model: model.unwrap_or(self.coalition).clone(),
+            personal: PersonalParts::Trained,
         }
     }
 
@@ -132,10 +158,12 @@ impl CandidateComparison<'_> {
             (Candidate::Coalition, own(self.coalition)),
             (Candidate::Global, models.global.and_then(own)),
             (Candidate::FineTuned, models.tuned.and_then(own)),
-            (Candidate::OwnIntercept, models.shifted.and_then(own)),
         ];
+        let adapted = models.adapted.iter();
+        let adapted = adapted.map(|(how, model)| (how.candidate(), own(model)));
         let others = others
             .into_iter()
+            .chain(adapted)
             .filter_map(|(one, losses)| Some((one, losses?.0)));
         let all = [(Candidate::Local, local)].into_iter().chain(others);
         let all = all.map(|(candidate, losses)| CandidateLosses {
@@ -173,13 +201,10 @@ impl CandidateComparison<'_> {
                 )
             })
         };
-        let shift = |model: &Params| {
+        let adapt = |how: Adaptation, model: &Params| {
             each(&|own| {
-                loss(
-                    own,
-                    &with_own_intercept(own, &self.alone.around(own, model)?)?,
-                    count,
-                )
+                let around = self.alone.around(own, model)?;
+                loss(own, &how.adapt(own, &around, self.alone.seed)?, count)
             })
         };
         let shared = (self.members > 1).then_some(&self.coalition.0);
@@ -195,7 +220,6 @@ impl CandidateComparison<'_> {
         }));
         let entries = self.global.map_or(1, |(_, entries)| entries);
         let tunable = shared.filter(|_| models.tuned.is_some());
-        let shiftable = shared.filter(|_| models.shifted.is_some());
         let mean = self.global.filter(|_| models.global.is_some());
         let others = [
             (Candidate::Coalition, shared.and_then(fixed), self.members),
@@ -205,15 +229,15 @@ impl CandidateComparison<'_> {
                 entries,
             ),
             (Candidate::FineTuned, tunable.and_then(tune), self.members),
-            (
-                Candidate::OwnIntercept,
-                shiftable.and_then(shift),
-                self.members,
-            ),
         ];
+        let adapted = models.adapted.iter().map(|(how, _)| {
+            let losses = shared.and_then(|model| adapt(*how, model));
+            (how.candidate(), losses, self.members)
+        });
         all.extend(
             others
                 .into_iter()
+                .chain(adapted)
                 .filter_map(|(candidate, losses, members)| {
                     Some(CandidateLosses {
                         candidate,
@@ -245,5 +269,12 @@ impl CandidateComparison<'_> {
 struct RowModels<'a> {
     global: Option<&'a (Params, Params)>,
     tuned: Option<&'a (Params, Params)>,
-    shifted: Option<&'a (Params, Params)>,
+    adapted: &'a [(Adaptation, (Params, Params))],
+}
+
+impl<'a> RowModels<'a> {
+    fn adapted(self, candidate: Candidate) -> Option<&'a (Params, Params)> {
+        let mut all = self.adapted.iter();
+        all.find_map(|(how, model)| (how.candidate() == candidate).then_some(model))
+    }
 }

@@ -9,17 +9,18 @@ use crate::params::Params;
 /// The least probability that a class is given in a loss, so that the loss is finite.
 const LEAST: f64 = 1e-9;
 
-/// The silo without each of the folds of its training rows, which is then its validation part;
-/// `None` where the rows cannot be divided.
+/// The silo without each of the folds of its training rows, which is then its validation part: as many folds
+/// as asked for, or as there are rows, or groups of rows. `None` where there are not even two.
 pub(super) fn without_folds(
     learner: &dyn Learner,
     folds: usize,
     seed: u64,
 ) -> Option<Vec<Arc<dyn Learner>>> {
     let access = learner.row_access().ok()?;
-    let each = (0..folds).map(|fold| access.holding_out(fold, folds, seed));
-    let all: Vec<_> = each.collect::<Option<_>>()?;
-    (!all.is_empty()).then_some(all)
+    (2..=folds).rev().find_map(|folds| {
+        let each = (0..folds).map(|fold| access.holding_out(fold, folds, seed));
+        each.collect()
+    })
 }
 
 /// Whether a model gives the rows held out chances of classes.

@@ -4,8 +4,8 @@
 //! the federation. So it compares candidates: the best model that it can train alone, one that it fits
 //! robustly, the model of its coalition, that model tuned on its own rows, and the mean of all
 //! coalitions' models; where rounds have noise, also the model of its coalition with an
-//! [intercept of its own](with_own_intercept). It serves another model than its own only where the
-//! advantage is larger than its standard error. No data leave the silo.
+//! [intercept of its own](with_own_intercept), and a fit to its own rows [shrunken](fn@shrunken) towards it.
+//! It serves another model than its own only where the advantage is larger than its standard error. No data leave the silo.
 //!
 //! Where the task holds out validation rows, the candidates are compared on these: no model has seen
 //! them. Elsewhere they are compared by k-fold cross-validation on the training rows. Whatever the
@@ -17,6 +17,7 @@
 //! The silo's share of that difference, one in the number of members, is added to the loss of the
 //! coalition's model. A model that no other silo shares is not compared by cross-validation.
 
+mod adapted;
 mod adopted;
 mod all_rows;
 mod alone;
@@ -24,19 +25,24 @@ mod comparison;
 mod folds;
 mod intercept;
 mod local;
+mod personal;
 mod rule;
+mod shrunken;
 
 use serde::{Deserialize, Serialize};
 
 use crate::params::Params;
 
+pub use adapted::Adaptation;
 pub use adopted::{alone_start, mean_of_coalitions, members_of};
 pub use all_rows::model_of_all_rows;
 pub use alone::Alone;
 pub use comparison::{CandidateComparison, VALIDATION_ROWS, comparable};
 pub use intercept::with_own_intercept;
 pub use local::{Effort, FIT_ROWS, Fitted, LocalModels, TUNING_FOLDS, Tuned, WORK};
+pub use personal::{PersonalParts, is_never_trained};
 pub use rule::Way;
+pub use shrunken::shrunken;
 
 /// How a silo chooses the model that it serves at the end, on its own rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -81,6 +87,8 @@ pub enum Candidate {
     FineTuned,
     /// The coalition's model with an intercept of the silo's own, where rounds have noise.
     OwnIntercept,
+    /// An exact fit to its own rows, shrunken towards the coalition's model, where rounds have noise.
+    Shrunken,
 }
 
 impl Candidate {
@@ -93,6 +101,9 @@ impl Candidate {
             Self::Global => "the mean of all coalitions' models",
             Self::FineTuned => "the model of its coalition, tuned on its own rows",
             Self::OwnIntercept => "the model of its coalition, with an intercept of its own",
+            Self::Shrunken => {
+                "the model that it fits to its own rows, shrunken towards that of its coalition"
+            }
         }
     }
 
@@ -154,6 +165,8 @@ pub struct Served {
     /// The model and the personal state: of the plain learner where the choice
     /// [is its own](Candidate::is_own), otherwise as the strategy equips the silo.
     pub model: (Params, Params),
+    /// Where its personal parts come from.
+    pub personal: PersonalParts,
 }
 
 /// The candidate with the least loss of those whose advantage over the local model is larger than

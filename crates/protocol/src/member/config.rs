@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::charter::Epoch;
-use crate::charter::privacy::{self, Masked, Sum};
+use crate::charter::privacy::{self, Masked, Sum, Voids};
 use crate::effects::Record;
 use crate::envelope;
 use crate::format::Formats;
@@ -143,10 +143,9 @@ impl Config {
         self.epoch.roster.quorum().max(3).max(authors)
     }
 
-    /// The sums that are opened if these members, ascending, are ready for a masked round in which these
-    /// groups are suspended.
-    pub(in crate::member) fn sums(&self, suspended: &[usize], ready: &[MemberIndex]) -> Vec<Sum> {
-        let sums = |masked: &Masked| masked.sums(suspended, &self.epoch.roster, ready);
+    /// The sums that are opened if these members, ascending, are ready for a masked round after these void sums.
+    pub(in crate::member) fn sums(&self, voids: &Voids, ready: &[MemberIndex]) -> Vec<Sum> {
+        let sums = |masked: &Masked| masked.sums(voids, &self.epoch.roster, ready);
         self.masked().map(sums).unwrap_or_default()
     }
 

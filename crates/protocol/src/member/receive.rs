@@ -57,7 +57,7 @@ impl Member {
                 Some(Again::WithoutReceipt(sender)) => self.leading().repeat_receipt(sender),
                 None => {}
             },
-            Body::Receipt { entry } => self.contributing().receipt(entry),
+            Body::Receipt { .. } => self.contributing().receipt(&message),
             Body::Bundle(bundle) => {
                 let kept = self.signing().bundle(round, bundle);
                 self.against_lead(round, kept);

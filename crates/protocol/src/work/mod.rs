@@ -9,6 +9,7 @@ mod masked;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::charter::privacy::Voids;
 use crate::hash::Hash;
 use crate::message::{Entry, EntryFields, MaskedSheet, MaskedVector, PublicKeys, Sheet};
 use crate::roster::MemberIndex;
@@ -31,7 +32,7 @@ pub struct Planned {
     pub round: u64,
     /// Hash of the plan.
     pub plan: Hash,
-    /// The members that take part, ascending; `None` for all.
+    /// The members that take part, ascending; `None` for all. Whom `voids` leaves out takes no part in any case.
     pub participants: Option<Vec<MemberIndex>>,
     /// Whether participants score each other's models (cross-evaluation).
     pub cross_evaluate: bool,
@@ -39,9 +40,9 @@ pub struct Planned {
     pub weights: bool,
     /// Exact size of a contributed model, in bytes.
     pub blob_size: u64,
-    /// In masked rounds: the groups, by their position in the charter, whose sums told nothing in three
-    /// rounds of this epoch, in a row or not. No sum of them is opened in this round.
-    pub suspended: Vec<usize>,
+    /// In masked rounds: what the void sums of this epoch have shown so far. Which sums the round has follows from
+    /// it, and that a member may be left out of it.
+    pub voids: Voids,
 }
 
 /// The result of a training.

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::super::band::{self, quartiles};
 use super::super::story::{SiloStory, Story};
 use super::super::svg::drawing;
-use super::super::{download, numbers};
+use super::super::{download, many, numbers};
 use super::axes::{SIZE, axes, scales};
 use super::{ENOUGH, bins, calibration_csv, curve, enough, places, roc_csv};
 
@@ -32,6 +32,13 @@ pub(super) fn charts(story: &Story, all: &[(&SiloStory, &ClassResults)]) -> Mark
             (calibration(story, all))
         }
         @if all.len() > LINES { (key()) }
+    }
+}
+
+/// The download of a drawing; none of many silos, whose curves would be most of the page.
+fn saved(story: &Story, what: &str, csv: impl FnOnce() -> String) -> Markup {
+    html! {
+        @if !many::are_many(story) { (download::plot(&format!("{}-{what}", story.scenario), &csv())) }
     }
 }
 
@@ -95,7 +102,7 @@ fn roc(story: &Story, all: &[(&SiloStory, &ClassResults)]) -> Markup {
                     "From " (of(shown.len(), all.len())) ": those that held out " (ENOUGH_OF_CLASS)
                     " rows of either class or more."
                 }
-                (download::plot(&format!("{}-roc", story.scenario), &roc_csv(all)))
+                (saved(story, "roc", || roc_csv(all)))
             }
         }
     }
@@ -182,7 +189,7 @@ fn calibration(story: &Story, all: &[(&SiloStory, &ClassResults)]) -> Markup {
                     "From " (of(shown().count(), all.len())) ": those with " (ENOUGH) " rows in a bin or more."
                 }
             }
-            (download::plot(&format!("{}-calibration", story.scenario), &calibration_csv(all)))
+            (saved(story, "calibration", || calibration_csv(all)))
         }
     }
 }

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use super::story::{SiloStory, Story};
 use super::svg::{colour, drawing, px};
-use super::{download, numbers};
+use super::{download, many, numbers};
 use axes::{SIZE, axes, scales};
 
 /// The fewest rows of a bin of probabilities that is drawn: with ten rows, the observed fraction has a
@@ -49,14 +49,14 @@ pub(crate) fn section(story: &Story) -> Markup {
                 "chance alone moves them far, and stand in the data."
             }
             (all::charts(story, &all))
-            div.many[all.len() > MANY].tall[all.len() > MANY] {
+            @if !many::are_many(story) { div.many[all.len() > MANY].tall[all.len() > MANY] {
                 @for (silo, classes) in &all {
                     details open[all.len() <= OPEN] {
                         summary { (silo.name) span.muted { ", " (numbers::plural(silo.held_out() as usize, "held-out row")) } }
                         (one(story, silo, classes))
                     }
                 }
-            }
+            } }
         }
     }
 }

@@ -14,6 +14,8 @@ pub(super) struct TextTable {
     /// The columns that the page shows beside the name, the one that decides first; the others are
     /// folded. If there are none, all columns are shown.
     pub(super) main: Vec<usize>,
+    /// The rows in which the column that decides holds an interval with 0 in it: nothing is decided there.
+    pub(super) undecided: Vec<usize>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
@@ -66,6 +68,17 @@ pub(super) fn with_deviation(spread: Option<Spread>, decimals: usize) -> String 
     } else {
         mean
     }
+}
+
+/// The places of those of these intervals that hold 0.
+pub(super) fn undecided(intervals: impl Iterator<Item = Option<Interval>>) -> Vec<usize> {
+    let holds =
+        |(_, interval): &(usize, Option<Interval>)| interval.is_some_and(|one| !one.is_clear());
+    intervals
+        .enumerate()
+        .filter(holds)
+        .map(|(at, _)| at)
+        .collect()
 }
 
 /// A difference with its interval.

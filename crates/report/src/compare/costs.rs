@@ -48,8 +48,8 @@ pub(super) fn communication(comparison: &Comparison, variant: &VariantTable) -> 
         title: "communication".into(),
         note,
         columns: columns.map(str::to_owned).to_vec(),
-        main: Vec::new(),
         rows: variant.strategies.iter().map(cells).collect(),
+        ..TextTable::default()
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn work(variant: &VariantTable) -> TextTable {
                seeds: pairs of silos that two seeds group alike."
             .into(),
         columns: columns.map(str::to_owned).to_vec(),
-        main: Vec::new(),
         rows: variant.strategies.iter().map(cells).collect(),
+        ..TextTable::default()
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn table(comparison: &Comparison, variant: &VariantTable) -> Option<T
             .chain(rounds)
             .chain(["seconds".to_owned()])
             .collect(),
-        main: Vec::new(),
         rows: rows.iter().map(cells).collect(),
+        ..TextTable::default()
     })
 }

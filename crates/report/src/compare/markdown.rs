@@ -112,11 +112,11 @@ mod tests {
             title: "a <b>".into(),
             note: String::new(),
             columns: ["", "empty", "x|y"].map(str::to_owned).to_vec(),
-            main: Vec::new(),
             rows: vec![
                 ["one_two", "", ".1"].map(str::to_owned).to_vec(),
                 ["*", "", "[2]"].map(str::to_owned).to_vec(),
             ],
+            ..TextTable::default()
         };
         let mut out = String::new();
         add(&mut out, &table);

@@ -26,8 +26,8 @@ pub(super) fn table(variant: &VariantTable) -> Option<TextTable> {
                noise are not tuned on rows, and the result is that of the last round."
             .into(),
         columns: columns.map(str::to_owned).to_vec(),
-        main: Vec::new(),
         rows,
+        ..TextTable::default()
     })
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use lab::compare::{NeededTimes, NoiseAdvice, ReleaseAdvice, WhatChanges};
 use lab::summary::Interval;
+use methods::serving::Adaptation;
 
 use super::super::numbers;
 use super::cells::{decimals, interval_words};
@@ -53,13 +54,16 @@ fn release(one: &ReleaseAdvice, metric: &str) -> String {
             one.label
         );
     };
-    if one.own_intercept {
+    if let Some(how) = one.adapted {
         // The sentence before it has the noise.
         let join = if one.joins() { "Join" } else { "Do not join" };
         let is = compared(&gain);
+        let does = match how {
+            Adaptation::OwnIntercept => "fits the intercept on its own rows",
+            Adaptation::Shrunken => "fits its own rows, shrunken towards the federation's model",
+        };
         return format!(
-            "{join} if every silo then fits the intercept on its own rows ({}): this model is {is} one trained alone: \
-             {} per silo.",
+            "{join} if every silo then {does} ({}): this model is {is} one trained alone: {} per silo.",
             one.label,
             interval(&gain)
         );
@@ -148,7 +152,7 @@ mod tests {
     fn advice(low: f64) -> ReleaseAdvice {
         let interval = |by, low, high| Interval { by, low, high };
         ReleaseAdvice {
-            own_intercept: false,
+            adapted: None,
             label: "steps, epsilon 1".into(),
             noise: None,
             gain: Some(interval(0.05, low, 0.09)),
@@ -159,7 +163,7 @@ mod tests {
     #[test]
     fn an_own_intercept_is_advised_in_a_whole_sentence() {
         let fitted = |low| ReleaseAdvice {
-            own_intercept: true,
+            adapted: Some(Adaptation::OwnIntercept),
             ..advice(low)
         };
         let words = release(&fitted(0.01), "log-loss");

@@ -104,12 +104,23 @@ fn grid(table: &TextTable, columns: &[usize], decides: bool) -> Markup {
                     th scope="col" { (table.columns[0]) }
                     @for &at in columns { th.number.decision[decision(at)] scope="col" { (table.columns[at]) } }
                 } }
-                tbody { @for row in &table.rows { tr {
+                tbody { @for (nth, row) in table.rows.iter().enumerate() { tr {
                     th scope="row" { (row[0]) }
-                    @for &at in columns { td.number.decision[decision(at)] { (row[at]) } }
+                    @for &at in columns {
+                        td.number.decision[decision(at) && !table.undecided.contains(&nth)] { (cell(&row[at])) }
+                    }
                 } } }
             }
         }
+    }
+}
+
+/// The text of a cell. A window that is narrow shows an interval, or a deviation, below its number.
+fn cell(text: &str) -> Markup {
+    let breaks = [" [", " ±"].iter().find_map(|mark| text.find(mark));
+    match breaks.map(|at| text.split_at(at)) {
+        Some((number, rest)) => html! { (number) " " span.rest { (rest.trim_start()) } },
+        None => html! { (text) },
     }
 }
 
@@ -185,6 +196,7 @@ fn setting(comparison: &Comparison, command: &str) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cells::undecided;
     use super::*;
 
     fn table(main: &[usize]) -> TextTable {
@@ -233,6 +245,46 @@ mod tests {
             assert_eq!(part.matches("<th scope=\"row\">").count(), 2);
         }
         assert!(main.contains(">+0.7<") && folded.contains(">47.1<"));
+    }
+
+    /// What holds 0 decides nothing, and looks like it.
+    #[test]
+    fn an_interval_that_holds_0_is_not_bold() {
+        let of = |undecided: &[usize]| {
+            let table = TextTable {
+                undecided: undecided.to_vec(),
+                ..table(&[3, 1])
+            };
+            let page = markup(&table).into_string();
+            page.matches("<td class=\"number decision\">").count()
+        };
+        assert_eq!((of(&[]), of(&[0]), of(&[0, 1])), (2, 1, 0));
+        let clear = |low: f64, high: f64| {
+            let by = f64::midpoint(low, high);
+            Some(lab::summary::Interval { by, low, high })
+        };
+        let intervals = [
+            clear(0.1, 0.3),
+            clear(-0.1, 0.3),
+            None,
+            clear(-0.3, -0.1),
+            clear(0.0, 0.2),
+        ];
+        assert_eq!(undecided(intervals.into_iter()), [1, 4]);
+    }
+
+    #[test]
+    fn a_number_and_its_interval_may_stand_below_each_other() {
+        for (text, shown) in [
+            (
+                "+0.71 [−0.20, +1.60]",
+                "+0.71 <span class=\"rest\">[−0.20, +1.60]</span>",
+            ),
+            ("47.6 ± 0.3", "47.6 <span class=\"rest\">± 0.3</span>"),
+            ("3/1/0", "3/1/0"),
+        ] {
+            assert_eq!(cell(text).into_string(), shown);
+        }
     }
 
     #[test]

@@ -46,11 +46,11 @@ fn table(paper: &PaperTable) -> TextTable {
         title: format!("beside {}", paper.source),
         note: note(paper),
         columns: columns.map(str::to_owned).to_vec(),
-        main: Vec::new(),
         rows: first
             .into_iter()
             .chain(paper.figures.iter().map(figure))
             .collect(),
+        ..TextTable::default()
     }
 }
 

@@ -3,10 +3,13 @@
 use lab::compare::{
     ComparisonRow, MetricResult, MetricScope, ServedGain, ServedSummary, VariantTable,
 };
+use lab::summary::Interval;
 use task::metrics::MetricName;
 
 use super::super::numbers;
-use super::cells::{TextTable, counts, fine_decimals, interval_words, value, with_deviation};
+use super::cells::{
+    TextTable, counts, fine_decimals, interval_words, undecided, value, with_deviation,
+};
 
 fn scope(metrics: &[MetricResult], outside: bool) -> Option<&MetricScope> {
     metrics.first()?.scope(outside)
@@ -39,15 +42,17 @@ pub(super) fn table(
         .chain(own)
         .filter_map(|scope| Some(scope.silos.or(scope.rows)?.mean));
     let decimals = fine_decimals(each);
-    let mut lines = Vec::new();
+    let (mut lines, mut intervals) = (Vec::new(), Vec::new());
     if let Some(own) = own {
         let mut cells = means("own model".into(), Some(own), decimals);
         cells.resize(7, String::new());
         lines.push(cells);
+        intervals.push(None);
     }
     for row in &rows {
         let Some(served) = &row.served else { continue };
         lines.push(line(&row.label, served, outside, decimals));
+        intervals.push(interval(served, outside));
     }
     let width = lines.iter().map(Vec::len).max().unwrap_or(0);
     lines
@@ -79,6 +84,7 @@ pub(super) fn table(
             .iter()
             .map(|&name| name.to_owned())
             .collect(),
+        undecided: undecided(intervals.into_iter()),
         rows: lines,
     })
 }
@@ -93,10 +99,15 @@ fn means(label: String, scope: Option<&MetricScope>, decimals: usize) -> Vec<Str
     ]
 }
 
+/// What was gained over the own model.
+fn interval(served: &ServedSummary, outside: bool) -> Option<Interval> {
+    gain(served, outside)?.difference.interval()
+}
+
 /// The line of one way of learning.
 fn line(label: &str, served: &ServedSummary, outside: bool, decimals: usize) -> Vec<String> {
     let gain = gain(served, outside);
-    let interval = gain.and_then(|gain| gain.difference.interval());
+    let interval = interval(served, outside);
     let mut cells = means(label.to_owned(), scope(&served.metrics, outside), decimals);
     cells.push(interval.map_or_else(String::new, |one| interval_words(&one, decimals)));
     cells.push(gain.map_or_else(String::new, |gain| counts(&gain.difference)));
@@ -120,7 +131,7 @@ fn note(outside: bool) -> String {
         } else {
             " own, strategy, tuned, other: how many members serve their own model, the strategy's, the strategy's \
              fine-tuned on their rows, or another one (robust and trained alone, the mean of all coalitions', or \
-             under noise the strategy's with an own intercept)."
+             under noise the strategy's with an own intercept, or an own fit shrunken towards it)."
         }
     )
 }
@@ -128,7 +139,7 @@ fn note(outside: bool) -> String {
 /// Members by what they serve: their own model, the strategy's, a fine-tuned one, another one.
 fn choices(served: &ServedSummary) -> [String; 4] {
     let of = |name: &str| served.candidates.get(name).copied().unwrap_or(0.0);
-    let others = of("robust") + of("global") + of("own-intercept");
+    let others = of("robust") + of("global") + of("own-intercept") + of("shrunken");
     let each = [of("local"), of("coalition"), of("fine-tuned"), others];
     each.map(|count| numbers::value(count, 1))
 }

@@ -83,5 +83,6 @@ pub(super) fn table(
             .collect(),
         columns,
         rows: variant.strategies.iter().map(cells).collect(),
+        ..TextTable::default()
     })
 }

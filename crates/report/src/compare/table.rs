@@ -9,7 +9,7 @@ use task::metrics::MetricName;
 
 use super::super::numbers;
 use super::cells::{
-    TextTable, counts, fine_decimals, interval_words, scope, value, with_deviation,
+    TextTable, counts, fine_decimals, interval_words, scope, undecided, value, with_deviation,
 };
 use super::{costs, noise, papers, served, subgroups};
 
@@ -80,6 +80,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         columns.push(format!("vs {} (95 %)", local.label));
         columns.push("+/=/−".to_owned());
     }
+    let interval = |row: &ComparisonRow| difference(row, local?, outside)?.interval();
     let cells = |row: &ComparisonRow| {
         let own = scope(row, 0, outside);
         let cell = |spread: Option<Spread>| value(spread, decimals);
@@ -93,9 +94,9 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
             cell(own.and_then(|own| own.best)),
         ];
         if let Some(local) = local {
+            let words = |one: Interval| interval_words(&one, decimals);
+            cells.push(interval(row).map_or_else(String::new, words));
             let difference = difference(row, local, outside);
-            let interval = difference.and_then(|one| one.interval());
-            cells.push(interval.map_or_else(String::new, |one| interval_words(&one, decimals)));
             cells.push(difference.map_or_else(String::new, counts));
         }
         cells
@@ -114,6 +115,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
             Some(_) => vec![6, 7, 1, 3],
             None => Vec::new(),
         },
+        undecided: undecided(rows.iter().map(interval)),
         columns,
         rows: rows.iter().map(cells).collect(),
     }
@@ -211,10 +213,9 @@ fn others(metrics: &[MetricName], variant: &VariantTable, outside: bool) -> Text
         } else {
             "other metrics".into()
         },
-        note: String::new(),
-        main: Vec::new(),
         columns,
         rows: rows.iter().map(cells).collect(),
+        ..TextTable::default()
     }
 }
 

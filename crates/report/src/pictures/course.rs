@@ -259,7 +259,7 @@ fn csv(story: &Story, course: &CoalitionCourse) -> String {
 }
 
 /// How often and when groupings changed, in one sentence.
-fn said(course: &CoalitionCourse) -> String {
+pub(crate) fn said(course: &CoalitionCourse) -> String {
     let changes: Vec<u64> = course
         .rounds
         .windows(2)

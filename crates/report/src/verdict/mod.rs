@@ -22,7 +22,7 @@ pub fn verdict(story: &Story, table: &ComparisonTable) -> String {
 /// One or two sentences for each question, the most important first.
 pub fn statements(story: &Story, table: &ComparisonTable) -> Vec<String> {
     if table.columns.is_empty() {
-        return vec!["Nothing was measured on held-out rows.".to_owned()];
+        return vec![nothing_measured(story)];
     }
     let first = no_use(story).or_else(|| worse_than_constant(story));
     let mut sentences: Vec<String> = first.into_iter().collect();
@@ -45,6 +45,25 @@ pub fn statements(story: &Story, table: &ComparisonTable) -> Vec<String> {
     sentences.extend(what_is_served(story, table));
     sentences.extend(outsiders(table));
     sentences
+}
+
+/// That nothing was measured, and why.
+fn nothing_measured(story: &Story) -> String {
+    let rows: usize = story.silos.iter().map(|silo| silo.test_samples).sum();
+    let why = match (&*story.metric.name, rows) {
+        _ if story.silos.is_empty() => String::new(),
+        (_, 0) => ": no silo holds any out (`split` of the task)".into(),
+        ("roc-auc", rows) => format!(
+            ": roc-auc needs some of both classes at a silo, and no silo has them among its held-out rows ({} in all). Hold \
+             more rows out (`test` in `split`), use fewer silos, or compare another metric, such as brier",
+            numbers::count(rows as u64)
+        ),
+        (metric, rows) => format!(
+            ": {metric} has no value on the {} held-out rows of any silo",
+            numbers::count(rows as u64)
+        ),
+    };
+    format!("Nothing was measured on held-out rows{why}.")
 }
 
 /// The metric as people call it.
@@ -373,6 +392,7 @@ fn what_is_served(story: &Story, table: &ComparisonTable) -> Option<String> {
         Candidate::Coalition,
         Candidate::FineTuned,
         Candidate::OwnIntercept,
+        Candidate::Shrunken,
         Candidate::Global,
         Candidate::Robust,
         Candidate::Local,

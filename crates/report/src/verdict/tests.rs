@@ -276,3 +276,23 @@ fn without_reference_models_nothing_is_compared() {
     let text = said(&made(true, 0.0, &[[None; 3]]));
     assert!(text.starts_with("Nothing was measured"), "{text}");
 }
+
+#[test]
+fn that_nothing_was_measured_has_its_reason() {
+    let mut story = made(true, 0.0, &[[None; 3], [None; 3]]);
+    for silo in &mut story.silos {
+        silo.test_samples = 50;
+    }
+    story.metric.name = "roc-auc".into();
+    let text = said(&story);
+    assert!(
+        text.contains("needs some of both classes") && text.contains("(100 in all)"),
+        "{text}"
+    );
+    story.metric.name = "log-loss".into();
+    assert!(said(&story).contains("log-loss has no value on the 100 held-out rows"));
+    for silo in &mut story.silos {
+        silo.test_samples = 0;
+    }
+    assert!(said(&story).contains("no silo holds any out"));
+}

@@ -9,13 +9,10 @@ use methods::strategy::summary_layout;
 use methods::{Layout, ModelEntry, Params, Plan, Scores, Sheet, State};
 use protocol::Hash;
 use protocol::message::{Entry, EntryFields, Sheet as SignedSheet};
+use protocol::privacy::Voids;
 
 use crate::config::SiloConfig;
-use crate::outcome::Settled;
-
-/// The budget of voids: a group whose sums told nothing in so many rounds, in a row or not, is not added up any
-/// more until the agreement changes. With noise each of them has cost every author of it a line.
-const VOID_ROUNDS: u8 = 3;
+use crate::outcome::{MaskedNote, Settled};
 
 /// The last adopted outcome, and what follows from it for the next round. Shared with jobs.
 pub struct RoundBase {
@@ -33,9 +30,8 @@ pub struct RoundBase {
     gate_id: Hash,
     /// The charter's largest share of a weight.
     max_weight: Option<f64>,
-    /// For each group of the charter in how many rounds of this epoch its sums told nothing; empty if none
-    /// did.
-    pub(crate) void: Vec<u8>,
+    /// What the void sums of this epoch have shown.
+    pub(crate) voids: Voids,
     plan: OnceLock<Plan>,
 }
 
@@ -43,7 +39,7 @@ impl RoundBase {
     /// The base of the round after an outcome.
     pub fn new(config: &SiloConfig, settled: &Settled) -> Self {
         Self {
-            void: void(config, settled),
+            voids: voids(config, settled),
             ..Self::after(
                 config,
                 settled.document.round,
@@ -71,16 +67,9 @@ impl RoundBase {
                 norm: config.max_model_norm,
             },
             max_weight: config.max_weight,
-            void: Vec::new(),
+            voids: Voids::default(),
             plan: OnceLock::new(),
         }
-    }
-
-    /// The groups, by their position in the charter, of which no sum is opened in the next round.
-    pub(crate) fn suspended(&self) -> Vec<usize> {
-        let counts = self.void.iter().enumerate();
-        let suspended = counts.filter(|(_, count)| **count >= VOID_ROUNDS);
-        suspended.map(|(group, _)| group).collect()
     }
 
     /// The model that training of a masked round begins with: differences are sent.
@@ -234,11 +223,11 @@ impl RoundBase {
     }
 }
 
-/// In how many rounds of the present epoch the sums of each group told nothing.
-fn void(config: &SiloConfig, settled: &Settled) -> Vec<u8> {
+/// What the void sums of the present epoch have shown.
+fn voids(config: &SiloConfig, settled: &Settled) -> Voids {
     let note = settled.document.masked.as_ref();
     let note = note.filter(|note| note.epoch == config.member.epoch.id);
-    note.map(|note| note.void.clone()).unwrap_or_default()
+    note.map(MaskedNote::voids).unwrap_or_default()
 }
 
 /// An entry as strategies see it: its model, and the fields that its author signed.

@@ -27,9 +27,11 @@ const ROUNDS: u64 = 4;
 /// The silo that spoils it.
 const FAULTY: u16 = 2;
 
-/// A store that changes the last byte of the vector that its silo masks for one round.
+/// A store that changes the last byte of the vector that its silo masks for one round, or for all.
 struct SpoilingBlobs {
     kept: Arc<MemoryBlobs>,
+    /// The round.
+    spoils: Option<u64>,
     /// Rounds for which the silo has prepared.
     prepared: AtomicU64,
 }
@@ -48,7 +50,8 @@ impl Blobs for SpoilingBlobs {
             self.prepared.fetch_add(1, Ordering::Relaxed);
         }
         let vector = 4 * (learner(0.0).layout().len() + 4);
-        if blob.len() != vector || self.prepared.load(Ordering::Relaxed) != SPOILED {
+        let prepared = self.prepared.load(Ordering::Relaxed);
+        if blob.len() != vector || self.spoils.is_some_and(|round| round != prepared) {
             return blob;
         }
         let mut changed = blob.to_vec();
@@ -66,13 +69,20 @@ impl Blobs for SpoilingBlobs {
 }
 
 fn start(silos: &TestSilos, i: u16) -> SiloHandle {
-    if i != FAULTY {
-        return silos.live(i);
+    if i == FAULTY {
+        spoiling(silos, i, Some(SPOILED))
+    } else {
+        silos.live(i)
     }
+}
+
+/// Starts a silo that spoils the sum of a round, or those of all.
+pub(super) fn spoiling(silos: &TestSilos, i: u16, spoils: Option<u64>) -> SiloHandle {
     let rig = &silos.rigs[usize::from(i)];
     let (mut surroundings, ends) = rig.surroundings();
     surroundings.blobs = Arc::new(SpoilingBlobs {
         kept: rig.blobs.clone(),
+        spoils,
         prepared: AtomicU64::new(0),
     });
     silos.hub.join(MemberIndex(i), ends);

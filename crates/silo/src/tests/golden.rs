@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use methods::State;
 use methods::strategy::{Edges, Kept, Memory};
+use protocol::privacy::Search;
 use protocol::{Hash, MemberIndex, codec};
 
 use crate::outcome::{
@@ -99,7 +100,7 @@ fn settled() -> Settled {
 }
 
 /// After a masked round with everything in it: a void sum, and one that tells something.
-fn masked() -> Settled {
+fn masked(search: Search) -> Settled {
     let state = State {
         models: vec![model(1.0)],
         tables: BTreeMap::new(),
@@ -113,6 +114,7 @@ fn masked() -> Settled {
         sums: vec![sum(0, None), sum(1, Some(VoidSum::Reach))],
         void: vec![0, 2],
         nothing: Some(Nothing::Refused),
+        search,
     };
     Settled::masked(4, vec![hash(1), hash(2)], vec![0, 0], state, note)
 }
@@ -121,16 +123,27 @@ fn masked() -> Settled {
 fn an_outcome_document_has_its_pinned_bytes() {
     let settled = settled();
     assert_eq!(Document::read(&settled.blob), Ok(settled.document.clone()));
-    let masked = masked();
-    assert_eq!(Document::read(&masked.blob), Ok(masked.document.clone()));
+    let searched = [
+        Search::Idle,
+        Search::Among([1, 5].map(MemberIndex).to_vec()),
+        Search::Alone(MemberIndex(5)),
+        Search::Several,
+    ];
+    let searched = searched.map(masked);
+    for masked in &searched {
+        assert_eq!(Document::read(&masked.blob), Ok(masked.document.clone()));
+    }
     let blobs = settled.blobs().map(|(_, blob)| blob.to_vec());
-    let blobs = blobs.chain([masked.blob.to_vec()]);
+    let blobs = blobs.chain(searched.map(|masked| masked.blob.to_vec()));
     let names = [
         "document",
         "model 0",
         "model 1",
         "table velocity 0",
         "document of a masked round",
+        "document of a masked round with suspects",
+        "document of a masked round with one that is left alone",
+        "document of a masked round that several spoiled",
     ];
     file::check(
         "golden/outcome.hex",
@@ -146,7 +159,7 @@ fn a_document_of_a_newer_format_is_refused_with_both_formats() {
     assert_eq!(error, DocumentError::Newer(FORMAT + 1));
     assert_eq!(
         error.to_string(),
-        "outcome document format 3, this program reads format 2: use the program that wrote it, \
+        "outcome document format 4, this program reads format 3: use the program that wrote it, \
          or a newer one"
     );
 }

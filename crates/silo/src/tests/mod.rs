@@ -18,6 +18,7 @@ mod neighbours;
 mod noised;
 mod put_back;
 mod recovery;
+mod searched;
 mod silo;
 mod site;
 mod spent;

@@ -6,15 +6,22 @@ use std::time::Duration;
 
 use protocol::charter::{Noise, Real, Release, Unit};
 use protocol::privacy::{Masked, Privacy, Sums};
+use protocol::roster::quorum;
 use protocol::{Epoch, MemberIndex, Record, Report};
 
 use super::masked::{ROUNDS, SiloFault, adopted_by, expected, secrets};
 use crate::testing::{Rig, epoch_declaring};
 use crate::{JournalRecord, Notice};
 
-/// Four silos with hardly any noise, and sums of three authors at least.
+/// Four silos with hardly any noise, and sums of so many authors at least.
 pub(super) fn noised(rows: Option<u64>, fewest: u16) -> Arc<Epoch> {
-    epoch_declaring(4, ROUNDS, rows, |charter| {
+    noised_of(4, ROUNDS, rows, fewest)
+}
+
+/// The same with so many silos and rounds.
+pub(super) fn noised_of(n: u16, rounds: u64, rows: Option<u64>, fewest: u16) -> Arc<Epoch> {
+    epoch_declaring(n, rounds, rows, |charter| {
+        charter.min_contributions = quorum(n.into()) as u16;
         charter.privacy = Privacy::Masked(Masked {
             colluders: 1,
             shows: Vec::new(),
@@ -32,7 +39,7 @@ pub(super) fn noised(rows: Option<u64>, fewest: u16) -> Arc<Epoch> {
 
 /// Noise of four silos, each with σ = 6 steps of 1/128: half of their mean is .012 in a round, and within five
 /// deviations always.
-fn near(found: &[f32], expected: &[f32]) {
+pub(super) fn near(found: &[f32], expected: &[f32]) {
     assert_eq!(found.len(), expected.len());
     for (found, expected) in found.iter().zip(expected) {
         assert!((found - expected).abs() < 0.1, "{found}, {expected}");
@@ -59,7 +66,7 @@ fn noted(rig: &Rig) -> (Vec<(u64, [u8; 32])>, Vec<u64>) {
 }
 
 /// The rounds for which a silo drew noise.
-fn drawn(rig: &Rig) -> Vec<u64> {
+pub(super) fn drawn(rig: &Rig) -> Vec<u64> {
     noted(rig).0.into_iter().map(|(round, _)| round).collect()
 }
 

@@ -28,6 +28,10 @@ pub(super) struct TestLedger {
     lines: Mutex<Vec<Contribution>>,
     /// From this round on it refuses.
     spent_from: Option<u64>,
+    /// In this round another process has it.
+    locked_in: Option<u64>,
+    /// So often another process has it when it is asked what it holds.
+    locked: Mutex<u32>,
     /// What all lines together may cost.
     limits: Option<Limits>,
     /// Where the silo keeps what it has computed, and what of it had no line.
@@ -91,6 +95,9 @@ impl Ledger for TestLedger {
         }
         assert_eq!(prepared, Some(contribution.commitment), "durable before");
         assert!(!signed, "round {} was signed before its line", place.round);
+        if self.locked_in == Some(place.round) {
+            return Err(in_use());
+        }
         if self.spent_from.is_some_and(|from| place.round >= from) {
             let computed = self.blobs.get(&contribution.commitment);
             self.refused.lock().unwrap().extend(computed);
@@ -116,6 +123,11 @@ impl Ledger for TestLedger {
     }
 
     fn expect(&self, places: &[Place]) -> Result<(), LedgerError> {
+        let mut locked = self.locked.lock().unwrap();
+        if *locked > 0 {
+            *locked -= 1;
+            return Err(in_use());
+        }
         let lines = self.lines();
         let has = |place: &Place| lines.iter().any(|line| line.place == *place);
         match places.iter().find(|place| !has(place)) {
@@ -125,6 +137,12 @@ impl Ledger for TestLedger {
                 why: format!("it lacks {place}"),
             }),
         }
+    }
+}
+
+fn in_use() -> LedgerError {
+    LedgerError::InUse {
+        file: "ledger".into(),
     }
 }
 
@@ -262,6 +280,56 @@ fn a_silo_whose_ledger_refuses_votes_and_signs_no_contribution() {
     for rig in &rigs {
         assert_eq!(included(rig, OWN), [1]);
         assert_eq!(rig.adopted().last().unwrap().0, ROUNDS);
+    }
+}
+
+#[test]
+fn a_silo_whose_ledger_another_process_has_sits_out_that_round_alone() {
+    let rigs = noised_rounds(|rig| Site {
+        ledger: Some(Arc::new(TestLedger {
+            locked_in: Some(2),
+            ..TestLedger::of(rig)
+        })),
+        rounds: None,
+    });
+    let own = &rigs[usize::from(OWN)];
+    assert_eq!(signed(own), [1, 3]);
+    let [(2, why)] = &reasons(own)[..] else {
+        panic!("{:?}", reasons(own))
+    };
+    assert!(why.contains("locked by another process"), "{why}");
+    assert!(voted(own).is_superset(&BTreeSet::from([1, 2, 3])));
+}
+
+#[test]
+fn what_could_not_be_compared_at_the_start_is_compared_before_the_first_line() {
+    // With a ledger that was whole, and with an older one.
+    for (older, expected) in [(false, Some(ROUNDS)), (true, None)] {
+        let (signed, reasons) = virtually(async {
+            let mut silos = TestSilos::new(4, ROUNDS, 3);
+            let own = usize::from(OWN);
+            let ledger = Arc::new(TestLedger::of(&silos.rigs[own]));
+            silos.rigs[own].site.ledger = Some(ledger.clone());
+            let mut live: Vec<_> = (0..4).map(|i| silos.live(i)).collect();
+            silos.until(OWN, 1).await;
+            kill(&mut live[own]).await;
+            let (lines, before) = (ledger.lines(), signed(&silos.rigs[own]).len());
+            let kept = if older { &lines[..0] } else { &lines[..] };
+            let again = TestLedger::copy(&silos.rigs[own], kept);
+            *again.locked.lock().unwrap() = 1;
+            silos.rigs[own].site.ledger = Some(Arc::new(again));
+            live[own] = silos.live(OWN);
+            for i in 0..4 {
+                silos.until(i, ROUNDS).await;
+            }
+            for silo in &mut live {
+                kill(silo).await;
+            }
+            let rig = &silos.rigs[own];
+            (signed(rig).split_off(before), reasons(rig))
+        });
+        assert_eq!(signed.last(), expected.as_ref(), "{reasons:?}");
+        assert_eq!(reasons.is_empty(), !older, "{reasons:?}");
     }
 }
 

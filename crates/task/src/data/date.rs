@@ -1,4 +1,4 @@
-//! Dates as numbers.
+//! Dates as numbers and as texts.
 
 /// Days from the first of January 1970 to a date, with or without a time of day.
 pub(crate) fn date(text: &str) -> Option<f64> {
@@ -46,6 +46,43 @@ pub(crate) fn date(text: &str) -> Option<f64> {
     Some(days as f64 + (hour + (minute + second / 60.0) / 60.0) / 24.0)
 }
 
+/// A date, from the days since 1970.
+pub(super) fn day_text(days: i64) -> String {
+    // Years begin in March, so that the day of a leap year is the last; four centuries repeat.
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day = shifted.rem_euclid(146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (year, month) = match month {
+        0..10 => (year + 400 * era, month + 3),
+        _ => (year + 400 * era + 1, month - 9),
+    };
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// A date with its time of day, from parts of a second since 1970.
+pub(super) fn moment_text(value: i64, second: i64) -> String {
+    let day = 86_400 * second;
+    let time = time_text(value.rem_euclid(day), second);
+    format!("{} {time}", day_text(value.div_euclid(day)))
+}
+
+/// A time of day, from parts of a second since midnight.
+pub(super) fn time_text(value: i64, second: i64) -> String {
+    let (seconds, part) = (value / second, value % second);
+    let (hour, minute) = (seconds / 3600, seconds / 60 % 60);
+    let text = format!("{hour:02}:{minute:02}:{:02}", seconds % 60);
+    if part == 0 {
+        return text;
+    }
+    let digits = second.ilog10() as usize;
+    let part = format!("{part:0digits$}");
+    format!("{text}.{}", part.trim_end_matches('0'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +109,21 @@ mod tests {
             "2024-01",
         ] {
             assert_eq!(date(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let known = [
+            (0, "1970-01-01"),
+            (-1, "1969-12-31"),
+            (11_016, "2000-02-29"),
+            (20_088, "2024-12-31"),
+            (-719_162, "0001-01-01"),
+            (2_932_896, "9999-12-31"),
+        ];
+        for (days, text) in known {
+            assert_eq!(day_text(days), text);
         }
     }
 }

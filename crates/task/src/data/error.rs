@@ -5,10 +5,14 @@ use std::path::PathBuf;
 
 use super::{LeftOut, nearest};
 use crate::counted::counted;
+use crate::questions::Unanswered;
 
 /// Why data could not be read, partitioned or prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
+    /// A person has to say something first.
+    #[error("{0}")]
+    Unanswered(Unanswered),
     /// The source is read from files, and no data folder is given.
     #[error(
         "the {source_name} data are read from files: give their folder with --data DIR or ROTA_DATA. {hint}"
@@ -43,6 +47,20 @@ pub enum DataError {
         columns: Vec<String>,
         /// Whether the configuration can give the name that the column has in this file.
         renamed: bool,
+    },
+    /// A column of a file holds what no table can hold.
+    #[error(
+        "{}: the column {column:?} is not read: it holds {what}; leave it out, or write what it holds into \
+         columns of its own",
+        path.display()
+    )]
+    Unread {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// What it holds.
+        what: String,
     },
     /// A file has columns that are not in the agreed schema.
     #[error(
@@ -92,7 +110,7 @@ pub enum DataError {
     /// A quotation mark opens a cell that has no proper end.
     #[error(
         "{}, line {line}: a quotation mark opens cell {cell}, which {what}: close it where the cell ends, \
-         write a mark that belongs to the text twice (\"\"), and a text of many lines in one line",
+         and write a mark that belongs to the text twice (\"\")",
         path.display()
     )]
     OpenQuote {
@@ -198,8 +216,8 @@ pub enum DataError {
     /// A column is missing in all training rows, so that there is no mean to put in.
     #[error(
         "silo {silo:?}: column {column:?} is missing in every training row: leave the column out, \
-         leave small silos out with `silo-rows`, or use `standardise = \"silo\"`, where it counts as \
-         average"
+         leave small silos out with `silo-rows`, use `standardise = \"silo\"`, where it counts as average, or \
+         agree on its `range` or `usual` values, of which the middle stands in where the column is `absent`"
     )]
     AllMissing {
         /// The silo.
@@ -235,10 +253,20 @@ fn without(column: &str, columns: &[String], renamed: bool) -> String {
     }
     if renamed {
         format!(
-            "; if it has another name here, say so in `names`: columns = {{ {column} = \"...\" }}"
+            "; if it has another name here, say so in `names`: columns = {{ {} = \"?\" }}",
+            key(column)
         )
     } else {
         String::new()
+    }
+}
+
+/// A name as a key of TOML.
+pub(crate) fn key(name: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    match !name.is_empty() && name.chars().all(plain) {
+        true => name.to_owned(),
+        false => serde_json::Value::from(name).to_string(),
     }
 }
 

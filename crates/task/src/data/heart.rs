@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::label::Rule;
 use super::{
-    ColumnsConfig, DataError, DataSet, Format, Incomplete, RawFile, RowsConfig, RowsFile,
+    ColumnsConfig, DataError, DataSet, Format, Incomplete, RawFile, RawRows, RowsConfig, RowsFile,
     SplitConfig,
 };
 use crate::schema::Schema;
@@ -60,6 +60,7 @@ pub fn heart_config() -> RowsConfig {
             missing: names(&["?"]),
             ..Format::default()
         },
+        answers: Default::default(),
         columns: Some(ColumnsConfig {
             target: "num".into(),
             positive: Some(Rule::try_from("> 0".to_owned()).expect("this is a rule")),
@@ -88,8 +89,9 @@ pub fn heart_schema() -> Result<Schema, DataError> {
     let empty = RawFile {
         path: "processed.*.data".into(),
         header,
-        rows: Vec::new(),
+        rows: RawRows::default(),
         notes: Vec::new(),
+        left_out: Vec::new(),
         unreadable: Vec::new(),
     };
     let columns = config

@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
+use super::composed;
+
 /// When a row counts as positive: an operator (`>`, `>=`, `<`, `<=`, `=`, `!=`) and a value, as in
 /// `"> 0"` or `"= yes"`. Orders compare numbers; `=` and `!=` compare numbers where both are, and
 /// text otherwise.
@@ -134,10 +136,11 @@ pub fn are_with_zeros<'a>(cells: impl Iterator<Item = &'a str>) -> bool {
     some
 }
 
-/// Whether two texts name one class: the same text, or the same whole number with zeros behind the point
-/// in one of them.
+/// Whether two texts name one class: the same text, however its accents are written, or the same whole number
+/// with zeros behind the point in one of them.
 pub fn same_class(a: &str, b: &str) -> bool {
-    a == b || without_zeros(a).unwrap_or(a) == without_zeros(b).unwrap_or(b)
+    let same = |a: &str, b: &str| without_zeros(a).unwrap_or(a) == without_zeros(b).unwrap_or(b);
+    a == b || same(&composed(a), &composed(b))
 }
 
 #[cfg(test)]

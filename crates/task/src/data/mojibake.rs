@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use encoding_rs::{Encoding, MACINTOSH, UTF_8, WINDOWS_1250, WINDOWS_1252};
-
-use super::RawFile;
+use super::{Charset, RawFile};
 
 /// Most different texts that are looked at in a file.
 const TEXTS: usize = 5000;
@@ -29,21 +27,78 @@ fn texts(file: &RawFile) -> BTreeMap<&str, &str> {
     found
 }
 
+/// The encodings in which texts of single bytes are confused.
+const SINGLE: [&str; 9] = [
+    "windows-1252",
+    "windows-1250",
+    "macintosh",
+    "cp850",
+    "windows-1251",
+    "koi8-r",
+    "ibm866",
+    "windows-1253",
+    "windows-1254",
+];
+
+fn single() -> impl Iterator<Item = Charset> {
+    SINGLE.into_iter().filter_map(Charset::of)
+}
+
 /// A text that was written in one encoding and read in another, as it was meant.
-fn repaired(text: &str, read: &'static Encoding, written: &'static Encoding) -> Option<String> {
-    let (bytes, _, lost) = read.encode(text);
-    if lost {
-        return None;
-    }
-    let meant = written.decode_without_bom_handling_and_without_replacement(&bytes)?;
+fn repaired(text: &str, read: Charset, written: Charset) -> Option<String> {
+    let bytes = read.bytes(text)?;
+    let meant = written.text(&bytes)?;
     (meant != text && !meant.contains(char::is_control)).then(|| meant.into_owned())
 }
 
-/// Notes on files with texts that look as if they were read in another encoding: `SÃ¼d` for `Süd`. One
-/// for each file, at most.
-pub fn mojibake(files: &[RawFile]) -> Vec<String> {
-    let all: Vec<_> = files.iter().map(texts).collect();
-    let mut notes = Vec::new();
+/// A text in UTF-8 that was read as something else, as it was meant. It is hardly ever anything else.
+pub(crate) fn meant(text: &str) -> Option<String> {
+    if text.is_ascii() {
+        return None;
+    }
+    let usual = single().take(4);
+    let mut meant = usual.filter_map(|read| repaired(text, read, Charset::UTF_8));
+    meant.next()
+}
+
+/// Whether a text has the same bytes as another, each in its encoding: that in which the first was read, and
+/// that of the other.
+pub(crate) fn same_bytes(text: &str, other: &str) -> Option<(Charset, Charset)> {
+    if text.is_ascii() || other.is_ascii() || text == other {
+        return None;
+    }
+    let mut pairs = single().flat_map(|read| {
+        let written = [Charset::UTF_8].into_iter().chain(single());
+        written.map(move |written| (read, written))
+    });
+    pairs.find(|(read, written)| repaired(text, *read, *written).as_deref() == Some(other))
+}
+
+/// A text that looks as if it was read in another encoding than it was written in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mojibake {
+    /// The column that holds it.
+    pub column: String,
+    /// Whether another file has the text that is meant.
+    pub elsewhere: bool,
+    /// What it is, in a sentence.
+    pub what: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl std::fmt::Display for Mojibake {
+    fn fmt(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(text, "{}: {}", self.what, self.remedy)
+    }
+}
+
+/// Texts of files that look as if they were read in another encoding: `SÃ¼d` for `Süd`. One for each file, at
+/// most.
+pub fn mojibake<'a>(files: impl IntoIterator<Item = &'a RawFile>) -> Vec<Mojibake> {
+    let files: Vec<&RawFile> = files.into_iter().collect();
+    let all: Vec<_> = files.iter().copied().map(texts).collect();
+    let mut found = Vec::new();
     for (at, (file, own)) in files.iter().zip(&all).enumerate() {
         let path = file.path.display();
         let elsewhere = |meant: &str| {
@@ -51,48 +106,53 @@ pub fn mojibake(files: &[RawFile]) -> Vec<String> {
             let mut holding = others.filter(|(_, texts)| texts.contains_key(meant));
             holding.next().map(|(other, _)| other)
         };
-        let note = own.iter().find_map(|(text, column)| {
+        found.extend(own.iter().find_map(|(text, column)| {
+            let odd = |elsewhere, what: String, remedy: &str| Mojibake {
+                column: (*column).to_owned(),
+                elsewhere,
+                what: format!("{path}: column {column:?} holds {text:?}, {what}"),
+                remedy: remedy.to_owned(),
+            };
             if text.contains('\u{FFFD}') {
-                return Some(format!(
-                    "{path}: column {column:?} holds {text:?}, in which letters were lost when the file \
-                     was written: export it again, in UTF-8"
+                return Some(odd(
+                    false,
+                    "in which letters were lost when the file was written".into(),
+                    "export it again, in UTF-8",
                 ));
             }
-            // UTF-8 that was read as something else is hardly ever anything else.
-            for read in [WINDOWS_1252, WINDOWS_1250, MACINTOSH] {
-                let Some(meant) = repaired(text, read, UTF_8) else {
-                    continue;
-                };
+            if let Some(meant) = meant(text) {
                 let there = elsewhere(&meant);
-                let there = there.map_or(String::new(), |other| {
+                let named = there.map_or(String::new(), |other| {
                     format!(", as in {}", files[other].path.display())
                 });
-                return Some(format!(
-                    "{path}: column {column:?} holds {text:?}, which is {meant:?} in another encoding{there}: \
-                     say in `format` which `encoding` the file has, or export it again in UTF-8"
+                return Some(odd(
+                    there.is_some(),
+                    format!("which is {meant:?} in another encoding{named}"),
+                    "say in `format` which `encoding` the file has, or export it again in UTF-8",
                 ));
             }
             // Others only if a file before has the text.
-            let single = [WINDOWS_1252, WINDOWS_1250, MACINTOSH];
-            let pairs = single.into_iter().flat_map(|read| single.map(|written| (read, written)));
+            let pairs = single().flat_map(|read| single().map(move |written| (read, written)));
             let mut pairs = pairs.filter(|(read, written)| read != written);
             pairs.find_map(|(read, written)| {
                 let meant = repaired(text, read, written)?;
                 let other = elsewhere(&meant).filter(|other| *other < at)?;
                 (!own.contains_key(meant.as_str())).then(|| {
-                    format!(
-                        "{path}: column {column:?} holds {text:?}, and {} {meant:?}, which are the same bytes in \
-                         the encodings {} and {}: say in `format` which `encoding` each file has",
-                        files[other].path.display(),
-                        read.name(),
-                        written.name()
+                    odd(
+                        true,
+                        format!(
+                            "and {} {meant:?}, which are the same bytes in the encodings {} and {}",
+                            files[other].path.display(),
+                            read.name(),
+                            written.name()
+                        ),
+                        "say in `format` which `encoding` each file has",
                     )
                 })
             })
-        });
-        notes.extend(note);
+        }));
     }
-    notes
+    found
 }
 
 #[cfg(test)]
@@ -112,7 +172,8 @@ mod tests {
 
     fn notes(bytes: &[u8], encoding: &str) -> Vec<String> {
         let good = file("good.csv", "ward,y\nSüd,1\nKöln,2\n".as_bytes(), "utf-8");
-        mojibake(&[good, file("odd.csv", bytes, encoding)])
+        let found = mojibake(&[good, file("odd.csv", bytes, encoding)]);
+        found.iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -145,6 +206,29 @@ mod tests {
             mac[0].contains("and good.csv \"Süd\"") && mac[0].contains("macintosh"),
             "{mac:?}"
         );
+        // Of DOS, and of Russian texts.
+        let dos = notes(b"ward,y\nS\x81d,1\n", "windows-1250");
+        assert!(
+            dos[0].contains("and good.csv \"Süd\"") && dos[0].contains("cp850"),
+            "{dos:?}"
+        );
+        let bytes = Charset::of("koi8-r")
+            .unwrap()
+            .bytes("ward,y\nСевер,1\n")
+            .unwrap();
+        let good = file("good.csv", "ward,y\nСевер,1\n".as_bytes(), "utf-8");
+        let odd = file("odd.csv", &bytes, "windows-1251");
+        let found = mojibake(&[good, odd]);
+        assert!(
+            found[0].elsewhere && found[0].what.contains("KOI8-R"),
+            "{found:?}"
+        );
+        assert!(same_bytes("яЕБЕП", "Север").is_some());
+        assert_eq!(
+            same_bytes("SÃ¼d", "Süd").map(|(_, written)| written),
+            Some(Charset::UTF_8)
+        );
+        assert_eq!(same_bytes("Nord", "Süd"), None);
         // Lost for good.
         let lost = notes("ward,y\nS\u{FFFD}d,1\n".as_bytes(), "utf-8");
         assert!(lost[0].contains("letters were lost"), "{lost:?}");

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{DataError, Format, Negative, RawFile, WrittenNumber};
+use super::{ColumnMarks, DataError, Format, Negative, RawFile, WrittenNumber};
 
-/// Notes on what stands around the numbers of these columns: a currency, a sign of per cent, brackets.
+/// Notes on what stands around the numbers of these columns: a currency, a sign of per cent, brackets. `marks`
+/// are those of every column of the file, where there are any.
 ///
 /// # Errors
 /// [`DataError::Mixed`]: two currencies, or numbers with one and without, or two marks of negative
@@ -14,15 +15,18 @@ pub fn notation_notes(
     file: &RawFile,
     columns: &[&str],
     format: &Format,
+    marks: &[ColumnMarks],
 ) -> Result<Vec<String>, DataError> {
     let mut notes = Vec::new();
+    let none = ColumnMarks::default();
     for &column in columns {
         let place = file.place(column)?;
+        let own = marks.get(place).unwrap_or(&none);
         let mut first: Option<(usize, WrittenNumber)> = None;
         let mut negative: Option<(usize, WrittenNumber)> = None;
         for (at, row) in file.rows.iter().enumerate() {
             let text = row.cells.get(place).unwrap_or_default();
-            if text.is_empty() || format.is_missing(text) {
+            if text.is_empty() || format.is_missing_in(own, text) {
                 continue;
             }
             let Some(written) = format.written(text) else {
@@ -30,7 +34,7 @@ pub fn notation_notes(
             };
             if written.negative != Negative::No {
                 match &negative {
-                    Some((before, own)) if own.negative != written.negative => {
+                    Some((before, first)) if first.negative != written.negative => {
                         return Err(mixed(file, place, *before, at));
                     }
                     Some(_) => {}
@@ -38,14 +42,14 @@ pub fn notation_notes(
                 }
             }
             match &first {
-                Some((before, own)) if own.unit != written.unit => {
+                Some((before, first)) if first.unit != written.unit => {
                     return Err(mixed(file, place, *before, at));
                 }
                 Some(_) => {}
                 None => first = Some((at, written)),
             }
         }
-        let cell = |at: usize| file.rows[at].cells.get(place).unwrap_or_default();
+        let cell = |at: usize| file.rows.row(at).cells.get(place).unwrap_or_default();
         if let Some((at, written)) = first
             && let Some(unit) = written.unit
         {
@@ -71,7 +75,7 @@ pub fn notation_notes(
 /// Two cells of a column whose numbers are written in two ways.
 fn mixed(file: &RawFile, place: usize, first: usize, second: usize) -> DataError {
     let cell = |at: usize| {
-        let row = &file.rows[at];
+        let row = file.rows.row(at);
         format!(
             "{:?} in {}",
             row.cells.get(place).unwrap_or_default(),
@@ -85,17 +89,26 @@ fn mixed(file: &RawFile, place: usize, first: usize, second: usize) -> DataError
     }
 }
 
-/// Notes on the cells of these columns that are read as missing by default and could be values.
-pub fn missing_notes(file: &RawFile, columns: &[&str], format: &Format) -> Vec<String> {
+/// Notes on the cells of these columns that are read as missing by default and could be values. `marks` are those
+/// of every column of the file, where there are any.
+pub fn missing_notes(
+    file: &RawFile,
+    columns: &[&str],
+    format: &Format,
+    marks: &[ColumnMarks],
+) -> Vec<String> {
     let mut notes = Vec::new();
+    let none = ColumnMarks::default();
     for &column in columns {
         let Ok(place) = file.place(column) else {
             continue;
         };
+        let own = marks.get(place).unwrap_or(&none);
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for row in &file.rows {
             let text = row.cells.get(place).unwrap_or_default();
-            if !text.is_empty() && format.is_missing(text) && format.is_guess(text) {
+            let guess = format.is_guess(text) && !own.missing.iter().any(|mark| mark == text);
+            if !text.is_empty() && guess && format.is_missing_in(own, text) {
                 *counts.entry(text).or_default() += 1;
             }
         }
@@ -125,7 +138,7 @@ mod tests {
             thousands: Some(','),
             ..Format::default()
         };
-        notation_notes(&file(cells), &["x"], &format).map_err(|error| error.to_string())
+        notation_notes(&file(cells), &["x"], &format, &[]).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -169,7 +182,7 @@ mod tests {
 
     #[test]
     fn cells_that_are_missing_by_default_and_could_be_values_are_counted() {
-        let said = |cells: &[&str]| missing_notes(&file(cells), &["x"], &Format::default());
+        let said = |cells: &[&str]| missing_notes(&file(cells), &["x"], &Format::default(), &[]);
         assert_eq!(said(&["1", "", "NA", "NaN", "null"]), [""; 0]);
         assert_eq!(
             said(&["1", "-", "-", "None", "missing"]),

@@ -198,8 +198,11 @@ pub(super) fn classes(table: &Table, target: &Target) -> Vec<usize> {
 
 /// The features of a part, row by row.
 pub(super) fn prepared(table: &Table, part: &[usize], preparation: &Preparation) -> Vec<f64> {
-    let rows = part.iter().map(|&row| table.row(row));
-    rows.flat_map(|row| preparation.exact(row)).collect()
+    let mut features = Vec::with_capacity(part.len() * table.columns.len());
+    for &row in part {
+        features.extend(preparation.exact(table.row(row)));
+    }
+    features
 }
 
 /// The rows that a silo learns its columns from.
@@ -235,8 +238,8 @@ impl Basis<'_> {
 /// That numbers are to be scaled by their ranges, and these have none.
 pub(crate) fn without_range(what: &str) -> DataError {
     DataError::Config(format!(
-        "`standardise = \"ranges\"` scales by the ranges of the schema, and {what} has none: write its `range \
-         = [low, high]`, by what is known of such numbers in general and not by own rows"
+        "`standardise = \"ranges\"` scales by the ranges of the schema, and there is none of {what}: write `range = \
+         [low, high]` there, by what is known of such numbers in general and not by own rows"
     ))
 }
 
@@ -287,6 +290,10 @@ impl LearnedColumns {
         let fill = match table.fills[column] {
             Fill::Mean => Moments::of(present.iter().copied()).mean,
             Fill::Median => median(&mut present),
+            // Whoever reads rows writes it in their place: it is noted for predictions elsewhere.
+            Fill::Middle => {
+                table.ranges[column].map_or(0.0, |[low, high]| f64::midpoint(low, high))
+            }
         };
         let complete = values.map(|value| if value.is_nan() { fill } else { value });
         let moments = match table.fills[column] {
@@ -295,7 +302,7 @@ impl LearnedColumns {
                 count: rows.len() as u64,
                 ..Moments::of(present.iter().copied())
             },
-            Fill::Median => Moments::of(complete),
+            Fill::Median | Fill::Middle => Moments::of(complete),
         };
         if moments.squares == 0.0 && basis.trained > 1 {
             self.constant.push(name.to_owned());
@@ -568,12 +575,8 @@ mod tests {
             .for_each(|row| table.values[2 * row] = f64::NAN);
         let data = prepare(&table, Standardise::Silo).unwrap();
         let parts = SplitConfig::default().divide(&[0; 20], 3, "s").unwrap();
-        for (place, row) in parts
-            .test
-            .iter()
-            .enumerate()
-            .filter(|(_, row)| *row % 3 == 0)
-        {
+        let test = parts.test.iter().enumerate();
+        for (place, row) in test.filter(|(_, row)| *row % 3 == 0) {
             assert_eq!(
                 data.test.features(place)[0],
                 0.0,

@@ -67,7 +67,7 @@ impl RawFile {
             *place = self.place(column)?;
         }
         let cells = move |row| {
-            let row: &super::RawRow = row;
+            let row: super::RawRow<'_> = row;
             places.map(|place| row.cells.get(place).unwrap_or_default())
         };
         Ok(self.rows.iter().map(cells))

@@ -38,6 +38,14 @@ impl RocArea {
         self.ascending.len()
     }
 
+    /// Number of positive rows.
+    pub fn positives(&self) -> usize {
+        self.ascending
+            .iter()
+            .filter(|(_, positive)| *positive)
+            .count()
+    }
+
     /// The area where row i counts `times[i]` times; not a number without both kinds of rows.
     pub fn value(&self, times: &[u32]) -> f64 {
         let (mut positives, mut negatives, mut wins) = (0.0, 0.0, 0.0);

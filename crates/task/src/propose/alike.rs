@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::data::meant;
+
 /// Words that mean the same, of columns that hold nothing else.
 const MEANINGS: [&[(&str, &str)]; 2] = [
     &[
@@ -36,10 +38,13 @@ const MEANINGS: [&[(&str, &str)]; 2] = [
     ],
 ];
 
-/// Groups of values that look alike: equal but for case and spaces, or words for yes and no, or for the
+/// Groups of values that look alike: equal but for case and spaces, or in another encoding, or words for yes and no, or for the
 /// sexes, in a column of nothing else. The value with most rows first, and the others behind it.
 pub(super) fn alike(values: &BTreeMap<String, usize>) -> Vec<Vec<String>> {
     let plain = |text: &String| {
+        // In another encoding, beside the text that is meant.
+        let meant = meant(text).filter(|meant| values.contains_key(meant));
+        let text = meant.as_ref().unwrap_or(text);
         let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
         words.join(" ")
     };
@@ -87,6 +92,7 @@ mod tests {
             of(&[("South  ward", 1), ("south ward", 2)]),
             [["south ward", "South  ward"]]
         );
+        assert_eq!(of(&[("SÃ¼d", 4), ("Süd", 9)]), [["Süd", "SÃ¼d"]]);
         for different in [
             &[("yes", 3), ("no", 4)][..],
             &[("1", 3), ("0", 2)],

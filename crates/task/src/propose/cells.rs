@@ -2,16 +2,50 @@
 
 use std::collections::BTreeMap;
 
-use super::stand_in::stand_ins;
-use crate::counted::rows_that;
-use crate::data::{DataError, Format, RawFile, are_with_zeros, without_zeros};
-use crate::schema::MissingRule;
+use super::RARE;
+use super::form::{WrittenForm, written_form};
+use super::units::Surroundings;
+use crate::data::{ColumnMarks, DataError, Format, RawFile, are_with_zeros, without_zeros};
+use crate::schema::{Measured, MissingRule};
 
 /// Distinct numbers from which on a column of half numbers is one of numbers.
 const MANY: usize = 30;
 
 /// Fewest rows of which the usual numbers are told: of fewer they would tell about single ones.
 const USUAL: usize = 50;
+
+/// The first of these numbers that is told: with those before it, enough rows hold it.
+fn told<'a>(mut numbers: impl Iterator<Item = &'a (f64, usize)>) -> Option<f64> {
+    let mut rows = 0;
+    let found = numbers.find(|(_, times)| {
+        rows += times;
+        rows >= RARE
+    });
+    found.map(|(number, _)| *number)
+}
+
+/// The next smaller number of one digit.
+fn down(value: f64) -> f64 {
+    one_digit(value, f64::floor)
+}
+
+/// The next larger number of one digit.
+fn up(value: f64) -> f64 {
+    one_digit(value, f64::ceil)
+}
+
+fn one_digit(value: f64, whole: fn(f64) -> f64) -> f64 {
+    if value == 0.0 {
+        return 0.0;
+    }
+    let power = value.abs().log10().floor() as i32;
+    // Tens are exact, tenths are not: they are divided by.
+    if power >= 0 {
+        whole(value / 10_f64.powi(power)) * 10_f64.powi(power)
+    } else {
+        whole(value * 10_f64.powi(-power)) / 10_f64.powi(-power)
+    }
+}
 
 /// The cells of a column in all files.
 pub struct Cells<'a> {
@@ -28,17 +62,40 @@ pub struct Cells<'a> {
     pub(super) numeric: usize,
     /// Values that are no numbers, with how often they occur.
     others: BTreeMap<String, usize>,
+    /// What stands around numbers among these.
+    pub(super) around: Surroundings,
+    /// What the way in which the numbers are written tells, where that means something.
+    pub(super) form: Option<WrittenForm>,
 }
 
 impl<'a> Cells<'a> {
-    /// The cells of the column of this name in all files.
+    /// The cells of the column of this name in all files, whose numbers are read as `measured` says.
     ///
     /// # Errors
     /// [`DataError`]: a file without the column.
-    pub fn of(files: &[(RawFile, Format)], name: &'a str) -> Result<Self, DataError> {
+    pub fn of(
+        files: &[(RawFile, Format)],
+        name: &'a str,
+        measured: &Measured<'_>,
+    ) -> Result<Self, DataError> {
+        Self::marked(files, name, &ColumnMarks::default(), measured)
+    }
+
+    /// The same, where more is known of the texts of the column than the formats say.
+    ///
+    /// # Errors
+    /// [`DataError`]: a file without the column.
+    pub fn marked(
+        files: &[(RawFile, Format)],
+        name: &'a str,
+        marks: &ColumnMarks,
+        measured: &Measured<'_>,
+    ) -> Result<Self, DataError> {
         let (mut values, mut others) = (BTreeMap::new(), BTreeMap::new());
         let (mut count, mut missing, mut numeric) = (0, 0, 0);
         let mut numbers = Vec::new();
+        let mut around = Surroundings::default();
+        let mut form = None;
         for (file, format) in files {
             let place = file.place(name)?;
             let cells = || {
@@ -46,19 +103,23 @@ impl<'a> Cells<'a> {
                     .iter()
                     .map(|row| row.cells.get(place).unwrap_or_default())
             };
-            let present = || cells().filter(|text| !format.is_missing(text));
+            let present = || cells().filter(|text| !format.is_missing_in(marks, text));
             let zeros = are_with_zeros(present());
             count += file.rows.len();
             missing += file.rows.len() - present().count();
             let mut texts: BTreeMap<&str, usize> = BTreeMap::new();
             present().for_each(|text| *texts.entry(text).or_default() += 1);
+            form = form.or_else(|| written_form(&texts, format));
             for (text, times) in texts {
-                match format.number(text) {
+                match measured.number(format, text) {
                     Some(number) => {
                         numeric += times;
                         numbers.push((number, times));
                     }
-                    None => *others.entry(text.to_owned()).or_default() += times,
+                    None => {
+                        around.add(format, text, times);
+                        *others.entry(text.to_owned()).or_default() += times;
+                    }
                 }
                 let plain = without_zeros(text).filter(|_| zeros).unwrap_or(text);
                 *values.entry(plain.to_owned()).or_default() += times;
@@ -78,6 +139,8 @@ impl<'a> Cells<'a> {
             numbers,
             numeric,
             others,
+            around,
+            form,
         })
     }
 
@@ -153,47 +216,21 @@ impl<'a> Cells<'a> {
     /// Between which numbers four of five lie, to one digit and outwards; `None` where there are few.
     pub(super) fn usual(&self) -> Option<[f64; 2]> {
         let many = self.numeric >= USUAL && self.numbers.len() > 2;
-        many.then(|| {
-            let digit = |value: f64, up: bool| {
-                if value == 0.0 {
-                    return 0.0;
-                }
-                let power = value.abs().log10().floor() as i32;
-                // Tens are exact, tenths are not: they are divided by.
-                let scaled = if power >= 0 {
-                    value / 10_f64.powi(power)
-                } else {
-                    value * 10_f64.powi(-power)
-                };
-                let whole = if up { scaled.ceil() } else { scaled.floor() };
-                if power >= 0 {
-                    whole * 10_f64.powi(power)
-                } else {
-                    whole / 10_f64.powi(-power)
-                }
-            };
-            [
-                digit(self.quantile(0.1), false),
-                digit(self.quantile(0.9), true),
-            ]
-        })
+        many.then(|| [down(self.quantile(0.1)), up(self.quantile(0.9))])
+    }
+
+    /// A range that an agreement could have, to one digit and outwards: of a few rows at either end it tells
+    /// nothing, as a list of levels leaves out rare ones. `None` where there are few numbers, or nearly all are
+    /// equal.
+    pub(super) fn agreeable(&self) -> Option<[f64; 2]> {
+        let low = down(told(self.numbers.iter())?);
+        let high = up(told(self.numbers.iter().rev())?);
+        (self.numeric >= USUAL && low < high).then_some([low, high])
     }
 
     /// The cells without the column's name, which is another one elsewhere.
     pub fn unnamed(self) -> Cells<'static> {
         Cells { name: "", ..self }
-    }
-
-    /// What a person should look at in a column of numbers, in sentences without a full stop.
-    pub(super) fn doubts(&self) -> Vec<String> {
-        let doubt = |(value, rows): &(f64, usize)| {
-            format!(
-                "{}: {} {value}: if that stands for a missing value, say --missing-mark={value}",
-                self.name,
-                rows_that(*rows, "hold"),
-            )
-        };
-        stand_ins(&self.numbers).iter().map(doubt).collect()
     }
 
     /// The rule for missing numbers: the median where few are missing, an indicator with them where

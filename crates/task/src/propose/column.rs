@@ -3,6 +3,7 @@
 use super::category::category;
 use super::cells::Cells;
 use super::personal::{names_persons, personal, words};
+use super::units::COUNTED;
 use super::{ColumnUse, Wishes};
 use crate::schema::{ColumnType, FeatureColumns, Quantity};
 
@@ -43,10 +44,13 @@ pub(super) fn found(cells: &Cells<'_>, wishes: &Wishes) -> ColumnUse {
     }
     let codes = cells.all_numbers() && looks_like_codes(cells);
     let numeric = cells.all_numbers() || cells.mostly_numbers();
+    if unasked && let Some(question) = cells.around_question() {
+        return ColumnUse::Question(question);
+    }
     if asked || (!number && (!numeric || codes)) {
         return category(cells, wishes, codes, asked);
     }
-    if cells.whole() && distinct == cells.present() && distinct > 50 && !number {
+    if cells.whole() && distinct == cells.present() && distinct > COUNTED && !number {
         return ColumnUse::LeftOut("a different whole number in every row: an identifier".into());
     }
     let identifier = cells.name.to_ascii_lowercase().ends_with("id") || names_persons(cells.name);
@@ -57,10 +61,19 @@ pub(super) fn found(cells: &Cells<'_>, wishes: &Wishes) -> ColumnUse {
     if cells.numeric < cells.present() {
         return ColumnUse::Odd;
     }
+    if unasked && let Some(question) = cells.form_question() {
+        return ColumnUse::Question(question);
+    }
+    let measured = wishes.measured(cells.name);
+    let quantity = Quantity {
+        unit: measured.units.first().map(|unit| (*unit).to_owned()),
+        range: None,
+        censored: measured.censored,
+    };
     let kind = if cells.whole() {
-        ColumnType::Integer(Quantity::default())
+        ColumnType::Integer(quantity)
     } else {
-        ColumnType::Number(Quantity::default())
+        ColumnType::Number(quantity)
     };
     let feature = FeatureColumns {
         kind,

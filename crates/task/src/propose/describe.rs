@@ -13,6 +13,12 @@ const POSITIVE: [&str; 12] = [
     "1", "yes", "true", "y", "t", "positive", "pos", "ill", "dead", "died", "case", "event",
 ];
 
+/// Whether the column to predict is a number, and no class.
+pub(super) fn is_number(cells: &Cells<'_>, wishes: &Wishes) -> bool {
+    let many = cells.values.len() > CLASSES || !cells.whole();
+    cells.all_numbers() && many && wishes.positive.is_none()
+}
+
 /// The column to predict, and its classes with their rows in words, where there are classes.
 ///
 /// # Errors
@@ -33,10 +39,22 @@ pub(super) fn target(
             cells.count
         ));
     }
-    let column = TargetColumn::number(name, None);
+    let measured = wishes.measured(name);
+    let unit = measured.units.first().map(|unit| (*unit).to_owned());
+    let column = TargetColumn {
+        censored: measured.censored,
+        ..TargetColumn::number(name, unit)
+    };
+    let known = |names: &[String]| names.iter().any(|own| own == name);
     let number = cells.all_numbers() && (distinct > CLASSES || !cells.whole());
-    if number && wishes.positive.is_none() {
-        notes.extend(cells.doubts());
+    if wishes.positive.is_none() && !known(&wishes.numbers) && !known(&wishes.categories) {
+        let form = cells.form_question().filter(|_| number);
+        let around = cells.around_question().filter(|_| distinct > CLASSES);
+        if let Some(question) = form.or(around) {
+            return Err(DataError::Config(question));
+        }
+    }
+    if number && wishes.positive.is_none() && !known(&wishes.categories) {
         return Ok((column, None));
     }
     if cells.mostly_numbers() && distinct > CLASSES && wishes.positive.is_none() {

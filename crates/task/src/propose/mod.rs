@@ -9,26 +9,33 @@ mod category;
 mod cells;
 mod column;
 mod describe;
+mod encodings;
+mod form;
 pub mod leak;
 mod personal;
 pub mod persons;
 mod sniff;
 mod sorted;
-mod stand_in;
+mod unanswered;
+mod units;
+mod whose;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::counted::rows_that;
 use crate::data::{
-    DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target, pretend_silo,
-    silo_of,
+    ColumnMarks, DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target,
+    pretend_silo, silo_of,
 };
-use crate::schema::{FeatureColumns, LocalNames, Schema, merged};
+use crate::questions::{AskedAt, RowAnswers, Unanswered, questions as questions_of};
+use crate::schema::{Censored, FeatureColumns, LocalNames, Measured, Schema, merged};
 
-use self::alike::alike;
 pub use self::cells::Cells;
 use self::sorted::{Sorted, chosen_target, read_as_the_first};
+use self::unanswered::{OpenQuestions, odd_cells};
+pub use self::units::Misread;
+use self::whose::{group, identifiers_of, silos_of};
 
 /// Fewest rows of a level that an agreement lists, unless more are asked for.
 pub const RARE: usize = 5;
@@ -55,16 +62,20 @@ pub struct Wishes {
     /// Columns that hold categories, even if their codes are numbers.
     pub categories: Vec<String>,
     /// Levels that are listed however few rows have them: column and level; also rare classes that others
-    /// may read of.
+    /// may read of, and numbers that look as if they stood for a missing value.
     pub keep: Vec<(String, String)>,
     /// Fewest rows of a level that is listed; [`RARE`] by default and at least.
     pub rare: Option<usize>,
-    /// Texts that mean a missing value, beside the usual ones.
+    /// Texts that mean a missing value, beside the usual ones: in all columns, or `COLUMN=TEXT` in one.
     pub missing: Vec<String>,
     /// Columns in which values that look alike are one value, such as `True` and `TRUE`.
     pub same: Vec<String>,
     /// Columns in which they are different ones.
     pub different: Vec<String>,
+    /// The text before or behind each number of a column, which is left out and agreed as its unit.
+    pub units: Vec<(String, String)>,
+    /// Columns in which bounds such as `<0.5` stand among the numbers, and how these are read.
+    pub censored: Vec<(String, Censored)>,
     /// Whether the rows of one silo are enough, because others are to read the description: to agree on
     /// columns, not to simulate a federation.
     pub alone: bool,
@@ -83,17 +94,57 @@ impl Wishes {
             &self.same,
             &self.different,
         ];
-        let kept = self.keep.iter().map(|(column, _)| column);
+        let kept = self.keep.iter().chain(&self.units);
+        let kept = kept.map(|(column, _)| column);
         one.into_iter()
             .flatten()
             .chain(lists.into_iter().flatten())
             .chain(kept)
+            .chain(self.censored.iter().map(|(column, _)| column))
+    }
+
+    /// What is known of the texts of a column: a level that is kept is one, whatever its text usually means.
+    pub(in crate::propose) fn marks_of(&self, column: &str, header: &[String]) -> ColumnMarks {
+        let kept = self.keep.iter().filter(|(name, _)| name == column);
+        ColumnMarks {
+            codes: kept.map(|(_, level)| level.clone()).collect(),
+            missing: self.marks(header).0.remove(column).unwrap_or_default(),
+            ..ColumnMarks::default()
+        }
     }
 
     /// Whether a level, or a rare class, is listed however few rows have it.
     fn keeps(&self, column: &str, level: &str) -> bool {
         let same = |(name, kept): &(String, String)| name == column && kept == level;
         self.keep.iter().any(same)
+    }
+
+    /// The texts that mean a missing value in one column of these alone; and those that do in all.
+    fn marks(&self, header: &[String]) -> (BTreeMap<String, Vec<String>>, Vec<String>) {
+        let (mut own, mut all) = (BTreeMap::<String, Vec<String>>::new(), Vec::new());
+        for mark in &self.missing {
+            match mark.rsplit_once('=') {
+                Some((name, text)) if header.iter().any(|own| own == name) => {
+                    own.entry(name.to_owned())
+                        .or_default()
+                        .push(text.to_owned());
+                }
+                _ => all.push(mark.clone()),
+            }
+        }
+        (own, all)
+    }
+
+    /// What the person has said about the rows: numbers that are kept, and columns that are learned from.
+    fn answers(&self) -> RowAnswers {
+        let mut answers = RowAnswers::default();
+        for (column, value) in &self.keep {
+            answers.add(column, Some(value));
+        }
+        for column in self.numbers.iter().chain(&self.categories) {
+            answers.add(column, None);
+        }
+        answers
     }
 
     /// Fewest rows of a level that is listed.
@@ -110,6 +161,8 @@ enum ColumnUse {
     Category(FeatureColumns, String, Vec<String>),
     /// Numbers, and cells that are none.
     Odd,
+    /// What only a person knows, in a sentence with the options that answer it.
+    Question(String),
     /// The column is left out; why.
     LeftOut(String),
 }
@@ -133,8 +186,15 @@ pub struct SchemaProposal {
     pub predicted: String,
     /// The column that says whose a row is, for `split`, with the reason.
     pub group: Option<(String, String)>,
+    /// Ranges that an agreement could have, by columns of numbers, the one to predict among them. They come from
+    /// these rows, to one digit and without what fewer than [`RARE`] rows hold.
+    pub ranges: BTreeMap<String, [f64; 2]>,
     /// Texts that mean another one, by column: values that look alike and are one.
     pub codes: BTreeMap<String, BTreeMap<String, String>>,
+    /// Texts that mean a missing value in one column alone.
+    pub missing: BTreeMap<String, Vec<String>>,
+    /// What the person has said about the rows and is to be kept with them.
+    pub answers: RowAnswers,
     /// What the user should look at, one sentence each.
     pub notes: Vec<String>,
 }
@@ -155,6 +215,7 @@ impl SchemaProposal {
             format: Some(format.clone()),
             names: LocalNames {
                 codes: self.codes.clone(),
+                missing: self.missing.clone(),
                 ..LocalNames::default()
             },
         };
@@ -166,6 +227,7 @@ impl SchemaProposal {
             ignore,
             format: self.formats[0].clone(),
             columns: None,
+            answers: self.answers.clone(),
         };
         let split = SplitConfig {
             group,
@@ -176,6 +238,15 @@ impl SchemaProposal {
             ..self.schema.clone()
         };
         rows.read(Some(&any), None, &split)
+    }
+
+    /// Keeps of the answers those that are asked for where these rows are read.
+    fn keep_answers(&mut self, data: &DataSet) {
+        let known = std::mem::take(&mut self.answers);
+        let asked = questions_of(data, &RowAnswers::default()).into_iter();
+        for question in asked.filter(|question| known.answers(question)) {
+            self.answers.answer(&question);
+        }
     }
 
     /// The kind of the target.
@@ -194,27 +265,43 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     let (formats, raw) = read_as_the_first(files, wishes, &mut notes)?;
     let first = &raw[0].0;
     let header = &first.header;
-    for name in wishes.columns() {
+    let dropped = |name: &String| wishes.drop.contains(name) && first.has(name);
+    for name in wishes.columns().filter(|name| !dropped(name)) {
         first.place(name)?;
     }
     let silos = silos(&raw, wishes, &mut notes)?;
     let target = chosen_target(header, wishes, &mut notes)?;
-    let group = group(&raw, &silos_of(&raw, wishes)?, &target, wishes, &mut notes);
+    let silo_of_row = silos_of(&raw, wishes)?;
+    let group = group(&raw, &silo_of_row, &target, wishes, &mut notes);
     let mut asked = OpenQuestions {
         wishes,
-        questions: Vec::new(),
+        missing: wishes.marks(header).0,
+        answers: wishes.answers(),
+        questions: Unanswered::default(),
         codes: BTreeMap::new(),
+        encodings: Vec::new(),
     };
+    asked.encodings(&raw);
+    let known = (&*target, group.as_ref().map(|(column, _)| &**column));
+    for question in identifiers_of(&raw, &silo_of_row, known, wishes)? {
+        asked.ask(question);
+    }
     let cells = asked.cells(&raw, &target)?;
     asked.alike(&cells);
+    if describe::is_number(&cells, wishes) {
+        asked.stand_ins(&cells);
+    }
     let predicted = cells.range();
     // Questions come before what follows from their answers.
-    let clear = asked.questions.is_empty();
+    let clear = asked.questions.sentences.is_empty();
     let about = clear.then(|| describe::target(&cells, &target, wishes, &mut notes));
     let about = about.transpose()?;
     let mut sorted = Sorted::default();
     if let Some(both) = cells.usual().filter(|_| cells.all_numbers()) {
         sorted.usual.insert(target.clone(), both);
+    }
+    if let Some(both) = cells.agreeable().filter(|_| cells.all_numbers()) {
+        sorted.ranges.insert(target.clone(), both);
     }
     let learned = |name: &&String| **name != target && Some(*name) != wishes.silo_column.as_ref();
     for name in header.iter().filter(learned) {
@@ -232,12 +319,17 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         columns,
         left_out,
         usual,
+        ranges,
     } = sorted;
     let OpenQuestions {
-        questions, codes, ..
+        questions,
+        codes,
+        missing,
+        answers,
+        ..
     } = asked;
-    let Some((target, words)) = about.filter(|_| questions.is_empty()) else {
-        return Err(DataError::Config(questions.join("\n")));
+    let Some((target, words)) = about.filter(|_| questions.sentences.is_empty()) else {
+        return Err(DataError::Unanswered(questions));
     };
     if features.is_empty() {
         return Err(no_columns());
@@ -251,6 +343,14 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         features: merged(features),
     };
     schema.check()?;
+    let mut codes = codes;
+    let known = |name: &str| {
+        schema
+            .names()
+            .chain(schema.target.name.iter())
+            .any(|own| own == name)
+    };
+    codes.retain(|name, _| known(name));
     let mut proposal = SchemaProposal {
         rows: raw.iter().map(|(file, _)| file.rows.len()).sum(),
         formats,
@@ -260,12 +360,21 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         columns,
         predicted: words.unwrap_or(predicted),
         group,
+        ranges,
         codes,
+        missing,
+        answers,
         notes,
     };
-    // What is proposed is read, and what only the read rows tell is said.
+    // What is proposed is read, and what only the read rows tell is said. Texts and rows are not held at once.
+    drop(raw);
     let data = proposal.read(files, wishes)?;
+    let open = questions_of(&data, &proposal.answers);
+    if let Some(open) = Unanswered::at(AskedAt::Draft, open) {
+        return Err(DataError::Unanswered(open));
+    }
     proposal.notes.extend(noticed(&data));
+    proposal.keep_answers(&data);
     Ok(proposal)
 }
 
@@ -276,178 +385,12 @@ pub fn noticed(data: &DataSet) -> Vec<String> {
     leaks.chain(persons::repeated(&data.silos).note()).collect()
 }
 
-/// The silo of every row, by number; empty where all rows are of one.
-fn silos_of(raw: &[(RawFile, Format)], wishes: &Wishes) -> Result<Vec<u32>, DataError> {
-    let mut names: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut silos = Vec::new();
-    for (at, (file, _)) in raw.iter().enumerate() {
-        let place = wishes.silo_column.as_ref().map(|column| file.place(column));
-        let place = place.transpose()?;
-        for row in &file.rows {
-            let next = names.len() as u32;
-            silos.push(match place {
-                Some(place) => *names
-                    .entry(row.cells.get(place).unwrap_or_default())
-                    .or_insert(next),
-                None => at as u32,
-            });
-        }
-    }
-    Ok(silos)
-}
-
-/// The column that says whose a row is: the one that the person names, or one that looks so.
-fn group(
-    raw: &[(RawFile, Format)],
-    silos: &[u32],
-    target: &str,
-    wishes: &Wishes,
-    notes: &mut Vec<String>,
-) -> Option<(String, String)> {
-    if let Some(column) = &wishes.group {
-        return Some((column.clone(), "as you said".to_owned()));
-    }
-    let header = &raw.first()?.0.header;
-    let others = header
-        .iter()
-        .filter(|name| *name != target && Some(*name) != wishes.silo_column.as_ref());
-    let known = |name: &&String| {
-        let listed = [&wishes.numbers, &wishes.categories];
-        !listed.iter().any(|names| names.contains(name))
-    };
-    let others = others.filter(known);
-    let columns = others.filter_map(|name| {
-        let mut cells = Vec::new();
-        for (file, format) in raw {
-            let place = file.place(name).ok()?;
-            cells.extend(file.rows.iter().map(|row| {
-                let text = row.cells.get(place).unwrap_or_default();
-                if format.is_missing(text) { "" } else { text }
-            }));
-        }
-        Some(persons::ColumnCells { name, cells })
-    });
-    let columns: Vec<persons::ColumnCells<'_>> = columns.collect();
-    let found = persons::group_column(&columns, silos)?;
-    if wishes.drop.contains(&found.column) {
-        notes.push(format!(
-            "{:?} is dropped, and it seems to say whose a row is ({}): rows of one person may be among the \
-             training and the test rows, which makes a model look better than it is; to keep them together, \
-             say --group {:?} instead",
-            found.column, found.reason, found.column
-        ));
-        return None;
-    }
-    Some((found.column, found.reason))
-}
-
-/// What only a person can answer, and what the person has answered.
-struct OpenQuestions<'a> {
-    wishes: &'a Wishes,
-    /// One sentence each, with the options that answer it.
-    questions: Vec<String>,
-    codes: BTreeMap<String, BTreeMap<String, String>>,
-}
-
-impl OpenQuestions<'_> {
-    /// The cells of a column, in which values that are one are counted as one.
-    fn cells<'n>(
-        &mut self,
-        raw: &[(RawFile, Format)],
-        name: &'n str,
-    ) -> Result<Cells<'n>, DataError> {
-        let mut cells = Cells::of(raw, name)?;
-        if self.wishes.same.iter().any(|same| same == name) {
-            for group in alike(&cells.values) {
-                let [first, others @ ..] = group.as_slice() else {
-                    continue;
-                };
-                for other in others {
-                    let rows = cells.values.remove(other).unwrap_or_default();
-                    *cells.values.entry(first.clone()).or_default() += rows;
-                    let codes = self.codes.entry(name.to_owned()).or_default();
-                    codes.insert(other.clone(), first.clone());
-                }
-            }
-        }
-        Ok(cells)
-    }
-
-    /// Asks whether values that look alike are one.
-    fn alike(&mut self, cells: &Cells<'_>) {
-        let known = self.wishes.different.iter().any(|name| name == cells.name);
-        let groups = if known || cells.all_numbers() {
-            Vec::new()
-        } else {
-            alike(&cells.values)
-        };
-        if groups.is_empty() {
-            return;
-        }
-        let group = |group: &Vec<String>| {
-            let each: Vec<String> = group
-                .iter()
-                .map(|text| format!("{text:?} {}", cells.values[text]))
-                .collect();
-            each.join(" and ")
-        };
-        let groups: Vec<String> = groups.iter().map(group).collect();
-        let name = cells.name;
-        self.questions.push(format!(
-            "column {name:?}: these look like the same, written in several ways: {}. If they are, say \
-             --same {name:?}; if not, --different {name:?}",
-            groups.join("; ")
-        ));
-    }
-
-    /// Asks what the cells are that are no numbers, in a column of numbers.
-    fn odd(&mut self, cells: &Cells<'_>) {
-        let name = cells.name;
-        self.questions.push(format!(
-            "column {name:?}: {}; if the column holds categories, --category {name:?}; to leave it out, \
-             --drop {name:?}",
-            odd_cells(cells),
-        ));
-    }
-}
-
-/// The cells of a column of numbers that are none, and what to say if they are missing values.
-fn odd_cells(cells: &Cells<'_>) -> String {
-    let odd = cells.odd();
-    let some = || odd.iter().take(8);
-    let listed: Vec<String> = some()
-        .map(|(text, times)| format!("{} {times}", shown(text)))
-        .collect();
-    let marks: Vec<String> = some()
-        .map(|(text, _)| format!("--missing-mark={}", shown(text)))
-        .collect();
-    format!(
-        "{}, and {}: {}{}. If they are missing values, say {}",
-        cells.range(),
-        match cells.present() - cells.numeric {
-            1 => "1 cell that is no number".to_owned(),
-            count => format!("{count} cells that are no numbers"),
-        },
-        listed.join(", "),
-        if odd.len() > 8 { ", …" } else { "" },
-        marks.join(" ")
-    )
-}
-
-/// A cell in quotation marks, at most forty characters of it.
-fn shown(text: &str) -> String {
-    match text.chars().count() {
-        0..=40 => format!("{text:?}"),
-        _ => format!("{:?}…", text.chars().take(40).collect::<String>()),
-    }
-}
-
 /// How a file is written, as far as that can be seen: encoding, separator, marks in numbers.
 ///
 /// # Errors
 /// [`DataError`]: it cannot be read, is no table, or has numbers that can be read in two ways.
 pub fn format_of(file: &Path) -> Result<Format, DataError> {
-    sniff::read(file, Marks::default()).map(|(format, _)| format)
+    sniff::read(file, &Marks::default()).map(|(format, _)| format)
 }
 
 /// How each of these files is written, as far as that can be seen. `marks` answer what the files leave
@@ -456,7 +399,7 @@ pub fn format_of(file: &Path) -> Result<Format, DataError> {
 /// # Errors
 /// As of [`format_of`], for the first file that has one.
 pub fn formats_of(files: &[PathBuf], marks: Marks) -> Result<Vec<Format>, DataError> {
-    let format = |file: &PathBuf| sniff::read(file, marks).map(|(format, _)| format);
+    let format = |file: &PathBuf| sniff::read(file, &marks).map(|(format, _)| format);
     files.iter().map(format).collect()
 }
 
@@ -520,7 +463,7 @@ fn silos(
         .header
         .iter()
         .filter(|name| {
-            let cells = Cells::of(raw, name);
+            let cells = Cells::of(raw, name, &Measured::default());
             cells.is_ok_and(|cells| cells.may_name_silos())
         })
         .map(|name| format!("{name:?}"))
@@ -539,5 +482,7 @@ fn silos(
     )))
 }
 
+#[cfg(test)]
+mod asked;
 #[cfg(test)]
 mod tests;

@@ -19,13 +19,17 @@ pub(super) fn read_as_the_first(
     wishes: &Wishes,
     notes: &mut Vec<String>,
 ) -> Result<ReadFiles, DataError> {
-    let (mut formats, raw) = sniff::all(files, wishes.marks)?;
+    let (mut formats, raw) = sniff::all(files, &wishes.marks)?;
     if let Some(first) = formats.first() {
         notes.extend(sniff::notes(first));
     }
-    notes.extend(sniff::file_notes(&formats, &raw)?);
+    let header = raw.first().map_or(Vec::new(), |file| file.header.clone());
+    notes.extend(sniff::file_notes(&formats, &raw, |name| {
+        wishes.marks_of(name, &header)
+    })?);
+    let (_, marks) = wishes.marks(&header);
     for format in &mut formats {
-        format.missing.extend(wishes.missing.iter().cloned());
+        format.missing.extend(marks.iter().cloned());
     }
     if let Some(empty) = raw.iter().find(|file| file.rows.is_empty()) {
         let path = empty.path.display();
@@ -67,6 +71,8 @@ pub(super) struct Sorted {
     pub(super) left_out: Vec<(String, String)>,
     /// The usual values of columns of numbers.
     pub(super) usual: BTreeMap<String, [f64; 2]>,
+    /// Ranges that an agreement could have.
+    pub(super) ranges: BTreeMap<String, [f64; 2]>,
 }
 
 impl Sorted {
@@ -85,9 +91,12 @@ impl Sorted {
         let name = cells.name.to_owned();
         match column::found(&cells, asked.wishes) {
             ColumnUse::Feature(feature, what) => {
-                notes.extend(cells.doubts());
+                asked.kept_number(&cells);
+                asked.stand_ins(&cells);
                 self.usual
                     .extend(cells.usual().map(|both| (name.clone(), both)));
+                self.ranges
+                    .extend(cells.agreeable().map(|both| (name.clone(), both)));
                 self.columns.push((name, what));
                 self.features.push(feature);
             }
@@ -98,6 +107,7 @@ impl Sorted {
                 self.features.push(feature);
             }
             ColumnUse::Odd => asked.odd(&cells),
+            ColumnUse::Question(question) => asked.questions.sentences.push(question),
             ColumnUse::LeftOut(why) => self.leave_out(&name, why),
         }
     }

@@ -239,6 +239,48 @@ fn a_level_of_few_rows_is_folded_unless_it_is_kept_by_name() {
 }
 
 #[test]
+fn a_kept_level_is_one_whatever_its_text_means_and_one_that_no_row_has_is_refused() {
+    let keep = |level: &str| Wishes {
+        keep: vec![("x".into(), level.into())],
+        ..Wishes::default()
+    };
+    let cells = mostly(["general", "surgery", "None"], "icu");
+    let without = column("none.csv", &cells, Wishes::default()).unwrap();
+    assert!(!levels_of(&without, "x").listed.contains(&"None".into()));
+    let kept = column("kept-none.csv", &cells, keep("None")).unwrap();
+    assert!(levels_of(&kept, "x").listed.contains(&"None".into()));
+    assert_eq!(feature(&kept, "x").missing, MissingRule::Refuse);
+    assert!(
+        !kept.notes.iter().any(|note| note.contains("missing")),
+        "{:?}",
+        kept.notes
+    );
+    for (level, said) in [
+        ("none", "no row has that value"),
+        ("generall", "did you mean \"general\"?"),
+    ] {
+        let why = column("nobody.csv", &cells, keep(level))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            why.contains(&format!("--keep \"x={level}\"")) && why.contains(said),
+            "{why}"
+        );
+    }
+    let numbers = Wishes {
+        keep: vec![("age".into(), "33".into())],
+        ..Wishes::default()
+    };
+    let why = column("numbers.csv", &cells, numbers)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        why.contains("--keep \"age=33\"") && why.contains("say --category \"age\""),
+        "{why}"
+    );
+}
+
+#[test]
 fn a_rare_class_is_named_and_asked_and_never_folded() {
     let mut text = String::from("age,died\n");
     (0..60).for_each(|row| writeln!(text, "{},{}", row % 50, ["no", "yes"][row % 2]).unwrap());
@@ -386,20 +428,6 @@ fn values_that_look_alike_are_a_question() {
     assert_eq!(same.codes["x"]["True"], "TRUE");
     let different = column("different.csv", &cells, with(&[], &["x"])).unwrap();
     assert_eq!(levels_of(&different, "x").listed.len(), 4);
-}
-
-#[test]
-fn numbers_that_may_stand_for_missing_values_are_named() {
-    let mut cells: Vec<String> = (0..59).map(|age| (20 + age % 40).to_string()).collect();
-    cells.push("-999".into());
-    let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
-    let proposal = column("stands.csv", &cells, Wishes::default()).unwrap();
-    let said = "x: 1 row holds -999: if that stands for a missing value, say --missing-mark=-999";
-    assert!(
-        proposal.notes.contains(&said.to_owned()),
-        "{:?}",
-        proposal.notes
-    );
 }
 
 #[test]

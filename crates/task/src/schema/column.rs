@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::censored::Censored;
+
 /// The name of a column, or the names of several columns with the same description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
@@ -65,6 +67,8 @@ pub struct Quantity {
     pub unit: Option<String>,
     /// Smallest and largest number that the column may hold; `None`: any.
     pub range: Option<[f64; 2]>,
+    /// How a bound such as `<0.5` is read; `None`: it is refused.
+    pub censored: Option<Censored>,
 }
 
 /// The values of a category.
@@ -110,7 +114,11 @@ impl ColumnType {
 /// In words, such as `a whole number in years, 18 to 110` or `one of a, b, or another`.
 impl fmt::Display for ColumnType {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Quantity { unit, range } = match self {
+        let Quantity {
+            unit,
+            range,
+            censored,
+        } = match self {
             Self::Category(Levels { listed, other }) => {
                 let other = if *other { ", or another" } else { "" };
                 return write!(text, "one of {}{other}", listed.join(", "));
@@ -127,8 +135,11 @@ impl fmt::Display for ColumnType {
         if let Some(unit) = unit {
             write!(text, " in {unit}")?;
         }
-        match range {
-            Some([low, high]) => write!(text, ", {low} to {high}"),
+        if let Some([low, high]) = range {
+            write!(text, ", {low} to {high}")?;
+        }
+        match censored {
+            Some(rule) => write!(text, ", {rule}"),
             None => Ok(()),
         }
     }
@@ -151,6 +162,28 @@ pub enum MissingRule {
     Median,
     /// The mean takes its place, and one more column says with 0 or 1 that it was missing.
     Indicator,
+    /// The middle of the agreed range takes its place; of a category, half of each level. It looks at no
+    /// row, so that rounds with noise can use it.
+    Middle,
+    /// The middle takes its place, and one more column says with 0 or 1 that it was missing.
+    MiddleIndicator,
+}
+
+impl MissingRule {
+    /// Whether one more column says that a value was missing.
+    pub fn marks(self) -> bool {
+        matches!(self, Self::Indicator | Self::MiddleIndicator)
+    }
+
+    /// Whether the middle of what is agreed takes the place of a missing value.
+    pub fn is_middle(self) -> bool {
+        matches!(self, Self::Middle | Self::MiddleIndicator)
+    }
+
+    /// Whether what takes the place of a missing value follows from rows.
+    pub fn looks_at_rows(self) -> bool {
+        matches!(self, Self::Mean | Self::Median | Self::Indicator)
+    }
 }
 
 /// One feature column, or several with the same description.
@@ -213,6 +246,12 @@ impl FeatureColumns {
     pub(super) fn check(&self) -> Result<(), String> {
         let name = self.name.iter().next().ok_or("a `feature` has no name")?;
         let wrong = match &self.kind {
+            ColumnType::Number(Quantity { range: None, .. })
+            | ColumnType::Integer(Quantity { range: None, .. })
+                if self.missing.is_middle() =>
+            {
+                Err("`missing = \"middle\"` is the middle of its `range`, which it lacks".into())
+            }
             ColumnType::Number(quantity) | ColumnType::Integer(quantity) => quantity.check(),
             ColumnType::Category(_) if self.missing == MissingRule::Median => {
                 Err("`missing = \"median\"` goes with numbers".into())

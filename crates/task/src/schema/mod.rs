@@ -10,9 +10,12 @@
 //! one column of 0 and 1 per level but the first, then one column of 0 and 1 for every column whose
 //! missing values get an indicator.
 
+mod absent;
+mod censored;
 mod column;
 mod filter;
 mod local;
+mod measured;
 mod row;
 mod target;
 mod written;
@@ -23,10 +26,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{DataError, Target, number, same_class};
 
+pub use censored::Censored;
 pub use column::merged;
 pub use column::{ColumnNames, ColumnType, FeatureColumns, LEVEL, Levels, MissingRule, Quantity};
 pub use filter::Filter;
-pub use local::LocalNames;
+pub use local::{LocalNames, OPEN};
+pub use measured::Measured;
 pub use row::{FileLayout, ReadRow};
 pub use target::{ClassValues, TargetColumn};
 
@@ -82,6 +87,8 @@ pub enum Fill {
     Mean,
     /// The median of the silo's training rows.
     Median,
+    /// The middle of the agreed range.
+    Middle,
 }
 
 impl Schema {
@@ -94,10 +101,15 @@ impl Schema {
             let missing = match column.fill {
                 Fill::Mean => MissingRule::Mean,
                 Fill::Median => MissingRule::Median,
+                Fill::Middle if ranges => MissingRule::Middle,
+                Fill::Middle => MissingRule::Mean,
             };
             let numbers = FeatureColumns::numbers(column.name.as_str().into());
             let range = column.range.filter(|_| ranges);
-            let kind = ColumnType::Number(Quantity { unit: None, range });
+            let kind = ColumnType::Number(Quantity {
+                range,
+                ..Quantity::default()
+            });
             FeatureColumns {
                 missing,
                 kind,
@@ -171,6 +183,7 @@ impl Schema {
             name,
             fill: match feature.missing {
                 MissingRule::Median => Fill::Median,
+                rule if rule.is_middle() => Fill::Middle,
                 _ => Fill::Mean,
             },
             range,
@@ -191,7 +204,7 @@ impl Schema {
         });
         let indicators = self
             .columns()
-            .filter(|(_, feature)| feature.missing == MissingRule::Indicator);
+            .filter(|(_, feature)| feature.missing.marks());
         let indicators =
             indicators.map(|(name, feature)| column(format!("{name} is missing"), feature, share));
         numbers.chain(levels).chain(indicators).collect()
@@ -212,6 +225,19 @@ impl Schema {
             at
         };
         (0..numbers).chain(levels().map(first)).collect()
+    }
+
+    /// The values that are agreed on by name, by column.
+    pub(crate) fn agreed_values(&self) -> BTreeMap<&str, Vec<&str>> {
+        let levels = self.columns().filter_map(|(name, feature)| {
+            let listed = &feature.kind.levels()?.listed;
+            Some((name, listed.iter().map(String::as_str).collect()))
+        });
+        let classes = self.target.classes.iter().flatten();
+        let classes = classes.flat_map(|class| class.values().iter().map(String::as_str));
+        let classes: Vec<&str> = classes.collect();
+        let target = self.target.name.iter().map(|name| (name, classes.clone()));
+        levels.chain(target).collect()
     }
 
     /// Whether a cell of this column may hold such a value.

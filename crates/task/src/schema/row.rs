@@ -2,8 +2,14 @@
 
 use std::path::Path;
 
-use super::{ColumnType, Levels, LocalNames, MissingRule, Quantity, Schema};
-use crate::data::{DataError, Format, RawFile, RawRow, are_with_zeros, number, without_zeros};
+use super::absent::StandIns;
+use super::{
+    ColumnType, FeatureColumns, Levels, LocalNames, Measured, MissingRule, Quantity, Schema,
+};
+use crate::data::{
+    ColumnMarks, DataError, Format, RawFile, RawRow, RawRows, are_with_zeros, composed, number,
+    without_zeros,
+};
 use methods::nearest;
 
 /// Where the columns of a schema are in one file.
@@ -13,9 +19,18 @@ pub struct FileLayout<'a> {
     format: &'a Format,
     path: &'a Path,
     header: &'a [String],
-    features: Vec<usize>,
+    /// What means a missing value, by column of the file.
+    marks: Vec<ColumnMarks>,
+    /// Where each feature is; `None` for one that the file does not have.
+    features: Vec<Option<usize>>,
+    /// What stands in for those.
+    stand_ins: StandIns,
     /// The levels of every feature; none of a number.
     levels: Vec<Vec<String>>,
+    /// How the numbers of every feature are read.
+    measured: Vec<Measured<'a>>,
+    /// The same of the columns to predict.
+    measured_targets: Vec<Measured<'a>>,
     /// For every feature and level of the schema, whether the file has it.
     seen: Vec<Vec<bool>>,
     /// Of every column of the file whether its whole numbers are all written with zeros behind the point:
@@ -61,13 +76,12 @@ impl<'a> FileLayout<'a> {
         also: &[&str],
     ) -> Result<Self, DataError> {
         let header = &file.header;
-        if target {
-            names_are_agreed(schema, local, also)?;
-        }
-        codes_are_agreed(schema, local)?;
+        local.check(schema, (also, target))?;
+        let stand_ins = StandIns::of(schema, local, &file.path, header)?;
         let place = |agreed: &str| -> Result<usize, DataError> {
             let column = local.column(agreed);
-            let found = header.iter().position(|name| name == column);
+            let name = composed(column);
+            let found = header.iter().position(|own| *own == name);
             found.ok_or_else(|| DataError::NoColumn {
                 path: file.path.clone(),
                 column: column.to_owned(),
@@ -78,11 +92,28 @@ impl<'a> FileLayout<'a> {
         let places = |names: &mut dyn Iterator<Item = &str>| {
             names.map(place).collect::<Result<Vec<usize>, _>>()
         };
+        let feature = |name: &str| match local.lacks(name) {
+            true => Ok(None),
+            false => place(name).map(Some),
+        };
         let mut layout = Self {
-            features: places(&mut schema.names())?,
+            features: schema.names().map(feature).collect::<Result<_, _>>()?,
+            stand_ins,
+            marks: local.marks_of_file(schema, header),
             levels: schema
                 .columns()
                 .map(|(_, feature)| feature.kind.levels().map_or(Vec::new(), Levels::all))
+                .map(|levels| levels.iter().map(|level| composed(level).into()).collect())
+                .collect(),
+            measured: schema
+                .names()
+                .map(|name| schema.measured(name, local))
+                .collect(),
+            measured_targets: schema
+                .target
+                .name
+                .iter()
+                .map(|name| schema.measured(name, local))
                 .collect(),
             targets: places(&mut schema.target.name.iter().filter(|_| target))?,
             filters: places(&mut schema.only.iter().map(|filter| filter.column.as_str()))?,
@@ -97,9 +128,8 @@ impl<'a> FileLayout<'a> {
             format,
             header,
         };
-        let used = layout
-            .features
-            .iter()
+        let features = layout.features.iter().flatten();
+        let used = features
             .chain(&layout.targets)
             .chain(&layout.filters)
             .chain(&layout.subgroup);
@@ -107,12 +137,12 @@ impl<'a> FileLayout<'a> {
         let categories = schema.columns().zip(&layout.features);
         let categories = categories.filter(|((_, feature), _)| feature.kind.levels().is_some());
         let categories: Vec<usize> = categories
-            .map(|(_, &place)| place)
+            .filter_map(|(_, &place)| place)
             .chain(layout.subgroup)
             .collect();
         layout.zeros = vec![false; header.len()];
         for place in categories {
-            let cells = file.rows.iter().filter_map(|row| layout.cell(row, place));
+            let cells = file.rows.iter().filter_map(|row| layout.cell(&row, place));
             let found = are_with_zeros(cells);
             layout.zeros[place] = found;
         }
@@ -136,7 +166,7 @@ impl<'a> FileLayout<'a> {
         // Those of numbers stay: 1,000 may be a thousand.
         let categories = self.levels.iter().zip(&self.features);
         let categories = categories.filter(|(levels, _)| !levels.is_empty());
-        for (_, &place) in categories {
+        for place in categories.filter_map(|(_, &place)| place) {
             self.zeros[place] = true;
         }
         if let Some(place) = self.subgroup {
@@ -169,12 +199,15 @@ impl<'a> FileLayout<'a> {
     }
 
     /// For every feature and level of the schema, whether these rows have it.
-    fn seen(&self, rows: &[RawRow]) -> Vec<Vec<bool>> {
+    fn seen(&self, rows: &RawRows) -> Vec<Vec<bool>> {
         let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
-        let seen = |(((name, _), levels), &place): (((&str, _), &Vec<String>), &usize)| {
+        let seen = |(((name, _), levels), &place): (((&str, _), &Vec<String>), &Option<usize>)| {
             let mut seen = vec![false; levels.len()];
+            let Some(place) = place else {
+                return seen;
+            };
             // Levels are few; rows that have none of them cost as many comparisons.
-            for text in rows.iter().filter_map(|row| self.cell(row, place)) {
+            for text in rows.iter().filter_map(|row| self.cell(&row, place)) {
                 let value = self.value(name, place, text);
                 let at = levels.iter().position(|level| level == value);
                 at.into_iter().for_each(|at| seen[at] = true);
@@ -188,14 +221,14 @@ impl<'a> FileLayout<'a> {
     ///
     /// # Errors
     /// [`DataError::Cell`]: a cell does not hold what the schema says.
-    pub fn read(&self, row: &RawRow) -> Result<ReadRow, DataError> {
+    pub fn read(&self, row: &RawRow<'_>) -> Result<ReadRow, DataError> {
         for (filter, &place) in self.schema.only.iter().zip(&self.filters) {
             let meets = match self.cell(row, place) {
                 None => false,
                 Some(text) => {
                     let text = self.local.value(&filter.column, text);
                     let holds = filter.rule.holds(&self.format.plain(text));
-                    holds.ok_or_else(|| self.wrong(row, place, "a number is needed"))?
+                    holds.ok_or_else(|| self.wrong(row, place, &self.format.needed(text)))?
                 }
             };
             if !meets {
@@ -203,17 +236,18 @@ impl<'a> FileLayout<'a> {
             }
         }
         let mut targets = Vec::with_capacity(self.targets.len());
-        for (name, &place) in self.schema.target.name.iter().zip(&self.targets) {
+        let measured = self.measured_targets.iter();
+        let places = self.targets.iter().zip(measured);
+        for (name, (&place, measured)) in self.schema.target.name.iter().zip(places) {
             let Some(text) = self.cell(row, place) else {
                 return Ok(ReadRow::NoTarget);
             };
             let text = self.local.value(name, text);
+            let read = |text: &str| measured.number(self.format, text);
             let value = self
                 .schema
                 .target
-                .value(text, &|text| self.format.number(text), &|text| {
-                    self.format.needed(text)
-                });
+                .value(text, &read, &|text| self.format.needed(text));
             targets.push(value.map_err(|expected| self.wrong(row, place, &expected))?);
         }
         match self.features(row)? {
@@ -223,10 +257,24 @@ impl<'a> FileLayout<'a> {
     }
 
     /// The numbers of the features; or, if the row is to be left out, the column that is missing.
-    fn features(&self, row: &RawRow) -> Result<Result<Vec<f64>, &str>, DataError> {
+    fn features(&self, row: &RawRow<'_>) -> Result<Result<Vec<f64>, &str>, DataError> {
         let (mut numbers, mut levels, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
-        for ((((name, feature), own), &place), seen) in columns.zip(&self.seen) {
+        let measured = self.seen.iter().zip(&self.measured);
+        for ((((name, feature), own), &place), (seen, measured)) in columns.zip(measured) {
+            let Some(place) = place else {
+                let middle = middle(feature, own);
+                let instead = match feature.missing.is_middle() {
+                    true => &middle[..],
+                    false => self.stand_ins.of_column(name),
+                };
+                match instead {
+                    [number] if own.is_empty() => numbers.push(*number),
+                    shares => levels.extend(shares),
+                }
+                missing.extend(feature.missing.marks().then_some(1.0));
+                continue;
+            };
             let cell = self.cell(row, place);
             if cell.is_none() {
                 match feature.missing {
@@ -236,11 +284,24 @@ impl<'a> FileLayout<'a> {
                             "a value is needed: the schema has no rule for missing values here";
                         return Err(self.wrong(row, place, what));
                     }
-                    MissingRule::Mean | MissingRule::Median | MissingRule::Indicator => {}
+                    MissingRule::Mean
+                    | MissingRule::Median
+                    | MissingRule::Indicator
+                    | MissingRule::Middle
+                    | MissingRule::MiddleIndicator => {}
                 }
             }
-            if feature.missing == MissingRule::Indicator {
+            if feature.missing.marks() {
                 missing.push(f64::from(cell.is_none()));
+            }
+            if cell.is_none() && feature.missing.is_middle() {
+                let into = if own.is_empty() {
+                    &mut numbers
+                } else {
+                    &mut levels
+                };
+                into.extend(middle(feature, own));
+                continue;
             }
             let value = cell.map(|text| self.value(name, place, text));
             let wrong = |expected: String| self.wrong(row, place, &expected);
@@ -252,7 +313,7 @@ impl<'a> FileLayout<'a> {
                 ColumnType::Number(quantity) => (quantity, false),
                 ColumnType::Integer(quantity) => (quantity, true),
             };
-            let number = |text| self.number(quantity, whole, text);
+            let number = |text| self.number((quantity, measured), whole, text);
             numbers.push(value.map_or(Ok(f64::NAN), number).map_err(wrong)?);
         }
         numbers.append(&mut levels);
@@ -260,8 +321,13 @@ impl<'a> FileLayout<'a> {
         Ok(Ok(numbers))
     }
 
-    fn number(&self, quantity: &Quantity, whole: bool, text: &str) -> Result<f64, String> {
-        let value = self.format.number(text);
+    fn number(
+        &self,
+        (quantity, measured): (&Quantity, &Measured<'_>),
+        whole: bool,
+        text: &str,
+    ) -> Result<f64, String> {
+        let value = measured.number(self.format, text);
         let value = value.ok_or_else(|| self.format.needed(text))?;
         if whole && value.fract() != 0.0 {
             return Err("a whole number is needed".into());
@@ -275,7 +341,7 @@ impl<'a> FileLayout<'a> {
     }
 
     /// The subgroup of a row, if rows have subgroups; `"not stated"` where the cell is empty.
-    pub fn subgroup(&self, row: &RawRow) -> Option<String> {
+    pub fn subgroup(&self, row: &RawRow<'_>) -> Option<String> {
         let place = self.subgroup?;
         let column = self.schema.subgroup.as_deref().unwrap_or_default();
         let text = self.cell(row, place);
@@ -298,12 +364,28 @@ impl<'a> FileLayout<'a> {
         }
     }
 
-    fn cell<'r>(&self, row: &'r RawRow, place: usize) -> Option<&'r str> {
+    fn cell<'r>(&self, row: &RawRow<'r>, place: usize) -> Option<&'r str> {
         let text = row.cells.get(place).unwrap_or_default();
-        (!self.format.is_missing(text)).then_some(text)
+        (!self.is_missing(row, place)).then_some(text)
     }
 
-    fn wrong(&self, row: &RawRow, place: usize, expected: &str) -> DataError {
+    /// Whether the cell of a column of the file means that the value is missing.
+    pub fn is_missing(&self, row: &RawRow, place: usize) -> bool {
+        let text = row.cells.get(place).unwrap_or_default();
+        self.format.is_missing_in(&self.marks[place], text)
+    }
+
+    /// What means a missing value, by column of the file.
+    pub fn marks(&self) -> &[ColumnMarks] {
+        &self.marks
+    }
+
+    /// What stands in for the columns that the file does not have, in sentences without a full stop.
+    pub fn absent(&self) -> &[String] {
+        self.stand_ins.said()
+    }
+
+    fn wrong(&self, row: &RawRow<'_>, place: usize, expected: &str) -> DataError {
         DataError::Cell {
             path: self.path.to_owned(),
             at: row.at,
@@ -312,6 +394,16 @@ impl<'a> FileLayout<'a> {
             expected: expected.to_owned(),
         }
     }
+}
+
+/// What stands for a missing value by agreement alone: the middle of the range, or half of each of these levels
+/// but the first.
+fn middle(feature: &FeatureColumns, levels: &[String]) -> Vec<f64> {
+    let Some(quantity) = feature.kind.quantity() else {
+        return vec![0.5; levels.len().saturating_sub(1)];
+    };
+    let middle = quantity.range.map(|[low, high]| f64::midpoint(low, high));
+    vec![middle.unwrap_or(f64::NAN)]
 }
 
 /// One number for each level but the first.
@@ -325,7 +417,7 @@ fn level(
         into.extend(levels.iter().skip(1).map(|_| f64::NAN));
         return Ok(());
     };
-    let listed = &agreed.listed;
+    let listed = &levels[..agreed.listed.len()];
     let at = listed.iter().position(|level| level == text);
     let twin = listed
         .iter()
@@ -348,46 +440,5 @@ fn level(
         )
     })?;
     into.extend((1..levels.len()).map(|level| f64::from(level == at)));
-    Ok(())
-}
-/// Whether the schema, or who reads other columns (`also`), knows all columns that local names stand for.
-///
-/// # Errors
-/// [`DataError::Config`]: one that nobody knows.
-fn names_are_agreed(schema: &Schema, local: &LocalNames, also: &[&str]) -> Result<(), DataError> {
-    let agreed = schema.names().chain(schema.target.name.iter());
-    let filters = schema.only.iter().map(|filter| filter.column.as_str());
-    let all: Vec<&str> = agreed
-        .chain(filters)
-        .chain(schema.subgroup.as_deref())
-        .collect();
-    // Whoever predicts keeps the names of all that the learning reads, such as whose a row is.
-    for name in local.columns.keys().chain(local.codes.keys()) {
-        if !all.contains(&name.as_str()) && !also.contains(&name.as_str()) {
-            return Err(DataError::Config(format!(
-                "{name:?} stands in `columns` or `codes`, but the schema has no such column{}",
-                nearest(name, all.iter().copied())
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Whether all local codes stand for agreed values.
-///
-/// # Errors
-/// [`DataError::Config`]: one that does not.
-fn codes_are_agreed(schema: &Schema, local: &LocalNames) -> Result<(), DataError> {
-    for (column, codes) in &local.codes {
-        if let Some((code, value)) = codes
-            .iter()
-            .find(|(_, value)| !schema.allows(column, value))
-        {
-            return Err(DataError::Config(format!(
-                "`codes` of {column:?}: {code:?} stands for {value:?}, which is no agreed value: \
-                 the file's text stands left, the agreed value right"
-            )));
-        }
-    }
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ColumnNames;
 use super::row::TRANSLATE;
+use super::{Censored, ColumnNames};
 use crate::data::{Rule, Target, same_class};
 
 /// What is predicted.
@@ -19,12 +19,17 @@ use crate::data::{Rule, Target, same_class};
 pub struct TargetColumn {
     /// The column's name; or a list of columns, for several numbers or a mask.
     pub name: ColumnNames,
-    /// The unit of a number, for reports; by default `units of NAME`.
+    /// The unit of a number, for reports; by default `units of NAME`. In the files it may stand before or
+    /// behind each number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
     /// Smallest and largest number that it may hold; by default any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
+    /// How a number is read that could not be measured, such as `<0.5` or `>100`: as the `"limit"`, or as
+    /// `"half"` of a lower one. By default a file with such a value is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub censored: Option<Censored>,
     /// The classes: for each its value, or `{ name, values }` where several values mean one class.
     /// Any other value is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,6 +88,7 @@ impl TargetColumn {
             name: name.into(),
             unit,
             range: None,
+            censored: None,
             classes: None,
             positive: None,
             rule: None,
@@ -218,6 +224,9 @@ impl TargetColumn {
             return fail(
                 "`rule` compares numbers: use >, >=, < or <=; for values, list them in `classes`",
             );
+        }
+        if self.classes.is_some() && self.censored.is_some() {
+            return fail("`censored` goes with numbers");
         }
         let Some(classes) = &self.classes else {
             return match (&self.positive, self.range) {

@@ -44,7 +44,7 @@ fn read(schema: &Schema, names: &str, text: &str) -> Result<Vec<ReadRow>, String
     );
     let layout = FileLayout::new(schema, &names, &format, &file, true, &[]);
     let layout = layout.map_err(|error| error.to_string())?;
-    let rows = file.rows.iter().map(|row| layout.read(row));
+    let rows = file.rows.iter().map(|row| layout.read(&row));
     rows.collect::<Result<_, _>>()
         .map_err(|error| error.to_string())
 }
@@ -286,4 +286,40 @@ fn values_outside_the_levels_count_as_other_where_the_schema_says_so() {
     let values: Vec<Vec<f64>> = (0..3).map(|row| used(&rows, row).0).collect();
     assert_eq!(values, [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]);
     assert_eq!(schema.encoded()[1].name, "k=other");
+}
+
+#[test]
+fn units_bounds_and_accents_are_read_as_agreed() {
+    let agreed = schema(
+        "target = { name = 'dose', unit = 'mg', censored = 'limit' }\n\
+         feature = [\n\
+           { name = 'lab', unit = 'mg/l', censored = 'half' },\n\
+           { name = 'age', type = 'integer' },\n\
+           { name = 'Größe', type = 'category', levels = ['groß', 'klein'] },\n\
+         ]\n",
+    );
+    let text = "lab,age,Gro\u{308}ße,dose\n<0.5 mg/l,37Y,groß,5 mg\n0.7mg/l,037Y,klein,<2\n";
+    let rows = read(&agreed, "units = { age = 'Y' }", text).unwrap();
+    assert_eq!(used(&rows, 0), (vec![0.25, 37.0, 0.0], vec![5.0]));
+    assert_eq!(used(&rows, 1), (vec![0.7, 37.0, 1.0], vec![2.0]));
+    let error = read(&agreed, "", text).unwrap_err();
+    assert!(
+        error.contains("\"37Y\", but a number is needed, without \"Y\""),
+        "{error}"
+    );
+    let error = read(&agreed, "units = { aeg = 'Y' }", text).unwrap_err();
+    assert!(error.contains("\"aeg\" stands in `units`"), "{error}");
+    // An older agreement or silo.toml may have the accents as letters of their own.
+    let older = toml::to_string(&agreed).unwrap().replace("ö", "o\u{308}");
+    let older = schema(&older);
+    assert_ne!(older, agreed);
+    let names = "units = { age = 'Y' }\ncodes = { 'Gro\u{308}ße' = { 'ho\u{308}her' = 'groß' } }";
+    let rows = read(&older, names, &text.replace("Y,groß", "Y,höher")).unwrap();
+    assert_eq!(used(&rows, 0).0, [0.25, 37.0, 0.0]);
+    // What is not used is not written.
+    let plain = toml::to_string(&schema(CLINIC)).unwrap();
+    assert!(!plain.contains("censored"), "{plain}");
+    assert_eq!(toml::to_string(&LocalNames::default()).unwrap(), "");
+    let category = "target = { name = 'y' }\nfeature = [{ name = 'x', type = 'category', levels = ['a', 'b'], censored = 'half' }]";
+    assert!(toml::from_str::<Schema>(category).is_err());
 }

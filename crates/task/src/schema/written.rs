@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::censored::Censored;
 use super::column::{ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule, Quantity};
 
 /// What the cells of a column hold.
@@ -31,12 +32,16 @@ struct Written {
     /// What its cells hold: `"number"` (the default), `"integer"` or `"category"`.
     #[serde(default, rename = "type")]
     kind: WrittenType,
-    /// The unit of its numbers, for people.
+    /// The unit of its numbers, for people; in the files it may stand before or behind each number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unit: Option<String>,
     /// Smallest and largest number that it may hold; by default any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     range: Option<[f64; 2]>,
+    /// How a value is read that could not be measured, such as `<0.5` or `>100`: as the `"limit"`, or as
+    /// `"half"` of a lower one. By default a file with such a value is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    censored: Option<Censored>,
     /// All values of a category, in order. The first is the one that the others are compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     levels: Option<Vec<String>>,
@@ -45,7 +50,8 @@ struct Written {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     other: bool,
     /// What becomes of a missing value: `"refuse"` the file (the default), `"drop"` the row,
-    /// `"mean"`, `"median"` or `"indicator"` (mean, and a column that says that it was missing).
+    /// `"mean"`, `"median"` or `"indicator"` (mean, and a column that says that it was missing), or
+    /// `"middle"` of the agreed range or `"middle-indicator"`, which look at no row.
     #[serde(default)]
     missing: MissingRule,
 }
@@ -59,6 +65,7 @@ impl TryFrom<Written> for FeatureColumns {
             kind,
             unit,
             range,
+            censored,
             levels,
             other,
             missing,
@@ -73,9 +80,21 @@ impl TryFrom<Written> for FeatureColumns {
             _ if category && (range.is_some() || unit.is_some()) => {
                 return wrong("`range` and `unit` go with numbers");
             }
+            _ if category && censored.is_some() => {
+                return wrong("`censored` goes with numbers");
+            }
             (_, Some(listed)) => ColumnType::Category(Levels { listed, other }),
-            (WrittenType::Integer, None) => ColumnType::Integer(Quantity { unit, range }),
-            (_, None) => ColumnType::Number(Quantity { unit, range }),
+            (kind, None) => {
+                let quantity = Quantity {
+                    unit,
+                    range,
+                    censored,
+                };
+                match kind {
+                    WrittenType::Integer => ColumnType::Integer(quantity),
+                    _ => ColumnType::Number(quantity),
+                }
+            }
         };
         Ok(Self {
             name,
@@ -92,31 +111,33 @@ impl From<FeatureColumns> for Written {
             kind,
             missing,
         } = columns;
-        let kind_of = |kind| Self {
+        let mut own = Self {
             name,
-            kind,
+            kind: WrittenType::Number,
             unit: None,
             range: None,
+            censored: None,
             levels: None,
             other: false,
             missing,
         };
-        match kind {
-            ColumnType::Number(Quantity { unit, range }) => Self {
-                unit,
-                range,
-                ..kind_of(WrittenType::Number)
-            },
-            ColumnType::Integer(Quantity { unit, range }) => Self {
-                unit,
-                range,
-                ..kind_of(WrittenType::Integer)
-            },
-            ColumnType::Category(Levels { listed, other }) => Self {
-                levels: Some(listed),
-                other,
-                ..kind_of(WrittenType::Category)
-            },
+        let quantity = match kind {
+            ColumnType::Number(quantity) => quantity,
+            ColumnType::Integer(quantity) => {
+                own.kind = WrittenType::Integer;
+                quantity
+            }
+            ColumnType::Category(Levels { listed, other }) => {
+                own.kind = WrittenType::Category;
+                (own.levels, own.other) = (Some(listed), other);
+                return own;
+            }
+        };
+        Self {
+            unit: quantity.unit,
+            range: quantity.range,
+            censored: quantity.censored,
+            ..own
         }
     }
 }

@@ -8,12 +8,17 @@ use std::path::Path;
 use crate::TableTask;
 use crate::counted::{counted, rows_that};
 use crate::data::{
-    DataError, Format, OwnRows, RawFile, SplitConfig, nearest, open, open_row_by_row, same_class,
+    Charset, DataError, Format, OwnRows, RawFile, SplitConfig, composed, nearest, open,
+    open_row_by_row, same_bytes, same_class,
 };
 use crate::propose::Cells;
 use crate::schema::{
-    ClassValues, ColumnType, FeatureColumns, Levels, LocalNames, MissingRule, Schema,
+    ClassValues, ColumnType, FeatureColumns, Levels, LocalNames, MissingRule, OPEN, Schema,
 };
+
+mod proposed;
+
+use self::proposed::called;
 
 /// How often the middle value may lie beyond the usual ones before it is asked about.
 const FAR: f64 = 10.0;
@@ -27,9 +32,11 @@ pub struct Survey {
     pub columns: Vec<(String, String)>,
     /// All that does not fit, in sentences without a full stop; empty where the files fit.
     pub misfits: Vec<String>,
-    /// Names and codes to paste below the key `data.rows.names`, as TOML, a `?` where only a person knows;
-    /// nothing where names and codes would not help.
-    pub names: Option<String>,
+    /// Names and codes that would fit, whole: what was right stays, and [`OPEN`] stands where only a person
+    /// knows. Nothing where names and codes would not help.
+    pub names: Option<LocalNames>,
+    /// Columns of the files that no agreed one is thought to be.
+    pub unread: Vec<String>,
     /// Numbers far from the usual ones of the table that the agreement was drafted from, in sentences.
     pub doubts: Vec<String>,
 }
@@ -64,6 +71,7 @@ pub fn survey(
         survey: Survey::default(),
         columns: BTreeMap::new(),
         codes: BTreeMap::new(),
+        units: BTreeMap::new(),
         ignore: Vec::new(),
     };
     found.headers();
@@ -77,6 +85,7 @@ pub fn survey(
         found.group(name)?;
     }
     found.survey.names = found.names();
+    found.survey.unread = found.ignore;
     Ok(found.survey)
 }
 
@@ -90,6 +99,8 @@ struct SurveyBuilder<'a> {
     columns: BTreeMap<String, String>,
     /// By agreed column, texts that are no agreed value, and the value that each may mean.
     codes: BTreeMap<String, BTreeMap<String, String>>,
+    /// By agreed column, the text around its numbers that nobody agreed on.
+    units: BTreeMap<String, String>,
     ignore: Vec<String>,
 }
 
@@ -122,8 +133,12 @@ impl SurveyBuilder<'_> {
 
     /// Columns that are missing, and columns that nobody agreed on.
     fn headers(&mut self) {
+        self.unknown_names();
         let agreed = self.agreed();
-        let locals: Vec<&str> = agreed.iter().map(|name| self.local.column(name)).collect();
+        let here = agreed.into_iter().filter(|name| !self.lacks(name));
+        let agreed: Vec<String> = here.collect();
+        let locals = agreed.iter().map(|name| called(self.local, name));
+        let locals: Vec<&str> = locals.collect();
         for (file, _) in self.raw {
             let known = |name: &&String| {
                 !locals.contains(&name.as_str()) && !self.local.ignore.contains(name)
@@ -144,13 +159,16 @@ impl SurveyBuilder<'_> {
                 let near = extra
                     .iter()
                     .find(|own| !nearest(name, [own.as_str()]).is_empty());
-                let guess = same.or(near).map_or("?", |own| own.as_str());
+                let guess = same.or(near).map_or(OPEN, |own| own.as_str());
                 taken.push(guess);
                 self.survey.misfits.push(format!(
                     "{}: there is no column {local:?}{}",
                     file.path.display(),
                     match guess {
-                        "?" => String::new(),
+                        OPEN if self.is_filled(name) =>
+                            "; if it has none, name it in `absent`: the agreement fills its gaps"
+                                .into(),
+                        OPEN => String::new(),
                         guess => format!("; is it {guess:?}?"),
                     }
                 ));
@@ -170,10 +188,13 @@ impl SurveyBuilder<'_> {
 
     /// The cells of an agreed column, if all files have it.
     fn cells(&self, name: &str) -> Result<Option<Cells<'static>>, DataError> {
-        let local = self.local.column(name);
+        let local = called(self.local, name);
         let there = |(file, _): &(RawFile, Format)| file.header.iter().any(|own| own == local);
         if self.raw.iter().all(there) {
-            Cells::of(self.raw, local).map(|cells| Some(cells.unnamed()))
+            let marks = self.local.marks(self.schema, name);
+            let measured = self.schema.measured(name, self.local);
+            let cells = Cells::marked(self.raw, local, &marks, &measured);
+            cells.map(|cells| Some(cells.unnamed()))
         } else {
             Ok(None)
         }
@@ -181,6 +202,7 @@ impl SurveyBuilder<'_> {
 
     fn feature(&mut self, name: &str, feature: &FeatureColumns) -> Result<(), DataError> {
         let Some(cells) = self.cells(name)? else {
+            self.survey.columns.extend(self.lacking(name));
             return Ok(());
         };
         let means = |text: &str| self.local.value(name, text).to_owned();
@@ -193,7 +215,7 @@ impl SurveyBuilder<'_> {
             let (mut others, mut odd) = (0, Vec::new());
             for (text, rows) in &cells.values {
                 let value = means(text);
-                match levels.iter().find(|level| **level == value) {
+                match levels.iter().find(|level| composed(level) == value) {
                     Some(level) => *by_level.entry(level).or_default() += rows,
                     None if *other => others += rows,
                     None => odd.push((text.clone(), *rows)),
@@ -210,24 +232,22 @@ impl SurveyBuilder<'_> {
             self.said(name, &cells, what);
             self.unknown(name, &odd, levels);
         } else {
-            let translated = |text: &&String| means(text) != **text;
-            let odd: Vec<(String, usize)> = cells
-                .odd()
-                .into_iter()
-                .map(|(text, rows)| (text.to_owned(), rows))
-                .filter(|(text, _)| !translated(&text))
-                .collect();
+            let odd = self.untranslated(name, &cells);
             self.said(name, &cells, cells.range());
-            self.no_numbers(name, &odd);
+            self.no_numbers(name, &odd, &cells);
             let quantity = feature.kind.quantity();
             self.numbers(name, quantity.and_then(|quantity| quantity.range), &cells);
+            let codes = cells.written_as_codes();
+            let doubt = codes.map(|why| format!("{name}: {why}, and numbers are agreed"));
+            self.survey.doubts.extend(doubt);
             if matches!(feature.kind, ColumnType::Integer(_)) && !cells.whole() {
                 self.not_whole(name, &cells);
             }
         }
         if feature.missing == MissingRule::Refuse && cells.missing > 0 {
+            let read = self.read_as_missing(name, feature);
             self.survey.misfits.push(format!(
-                "{name}: {} no value, and the agreement has no rule for missing values here",
+                "{name}: {} no value, and the agreement has no rule for missing values here{read}",
                 rows_that(cells.missing, "have")
             ));
         }
@@ -239,13 +259,9 @@ impl SurveyBuilder<'_> {
             return Ok(());
         };
         let Some(classes) = &self.schema.target.classes else {
-            let odd: Vec<(String, usize)> = cells
-                .odd()
-                .into_iter()
-                .map(|(text, rows)| (text.to_owned(), rows))
-                .collect();
+            let odd = self.untranslated(name, &cells);
             self.said(name, &cells, format!("to predict: {}", cells.range()));
-            self.no_numbers(name, &odd);
+            self.no_numbers(name, &odd, &cells);
             self.numbers(name, self.schema.target.range, &cells);
             return Ok(());
         };
@@ -300,16 +316,37 @@ impl SurveyBuilder<'_> {
         if odd.is_empty() {
             return;
         }
+        let pairs = odd
+            .iter()
+            .take(LISTED)
+            .flat_map(|(text, _)| agreed.iter().map(move |own| (text, own)));
+        let mut pairs = pairs.filter_map(|(text, own)| Some((text, own, same_bytes(text, own)?)));
+        let encoding = pairs.next().map(|(text, own, (read, meant))| {
+            let option = match meant {
+                meant if meant == Charset::UTF_8 => String::new(),
+                meant => format!(
+                    ": say --encoding {}, or which value it means",
+                    meant.label()
+                ),
+            };
+            format!(
+                "; {text:?} is {own:?} in another encoding, {} read as {}{option}",
+                meant.name(),
+                read.name()
+            )
+        });
         self.survey.misfits.push(format!(
-            "{name}: not agreed are {}; agreed are {}",
+            "{name}: not agreed are {}; agreed are {}{}",
             listed(odd),
-            agreed.join(", ")
+            agreed.join(", "),
+            encoding.unwrap_or_default()
         ));
         let guess = |text: &str| {
-            let same = agreed
-                .iter()
-                .find(|own| own.to_lowercase() == text.to_lowercase());
-            same.map_or("?", String::as_str).to_owned()
+            let alike = |own: &&String| {
+                own.to_lowercase() == text.to_lowercase() || same_bytes(text, own).is_some()
+            };
+            let same = agreed.iter().find(alike);
+            same.map_or(OPEN, String::as_str).to_owned()
         };
         let codes = odd
             .iter()
@@ -319,20 +356,45 @@ impl SurveyBuilder<'_> {
     }
 
     /// Cells that should be numbers.
-    fn no_numbers(&mut self, name: &str, odd: &[(String, usize)]) {
+    fn no_numbers(&mut self, name: &str, odd: &[(String, usize)], cells: &Cells<'_>) {
         if odd.is_empty() {
             return;
         }
-        let marks: Vec<String> = odd
-            .iter()
-            .take(8)
-            .map(|(text, _)| format!("{text:?}"))
-            .collect();
+        let misread = cells.misread();
+        for found in &misread {
+            let remedy = match &found.unit {
+                Some(unit) => {
+                    let agreed = self.schema.measured(name, self.local).units;
+                    let pair = format!("{name}={unit}");
+                    self.units.insert(name.to_owned(), unit.clone());
+                    match agreed.as_slice() {
+                        [] => format!("if it is the unit that all mean, say --unit {pair:?}"),
+                        [agreed, ..] => format!(
+                            "the agreed unit is {agreed:?}: if it is the same one, say --unit {pair:?}"
+                        ),
+                    }
+                }
+                None => {
+                    "the agreement has no rule for such values (`censored`): propose one, or write \
+                         numbers in their place"
+                        .to_owned()
+                }
+            };
+            self.survey
+                .misfits
+                .push(format!("{name}: {}; {remedy}", found.what));
+        }
+        if !misread.is_empty() {
+            return;
+        }
         self.survey.misfits.push(format!(
-            "{name}: no numbers are {}; if they are missing values, add {} to `missing` in `format`",
-            listed(odd),
-            marks.join(", ")
+            "{name}: no numbers are {}; if one is a missing value, put it into `missing` of this column, or else \
+             its number into `codes`",
+            listed(odd)
         ));
+        let codes = odd.iter().take(LISTED);
+        let codes = codes.map(|(text, _)| (text.clone(), OPEN.to_owned()));
+        self.codes.entry(name.to_owned()).or_default().extend(codes);
     }
 
     /// Numbers outside of the agreed range, and unlike the usual ones.
@@ -376,48 +438,6 @@ impl SurveyBuilder<'_> {
             "{name}: whole numbers are agreed, and it holds {first}: is a mark of thousands read as a \
              decimal mark?"
         ));
-    }
-
-    /// The keys to paste.
-    fn names(&self) -> Option<String> {
-        let quoted = |text: &str| serde_json::Value::from(text).to_string();
-        let table = |pairs: &BTreeMap<String, String>| {
-            let pairs = pairs
-                .iter()
-                .map(|(from, to)| format!("{} = {}", quoted(from), quoted(to)));
-            format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
-        };
-        let mut text = String::new();
-        if !self.columns.is_empty() {
-            // A name that is known already stays.
-            let known = self
-                .local
-                .columns
-                .iter()
-                .map(|(a, b)| (a.clone(), b.clone()));
-            let all = known.chain(self.columns.clone()).collect();
-            text += &format!("columns = {}\n", table(&all));
-        }
-        if !self.codes.is_empty() {
-            let mut all = self.local.codes.clone();
-            for (column, codes) in &self.codes {
-                all.entry(column.clone()).or_default().extend(codes.clone());
-            }
-            let all = all
-                .iter()
-                .map(|(column, codes)| format!("{} = {}", quoted(column), table(codes)));
-            text += &format!("codes = {{ {} }}\n", all.collect::<Vec<_>>().join(", "));
-        }
-        if !self.ignore.is_empty() {
-            let all = self
-                .local
-                .ignore
-                .iter()
-                .chain(&self.ignore)
-                .map(|name| quoted(name));
-            text += &format!("ignore = [{}]\n", all.collect::<Vec<_>>().join(", "));
-        }
-        (!text.is_empty()).then_some(text)
     }
 }
 

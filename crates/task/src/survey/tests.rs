@@ -77,11 +77,17 @@ fn all_that_does_not_fit_is_listed_at_once_with_keys_to_paste() {
     let found = of("misfits", text, LocalNames::default());
     let names = found.names.clone().unwrap();
     assert_eq!(
-        names,
-        "columns = { \"age\" = \"Age\", \"cost\" = \"?\" }\n\
-         codes = { \"outcome\" = { \"gone\" = \"?\" }, \"ward\" = { \"General\" = \"general\", \"ITS\" = \"?\" } }\n\
-         ignore = [\"kosten\", \"patient_id\"]\n"
+        names.written(),
+        [
+            "columns.age = \"Age\"",
+            "columns.cost = \"?\"",
+            "codes.outcome.gone = \"?\"",
+            "codes.ward.General = \"general\"",
+            "codes.ward.ITS = \"?\"",
+            "ignore = [\"kosten\", \"patient_id\"]",
+        ]
     );
+    assert_eq!(found.unread, ["kosten", "patient_id"]);
     assert!(
         found
             .misfits
@@ -89,7 +95,8 @@ fn all_that_does_not_fit_is_listed_at_once_with_keys_to_paste() {
             .any(|line| line.contains("ward: not agreed are \"ITS\" 2, \"General\" 1"))
     );
     // What is pasted is read, and the rest is found.
-    let mut local: LocalNames = toml::from_str(&names).unwrap();
+    let mut local: LocalNames = toml::from_str(&names.written().join("\n")).unwrap();
+    assert_eq!(local, names);
     local.columns.insert("cost".into(), "kosten".into());
     local.ignore.retain(|name| name != "kosten");
     let again = of("pasted", text, local);
@@ -97,7 +104,7 @@ fn all_that_does_not_fit_is_listed_at_once_with_keys_to_paste() {
     for said in [
         "age: outside of the agreed range 0 to 120 in 1 row, from 160 to 160",
         "age: whole numbers are agreed, and it holds 40.5",
-        "cost: no numbers are \"inf\" 1; if they are missing values, add \"inf\" to `missing`",
+        "cost: no numbers are \"inf\" 1; if one is a missing value, put it into `missing` of this column",
     ] {
         assert!(lines.contains(said), "{said}: {lines}");
     }
@@ -121,10 +128,8 @@ fn the_column_that_says_whose_a_row_is_is_needed_and_may_have_another_name() {
         "{:?}",
         first.misfits
     );
-    assert_eq!(
-        first.names.as_deref(),
-        Some("columns = { \"patient\" = \"Patient ID\" }\n")
-    );
+    let written = first.names.unwrap().written();
+    assert_eq!(written, ["columns.patient = \"Patient ID\""]);
     let names: LocalNames = toml::from_str("columns = { patient = 'Patient ID' }").unwrap();
     let again = split_by("named", text, names, &split);
     assert_eq!(
@@ -158,4 +163,175 @@ fn with_noise_rows_are_read_as_they_will_be() {
         "{:?}",
         found.columns
     );
+}
+
+/// The sentences of `rota init`, with what an institution can do by itself.
+#[test]
+fn units_bounds_and_texts_in_another_encoding_are_said_with_the_option() {
+    let text = "age,cost,ward,outcome\n40Y,9000 EUR/a,general,home\n45Y,9500 EUR/a,general,home\n\
+                50Y,<8000,intensive,died\n55Y,7000 EUR/a,general,home\n";
+    let found = of("units", text, LocalNames::default());
+    let lines = found.misfits.join("\n");
+    for said in [
+        "age: a number is needed, without \"Y\": 4 of 4 cells have it, such as \"40Y\"; if it is the unit that all \
+         mean, say --unit \"age=Y\"",
+        "cost: a number is needed, without \"EUR/a\": 3 of 4 cells have it",
+        "cost: a number is needed, not a bound: 1 of 4 cells is one, such as \"<8000\"; the agreement has no rule",
+    ] {
+        assert!(lines.contains(said), "{said}: {lines}");
+    }
+    let names = found.names.unwrap();
+    let written = names.written();
+    for line in ["units.age = \"Y\"", "units.cost = \"EUR/a\""] {
+        assert!(written.iter().any(|own| own == line), "{written:?}");
+    }
+    let again = of("own-units", text, names);
+    assert!(
+        again.misfits.iter().all(|line| line.contains("bound")),
+        "{:?}",
+        again.misfits
+    );
+}
+
+#[test]
+fn a_level_in_another_encoding_is_said_to_be_one() {
+    let schema = SCHEMA.replace("\"intensive\"", "\"Süd\"");
+    let folder = std::env::temp_dir().join(format!("rota-survey-{}-bytes", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let rows = "age,cost,ward,outcome\n40,9000,SÃ¼d,home\n45,9500,Su\u{308}d,died\n";
+    std::fs::write(folder.join("own.csv"), rows).unwrap();
+    let own = toml::from_str::<OwnRows>("files = ['own.csv']").unwrap();
+    let found = survey(&task(), &toml::from_str(&schema).unwrap(), &own, &folder).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(
+        found.misfits[0]
+            .contains("not agreed are \"SÃ¼d\" 1; agreed are general, Süd; \"SÃ¼d\" is \"Süd\""),
+        "{:?}",
+        found.misfits
+    );
+    assert_eq!(found.names.unwrap().value("ward", "SÃ¼d"), "Süd");
+}
+
+#[test]
+fn numbers_that_are_written_as_codes_are_a_doubt() {
+    let rows: String = (0..40)
+        .map(|row| {
+            format!(
+                "40,{},general,home\n",
+                ["9000.0", "9000.00", "9000.01"][row % 3]
+            )
+        })
+        .collect();
+    let text = format!("age,cost,ward,outcome\n{rows}");
+    let found = of("codes", &text, LocalNames::default());
+    assert!(
+        found.doubts[0]
+            .starts_with("cost: its numbers are written as codes are: \"9000.0\" and \"9000.00\""),
+        "{:?}",
+        found.doubts
+    );
+}
+
+fn names(text: &str) -> LocalNames {
+    toml::from_str(text).unwrap()
+}
+
+/// Whoever pastes what is printed, as it is printed, is asked for what is open and for nothing twice.
+#[test]
+fn names_that_are_pasted_as_they_are_printed_lose_nothing_and_are_not_asked_for_again() {
+    let text =
+        "Age,kosten,ward,outcome,patient_id\n40,9,ITS,home,1\n60,n/d,N,gone,2\n50,11,N,died,3\n";
+    let mut local = names(
+        "columns = { cost = 'kosten' }\ncodes = { ward = { N = 'general' } }\nmissing = { cost = ['n/d'] }",
+    );
+    let right = local.clone();
+    let mut open = Vec::new();
+    for join in 0..2 {
+        let found = of(&format!("literal-{join}"), text, local.clone());
+        let whole = found.names.expect("something is open");
+        let pasted: LocalNames = names(&whole.written().join("\n"));
+        assert_eq!(pasted, whole);
+        assert_eq!(pasted.column("cost"), "kosten");
+        assert_eq!(pasted.value("ward", "N"), "general");
+        assert_eq!(
+            (&pasted.missing, &pasted.absent),
+            (&right.missing, &right.absent)
+        );
+        assert_eq!(pasted.ignore, ["patient_id"]);
+        open = pasted.open();
+        local = pasted;
+    }
+    assert_eq!(
+        open,
+        [
+            "what \"gone\" of \"outcome\" means",
+            "what \"ITS\" of \"ward\" means"
+        ]
+    );
+    for (column, text, value) in [("outcome", "gone", "died"), ("ward", "ITS", "intensive")] {
+        local
+            .codes
+            .entry(column.into())
+            .or_default()
+            .insert(text.into(), value.into());
+    }
+    let last = of("literal-last", text, local);
+    assert_eq!((last.misfits, last.names), (vec![], None));
+}
+
+/// Names of an earlier agreement go, and values that are none are asked for.
+#[test]
+fn names_that_stand_for_nothing_agreed_are_said_and_left_out() {
+    let text = "age,cost,ward,outcome\n40,9,ITS,home\n60,10,general,died\n";
+    let local =
+        names("columns = { agee = 'Alter' }\ncodes = { ward = { ITS = 'icu' } }\nabsent = ['age']");
+    let found = of("stale", text, local);
+    assert!(
+        found.misfits[0].contains("no column \"agee\"")
+            && found.misfits[0].contains("did you mean"),
+        "{:?}",
+        found.misfits
+    );
+    assert_eq!(found.names.unwrap().written(), ["codes.ward.ITS = \"?\""]);
+}
+
+#[test]
+fn a_column_that_is_not_recorded_is_named_in_one_answer() {
+    let text = "age,ward,outcome\n40,general,home\n60,intensive,died\n";
+    let first = of("lacking", text, LocalNames::default());
+    assert!(
+        first.misfits[0]
+            .contains("there is no column \"cost\"; if it has none, name it in `absent`"),
+        "{:?}",
+        first.misfits
+    );
+    let again = of("absent", text, names("absent = ['cost']"));
+    assert_eq!((again.misfits, again.names), (vec![], None));
+    assert!(
+        again
+            .columns
+            .iter()
+            .any(|(name, what)| name == "cost" && what.contains("not in the files"))
+    );
+}
+
+/// A word may be a value of one column and a gap in another, and a code is a value in its own column only.
+#[test]
+fn a_word_is_a_value_in_the_columns_that_know_it_and_a_gap_elsewhere() {
+    let text = "age,cost,ward,outcome\n40,None,None,home\n60,10,general,died\n50,None,None,home\n";
+    let first = of("word", text, LocalNames::default());
+    assert_eq!(first.misfits.len(), 1, "{:?}", first.misfits);
+    assert!(
+        first.misfits[0].contains("read as missing are \"None\" 2: a value if `codes` says which"),
+        "{:?}",
+        first.misfits
+    );
+    let names = first.names.unwrap();
+    assert_eq!(names.written(), ["codes.ward.None = \"?\""]);
+    let coded = self::names("codes = { ward = { None = 'intensive' } }");
+    let again = of("coded", text, coded);
+    assert_eq!(again.misfits, [""; 0]);
+    let said: Vec<&str> = again.columns.iter().map(|(_, what)| &**what).collect();
+    assert_eq!(said[2], "general 1, intensive 2");
+    assert!(said[1].ends_with("66.7 % missing"), "{said:?}");
 }

@@ -20,15 +20,18 @@ pub(in crate::institution) struct HeardOf {
 
 impl HeardOf {
     pub(in crate::institution) fn observe(&mut self, at: Time, notice: &Notice) {
-        let Notice::Protocol(Report::Amendment {
-            amendment,
-            approved,
-            needed,
-            awaits,
-            objection,
-        }) = notice
-        else {
-            return;
+        let (amendment, approved, needed, awaits, objection) = match notice {
+            Notice::Protocol(Report::Amendment {
+                amendment,
+                approved,
+                needed,
+                awaits,
+                objection,
+            }) => (amendment, approved, needed, awaits, objection),
+            Notice::Protocol(Report::AmendmentForgotten { amendment }) => {
+                return self.amendments.forget(amendment);
+            }
+            _ => return,
         };
         let agreement = &self.institution.agreement;
         let known = KnownAmendment {

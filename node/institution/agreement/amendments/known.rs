@@ -7,7 +7,7 @@ use protocol::message::Amendment;
 use protocol::{Epoch, Formats, Genesis, Hash, MemberIndex};
 use serde::{Deserialize, Serialize};
 
-use crate::federation::{OwnSide, changed_words_for};
+use crate::federation::{OwnSide, changed_words_for, too_large};
 
 /// An amendment as a node knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +69,10 @@ impl KnownAmendment {
         after: impl Fn(&Agreement) -> OwnSide,
     ) -> Result<Vec<String>, String> {
         let new = self.after(agreement)?;
+        // Sizes first: what follows computes with them.
+        if let Some(why) = too_large(&new) {
+            return Err(why);
+        }
         let mut lines = changed_words_for((agreement, own), (&new, &after(&new)));
         // It stands in the amendment, and in no agreement.
         let silos = agreement.epoch.roster.silos().iter();

@@ -10,8 +10,9 @@
 //! ID is the whole hash of the amendment in the file. A file with another name is reported and never
 //! used: what the institution approved is what its own file holds, whatever else has its name. A node
 //! looks for these files while it runs, so they may be written before it starts, and count again after a
-//! restart. A word to an amendment that came into force stays: where no earlier signature
-//! is missing, it is the institution's signature under that agreement.
+//! restart. What the silo forgets of an amendment that nobody approves is removed here, too. A word to an
+//! amendment that came into force stays: where no earlier signature is missing, it is the institution's
+//! signature under that agreement.
 
 mod heard;
 mod known;
@@ -159,6 +160,28 @@ impl AmendmentFolder {
         self.write(&hash, WORD, &codec::encode(word))
     }
 
+    /// Removes what is known of an amendment that nobody approves, and that the silo has forgotten: otherwise a
+    /// member that proposes and withdraws fills the others' disks. What this institution says stays.
+    pub fn forget(&self, amendment: &Hash) {
+        self.remove(amendment, KNOWN);
+    }
+
+    /// Removes the oldest known amendments to which this institution has said nothing, until at most `most` are
+    /// left: after a restart the silo hears again of those that stand.
+    pub fn at_most(&self, most: usize) {
+        let FoundAmendments { known, words, .. } = self.found();
+        let said: BTreeSet<_> = words.iter().map(|word| word.amendment.hash()).collect();
+        let hashes = known.iter().map(KnownAmendment::hash);
+        let unsaid = hashes.filter(|hash| !said.contains(hash));
+        let written = |hash: &Hash| fs::metadata(self.path(hash, KNOWN))?.modified();
+        let mut unsaid: Vec<_> = unsaid.map(|hash| (written(&hash).ok(), hash)).collect();
+        unsaid.sort();
+        let more = unsaid.len().saturating_sub(most);
+        for (_, hash) in &unsaid[..more] {
+            self.remove(hash, KNOWN);
+        }
+    }
+
     /// Removes what would end another epoch than this one, but for words to amendments that came into
     /// force. What is not used stays, because it is somebody else's.
     pub fn only_of(&self, epoch: Hash, in_force: &BTreeSet<Hash>) {
@@ -169,9 +192,17 @@ impl AmendmentFolder {
         let words = words.map(|word| (word.amendment.hash(), WORD));
         let words = words.filter(|(hash, _)| !in_force.contains(hash));
         for (hash, kind) in known.chain(words) {
-            // One that stays is of no use to anybody.
-            let _ = fs::remove_file(self.state.join(FOLDER).join(name(&hash, kind)));
+            self.remove(&hash, kind);
         }
+    }
+
+    fn remove(&self, hash: &Hash, kind: &str) {
+        // One that stays is of no use to anybody.
+        let _ = fs::remove_file(self.path(hash, kind));
+    }
+
+    fn path(&self, hash: &Hash, kind: &str) -> PathBuf {
+        self.state.join(FOLDER).join(name(hash, kind))
     }
 
     fn files(&self, kind: &str) -> Vec<PathBuf> {

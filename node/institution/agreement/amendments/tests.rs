@@ -176,3 +176,28 @@ fn the_number_of_a_word_follows_the_clock_and_is_always_above_the_last() {
     assert_eq!(say(&other, true, 10), 1_003);
     assert_eq!(say(&change, false, 5_000), 5_000);
 }
+
+#[test]
+fn what_the_silo_forgets_leaves_the_disk_and_a_restart_keeps_the_newest() {
+    let place = tempfile::tempdir().unwrap();
+    let amendments = AmendmentFolder::of(place.path());
+    let all: Vec<_> = (71..77).map(with_rounds).collect();
+    for (nth, one) in all.iter().enumerate() {
+        amendments.keep(&known(one)).unwrap();
+        let written = SystemTime::UNIX_EPOCH + Duration::from_secs(1_772_366_400 + nth as u64);
+        let file = file(place.path(), &one.1, KNOWN);
+        fs::File::open(file).unwrap().set_modified(written).unwrap();
+    }
+    let left = || -> Vec<bool> {
+        let kept = |one: &(Hash, Amendment)| file(place.path(), &one.1, KNOWN).exists();
+        all.iter().map(kept).collect()
+    };
+    amendments.forget(&all[4].1.hash());
+    assert_eq!(left(), [true, true, true, true, false, true]);
+    // To the oldest this institution has said something.
+    amendments.say(&word(&all[0])).unwrap();
+    amendments.at_most(2);
+    assert_eq!(left(), [true, false, false, true, false, true]);
+    amendments.forget(&all[0].1.hash());
+    assert_eq!(amendments.found().words, [word(&all[0])]);
+}

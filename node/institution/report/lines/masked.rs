@@ -1,12 +1,13 @@
 //! The lines about masked rounds.
 
 use protocol::message::Message;
-use protocol::privacy::Circle;
+use protocol::privacy::{Circle, Search};
 use protocol::{Hash, Report, Time};
 use silo::Notice;
 
 use super::News;
 use crate::events::NodeEvent;
+use crate::spoilers;
 use crate::verify::EvidenceFile;
 
 impl News {
@@ -17,8 +18,8 @@ impl News {
                 let missing: Vec<_> = members.iter().map(|by| self.named(*by)).collect();
                 let line = if missing.is_empty() {
                     format!(
-                        "warning: round {round} waits: too few institutions are ready, or the sums of every group \
-                         were void in three rounds, and the agreement has to change"
+                        "warning: round {round} waits: too few institutions are ready, or sums were void in too \
+                         many rounds, and the agreement has to change"
                     )
                 } else {
                     let names = missing.join(", ");
@@ -80,16 +81,20 @@ impl News {
 
     /// Prints a notice about the own vector or an opened sum; any other is printed elsewhere.
     pub(super) fn masked_notice(&mut self, at: Time, notice: &Notice) {
-        match *notice {
-            Notice::Clipped { round, coordinates } => {
+        match notice {
+            &Notice::Clipped { round, coordinates } => {
                 let line = format!(
                     "warning: {coordinates} numbers of this institution's model moved by more than 8 in round \
                      {round} and were clipped: train with a smaller learning rate"
                 );
                 self.print(at, NodeEvent::Clipped { round, coordinates }, line);
             }
-            Notice::VoidSum { round, group, why } => {
-                let authors = self.group(usize::from(group));
+            Notice::VoidSum {
+                round,
+                authors,
+                why,
+            } => {
+                let (round, authors) = (*round, spoilers::names(authors, &self.epoch));
                 let line = format!(
                     "warning: the sum of {authors} is void in round {round}: {why}. Their models are left out of \
                      the round"
@@ -102,6 +107,20 @@ impl News {
                 };
                 self.print(at, event, line);
             }
+            Notice::Searched { round, voids } => {
+                let Some(said) = spoilers::said(voids, &self.epoch, Some(self.health.me())) else {
+                    return;
+                };
+                let suspects = match &voids.search {
+                    Search::Among(suspects) => &suspects[..],
+                    Search::Alone(member) => std::slice::from_ref(member),
+                    Search::Idle | Search::Several => &[],
+                };
+                let suspects = suspects.iter().map(|by| self.named(*by)).collect();
+                let round = *round;
+                let event = NodeEvent::Searched { round, suspects };
+                self.print(at, event, format!("warning: {said}"));
+            }
             _ => {}
         }
     }
@@ -110,18 +129,6 @@ impl News {
     fn fewest_authors(&self) -> Option<usize> {
         let masked = self.epoch.charter.privacy.masked()?;
         masked.noise().map(|_| masked.fewest_authors())
-    }
-
-    /// The members of a group of the agreement.
-    fn group(&self, at: usize) -> String {
-        let masked = self.epoch.charter.privacy.masked();
-        if self.fewest_authors().is_some() {
-            return "all that were ready".into();
-        }
-        let group = masked.and_then(|masked| masked.groups().get(at));
-        let authors = group.iter().flat_map(|group| &group.authors);
-        let names: Vec<_> = authors.map(|(name, _)| name.as_str()).collect();
-        names.join(", ")
     }
 }
 

@@ -139,7 +139,9 @@ impl News {
                 let messages = *messages;
                 self.print(at, NodeEvent::Lost { messages }, String::new());
             }
-            Notice::Clipped { .. } | Notice::VoidSum { .. } => self.masked_notice(at, notice),
+            Notice::Clipped { .. } | Notice::VoidSum { .. } | Notice::Searched { .. } => {
+                self.masked_notice(at, notice);
+            }
             Notice::WrongTranscript { list, transcript } => {
                 self.wrong.push_back((list.clone(), transcript.clone()));
                 if self.wrong.len() > WRONG {

@@ -2,11 +2,12 @@
 
 use protocol::certificate::Verdict;
 use protocol::evidence::Evidence;
+use protocol::message::Message;
 use protocol::{Forgotten, MemberIndex, Report, Time};
 
 use super::super::{no_part, usage};
 use super::{Finality, News};
-use crate::events::{NodeEvent, phase_name};
+use crate::events::{NodeEvent, UnkeptReceipt, phase_name};
 use crate::verify::EvidenceFile;
 
 /// Views whose leads are remembered.
@@ -75,6 +76,11 @@ impl News {
                 let (event, line) = self.late.missed(&self.epoch, *round, *ready, *over);
                 self.print(at, event, line);
             }
+            Report::ReceiptUnkept {
+                round,
+                receipt,
+                signed,
+            } => self.receipt_unkept(at, *round, receipt, *signed),
             Report::Nothing { member, round } => self.nothing(at, *member, *round),
             Report::Complete { last } => self.complete(at, *last),
             Report::MemberComplete { member } => {
@@ -231,6 +237,24 @@ impl News {
         self.print(at, event, format!("warning: {line}"));
     }
 
+    /// Keeps the receipt of a lead that left this institution's model out, and says what happened.
+    fn receipt_unkept(&self, at: Time, round: u64, receipt: &Message, signed: bool) {
+        let lead = self.named(receipt.sender);
+        let file = EvidenceFile::of_receipt(&self.lineage, &self.epoch, receipt);
+        let kept = file.keep(&self.state);
+        let kept = kept.map_err(|why| tracing::warn!("the receipt is not kept: {why}"));
+        let kept = kept.ok().map(|path| path.display().to_string());
+        let line = left_out(round, &lead, signed, kept.as_deref());
+        let event = NodeEvent::ReceiptUnkept(UnkeptReceipt {
+            round,
+            lead,
+            view: receipt.view,
+            signed,
+            evidence: kept,
+        });
+        self.print(at, event, line);
+    }
+
     /// Keeps the evidence against a member that broke the rules, and prints where it is.
     fn fault(&self, at: Time, evidence: &Evidence) {
         let file = EvidenceFile::of(&self.lineage, &self.epoch, evidence);
@@ -255,5 +279,47 @@ impl News {
             evidence: kept,
         };
         self.print(at, event, line);
+    }
+}
+
+/// What people read where a lead left out what it had signed to have.
+fn left_out(round: u64, lead: &str, signed: bool, kept: Option<&str>) -> String {
+    let own = match signed {
+        true => {
+            "This node had signed for the round, too, so its signature did not reach the lead in time, or the lead \
+             left the model out on purpose"
+        }
+        false => {
+            "This node had not signed for the round yet, because it did not have all models in time, or the lead left \
+             the model out on purpose"
+        }
+    };
+    let kept = match kept {
+        Some(file) => format!(". The receipt is in {file}, for `rota verify`"),
+        None => String::new(),
+    };
+    format!(
+        "warning: round {round} ended without this institution's model, and not because it was late: {lead}, which led \
+         it, had signed a receipt for it. {own}{kept}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::left_out;
+
+    #[test]
+    fn who_was_left_out_against_a_receipt_is_not_told_to_be_late() {
+        let said = left_out(5, "south", true, Some("state/evidence/a.json"));
+        for part in [
+            "round 5 ended without this institution's model, and not because it was late: south",
+            "had signed a receipt",
+            "This node had signed for the round, too",
+            "state/evidence/a.json, for `rota verify`",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let said = left_out(5, "south", false, None);
+        assert!(said.contains("had not signed for the round yet") && !said.contains("evidence"));
     }
 }

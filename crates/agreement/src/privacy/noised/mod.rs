@@ -6,29 +6,34 @@ use methods::strategy::{Method, StrategyConfig};
 use protocol::charter::{Noise, Release, Unit};
 use task::{ModelConfig, NoiseFault, TableTask, TaskConfig};
 
-use super::refusals::{KeyFault, MaskedTask};
+use super::refusals::{KeyFault, MaskedTask, present};
 use crate::file::PrivacyTable;
 
 mod once;
 pub(super) mod split;
 
-/// The first key that does not go with noise.
-pub(super) fn first(of: &MaskedTask<'_>, noise: &Noise, table: &PrivacyTable) -> Option<KeyFault> {
+/// The keys that do not go with noise.
+pub(super) fn all(of: &MaskedTask<'_>, noise: &Noise, table: &PrivacyTable) -> Vec<KeyFault> {
     let solved = noise.release != Release::Steps;
-    let at_once = solved.then(|| once::first(of, table)).flatten();
-    at_once
-        .or_else(|| of_task(of.task, &noise.unit))
-        .or_else(|| of_strategy(of.strategy))
-        .or_else(|| of_training(&of.strategy.training).filter(|_| !solved))
+    let mut faults = Vec::new();
+    if solved {
+        faults.extend(once::all(of, table));
+    }
+    faults.extend(of_task(of.task, &noise.unit));
+    faults.extend(of_strategy(of.strategy));
+    if !solved {
+        faults.extend(of_training(&of.strategy.training));
+    }
+    faults
 }
 
 fn fault(path: &'static str, what: &str) -> Option<KeyFault> {
     Some((path, what.to_owned()))
 }
 
-fn of_task(task: &TaskConfig, unit: &Unit) -> Option<KeyFault> {
-    match task {
-        TaskConfig::Table(task) => of_table(task, unit),
+fn of_task(task: &TaskConfig, unit: &Unit) -> Vec<KeyFault> {
+    let other = match task {
+        TaskConfig::Table(task) => return of_table(task, unit),
         TaskConfig::External(_) => fault(
             "task.external",
             "cannot be used where sums are noised: each row's gradient has to be clipped by itself, and nobody \
@@ -40,22 +45,23 @@ fn of_task(task: &TaskConfig, unit: &Unit) -> Option<KeyFault> {
             "has no rows whose gradients could be clipped: choose a model of `[task.table]`, or \
              `mode = \"masked\"`",
         ),
-    }
+    };
+    other.into_iter().collect()
 }
 
-fn of_table(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
+fn of_table(task: &TableTask, unit: &Unit) -> Vec<KeyFault> {
     // Asked of the task by which rows will be read, and not of what somebody wrote of it.
-    if let Err(NoiseFault { key, what }) = task.with_noise() {
-        return Some((key, what));
-    }
+    let rows = task.noise_faults().into_iter();
+    let mut faults: Vec<_> = rows.map(|NoiseFault { key, what }| (key, what)).collect();
     if let ModelConfig::Network(_) = &task.model {
-        return fault(
+        faults.extend(fault(
             "task.table.model",
             "is a network, whose rows have no gradients of their own in this program, and batch \
              normalisation would mix them: choose \"logistic\", or a table `linear` or `mlp`",
-        );
+        ));
     }
-    of_unit(task, unit)
+    faults.extend(of_unit(task, unit));
+    faults
 }
 
 /// Whether rows of one person are known to belong together.
@@ -77,59 +83,62 @@ fn of_unit(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
 const CHOOSE: &str = "choose fedavg for plain steps or, with its `momentum`, for steps with momentum, fedadam, \
                       fedyogi or fedadagrad for adaptive ones, or `mode = \"masked\"`";
 
-fn of_strategy(strategy: &StrategyConfig) -> Option<KeyFault> {
+fn of_strategy(strategy: &StrategyConfig) -> Vec<KeyFault> {
     let name = strategy.name();
+    let mut faults = Vec::new();
     if let Some(why) = unfit(&strategy.method) {
         let what =
             format!("is {name:?}, which cannot be used where sums are noised: {why}; {CHOOSE}");
-        return Some(("strategy.name", what));
+        faults.push(("strategy.name", what));
     }
-    if !strategy.personal.is_empty() {
-        return fault(
+    faults.extend(present([
+        (
             "strategy.personal",
+            !strategy.personal.is_empty(),
             "must be left out where sums are noised: layers that saw own rows without noise would show them in \
              the gradients of the others",
-        );
-    }
-    if !strategy.trained.is_empty() {
-        return fault(
+        ),
+        (
             "strategy.trained",
+            !strategy.trained.is_empty(),
             "must be left out where sums are noised: noise and clipping are for gradients of the whole model",
-        );
-    }
-    None
+        ),
+    ]));
+    faults
 }
 
 /// Rounds open gradients: a silo takes no steps of its own.
-fn of_training(training: &Training) -> Option<KeyFault> {
-    if (training.epochs, training.batch) != (1, 0) {
-        return fault(
-            "strategy.training",
+fn of_training(training: &Training) -> Vec<KeyFault> {
+    const TRAINING: &str = "strategy.training";
+    let (sgd, keeps) = match &training.optimiser {
+        Optimiser::Sgd {
+            momentum,
+            weight_decay,
+            ..
+        } => (true, (*momentum, *weight_decay) != (0.0, 0.0)),
+        _ => (false, false),
+    };
+    present([
+        (
+            TRAINING,
+            (training.epochs, training.batch) != (1, 0),
             "must have `epochs = 1` and `batch = 0` where sums are noised: a round opens one gradient of all \
              rows, and a second step on own rows would use them again without noise",
-        );
-    }
-    let Optimiser::Sgd {
-        momentum,
-        weight_decay,
-        ..
-    } = &training.optimiser
-    else {
-        return fault(
-            "strategy.training",
+        ),
+        (
+            TRAINING,
+            !sgd,
             "must have the optimiser \"sgd\" where sums are noised: silos send gradients and keep nothing \
              between rounds. For adaptive steps choose the strategy fedadam",
-        );
-    };
-    if (*momentum, *weight_decay) != (0.0, 0.0) {
-        return fault(
-            "strategy.training",
+        ),
+        (
+            TRAINING,
+            keeps,
             "must have neither `momentum` nor `weight-decay` where sums are noised: silos send gradients and \
              keep nothing between rounds. The common model may have momentum: write `momentum` in `[strategy]`, \
              with the strategy fedavg",
-        );
-    }
-    None
+        ),
+    ])
 }
 
 /// Why a method cannot take part in noised rounds; every method by name, so that a new one has to be thought

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use learn::study_of;
+use methods::serving::Adaptation;
 use serde::Serialize;
 use task::TaskConfig;
 
@@ -51,8 +52,8 @@ pub struct NoiseAdvice {
 pub struct ReleaseAdvice {
     /// Its label in the comparison.
     pub label: String,
-    /// Whether every silo fits an intercept of its own afterwards.
-    pub own_intercept: bool,
+    /// How every silo adapts the model to its own rows afterwards.
+    pub adapted: Option<Adaptation>,
     /// What its noise bounds.
     pub noise: Option<NoiseBound>,
     /// How much better it is than the model that each silo makes alone, per silo.
@@ -70,7 +71,7 @@ impl ReleaseAdvice {
         };
         Self {
             label: row.label.clone(),
-            own_intercept: entry.own_intercept,
+            adapted: entry.adapted,
             noise: row.noise.clone(),
             gain: over(OWN),
             price: over(WITHOUT),

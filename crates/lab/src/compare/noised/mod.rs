@@ -13,6 +13,7 @@ pub use advice::{
     noise_choices,
 };
 
+use methods::serving::Adaptation;
 use task::{Source, TaskConfig};
 use toml::{Table, Value};
 
@@ -59,8 +60,9 @@ impl Experiment {
                 }
             };
             for release in releases {
-                let adapted = with_own_intercepts(&release);
-                self.entries.extend([release, adapted]);
+                let adapted = Adaptation::ALL.map(|how| adapted(&release, how));
+                self.entries.push(release);
+                self.entries.extend(adapted);
             }
         }
         Ok(())
@@ -146,11 +148,16 @@ impl ExperimentEntry {
     }
 }
 
-/// The same federation, each of whose silos fits an intercept of its own afterwards. That releases nothing more.
-fn with_own_intercepts(entry: &ExperimentEntry) -> ExperimentEntry {
+/// The same federation, each of whose silos adapts the model to its own rows afterwards. That releases nothing
+/// more.
+fn adapted(entry: &ExperimentEntry, how: Adaptation) -> ExperimentEntry {
+    let name = match how {
+        Adaptation::OwnIntercept => "own intercept",
+        Adaptation::Shrunken => "shrunken",
+    };
     ExperimentEntry {
-        label: format!("{}, own intercept", entry.label),
-        own_intercept: true,
+        label: format!("{}, {name}", entry.label),
+        adapted: Some(how),
         ..entry.clone()
     }
 }

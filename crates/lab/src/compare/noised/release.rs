@@ -1,5 +1,6 @@
 //! The settings with noise that all federations get whose scenario says nothing else. They depend on no row.
 
+use agreement::NOISED;
 use toml::{Table, Value};
 
 /// The mode of federations with noise.
@@ -24,15 +25,15 @@ pub(super) struct ReleaseSettings {
 pub(super) const RELEASES: &[ReleaseSettings] = &[
     ReleaseSettings {
         name: "steps",
-        rounds: 20,
-        keys: &[("clip", 0.5)],
-        rate: 4.0,
+        rounds: NOISED.rounds as i64,
+        keys: &[("clip", NOISED.clip)],
+        rate: NOISED.rate,
     },
     ReleaseSettings {
         name: "once",
         rounds: 1,
         keys: &[("rows-norm", 2.0)],
-        rate: 4.0,
+        rate: NOISED.rate,
     },
 ];
 

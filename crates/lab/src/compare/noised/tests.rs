@@ -63,12 +63,16 @@ fn each_silo_alone_no_noise_and_every_epsilon_stand_side_by_side() {
         "without noise",
         "steps, epsilon 0.05",
         "steps, epsilon 0.05, own intercept",
+        "steps, epsilon 0.05, shrunken",
         "once, epsilon 0.05",
         "once, epsilon 0.05, own intercept",
+        "once, epsilon 0.05, shrunken",
         "steps, epsilon 100",
         "steps, epsilon 100, own intercept",
+        "steps, epsilon 100, shrunken",
         "once, epsilon 100",
         "once, epsilon 100, own intercept",
+        "once, epsilon 100, shrunken",
     ];
     assert_eq!(labels, expected);
     for (release, rounds) in [("steps", 20.0), ("once", 1.0)] {

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod graphs;
+mod outside;
 mod predictions;
 
 use crate::of_task::TaskStudy;

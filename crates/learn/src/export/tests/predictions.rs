@@ -436,3 +436,33 @@ fn the_card_for_people_says_what_it_is_and_what_goes_in() {
         assert!(page.contains(said), "{said}: {page}");
     }
 }
+
+#[test]
+fn a_changed_bit_of_an_exported_model_is_noticed_or_changes_nothing() {
+    let task = task(CLINIC, "'logistic'", "silo");
+    let (card, model) = card(&task, 3);
+    let whole = safetensors(&card, &model);
+    let path = folder("bits").join("m.safetensors");
+    std::fs::write(&path, &whole).unwrap();
+    let before = read(&path).unwrap();
+    let mut noticed = 0;
+    for at in 0..whole.len() {
+        for bit in [0, 4] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << bit;
+            std::fs::write(&path, bytes).unwrap();
+            match read(&path) {
+                Err(why) => {
+                    noticed += 1;
+                    assert!(why.to_string().contains("m.safetensors: "), "{why}");
+                }
+                Ok(found) => assert!(found == before, "byte {at}"),
+            }
+        }
+    }
+    assert!(noticed > whole.len(), "{noticed} of {}", whole.len());
+    for few in [0, 7, 8, 100, whole.len() - 1] {
+        std::fs::write(&path, &whole[..few]).unwrap();
+        assert!(read(&path).is_err(), "{few} bytes");
+    }
+}

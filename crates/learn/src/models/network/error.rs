@@ -5,7 +5,8 @@
 pub(crate) enum NetworkError {
     /// The rows do not have as many features as the image has values.
     #[error(
-        "the rows have {features} features, but an image of {channels}×{height}×{width} has {} values: set `image` to what the columns hold, as [channels, height, width]", channels * height * width
+        "the rows have {features} features, but an image of {channels}×{height}×{width} has {} values: set `image` to what the columns hold, as [channels, height, width]",
+        channels.saturating_mul(*height).saturating_mul(*width)
     )]
     Image {
         /// Features of a row.

@@ -50,7 +50,7 @@ impl NetworkPlan {
             image: matches!(input, RowInput::Image(_)),
             tensors: Vec::new(),
             layers: 0,
-            widest: input.shape().iter().product(),
+            widest: values(input.shape())?,
         };
         let mut ops = builder.all(layers)?;
         let outputs = match head {
@@ -156,7 +156,7 @@ impl NetworkBuilder {
                 Op::Skip(inner)
             }
         };
-        self.widest = self.widest.max(self.shape.iter().product());
+        self.widest = self.widest.max(values(self.shape)?);
         Ok(op)
     }
 
@@ -225,7 +225,7 @@ impl NetworkBuilder {
     }
 
     fn dense(&mut self, outputs: usize) -> Result<Op, NetworkError> {
-        let inputs = self.shape.iter().product();
+        let inputs = values(self.shape)?;
         (self.shape, self.image) = ([outputs, 1, 1], false);
         let shape = [outputs, inputs];
         let fans = (inputs as f64, outputs as f64);
@@ -412,6 +412,15 @@ impl NetworkBuilder {
             })
             .collect()
     }
+}
+
+/// Values of a row of this shape.
+fn values(shape: [usize; 3]) -> Result<usize, NetworkError> {
+    let values = shape
+        .iter()
+        .try_fold(1usize, |values, &side| values.checked_mul(side));
+    let values = values.filter(|&values| (values as u64) < LARGEST);
+    values.ok_or(NetworkError::TooLarge(LARGEST))
 }
 
 fn checked(what: &'static str, value: usize) -> Result<usize, NetworkError> {

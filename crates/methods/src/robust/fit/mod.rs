@@ -16,8 +16,9 @@ mod programs;
 use conic::REDUCED;
 use serde::{Deserialize, Serialize};
 
+use super::span::RowSpan;
 use super::{
-    LinearModel, RobustError, RobustLoss, RowLoss, Samples, TransportCost, robust_loss,
+    LinearModel, Norm, RobustError, RobustLoss, RowLoss, Samples, TransportCost, robust_loss,
     validate_radius,
 };
 
@@ -102,7 +103,19 @@ pub fn fit(rows: &Samples, radius: f64, config: &FitConfig) -> Result<Fit, FitEr
         return Err(FitError::Ridge(config.ridge));
     }
     must_exist(rows, radius, config)?;
-    let (model, optimum) = programs::least_loss(rows, radius, config).map_err(not_solved)?;
+    // With a norm that no direction has more of than another, the weights are a combination of the rows.
+    let round = match radius > 0.0 {
+        true => config.cost.norm == Norm::L2,
+        false => config.ridge > 0.0,
+    };
+    let (model, optimum) = match RowSpan::of_wide(rows).filter(|_| round) {
+        Some(span) => {
+            let solved = programs::least_loss(&span.rows, radius, config);
+            let (model, optimum) = solved.map_err(not_solved)?;
+            (span.model(&model, rows.features()), optimum)
+        }
+        None => programs::least_loss(rows, radius, config).map_err(not_solved)?,
+    };
     let robust = robust_loss(rows, &model, radius, config.loss, config.cost)?;
     let squares: f64 = model.weights.iter().map(|weight| weight * weight).sum();
     let objective = robust.loss + config.ridge / 2.0 * squares;

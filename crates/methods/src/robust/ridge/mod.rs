@@ -13,6 +13,7 @@ use super::cholesky::solve;
 use super::fit::{FitError, plain_logistic};
 use super::folds::FoldsError;
 use super::logistic::log_loss;
+use super::span::RowSpan;
 use super::{FitConfig, Folds, LinearModel, RobustError, RowLoss, Samples, TransportCost, fit};
 use crate::matrix::Matrix;
 
@@ -132,21 +133,11 @@ pub fn ridge_fit(
     if weights != features {
         return Err(RobustError::Weights { weights, features }.into());
     }
-    let step = match loss {
-        PlainLoss::Absolute => {
-            let config = FitConfig {
-                loss: RowLoss::Absolute,
-                cost: TransportCost::default(),
-                ridge,
-                intercept: true,
-            };
-            fit(&residual(rows, centre)?, 0.0, &config)?.model
-        }
-        PlainLoss::Squared => least_squares(&residual(rows, centre)?, ridge)?,
-        PlainLoss::Logistic => {
-            let offsets: Vec<f64> = rows.iter().map(|(x, _)| centre.output(x)).collect();
-            plain_logistic(rows, ridge, &offsets)?
-        }
+    let outputs: Vec<f64> = rows.iter().map(|(x, _)| centre.output(x)).collect();
+    // Without a ridge the fit of least norm is one of many.
+    let step = match RowSpan::of_wide(rows).filter(|_| ridge > 0.0) {
+        Some(span) => span.model(&step(&span.rows, loss, &outputs, ridge)?, features),
+        None => step(rows, loss, &outputs, ridge)?,
     };
     let weights = centre.weights.iter().zip(&step.weights);
     Ok(LinearModel {
@@ -155,10 +146,32 @@ pub fn ridge_fit(
     })
 }
 
-/// The rows with what `centre` leaves of their targets.
-fn residual(rows: &Samples, centre: &LinearModel) -> Result<Samples, FitError> {
-    let left = rows.iter().map(|(x, y)| y - centre.output(x)).collect();
-    let left = rows.with_targets(left);
+/// What to add to a model that has these outputs on the rows.
+fn step(
+    rows: &Samples,
+    loss: PlainLoss,
+    outputs: &[f64],
+    ridge: f64,
+) -> Result<LinearModel, FitError> {
+    match loss {
+        PlainLoss::Absolute => {
+            let config = FitConfig {
+                loss: RowLoss::Absolute,
+                cost: TransportCost::default(),
+                ridge,
+                intercept: true,
+            };
+            Ok(fit(&residual(rows, outputs)?, 0.0, &config)?.model)
+        }
+        PlainLoss::Squared => least_squares(&residual(rows, outputs)?, ridge),
+        PlainLoss::Logistic => plain_logistic(rows, ridge, outputs),
+    }
+}
+
+/// The rows with what outputs leave of their targets.
+fn residual(rows: &Samples, outputs: &[f64]) -> Result<Samples, FitError> {
+    let pairs = rows.targets().iter().zip(outputs);
+    let left = rows.with_targets(pairs.map(|(y, output)| y - output).collect());
     left.map_err(|_| RobustError::NotFinite.into())
 }
 

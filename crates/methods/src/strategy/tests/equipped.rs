@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::quadratic::{QuadraticFederation, layout, quadratic, trained};
 use super::*;
 use crate::learner::{LearnError, Learner, Split};
+use crate::serving::is_never_trained;
 
 /// Two silos that differ in where they want to go and how badly.
 fn silos() -> Vec<QuadraticLearner> {
@@ -188,6 +189,27 @@ fn what_is_personal_is_not_shared_and_fits_its_silo() {
         let average = self::federation("fedavg", json!({})).rounds(60);
         let sum = |federation: &QuadraticFederation| federation.losses().iter().sum::<f64>();
         assert!(sum(&federation) < sum(&average) - 1.0, "{name}");
+    }
+}
+
+#[test]
+fn a_silo_that_no_round_drew_has_never_trained_what_it_keeps() {
+    let never = |federation: &QuadraticFederation| {
+        let model = (&federation.state.models[0], &federation.personal[0]);
+        is_never_trained(&*federation.learners[0], model, 7)
+    };
+    for own in [
+        json!({ "personal": ["layer0"] }),
+        json!({ "personal": ["layer0.weight"] }),
+    ] {
+        let drawn = federation("fedavg", own);
+        assert!(never(&drawn));
+        assert!(!never(&drawn.rounds(1)));
+    }
+    assert!(never(&federation("ditto", json!({}))));
+    // The model does not depend on what these keep, or they keep nothing.
+    for name in ["fedavg", "scaffold", "maxfl", "fedprox"] {
+        assert!(!never(&federation(name, json!({}))), "{name}");
     }
 }
 

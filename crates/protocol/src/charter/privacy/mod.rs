@@ -1,6 +1,7 @@
 //! What members see of each other's contributions, as the charter says: models, or sums only.
 
 mod noise;
+mod voids;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,7 @@ use crate::format::Formats;
 use crate::roster::{MemberIndex, Roster};
 
 pub use noise::{Noise, Real, Release, Unit};
+pub use voids::{Search, Voids};
 
 /// What members see of a contribution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +43,8 @@ pub struct Masked {
 pub enum Sums {
     /// Those of groups. A silo is in one at most; those in none only help others to open sums.
     Groups(Vec<Group>),
-    /// Those of all ready members, with weight 1, where every silo adds noise to its own.
+    /// Those of all ready members, with weight 1, where every silo adds noise to its own. One sum, or two while it
+    /// is searched who spoils them.
     Noised(Noise),
 }
 
@@ -185,7 +188,13 @@ impl Masked {
         }
     }
 
-    /// The most sums that a round can have.
+    /// Whether so many members can search by halves who spoils sums: with noise, where two sums of a round have enough
+    /// authors. Sums without noise that have other authors than before would tell what single members sent.
+    pub fn may_search(&self, members: usize) -> bool {
+        self.noise().is_some() && 2 * self.fewest_authors() <= members
+    }
+
+    /// The most groups of which a round can have sums; with noise all members count as one.
     pub fn most_sums(&self) -> usize {
         match &self.sums {
             Sums::Groups(groups) => groups.len(),
@@ -227,12 +236,12 @@ impl Masked {
     }
 
     /// The sums that are opened if these members, ascending, are ready: those of the groups whose
-    /// members are all among them; with noise one of all, if they are enough. `suspended` are the positions
-    /// of sums that are not opened.
-    pub fn sums(&self, suspended: &[usize], roster: &Roster, ready: &[MemberIndex]) -> Vec<Sum> {
+    /// members are all among them; with noise one of all, if they are enough, or two of half of them each while
+    /// a search goes on. Groups that `voids` suspend have none.
+    pub fn sums(&self, voids: &Voids, roster: &Roster, ready: &[MemberIndex]) -> Vec<Sum> {
         let groups = match &self.sums {
             Sums::Groups(groups) => groups,
-            Sums::Noised(_) => return self.sum_of_all(suspended, ready),
+            Sums::Noised(_) => return self.sums_of_all(voids, roster, ready),
         };
         let present = |name: &str| ready.iter().copied().find(|by| roster.name(*by) == name);
         let sum = |group: &Group| {
@@ -243,16 +252,22 @@ impl Masked {
             (authors.len() > 1).then_some(Sum { authors })
         };
         let groups = groups.iter().enumerate();
-        let open = groups.filter(|(at, _)| !suspended.contains(at));
+        let open = groups.filter(|(at, _)| !voids.suspended(*at, roster.len()));
         open.filter_map(|(_, group)| sum(group)).collect()
     }
 
-    fn sum_of_all(&self, suspended: &[usize], ready: &[MemberIndex]) -> Vec<Sum> {
-        if ready.len() < self.fewest_authors() || suspended.contains(&0) {
+    fn sums_of_all(&self, voids: &Voids, roster: &Roster, ready: &[MemberIndex]) -> Vec<Sum> {
+        let fewest = self.fewest_authors();
+        if ready.len() < fewest || voids.suspended(0, roster.len()) {
             return Vec::new();
         }
-        let authors = ready.iter().map(|by| (*by, 1)).collect();
-        vec![Sum { authors }]
+        match &voids.search {
+            Search::Among(suspects) if ready.len() >= 2 * fewest => {
+                let halves = voids::halves(suspects, ready);
+                halves.iter().map(|half| Sum::of(half)).collect()
+            }
+            _ => vec![Sum::of(ready)],
+        }
     }
 
     /// The position of the group whose members these authors are, all of them; 0 with noise.
@@ -318,6 +333,17 @@ impl Circle {
 }
 
 impl Sum {
+    /// Of these members, ascending, each with weight 1.
+    fn of(members: &[MemberIndex]) -> Self {
+        let authors = members.iter().map(|by| (*by, 1)).collect();
+        Self { authors }
+    }
+
+    /// Its authors, ascending.
+    pub fn members(&self) -> impl Iterator<Item = MemberIndex> + '_ {
+        self.authors.iter().map(|(author, _)| *author)
+    }
+
     /// Whether a member is one of its authors.
     pub fn has(&self, member: MemberIndex) -> bool {
         self.authors.iter().any(|(author, _)| *author == member)

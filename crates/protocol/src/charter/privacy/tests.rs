@@ -262,13 +262,19 @@ fn a_noised_sum_has_all_ready_members_and_none_has_fewer_than_agreed() {
     let epoch = Epoch::first(&noised(7, 5, |_| {}, 0)).unwrap();
     let masked = epoch.charter.privacy.masked().unwrap();
     let members = |some: &[u16]| some.iter().copied().map(MemberIndex).collect::<Vec<_>>();
-    let sums =
-        |some: &[u16], suspended: &[usize]| masked.sums(suspended, &epoch.roster, &members(some));
+    let sums = |some: &[u16], void_rounds: u8| {
+        let rounds = vec![void_rounds];
+        let voids = Voids {
+            rounds,
+            ..Voids::default()
+        };
+        masked.sums(&voids, &epoch.roster, &members(some))
+    };
     let authors = members(&[0, 2, 3, 5, 6]);
     let authors: Vec<_> = authors.into_iter().map(|by| (by, 1)).collect();
-    assert_eq!(sums(&[0, 2, 3, 5, 6], &[]), [Sum { authors }]);
-    assert_eq!(sums(&[0, 2, 3, 5], &[]), []);
-    assert_eq!(sums(&[0, 2, 3, 5, 6], &[0]), []);
+    assert_eq!(sums(&[0, 2, 3, 5, 6], 2), [Sum { authors }]);
+    assert_eq!(sums(&[0, 2, 3, 5], 0), []);
+    assert_eq!(sums(&[0, 2, 3, 5, 6], 3), []);
     assert_eq!(
         masked.missing(&epoch.roster, &members(&[0, 2, 3, 5])),
         members(&[1, 4, 6])
@@ -317,7 +323,7 @@ fn a_group_is_a_sum_only_if_all_of_its_members_are_ready() {
     ]);
     let members = |some: &[u16]| some.iter().copied().map(MemberIndex).collect::<Vec<_>>();
     let authors = |some: &[u16]| {
-        let sums = masked.sums(&[], &roster, &members(some));
+        let sums = masked.sums(&Voids::default(), &roster, &members(some));
         let of = |sum: Sum| {
             sum.authors
                 .into_iter()
@@ -339,7 +345,7 @@ fn a_group_is_a_sum_only_if_all_of_its_members_are_ready() {
     // A group that names somebody who is no member is over.
     let over = agreed(vec![group(&[(0, 1), (1, 1), (9, 1)])]);
     assert_eq!(
-        over.sums(&[], &roster, &members(&[0, 1, 2, 3, 4, 5, 6])),
+        over.sums(&Voids::default(), &roster, &members(&[0, 1, 2, 3, 4, 5, 6])),
         []
     );
 }

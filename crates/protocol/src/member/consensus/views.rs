@@ -105,8 +105,8 @@ impl Member {
             if message.view == number {
                 match message.body {
                     // At once, so that no proposal of this view is judged without it.
-                    Body::Receipt { entry } if message.sender == lead => {
-                        self.contributing().receipt(entry)
+                    Body::Receipt { .. } if message.sender == lead => {
+                        self.contributing().receipt(&message)
                     }
                     _ => self.out.deliver_to_self(message),
                 }

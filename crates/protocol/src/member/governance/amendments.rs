@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use crate::change::ChangeError;
 use crate::charter::Checkpoint;
+use crate::codec;
 use crate::effects::{Effect, Report};
 use crate::hash::Hash;
 use crate::identity::{PublicKey, Signature};
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::stage::BlockDraft;
-use crate::member::governance::approvals::{ApprovalWord, Approvals, KEPT};
+use crate::member::governance::approvals::{ApprovalWord, Approvals, KEPT, KEPT_BYTES};
 use crate::member::{ByMember, Config, Member};
 use crate::message::{Amendment, Block, Body, Change, Content};
 use crate::roster::MemberIndex;
@@ -105,33 +106,48 @@ impl Amendments {
         self.approvals_stand(config, change)
     }
 
-    /// Keeps an amendment. Where its sender has sent many others, one that nobody approves any more
-    /// makes room, once in a `pause`: every new one is shown to people.
+    /// Keeps an amendment. Where its sender has sent many others, or long ones, those that nobody approves any
+    /// more make room, once in a `pause`: every new one is shown to people. Gives those that did.
     ///
     /// # Errors
-    /// [`ChangeError::Full`].
+    /// [`ChangeError::Full`] or [`ChangeError::Large`].
     fn add(
         &mut self,
         from: MemberIndex,
         (hash, amendment): (Hash, Amendment),
         (now, pause): (Time, Duration),
-    ) -> Result<(), ChangeError> {
+    ) -> Result<Vec<Hash>, ChangeError> {
+        let size = |amendment: &Amendment| codec::encode(amendment).len();
         let of_sender = |(_, (_, by)): &(&Hash, &(Amendment, MemberIndex))| *by == from;
-        if self.known.iter().filter(of_sender).count() >= KEPT {
-            let useless = |hash: &&Hash| {
-                self.approvals.standing(hash).is_empty() && !self.waiting.contains_key(*hash)
+        let sent = self.known.iter().filter(of_sender);
+        let mut sent: Vec<_> = sent.map(|(hash, (of, _))| (*hash, size(of))).collect();
+        let recent = self.replaced.get(&from);
+        let recent = recent.is_some_and(|last| now < *last + pause);
+        let useless = |(hash, _): &(Hash, usize)| {
+            self.approvals.standing(hash).is_empty() && !self.waiting.contains_key(hash)
+        };
+        let mut gone = Vec::new();
+        loop {
+            let full = if sent.len() >= KEPT {
+                ChangeError::Full { kept: KEPT }
+            } else if sent.iter().map(|(_, size)| size).sum::<usize>() + size(&amendment)
+                > KEPT_BYTES
+            {
+                ChangeError::Large { kept: KEPT_BYTES }
+            } else {
+                break;
             };
-            let recent = self.replaced.get(&from);
-            let recent = recent.is_some_and(|last| now < *last + pause);
-            let mut sent = self.known.iter().filter(of_sender).map(|(hash, _)| hash);
-            let Some(useless) = sent.find(useless).copied().filter(|_| !recent) else {
-                return Err(ChangeError::Full { kept: KEPT });
-            };
-            self.known.remove(&useless);
+            match sent.iter().position(useless).filter(|_| !recent) {
+                Some(at) => gone.push(sent.remove(at).0),
+                None => return Err(full),
+            }
+        }
+        if !gone.is_empty() {
+            self.known.retain(|hash, _| !gone.contains(hash));
             self.replaced.insert(from, now);
         }
         self.known.insert(hash, (amendment, from));
-        Ok(())
+        Ok(gone)
     }
 }
 
@@ -301,7 +317,12 @@ impl Amending<'_> {
     ) -> Result<(), ChangeError> {
         let pause = self.config.epoch.beat() * REPEAT;
         let when = (self.now, pause);
-        self.amendments.add(from, (hash, amendment), when)
+        let gone = self.amendments.add(from, (hash, amendment), when)?;
+        for amendment in gone {
+            let report = Report::AmendmentForgotten { amendment };
+            self.out.push(Effect::Report(report));
+        }
+        Ok(())
     }
 
     /// Keeps an amendment that another member approves. Gives it, if it is new.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::change::TEXT;
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::member::ByMember;
@@ -10,6 +11,10 @@ use crate::roster::MemberIndex;
 
 /// Most amendments of one member that are kept in an epoch, and most approvals.
 pub const KEPT: usize = 4;
+
+/// Most bytes of the amendments of one member that are kept in an epoch: fewer than four of the longest texts have,
+/// with their members and rules.
+pub(in crate::member) const KEPT_BYTES: usize = 4 * TEXT;
 
 /// A member's signed word about an amendment.
 #[derive(Debug, Clone, Copy)]

@@ -125,7 +125,10 @@ impl Adopting<'_> {
     pub(in crate::member) fn planned(&mut self, plan: Planned) {
         if plan.round == self.round.number {
             let all = || self.config.epoch.roster.members().collect();
-            let participants = plan.participants.clone().unwrap_or_else(all);
+            let mut participants = plan.participants.clone().unwrap_or_else(all);
+            // Nobody trains, draws noise or waits for a member that no sum of this epoch has (M9).
+            let left_out = plan.voids.left_out();
+            participants.retain(|by| Some(*by) != left_out);
             self.round.plan = RoundPlan::Known { plan, participants };
         }
     }

@@ -246,9 +246,14 @@ impl Contributing<'_> {
     }
 
     /// The lead of the view has this member's model.
-    pub(in crate::member) fn receipt(&mut self, entry: Hash) {
-        if self.round.own.id() == Some(entry) {
-            self.view.receipt = Some(entry);
+    pub(in crate::member) fn receipt(&mut self, message: &Message) {
+        let own = self.round.own.id();
+        match message.body {
+            Body::Receipt { entry } if own == Some(entry) => {
+                self.view.receipt = Some(entry);
+                self.round.own.keep_receipt(message);
+            }
+            _ => {}
         }
     }
 
@@ -304,7 +309,8 @@ impl Contributing<'_> {
         }
     }
 
-    /// The round under way became final: reports if this member's contribution came too late for it.
+    /// The round under way became final without this member's contribution: reports that it came too late, or that
+    /// the lead left it out, which had signed that it has it.
     pub(in crate::member) fn report_lateness(&mut self) {
         let me = self.config.me;
         if self.chain.learned.round != self.round.number {
@@ -320,6 +326,15 @@ impl Contributing<'_> {
             Some(Lateness::Ready(at)) => Some(at - started),
         };
         let (round, over) = (self.round.number, self.now - started);
+        let receipt = self.round.own.receipt_of(self.chain.learned.view);
+        if let Some(held) = receipt.filter(|held| held.message.sender != me) {
+            let report = Report::ReceiptUnkept {
+                round,
+                receipt: Box::new(held.message.clone()),
+                signed: held.signed,
+            };
+            return self.out.push(Effect::Report(report));
+        }
         let late = Report::Late { round, ready, over };
         self.out.push(Effect::Report(late));
     }

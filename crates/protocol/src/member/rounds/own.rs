@@ -15,6 +15,18 @@ pub(in crate::member) struct OwnPart {
     /// The bundle with this member's entry was seen: any member may have its model now.
     pub(in crate::member) model_released: bool,
     pub(in crate::member) scoring: Scoring,
+    /// Receipts for this member's contribution, at most one a view, the newest last.
+    receipts: Vec<OwnReceipt>,
+}
+
+/// Most receipts that are kept: a block of an earlier view may become final while a later one is under way.
+const RECEIPTS: usize = 4;
+
+/// A lead's signed word that it has this member's contribution.
+pub(in crate::member) struct OwnReceipt {
+    pub(in crate::member) message: Message,
+    /// Whether this member signed for a sheet of that view with its entry.
+    pub(in crate::member) signed: bool,
 }
 
 /// How far training is.
@@ -91,6 +103,32 @@ impl OwnPart {
         own.is_some_and(|own| {
             own.body == Body::Keys(ready.keys) && own.signature == ready.signature
         })
+    }
+
+    /// Keeps the receipt of a view's lead.
+    pub(in crate::member) fn keep_receipt(&mut self, message: &Message) {
+        if self.receipt_of(message.view).is_none() {
+            self.receipts.push(OwnReceipt {
+                message: message.clone(),
+                signed: false,
+            });
+            let more = self.receipts.len().saturating_sub(RECEIPTS);
+            self.receipts.drain(..more);
+        }
+    }
+
+    /// The receipt of the lead of a view.
+    pub(in crate::member) fn receipt_of(&self, view: u64) -> Option<&OwnReceipt> {
+        self.receipts.iter().find(|held| held.message.view == view)
+    }
+
+    /// This member signed for a sheet of a view with its entry.
+    pub(in crate::member) fn signed_in(&mut self, view: u64) {
+        let of_view = |held: &&mut OwnReceipt| held.message.view == view;
+        self.receipts
+            .iter_mut()
+            .filter(of_view)
+            .for_each(|held| held.signed = true);
     }
 
     /// Whether this member's entry is among these, unchanged.

@@ -73,7 +73,7 @@ pub(in crate::member) struct Cases {
 impl Round {
     /// The sums that are opened if these members, ascending, are ready; none while the plan is not known.
     pub(in crate::member) fn sums(&self, config: &Config, ready: &[MemberIndex]) -> Vec<Sum> {
-        let sums = |plan: &Planned| config.sums(&plan.suspended, ready);
+        let sums = |plan: &Planned| config.sums(&plan.voids, ready);
         self.plan().map(sums).unwrap_or_default()
     }
 

@@ -38,13 +38,63 @@ fn a_member_keeps_four_amendments_of_each_other_member_and_says_that_it_keeps_no
     // One that it withdraws makes room.
     let effects = one.hear(from, 0, 0, word(&amendments[1], 2, false));
     assert_eq!(effects, [one.knows(&amendments[1], &[])]);
+    let forgotten = |amendment: &Amendment| {
+        let amendment = amendment.hash();
+        Effect::Report(Report::AmendmentForgotten { amendment })
+    };
     let known = one.hear(from, 0, 0, text(&amendments[4]));
-    assert_eq!(known, [one.knows(&amendments[4], &[])]);
+    assert_eq!(
+        known,
+        [forgotten(&amendments[1]), one.knows(&amendments[4], &[])]
+    );
     // One more takes the place of that one, which nobody approves, and not at once.
     assert_eq!(one.hear(from, 0, 0, text(&amendments[1])), []);
     one.at(394_000);
     let again = one.hear(from, 0, 0, text(&amendments[1]));
-    assert_eq!(again, [one.knows(&amendments[1], &[])]);
+    assert_eq!(
+        again,
+        [forgotten(&amendments[4]), one.knows(&amendments[1], &[])]
+    );
+}
+
+#[test]
+fn a_member_keeps_so_many_bytes_of_the_amendments_of_each_other_member() {
+    let mut one = One::follower(4);
+    let epoch = one.epoch.clone();
+    let long = |more: u64| {
+        let mut amendment = longer(&epoch);
+        amendment.charter.rounds += more;
+        amendment.text = vec![b'#'; crate::change::TEXT];
+        amendment
+    };
+    let all = [1, 2, 3, 4].map(long);
+    let text = |amendment: &Amendment| Body::Amendment(Box::new(amendment.clone()));
+    let [approving, silent] = [one.others()[0], one.others()[1]];
+    for amendment in &all[..3] {
+        one.hear(approving, 0, 0, approval(amendment));
+        let known = one.hear(approving, 0, 0, text(amendment));
+        assert_eq!(known, [one.knows(amendment, &[approving])]);
+    }
+    // With members and rules, four of the longest texts are too much.
+    let kept = 4 * crate::change::TEXT;
+    let large = refused(approving, 0, ChangeError::Large { kept }.into());
+    assert_eq!(one.hear(approving, 0, 0, text(&all[3])), [large]);
+    // Another member has a budget of its own, and what nobody approves makes room in it.
+    let other = [5, 6, 7, 8].map(long);
+    for amendment in &other[..3] {
+        let known = one.hear(silent, 0, 0, text(amendment));
+        assert_eq!(known, [one.knows(amendment, &[])]);
+    }
+    let known = one.hear(silent, 0, 0, text(&other[3]));
+    let [
+        Effect::Report(Report::AmendmentForgotten { amendment }),
+        last,
+    ] = &known[..]
+    else {
+        panic!("{known:?}");
+    };
+    assert!(other[..3].iter().any(|of| of.hash() == *amendment));
+    assert_eq!(*last, one.knows(&other[3], &[]));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::prelude::*;
 use super::table::epoch_with;
 use super::toy::vector;
 use crate::charter::Epoch;
-use crate::charter::privacy::Circle;
+use crate::charter::privacy::{Circle, Voids};
 use crate::evidence::Evidence;
 use crate::message::{Content, MaskedRound, MaskedSheet, MaskedVector, Phase, Proposal};
 use crate::refusal::Omission;
@@ -28,16 +28,21 @@ fn keys_checked(one: &mut One, from: MemberIndex) -> Vec<Effect> {
 
 /// A lead of view 1 that has its own keys.
 fn leading(epoch: Arc<Epoch>) -> One {
+    leading_after(epoch, &Voids::default())
+}
+
+/// The same after these void sums.
+pub(super) fn leading_after(epoch: Arc<Epoch>, voids: &Voids) -> One {
     let me = epoch.lead(1);
     let mut one = One::of(epoch, me);
-    one.plan();
+    one.plan_with(|plan| plan.voids = voids.clone());
     prepare(&mut one);
     keys_checked(&mut one, me);
     one
 }
 
 /// Takes the keys of these members, and gives the last effects.
-fn take_keys(one: &mut One, some: &[MemberIndex]) -> Vec<Effect> {
+pub(super) fn take_keys(one: &mut One, some: &[MemberIndex]) -> Vec<Effect> {
     let mut last = Vec::new();
     for &by in some {
         let body = Body::Keys(keys(one, by));

@@ -6,7 +6,7 @@ use super::prelude::*;
 use super::table::epoch_with;
 use super::toy::{public, vector};
 use crate::charter::Epoch;
-use crate::charter::privacy::{Circle, threshold};
+use crate::charter::privacy::{Circle, Voids, threshold};
 use crate::effects::{MaskedList, WorkError};
 use crate::member::rounds::masked::answering::authors;
 use crate::message::{
@@ -77,11 +77,16 @@ pub(super) fn key_list(one: &One, members: &[MemberIndex]) -> KeyList {
 
 /// What a member makes of a list of these members.
 pub(super) fn list(one: &One, members: &[MemberIndex]) -> Arc<MaskedList> {
+    list_after(one, &Voids::default(), members)
+}
+
+/// What a member makes of a list of these members after these void sums.
+pub(super) fn list_after(one: &One, voids: &Voids, members: &[MemberIndex]) -> Arc<MaskedList> {
     let (epoch, round) = (&one.epoch, one.member.round());
     let masked = epoch.charter.privacy.masked().unwrap();
     let (keys, sums) = (
         key_list(one, members),
-        masked.sums(&[], &epoch.roster, members),
+        masked.sums(voids, &epoch.roster, members),
     );
     let document = ListDocument {
         federation: epoch.federation,
@@ -321,7 +326,8 @@ pub(super) fn a_suspended_group_has_no_sum_and_a_list_without_another_group_is_r
         let epoch = epoch_with(7, 5, |charter| mask(charter, 7, groups()));
         let me = epoch.lead(0);
         let mut one = One::of(epoch, me);
-        one.plan_with(|plan| plan.suspended = suspended.to_vec());
+        let rounds = (0..2).map(|at| if suspended.contains(&at) { 3 } else { 0 });
+        one.plan_with(|plan| plan.voids.rounds = rounds.collect());
         prepare(&mut one);
         one
     };

@@ -34,6 +34,7 @@ mod refusals;
 mod rotation;
 mod round;
 mod rows;
+mod searched;
 mod settled_one;
 mod sheet;
 mod sync;

@@ -25,7 +25,7 @@ fn noise(charter: &mut Charter, n: u16, fewest: u16) {
     charter.min_contributions = (quorum(n.into()) as u16).max(fewest);
 }
 
-fn noised(n: u16, rounds: u64, fewest: u16) -> Arc<Epoch> {
+pub(super) fn noised(n: u16, rounds: u64, fewest: u16) -> Arc<Epoch> {
     let rows = vec![10; n.into()];
     epoch_declaring(n, rounds, &rows, |charter| noise(charter, n, fewest))
 }

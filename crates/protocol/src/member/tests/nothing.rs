@@ -188,3 +188,44 @@ fn a_member_that_is_late_learns_by_how_much() {
     let late = |effect: &Effect| matches!(effect, Effect::Report(Report::Late { .. }));
     assert!(!effects.iter().any(late));
 }
+
+#[test]
+fn who_is_left_out_against_a_receipt_is_told_so_and_keeps_it() {
+    // With and without its own signature for the round's sheet, and with the receipt of an earlier lead alone.
+    for (signs, view) in [(true, 1), (false, 1), (false, 2)] {
+        let mut one = One::follower(4).contributed();
+        let entry = one.entry(one.me).id;
+        one.hear_lead(1, Body::Receipt { entry });
+        if signs {
+            one.hold_all();
+            one.hear_lead(1, one.bundle(&one.all()));
+        }
+        if view == 2 {
+            one.skip(1);
+        }
+        let authors = one.others();
+        one.hear_lead(view, one.bundle(&authors));
+        let effects = one.finish_round(&authors);
+        let mut told = effects.iter().filter_map(|effect| match effect {
+            Effect::Report(report @ (Report::ReceiptUnkept { .. } | Report::Late { .. })) => {
+                Some(report)
+            }
+            _ => None,
+        });
+        let lead = one.epoch.lead(1);
+        match told.next() {
+            Some(Report::ReceiptUnkept {
+                round: 1,
+                receipt,
+                signed,
+            }) => {
+                assert_eq!((view, *signed), (1, signs));
+                assert_eq!((receipt.sender, receipt.view), (lead, 1));
+                assert_eq!(receipt.body, Body::Receipt { entry });
+            }
+            Some(Report::Late { .. }) => assert_eq!(view, 2),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(told.next(), None);
+    }
+}

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use super::prelude::*;
 use super::table::{BLOB, epoch, key, trained};
 use crate::certificate::{Certificate, Checked, Verdict, Vote};
+use crate::charter::privacy::Voids;
 use crate::charter::{Epoch, Verification};
 use crate::effects::{Case, Planned, Trained, WorkError};
 use crate::identity::{Signature, Strict};
@@ -187,7 +188,7 @@ impl One {
             cross_evaluate: false,
             weights: false,
             blob_size: BLOB,
-            suspended: Vec::new(),
+            voids: Voids::default(),
         };
         change(&mut planned);
         self.step(Input::Done(Answer::Planned(planned)))

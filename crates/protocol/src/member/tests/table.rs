@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use super::one::note;
 use super::prelude::*;
 use super::toy::Toys;
+use crate::charter::privacy::Voids;
 use crate::charter::{Charter, Epoch, Genesis, Rotation};
 use crate::effects::{Case, Planned, Trained, WorkError};
 use crate::identity::{PublicKey, SecretKey, SignatureClaim, Strict, Verifier};
@@ -102,6 +103,8 @@ pub(super) struct TestFederation {
     pub(super) cross_evaluate: bool,
     /// The participants of each round; None for all.
     pub(super) participants: fn(u64) -> Option<Vec<MemberIndex>>,
+    /// What void sums have shown before each round.
+    pub(super) voids: fn(u64) -> Voids,
     pub(super) journal: Vec<Vec<Record>>,
     /// Blobs that each member keeps.
     pub(super) shelves: Vec<BTreeSet<Hash>>,
@@ -140,6 +143,7 @@ impl TestFederation {
             now: Time::ZERO,
             cross_evaluate,
             participants: |_| None,
+            voids: |_| Voids::default(),
             shelves: vec![BTreeSet::new(); usize::from(n)],
             secretive: BTreeSet::new(),
             steps: 0,
@@ -244,7 +248,7 @@ impl TestFederation {
                         cross_evaluate: self.cross_evaluate,
                         weights: false,
                         blob_size: BLOB,
-                        suspended: Vec::new(),
+                        voids: (self.voids)(round),
                     }))
                 }
                 Effect::Work(Request::Train { round }) => {

@@ -37,8 +37,22 @@ pub(super) fn log(notice: &Notice, round: &mut u64, view: &mut u64) {
         Notice::WrongTranscript { .. } => {
             warn!(round, view, "the transcript of a masked vector is wrong");
         }
-        Notice::VoidSum { round, group, why } => {
-            warn!(round, view, group, "the sum of a group is void: {why}");
+        Notice::VoidSum {
+            round,
+            authors,
+            why,
+        } => {
+            warn!(round, view, ?authors, "a sum is void: {why}");
+        }
+        Notice::Searched { round, voids } => {
+            let (void, search) = (&voids.rounds, &voids.search);
+            warn!(
+                round,
+                view,
+                ?void,
+                ?search,
+                "void sums show who may have spoiled them"
+            );
         }
         Notice::Lost { messages } => {
             warn!(
@@ -96,6 +110,14 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
                 ?over,
                 "the contribution came too late"
             );
+        }
+        Report::ReceiptUnkept {
+            round,
+            receipt,
+            signed,
+        } => {
+            let (lead, view) = (receipt.sender, receipt.view);
+            warn!(round, view, %lead, signed, "the lead left out what it had a receipt for");
         }
         Report::Nothing { member, round } => {
             info!(round, view = at_view, %member, "a member has nothing for this round");
@@ -187,6 +209,9 @@ fn log_change(report: &Report, at_round: u64, at_view: u64) {
             let (amendment, approvals) = (amendment.hash(), approved.len());
             info!(view = at_view, %amendment, approvals, needed, "an amendment");
         }
+        Report::AmendmentForgotten { amendment } => {
+            info!(view = at_view, %amendment, "an amendment that nobody approved is forgotten");
+        }
         Report::Recovery {
             lost,
             signed,
@@ -263,6 +288,7 @@ fn log_standing(report: &Report, at_round: u64, at_view: u64) {
         | Report::Contributed { .. }
         | Report::TrainingFailed { .. }
         | Report::Late { .. }
+        | Report::ReceiptUnkept { .. }
         | Report::Nothing { .. }
         | Report::Refused { .. }
         | Report::Nullifying { .. }
@@ -275,6 +301,7 @@ fn log_standing(report: &Report, at_round: u64, at_view: u64) {
         | Report::OtherCircle { .. }
         | Report::WrongVector { .. }
         | Report::Amendment { .. }
+        | Report::AmendmentForgotten { .. }
         | Report::Recovery { .. }
         | Report::RecoveryHeld { .. }
         | Report::LeftBehind { .. }

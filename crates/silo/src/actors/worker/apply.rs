@@ -206,6 +206,8 @@ impl WorkerActor {
             worker.applying = false;
             match result.map_or_else(refused, |result| result.map_err(WorkError::Refused)) {
                 Ok(base) => {
+                    let recovered = [Notice::Recovered { round }].into_iter();
+                    let notices = recovered.chain(worker.searched(&base)).collect();
                     (worker.base, worker.round) = (base, CurrentRound::default());
                     worker.again = None;
                     worker.checks.advance(round);
@@ -213,7 +215,7 @@ impl WorkerActor {
                         line: None,
                         records: Vec::new(),
                         retain: None,
-                        notices: vec![Notice::Recovered { round }],
+                        notices,
                         answer: Ok(Answer::Applied {
                             round,
                             ends: worker.config.strategy.ends(&worker.base.state),
@@ -244,6 +246,12 @@ impl WorkerActor {
             document: Box::new(document),
             models,
         })
+    }
+
+    /// What the round before `base` shows of who spoils sums, if it shows more than was known.
+    fn searched(&self, base: &RoundBase) -> Option<Notice> {
+        let changed = base.voids != self.base.voids;
+        Notice::searched(base.round, &base.voids).filter(|_| changed)
     }
 
     /// Moves the silo to the new round; durable once the silo has committed the records.
@@ -284,6 +292,7 @@ impl WorkerActor {
         // A stable sort, because it is fast on a few sorted runs.
         retain.sort();
         retain.dedup();
+        let searched = self.searched(&base);
         (self.base, self.own, self.round) = (base, own, CurrentRound::default());
         (self.trained, self.again) = (None, None);
         // With the blobs that are not retained this is forgotten on the disk, too.
@@ -298,7 +307,7 @@ impl WorkerActor {
             line: None,
             records,
             retain: Some((retain, self.blobs.mark())),
-            notices: vec![notice],
+            notices: [notice].into_iter().chain(searched).collect(),
             answer: Ok(Answer::Applied {
                 round,
                 ends: self.config.strategy.ends(&self.base.state),

@@ -427,10 +427,20 @@ impl WorkerActor {
                     .into();
                 }
             };
-            worker.opening = Some(opening);
             let Combined { unproven, result } = combined;
             let note = result.as_ref().ok();
             let note = note.and_then(|settled| settled.document.masked.clone());
+            let notes = note.into_iter().flat_map(|note| note.sums);
+            let sums = notes.zip(&opening.list.sums);
+            let void = sums.filter_map(|(note, sum)| {
+                Some(Notice::VoidSum {
+                    round,
+                    authors: sum.members().collect(),
+                    why: note.void?,
+                })
+            });
+            let void = void.collect();
+            worker.opening = Some(opening);
             let settled = result.map(Arc::new);
             let result = settled.and_then(|settled| worker.settled(round, settled));
             let mut answer = WorkResult::from(Answer::Combined {
@@ -438,11 +448,7 @@ impl WorkerActor {
                 unproven,
                 result,
             });
-            let sums = note.into_iter().flat_map(|note| note.sums);
-            let void = sums.filter_map(|sum| Some((sum.group, sum.void?)));
-            answer.notices = void
-                .map(|(group, why)| Notice::VoidSum { round, group, why })
-                .collect();
+            answer.notices = void;
             answer
         });
     }

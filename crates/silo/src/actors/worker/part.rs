@@ -39,7 +39,7 @@ impl WorkerActor {
                 cross_evaluate: plan.cross_evaluate,
                 weights: plan.weights,
                 blob_size: base.blob_size(),
-                suspended: base.suspended(),
+                voids: base.voids.clone(),
             }
         };
         self.run(

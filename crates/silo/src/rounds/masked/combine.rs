@@ -5,7 +5,7 @@ use bytes::Bytes;
 use methods::{Params, Sheet};
 use privacy::masks::{BLOCK, Fixed, Seeds, Shape, SumAuthors, Void, Width, Word};
 use protocol::message::MaskedEntry;
-use protocol::privacy::{Masked, Sum};
+use protocol::privacy::{Sum, Voids};
 use protocol::work::WorkError;
 use protocol::{Hash, MemberIndex};
 
@@ -309,16 +309,21 @@ pub(super) fn settle(
         Some(Err(_)) => (None, Some(Nothing::Refused)),
         None => (None, Some(Nothing::Void)),
     };
-    let mut note = MaskedNote {
-        epoch: config.member.epoch.id,
+    let epoch = &config.member.epoch;
+    let void = notes.iter().map(|note| note.void.is_some());
+    let opened = of.sums.iter().zip(void);
+    let masked = epoch.charter.privacy.masked();
+    let voids = masked.map(|masked| base.voids.after(masked, &epoch.roster, opened));
+    let Voids { rounds, search } = voids.unwrap_or_default();
+    let note = MaskedNote {
+        epoch: epoch.id,
         authors: of.authors.clone(),
         left_out,
-        void: base.void.clone(),
+        void: rounds,
         sums: notes,
         nothing,
+        search,
     };
-    let masked = config.member.epoch.charter.privacy.masked();
-    note.count(masked.map_or(0, Masked::most_sums));
     let (vectors, assignment) = (of.vectors.clone(), vec![0; of.authors.len()]);
     let state = state.unwrap_or_else(|| {
         let before = unchanged(base.next(), &base.state).state;

@@ -118,7 +118,7 @@ impl OpenedRound {
             plan,
             state: base.outcome,
             keys,
-            sums: masked.sums(&[], &epoch.roster, &all),
+            sums: masked.sums(&base.voids, &epoch.roster, &all),
         };
         let list = MaskedList::new(document, threshold);
         let (mut vectors, mut transcripts, mut entries) = (Vec::new(), Vec::new(), Vec::new());
@@ -204,6 +204,11 @@ impl OpenedRound {
 
 fn genesis() -> Settled {
     genesis_of(&config(&epoch(), 0))
+}
+
+/// Whether no sum of the first group is opened any more.
+fn suspended(base: &RoundBase) -> bool {
+    base.voids.suspended(0, 4)
 }
 
 fn note(settled: &Settled) -> &MaskedNote {
@@ -309,7 +314,7 @@ fn wrong_streams_void_the_sum_the_models_stay_and_after_three_rounds_the_group_i
     let mut before = genesis();
     for round in 1..=3 {
         let opened = OpenedRound::after(&before, spoiled);
-        assert!(opened.base.suspended().is_empty());
+        assert!(!suspended(&opened.base));
         let settled = opened.combine().result.unwrap();
         assert_eq!(settled.state, before.state);
         let note = note(&settled);
@@ -322,12 +327,12 @@ fn wrong_streams_void_the_sum_the_models_stay_and_after_three_rounds_the_group_i
         before = settled;
     }
     let config = config(&epoch(), 0);
-    assert_eq!(RoundBase::new(&config, &before).suspended(), [0]);
+    assert!(suspended(&RoundBase::new(&config, &before)));
     // Another epoch begins anew.
     let mut other = Epoch::clone(&epoch());
     other.id = Hash::of(b"another epoch");
     let other = crate::testing::config(&Arc::new(other), 0);
-    assert!(RoundBase::new(&other, &before).suspended().is_empty());
+    assert!(!suspended(&RoundBase::new(&other, &before)));
 }
 
 /// Void, void, good: whoever spares a sum from time to time would spoil the others for ever.
@@ -340,12 +345,12 @@ fn a_good_sum_between_void_ones_gives_no_new_budget_of_voids() {
                 *vector.last_mut().unwrap() ^= 1;
             }
         });
-        assert!(opened.base.suspended().is_empty());
+        assert!(!suspended(&opened.base));
         before = opened.combine().result.unwrap();
         assert_eq!(note(&before).void, [counted]);
     }
     let config = config(&epoch(), 0);
-    assert_eq!(RoundBase::new(&config, &before).suspended(), [0]);
+    assert!(suspended(&RoundBase::new(&config, &before)));
 }
 
 #[test]

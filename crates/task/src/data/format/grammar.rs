@@ -38,10 +38,15 @@ pub(crate) fn is_space(letter: char) -> bool {
     )
 }
 
+/// The raised point of British print and its like, which is before decimals wherever it stands: [`folded`]
+/// writes all of them so.
+pub const RAISED: char = '\u{B7}';
+
 /// Digits and marks in ASCII: full-width and Arabic digits, the minus of typesetting, every space and
-/// every apostrophe. A dash counts as a minus only before a digit or a mark.
+/// every apostrophe. A dash counts as a minus only before a digit or a mark. Quotation marks around the whole
+/// and dashes in the place of decimals, as in `5.-`, are left out.
 pub(crate) fn folded(text: &str) -> String {
-    let letters: Vec<char> = text.trim().chars().collect();
+    let letters: Vec<char> = unquoted(text.trim()).chars().collect();
     let digits = |letter: char| {
         [0xFF10, 0x0660, 0x06F0].into_iter().find_map(|zero: u32| {
             let digit = u32::from(letter)
@@ -62,11 +67,38 @@ pub(crate) fn folded(text: &str) -> String {
         '\u{FF0B}' => '+',
         '\u{FF0E}' => '.',
         '\u{FF0C}' => ',',
-        '\u{2019}' | '\u{02BC}' => '\'',
+        '\u{2019}' | '\u{02BC}' | '\u{66C}' => '\'',
+        '\u{2219}' | '\u{22C5}' | '\u{30FB}' | '\u{66B}' => RAISED,
         letter if is_space(letter) => ' ',
         letter => digits(letter).unwrap_or(letter),
     };
-    letters.iter().enumerate().map(fold).collect()
+    without_dashed_decimals(letters.iter().enumerate().map(fold).collect())
+}
+
+/// A text without the quotation marks around it, or the apostrophe by which spreadsheets keep it a text.
+fn unquoted(text: &str) -> &str {
+    let inner = ['"', '\''].into_iter().find_map(|mark| {
+        let rest = text.strip_prefix(mark)?;
+        rest.strip_suffix(mark)
+            .or_else(|| Some(rest).filter(|_| mark == '\''))
+    });
+    inner.map_or(text, str::trim)
+}
+
+/// A number without the dashes that stand in the place of decimals: `5.-`, `CHF 5.--`, `100,\u{2013}`.
+fn without_dashed_decimals(text: String) -> String {
+    let dash = |letter: char| matches!(letter, '-' | '\u{2010}'..='\u{2015}');
+    let found = text.char_indices().find_map(|(at, mark)| {
+        let rest = text[at..].strip_prefix(['.', ','])?;
+        let behind = rest.trim_start_matches(dash);
+        let digit = |letter: char| letter.is_ascii_digit();
+        (behind.len() < rest.len() && text[..at].ends_with(digit) && !behind.starts_with(digit))
+            .then_some((at, at + mark.len_utf8() + rest.len() - behind.len()))
+    });
+    match found {
+        Some((from, to)) => [&text[..from], &text[to..]].concat(),
+        None => text,
+    }
 }
 
 /// A number in plain form: an optional minus, digits, at most one point, an exponent with `e`. The text
@@ -87,13 +119,13 @@ pub(crate) fn plain(text: &str, decimal: char, thousands: Option<char>) -> Optio
         None => (rest, None),
         Some(at) => {
             let fortran = matches!(rest.as_bytes()[at], b'd' | b'D');
-            if fortran && !rest[..at].contains(decimal) {
+            if fortran && !rest[..at].contains([decimal, RAISED]) {
                 return None;
             }
             (&rest[..at], Some(&rest[at + 1..]))
         }
     };
-    let (whole, part) = match digits.split_once(decimal) {
+    let (whole, part) = match digits.split_once([decimal, RAISED]) {
         Some((whole, part)) => (whole, Some(part)),
         None => (digits, None),
     };
@@ -229,8 +261,9 @@ pub fn core(text: &str) -> Option<(String, bool)> {
         None => (text, None),
     };
     let all = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let known =
-        |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | ',' | '\'' | ' ' | '_');
+    let known = |letter: char| {
+        letter.is_ascii_digit() || matches!(letter, '.' | ',' | '\'' | ' ' | '_' | RAISED)
+    };
     let right = digits.chars().all(known)
         && digits.contains(|letter: char| letter.is_ascii_digit())
         && power.is_none_or(all);
@@ -239,7 +272,8 @@ pub fn core(text: &str) -> Option<(String, bool)> {
 
 /// A text without the currency or the sign of per cent that it begins or ends with.
 fn bare(text: &str) -> (&str, Option<String>) {
-    let digit = |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | ',' | '-' | '+');
+    let digit =
+        |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | ',' | '-' | '+' | RAISED);
     for unit in CURRENCIES {
         if let Some(rest) = text.strip_prefix(unit) {
             let rest = rest.trim_start();
@@ -290,6 +324,49 @@ mod tests {
         for (text, expected) in numbers {
             assert_eq!(value(text), Some(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn dashes_in_the_place_of_decimals_are_no_minus() {
+        let swiss = |text: &str| written(text, '.', Some('\'')).map(|written| written.value);
+        for (text, expected) in [
+            ("CHF 1'234'567.-", 1_234_567.0),
+            ("CHF 5.--", 5.0),
+            ("1'234.\u{2013}", 1234.0),
+            ("Fr. 12.\u{2014}", 12.0),
+            ("12.- CHF", 12.0),
+            ("\u{20AC} 100,-", 100.0),
+            ("-5.-", -5.0),
+            // Behind digits it is the minus of accountants.
+            ("5-", -5.0),
+            ("5.50-", -5.5),
+        ] {
+            assert_eq!(swiss(text), Some(expected), "{text}");
+        }
+        assert_eq!(
+            core("CHF 1'234.-"),
+            Some(("1'234".to_owned(), false)),
+            "tells thousands, and nothing of decimals"
+        );
+    }
+
+    #[test]
+    fn raised_points_are_before_decimals_and_quotation_marks_are_around() {
+        for text in [
+            "2\u{B7}55",
+            "2\u{22C5}55",
+            "2\u{2219}55",
+            "\u{662}\u{66B}\u{665}\u{665}",
+            "\"2.55\"",
+            "'2.55'",
+            "'2.55",
+            "\"2\u{B7}55\"",
+        ] {
+            assert_eq!(value(text), Some(2.55), "{text}");
+            let german = written(&text.replace('.', ","), ',', Some('.'));
+            assert_eq!(german.map(|written| written.value), Some(2.55), "{text}");
+        }
+        assert_eq!(value("2\u{B7}5\u{B7}5"), None);
     }
 
     #[test]

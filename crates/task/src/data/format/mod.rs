@@ -1,18 +1,27 @@
 //! How a text file writes its cells: separator, decimal mark, encoding, missing values.
 
-use std::path::Path;
-
 use encoding_rs::Encoding;
 use serde::{Deserialize, Serialize};
 
 use super::DataError;
 
+mod around;
+mod charset;
+mod decode;
 mod grammar;
+mod guess;
+mod marks;
+mod words;
 
-pub use grammar::{Negative, WrittenNumber, core, grouped};
+pub use marks::ColumnMarks;
+
+pub use around::{AroundNumber, Bound};
+pub use charset::Charset;
+pub use grammar::{Negative, RAISED, WrittenNumber, core, grouped};
 use grammar::{folded, is_space};
+pub use guess::{EncodingGuess, encoding_of};
 
-/// How the cells of a CSV file are written. Parquet files need `missing` only.
+/// How the cells of a CSV file are written. Parquet files need `missing` only, and spreadsheets `sheet` and `missing`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Format {
@@ -28,9 +37,12 @@ pub struct Format {
     /// stands for every kind of space. By default digits are not grouped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thousands: Option<char>,
-    /// The encoding of the text, by its name in the WHATWG standard, such as `"windows-1252"` or
-    /// `"latin1"`; `"utf-8"` by default.
+    /// The encoding of the text, by its name in the WHATWG standard, such as `"windows-1252"`, `"latin1"` or
+    /// `"shift_jis"`, or `"cp850"`, that of DOS; `"utf-8"` by default.
     pub encoding: String,
+    /// The sheet of a spreadsheet to read, by its name; the first by default. Other files have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sheet: Option<String>,
     /// Texts that mean a missing value, in any case and whatever blanks surround them; of one that is a
     /// number, such as `-999`, also the same number with other decimals, such as `-999.0`. By default the
     /// empty cell and the marks that statistics programs, databases and spreadsheets write, such as
@@ -93,6 +105,14 @@ fn usual(missing: &Vec<String>) -> bool {
     *missing == MISSING
 }
 
+/// What to do where a number has a unit around it that nobody agreed on.
+const UNIT: &str = ": if that is its unit, say so with `unit` in the schema, or for these files alone with \
+                    `units` in their `names` (--unit COLUMN=TEXT)";
+
+/// What to do where a bound stands in place of a number.
+const BOUND: &str = ": say with `censored` in the schema how such a one is read, write the number, or leave it \
+                     empty";
+
 /// Spellings of a missing value that nobody takes for anything else.
 const PLAIN: [&str; 8] = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "<NA>"];
 
@@ -104,6 +124,7 @@ impl Default for Format {
             decimal: '.',
             thousands: None,
             encoding: "utf-8".into(),
+            sheet: None,
             missing: MISSING.map(String::from).to_vec(),
         }
     }
@@ -138,7 +159,7 @@ impl Format {
                 return fail("`thousands` must be \",\", \".\", \"'\", \"_\" or \" \"".into());
             }
         }
-        if Encoding::for_label(self.encoding.as_bytes()).is_none() {
+        if Charset::of(&self.encoding).is_none() {
             return fail(format!(
                 "there is no encoding {:?}; usual ones are \"utf-8\", \"windows-1252\", \"latin1\", \"utf-16le\"",
                 self.encoding
@@ -168,7 +189,7 @@ impl Format {
             .thousands
             .is_some_and(|mark| text.contains(spaces(mark)));
         if !grouped && text.contains(['e', 'E', 'd', 'D', '+']) {
-            Some(text.replacen(self.decimal, ".", 1))
+            Some(text.replacen([self.decimal, grammar::RAISED], ".", 1))
         } else {
             Some(plain)
         }
@@ -262,21 +283,11 @@ impl Format {
         if grammar::plain(&plain, self.decimal, self.thousands.map(spaces)).is_some() {
             return Some(", and this one is too large to compute with".into());
         }
-        let unit = plain.trim_start_matches(|letter: char| {
-            letter.is_ascii_digit() || matches!(letter, '-' | '+' | '.' | ',' | ' ')
-        });
-        let digits = plain[..plain.len() - unit.len()].trim();
-        if !unit.is_empty() && self.number(digits).is_some() {
-            return Some(format!(", without {unit:?}"));
-        }
-        if let Some(rest) = plain.strip_prefix(['<', '>', '~', '\u{2264}', '\u{2265}'])
-            && self.number(rest.trim_start_matches('=')).is_some()
-        {
-            let what =
-                ", not a bound: write the number that it is to be read as, or leave it empty";
-            return Some(what.into());
-        }
-        None
+        let found = self.around(text)?;
+        Some(match (found.bound, found.unit) {
+            (Some(_), _) => format!(", not a bound{BOUND}"),
+            (None, unit) => format!(", without {:?}{UNIT}", unit.unwrap_or_default()),
+        })
     }
 
     /// A number in one notation, so that `1,0` and `1.0` are equal; any other text unchanged.
@@ -288,13 +299,17 @@ impl Format {
     /// Whether a cell means that the value is missing: it is one of the marks, or the same number as a mark
     /// that is a number, however many decimals the file writes.
     pub fn is_missing(&self, text: &str) -> bool {
-        let text = text.trim();
+        self.marks(&self.missing, text.trim())
+    }
+
+    /// Whether a text without blanks around it is one of these marks.
+    fn marks(&self, marks: &[String], text: &str) -> bool {
         let same = |missing: &String| {
             let missing = missing.trim();
             missing == text || missing.eq_ignore_ascii_case(text)
         };
-        let marks = || self.missing.iter();
-        marks().any(same) || (is_bare(text) && marks().any(|mark| self.is_mark(mark.trim(), text)))
+        let number = |mark: &String| self.is_mark(mark.trim(), text);
+        marks.iter().any(same) || (is_bare(text) && marks.iter().any(number))
     }
 
     /// Whether a number is the one that a mark of a missing value writes.
@@ -308,20 +323,9 @@ impl Format {
 
     /// Whether a mark of a missing value is one by default only, and could be a value as well.
     pub fn is_guess(&self, text: &str) -> bool {
-        self.missing == MISSING && !PLAIN.contains(&text.trim())
-    }
-
-    /// This format, without the default marks of missing values that are agreed values.
-    pub fn without_marks<'a>(&self, agreed: impl Iterator<Item = &'a str>) -> Self {
-        let mut format = self.clone();
-        if self.missing == MISSING {
-            for value in agreed.filter(|value| !value.is_empty()) {
-                format
-                    .missing
-                    .retain(|mark| !mark.eq_ignore_ascii_case(value));
-            }
-        }
-        format
+        let text = text.trim();
+        let usual = MISSING.iter().any(|mark| mark.eq_ignore_ascii_case(text));
+        usual && self.has_default_marks() && !PLAIN.contains(&text)
     }
 
     /// Whether numbers and missing values are written as in another format.
@@ -329,42 +333,6 @@ impl Format {
         self.decimal == other.decimal
             && self.thousands == other.thousands
             && self.missing == other.missing
-    }
-
-    /// The text of a file.
-    ///
-    /// # Errors
-    /// [`DataError::File`]: bytes that are no text in this encoding, with what to try.
-    pub fn decode(&self, path: &Path, bytes: Vec<u8>) -> Result<String, DataError> {
-        let encoding = Encoding::for_label(self.encoding.as_bytes());
-        let mut encoding = encoding.unwrap_or(encoding_rs::UTF_8);
-        if encoding == encoding_rs::UTF_8 {
-            encoding = by_zero_bytes(&bytes).unwrap_or(encoding);
-        }
-        let (text, used, broken) = encoding.decode(&bytes);
-        let failed = |reason: String, hint: &str| DataError::File {
-            path: path.to_owned(),
-            reason,
-            hint: hint.to_owned(),
-        };
-        if broken {
-            let line = bytes
-                .utf8_chunks()
-                .next()
-                .map_or(0, |chunk| chunk.valid().matches('\n').count());
-            return Err(failed(
-                format!("line {} is no {} text", line + 1, used.name()),
-                ": say in `format` which `encoding` it has, for example \"windows-1252\"",
-            ));
-        }
-        if text.contains('\0') {
-            Err(failed(
-                "it holds zero bytes, which no text has".into(),
-                ": save it as CSV in UTF-8",
-            ))
-        } else {
-            Ok(text.into_owned())
-        }
     }
 }
 

@@ -1,74 +1,69 @@
-//! Opens files of rows: CSV or Parquet, compressed with gzip or not, by their first bytes.
+//! Opens files of rows: CSV, Parquet or a spreadsheet, compressed with gzip or not, by their first bytes.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, BufReader, Chain, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use flate2::bufread::GzDecoder;
-
-use super::{DataError, Format, RawFile, Reading, nearest, parquet};
+use super::raw::TextWindow;
+use super::{DataError, Format, RawFile, Reading, Wanted, nearest, parquet, sheets};
 use crate::file;
+
+mod gzip;
+mod kind;
+
+use gzip::{GZIP, Gunzip, Refused};
+use kind::FileKind;
 
 /// What a file holds.
 pub enum FileContent {
     /// Parquet.
     Parquet(Vec<u8>),
+    /// A spreadsheet.
+    Sheet(Vec<u8>),
     /// Text, in any encoding.
     Text(Vec<u8>),
 }
 
-/// First bytes of files that are no tables of text, with what they are and what to do.
-const OTHERS: [(&[u8], &str, &str); 13] = [
-    (
-        b"PK\x03\x04",
-        "a spreadsheet or an archive",
-        "save the sheet as CSV",
-    ),
-    (b"PK\x05\x06", "an empty archive", "save the sheet as CSV"),
-    (
-        b"\xD0\xCF\x11\xE0",
-        "an old spreadsheet",
-        "save the sheet as CSV",
-    ),
-    (
-        b"BZh",
-        "compressed with bzip2",
-        "decompress it, or compress it with gzip",
-    ),
-    (
-        b"\xFD7zXZ",
-        "compressed with xz",
-        "decompress it, or compress it with gzip",
-    ),
-    (
-        b"\x28\xB5\x2F\xFD",
-        "compressed with zstd",
-        "decompress it, or compress it with gzip",
-    ),
-    (b"7z\xBC\xAF", "a 7-Zip archive", "unpack it"),
-    (b"%PDF", "a PDF", "save the table as CSV"),
-    (
-        b"SQLite format 3",
-        "a database of SQLite",
-        "export the table as CSV",
-    ),
-    (b"$FL2", "a file of SPSS", "export it as CSV"),
-    (b"<stata_dta>", "a file of Stata", "export it as CSV"),
-    (b"ARROW1", "a file of Arrow", "write it as Parquet or CSV"),
-    (b"\x89HDF", "a file of HDF5", "export the table as CSV"),
-];
+/// Bytes that are looked at to find out what a file holds.
+const HEAD: usize = 1 << 16;
+/// Bytes of text that are decoded at once.
+const BLOCK: usize = 1 << 18;
 
-/// Reads a file: Parquet or CSV, whichever its first bytes say, and if they say that it is compressed
+/// Reads a file: Parquet, a spreadsheet or CSV, whichever its first bytes say, and if they say that it is compressed
 /// with gzip, what is inside.
 ///
 /// # Errors
 /// [`DataError::File`], [`DataError::Ragged`], [`DataError::OpenQuote`].
 pub fn open(path: PathBuf, format: &Format) -> Result<RawFile, DataError> {
-    let (content, notes) = content(&path)?;
-    let mut file = match content {
-        FileContent::Parquet(bytes) => parquet::read(path, bytes)?,
-        FileContent::Text(bytes) => {
-            let text = format.decode(&path, bytes)?;
-            RawFile::of_text(path, &text, format)?
+    open_columns(path, format, None)
+}
+
+/// Reads a file as [`open`] does. Cells of columns that are not wanted take no memory, and are empty.
+///
+/// # Errors
+/// As those of [`open`].
+pub fn open_columns(
+    path: PathBuf,
+    format: &Format,
+    wanted: Wanted<'_>,
+) -> Result<RawFile, DataError> {
+    let (mut source, kind, notes) = told(&path, Reading::Whole)?;
+    let mut file = match kind {
+        FileKind::Parquet => parquet::read(path.clone(), all(&path, source)?)?,
+        FileKind::Sheet => {
+            let bytes = all(&path, source)?;
+            sheets::read(&path, &bytes, format, wanted)?
+        }
+        FileKind::Text => {
+            let mut decoder = format.decoder(&source.head);
+            let mut block = vec![0; BLOCK];
+            let window = TextWindow::parts(|text| {
+                let count = fill(&mut source, &mut block).map_err(|error| failed(&path, &error))?;
+                let last = count < block.len();
+                decoder.decode(&path, &block[..count], last, text)?;
+                Ok(!last)
+            });
+            RawFile::of_window(path.clone(), window, format, wanted)?
         }
     };
     file.notes.splice(0..0, notes);
@@ -84,11 +79,12 @@ pub fn open(path: PathBuf, format: &Format) -> Result<RawFile, DataError> {
 /// [`DataError::OpenQuote`].
 pub fn open_row_by_row(path: PathBuf, format: &Format) -> Result<RawFile, DataError> {
     let (content, notes) = match &format.columns {
-        None => told(&path, Reading::RowByRow)?,
+        None => content_by(&path, Reading::RowByRow)?,
         Some(_) => (by_name(&path)?, Vec::new()),
     };
     let mut file = match content {
         FileContent::Parquet(bytes) => parquet::read_row_by_row(path, bytes)?,
+        FileContent::Sheet(bytes) => sheets::read_row_by_row(&path, &bytes, format)?,
         FileContent::Text(bytes) => RawFile::of_lines(path, &bytes, format)?,
     };
     file.notes.splice(0..0, notes);
@@ -100,70 +96,33 @@ pub fn open_row_by_row(path: PathBuf, format: &Format) -> Result<RawFile, DataEr
 /// # Errors
 /// [`DataError::File`].
 pub fn content(path: &Path) -> Result<(FileContent, Vec<String>), DataError> {
-    told(path, Reading::Whole)
+    content_by(path, Reading::Whole)
+}
+
+fn content_by(path: &Path, reading: Reading) -> Result<(FileContent, Vec<String>), DataError> {
+    let (source, kind, notes) = told(path, reading)?;
+    Ok((kind.with(all(path, source)?), notes))
 }
 
 /// What the name of a file says that it holds, decompressed.
 fn by_name(path: &Path) -> Result<FileContent, DataError> {
-    let mut bytes = read(path)?;
-    if ends(path, ".gz") {
-        bytes = unpacked(path, &bytes)?;
-    }
-    Ok(match is_named_parquet(path) {
-        true => FileContent::Parquet(bytes),
-        false => FileContent::Text(bytes),
-    })
+    let source = match ends(path, ".gz") {
+        true => Source::unpacked(path)?,
+        false => Source::plain(path)?,
+    };
+    Ok(FileKind::by_name(path).with(all(path, source)?))
 }
 
-fn is_named_parquet(path: &Path) -> bool {
-    let ending = [".parquet", ".parq", ".pq"];
-    ending.iter().any(|end| ends(path, end))
-}
-
-/// What the first bytes of a file say that it holds, and with the whole of it all others.
-fn told(path: &Path, reading: Reading) -> Result<(FileContent, Vec<String>), DataError> {
-    let bytes = bytes(path)?;
+/// The content of a file, what it is by its first bytes, and notes.
+fn told(path: &Path, reading: Reading) -> Result<(Source, FileKind, Vec<String>), DataError> {
+    let (source, compressed) = Source::open(path)?;
     let mut notes = Vec::new();
-    if ends(path, ".gz") && !gzip_at_first(path) {
+    if ends(path, ".gz") && !compressed {
         notes
             .push("its name ends in .gz, and it is not compressed: it is read as it is".to_owned());
     }
-    if bytes.starts_with(b"PAR1") || is_named_parquet(path) {
-        return Ok((FileContent::Parquet(bytes), notes));
-    }
-    let failed = |what: &str, hint: &str| {
-        Err(DataError::File {
-            path: path.to_owned(),
-            reason: format!("it is {what}"),
-            hint: format!(": {hint}"),
-        })
-    };
-    if let Some((_, what, hint)) = OTHERS.iter().find(|(first, ..)| bytes.starts_with(first)) {
-        return failed(what, hint);
-    }
-    let sheets = [".xlsx", ".xls", ".xlsm", ".ods", ".numbers"];
-    let sheet = reading == Reading::Whole && sheets.iter().any(|end| ends(path, end));
-    if sheet && !bytes.iter().all(|byte| byte.is_ascii()) {
-        return failed("a spreadsheet or an archive", "save the sheet as CSV");
-    }
-    let head = bytes[..bytes.len().min(200)].to_ascii_lowercase();
-    let head = head.trim_ascii_start();
-    if [&b"<!doctype html"[..], b"<html", b"<table"]
-        .iter()
-        .any(|first| head.starts_with(first))
-    {
-        return failed(
-            "a web page",
-            "was a page saved in place of the file? Save the table as CSV",
-        );
-    }
-    if head.starts_with(b"<?xml") {
-        return failed("XML", "save the table as CSV");
-    }
-    if head.starts_with(b"{\"") || head.starts_with(b"[{") {
-        return failed("JSON", "write the table as CSV");
-    }
-    Ok((FileContent::Text(bytes), notes))
+    let kind = FileKind::told(path, &source.head, reading)?;
+    Ok((source, kind, notes))
 }
 
 /// The bytes of a file, decompressed if they are compressed with gzip.
@@ -171,49 +130,123 @@ fn told(path: &Path, reading: Reading) -> Result<(FileContent, Vec<String>), Dat
 /// # Errors
 /// [`DataError::File`].
 pub fn bytes(path: &Path) -> Result<Vec<u8>, DataError> {
-    let bytes = read(path)?;
-    if bytes.starts_with(GZIP) {
-        unpacked(path, &bytes)
-    } else {
-        Ok(bytes)
+    all(path, Source::open(path)?.0)
+}
+
+/// A file that is read once, decompressed.
+struct Source {
+    /// Its first bytes, which come again when it is read.
+    head: Vec<u8>,
+    rest: Chain<Cursor<Vec<u8>>, Box<dyn Read>>,
+    /// Bytes that it is expected to have, at least.
+    size: u64,
+}
+
+impl Source {
+    /// A file, and whether it is compressed.
+    fn open(path: &Path) -> Result<(Self, bool), DataError> {
+        let plain = Self::plain(path)?;
+        match plain.head.starts_with(GZIP) {
+            true => Ok((Self::unpacked(path)?, true)),
+            false => Ok((plain, false)),
+        }
+    }
+
+    /// A file as it is.
+    fn plain(path: &Path) -> Result<Self, DataError> {
+        let (file, size) = opened(path)?;
+        Self::of(path, Box::new(file), size)
+    }
+
+    /// What is inside of a file that is compressed.
+    fn unpacked(path: &Path) -> Result<Self, DataError> {
+        let (file, size) = opened(path)?;
+        let inside = Gunzip::new(BufReader::with_capacity(HEAD, file), file::DATA);
+        Self::of(path, Box::new(inside), size)
+    }
+
+    fn of(path: &Path, mut rest: Box<dyn Read>, size: u64) -> Result<Self, DataError> {
+        let mut head = vec![0; HEAD];
+        let count = fill(&mut rest, &mut head).map_err(|error| failed(path, &error))?;
+        head.truncate(count);
+        Ok(Self {
+            rest: Cursor::new(head.clone()).chain(rest),
+            head,
+            size,
+        })
     }
 }
 
-/// The bytes of a file as they are.
-fn read(path: &Path) -> Result<Vec<u8>, DataError> {
-    file::read(path, file::DATA).map_err(|error| DataError::File {
-        path: path.to_owned(),
-        reason: error.to_string(),
-        hint: match error.kind() {
-            std::io::ErrorKind::FileTooLarge => SPLIT.to_owned(),
-            _ => neighbour(path),
-        },
-    })
+impl Read for Source {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.rest.read(into)
+    }
 }
 
-/// The content of a file with this gzip content.
-fn unpacked(path: &Path, bytes: &[u8]) -> Result<Vec<u8>, DataError> {
-    decompressed(bytes, file::DATA).map_err(|(reason, hint)| DataError::File {
+/// A file of at most the size of a data file, and its size.
+fn opened(path: &Path) -> Result<(io::Take<File>, u64), DataError> {
+    let (file, size) = file::open(path, file::DATA).map_err(|error| failed(path, &error))?;
+    // One that grows is cut where it was large enough.
+    Ok((file.take(file::DATA), size))
+}
+
+/// Reads until the bytes are full or the source ends.
+fn fill(source: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut count = 0;
+    while count < bytes.len() {
+        match source.read(&mut bytes[count..])? {
+            0 => break,
+            more => count += more,
+        }
+    }
+    Ok(count)
+}
+
+/// All bytes of a source.
+fn all(path: &Path, mut source: Source) -> Result<Vec<u8>, DataError> {
+    let mut bytes = Vec::with_capacity(source.size as usize);
+    let read = source.read_to_end(&mut bytes);
+    read.map_err(|error| failed(path, &error))?;
+    Ok(bytes)
+}
+
+/// A file that cannot be read, for a reason of the system or one found in it.
+fn failed(path: &Path, error: &io::Error) -> DataError {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    let (reason, hint) = match (inner, error.kind()) {
+        (Some(Refused { reason, hint }), _) => (reason.clone(), hint.clone()),
+        (None, io::ErrorKind::FileTooLarge) => (error.to_string(), SPLIT.to_owned()),
+        (None, _) => (error.to_string(), neighbour(path)),
+    };
+    DataError::File {
         path: path.to_owned(),
         reason,
         hint,
-    })
+    }
 }
-
-/// The first bytes of a gzip file.
-const GZIP: &[u8] = &[0x1F, 0x8B];
 
 /// What to do with a file that is too large.
 const SPLIT: &str = ": leave out the columns that are not needed, or split it into several files of one \
                      silo, which may have up to that size each";
 
-/// Whether a file is compressed. It has been read before.
-fn gzip_at_first(path: &Path) -> bool {
-    let mut first = [0; 2];
-    let file = std::fs::File::open(path);
-    file.and_then(|mut file| file.read_exact(&mut first))
-        .is_ok()
-        && first == GZIP
+/// A size in words.
+fn most(limit: u64) -> String {
+    match limit >> 20 {
+        0 => format!("{limit} bytes"),
+        mebibytes => format!("{mebibytes} MiB"),
+    }
+}
+
+/// A file with more in it than may be held.
+pub(in crate::data) fn too_large(path: &Path) -> DataError {
+    DataError::File {
+        path: path.to_owned(),
+        reason: format!(
+            "there is more in it than in a file of {}, the most that such a file may have",
+            most(file::DATA)
+        ),
+        hint: SPLIT.into(),
+    }
 }
 
 /// "Did you mean …?" with a file of the same folder, for one that is not there.
@@ -240,53 +273,6 @@ fn neighbour(path: &Path) -> String {
 fn ends(path: &Path, end: &str) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.to_ascii_lowercase().ends_with(end)
-}
-
-/// The content of a gzip file, no more than `limit`, or the reason and a hint. A file may have several
-/// parts; zero bytes behind the last, as tapes have them, mean nothing.
-fn decompressed(mut bytes: &[u8], limit: u64) -> Result<Vec<u8>, (String, String)> {
-    let mut content = Vec::new();
-    let wrong = |reason: String| (reason, String::new());
-    while !bytes.is_empty() {
-        if !bytes.starts_with(GZIP) {
-            if bytes.iter().all(|byte| *byte == 0) {
-                break;
-            }
-            return Err((
-                format!(
-                    "{} bytes follow its gzip content that are none",
-                    bytes.len()
-                ),
-                ": was the file put together from others? Compress it again".into(),
-            ));
-        }
-        let mut decoder = GzDecoder::new(bytes);
-        let left = (limit + 1).saturating_sub(content.len() as u64);
-        let read = decoder.by_ref().take(left).read_to_end(&mut content);
-        if let Err(error) = read {
-            return Err(match error.kind() {
-                std::io::ErrorKind::UnexpectedEof => (
-                    "it breaks off: its gzip content is not complete".into(),
-                    ": copy it again".into(),
-                ),
-                _ => wrong(format!("its gzip content is damaged: {error}")),
-            });
-        }
-        if content.len() as u64 > limit {
-            let most = match limit >> 20 {
-                0 => format!("{limit} bytes"),
-                mebibytes => format!("{mebibytes} MiB"),
-            };
-            return Err((
-                format!(
-                    "it has more than {most} when decompressed, the most that such a file may have"
-                ),
-                SPLIT.into(),
-            ));
-        }
-        bytes = decoder.into_inner();
-    }
-    Ok(content)
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ fn written(schema: &str, columns: &[TestColumn], codec: Compression) -> Vec<u8> 
 }
 
 fn cells(file: &RawFile) -> Vec<String> {
-    let row = |row: &RawRow| row.cells.iter().collect::<Vec<_>>().join("|");
+    let row = |row: crate::data::RawRow<'_>| row.cells.iter().collect::<Vec<_>>().join("|");
     file.rows.iter().map(row).collect()
 }
 
@@ -172,6 +172,16 @@ fn lists_structures_and_bytes_are_left_out_and_said() {
             "the column \"id\" holds bytes that are no text and is left out",
         ]
     );
+    // They are columns of the file: whoever drops one is not told that there is none.
+    for column in ["many", "place", "picture", "id"] {
+        assert!(file.has(column));
+        let error = file.place(column).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("the column {column:?} is not read: it holds ")),
+            "{error}"
+        );
+    }
+    assert!(!file.has("other"));
     let none = written(
         "message t { repeated int32 many; }",
         &columns[1..2],
@@ -249,17 +259,66 @@ fn parquet_is_known_by_its_first_bytes_and_its_name() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// What is said of a file that may take so many bytes in memory.
+fn said(bytes: &[u8], most: u64) -> String {
+    let read = rows_within(
+        Path::new("a.parquet"),
+        bytes.to_vec(),
+        Unprintable::IsMarked,
+        most,
+    );
+    read.map(drop).unwrap_err().to_string()
+}
+
 #[test]
-fn dates_are_those_of_the_calendar() {
-    let known = [
-        (0, "1970-01-01"),
-        (-1, "1969-12-31"),
-        (11_016, "2000-02-29"),
-        (20_088, "2024-12-31"),
-        (-719_162, "0001-01-01"),
-        (2_932_896, "9999-12-31"),
-    ];
-    for (days, text) in known {
-        assert_eq!(date(days), text);
+fn a_small_file_of_many_rows_is_refused_before_they_fill_the_memory() {
+    let (schema, many) = ("message table { required binary text (STRING); }", 100_000);
+    let bytes = written(
+        schema,
+        &[TestColumn::Bytes(vec![&b"x"[..]; many])],
+        Compression::ZSTD(ZstdLevel::default()),
+    );
+    assert!(bytes.len() < 1_000, "{}", bytes.len());
+    assert!(said(&bytes, 2 << 20).contains("more than 2 MiB in memory"));
+    let read = rows_within(
+        Path::new("a.parquet"),
+        bytes,
+        Unprintable::IsMarked,
+        4 << 20,
+    );
+    assert_eq!(read.unwrap().rows.len(), many);
+}
+
+#[test]
+fn a_small_file_of_a_long_text_is_refused_before_it_is_decompressed() {
+    let text: &'static [u8] = vec![b'a'; 4 << 20].leak();
+    let columns = [TestColumn::Bytes(vec![text, text])];
+    let schema = "message table { required binary text (STRING); }";
+    for codec in [
+        Compression::BROTLI(BrotliLevel::default()),
+        Compression::ZSTD(ZstdLevel::default()),
+        Compression::GZIP(GzipLevel::default()),
+        Compression::LZ4_RAW,
+    ] {
+        let bytes = written(schema, &columns, codec);
+        assert!(bytes.len() < 100_000, "{codec:?}: {}", bytes.len());
+        assert!(
+            said(&bytes, 4 << 20).contains("more than 4 MiB"),
+            "{codec:?}"
+        );
+    }
+    // A page that says that it is smaller than it is: 4 MiB and the length before, in four bytes.
+    for codec in [
+        Compression::BROTLI(BrotliLevel::default()),
+        Compression::GZIP(GzipLevel::default()),
+    ] {
+        let mut bytes = written(schema, &[TestColumn::Bytes(vec![text])], codec);
+        let size = 2 * (text.len() + 4);
+        let digits: Vec<u8> = (0..4)
+            .map(|nth| (size >> (7 * nth)) as u8 & 0x7F | if nth < 3 { 0x80 } else { 0 })
+            .collect();
+        let at = bytes.windows(4).position(|four| four == digits).unwrap();
+        bytes[at..at + 4].copy_from_slice(&[0xA8, 0x80, 0x80, 0]);
+        assert!(said(&bytes, 1 << 30).contains("is damaged"), "{codec:?}");
     }
 }

@@ -5,18 +5,17 @@
 
 use csv::StringRecord;
 
-/// Lines over which a cell may go. One that goes on was hardly ever meant to.
-pub(super) const LONG: u64 = 8;
+use super::cell::tidy;
 
 /// The cells of one line, or of several with quotation marks.
-pub(super) struct CsvRecord {
+pub(in crate::data) struct CsvRecord {
     /// The line where the record begins, from 1.
-    pub(super) line: u64,
+    pub(in crate::data) line: u64,
     /// The byte where the record begins.
-    pub(super) start: usize,
-    pub(super) cells: StringRecord,
+    pub(in crate::data) start: usize,
+    pub(in crate::data) cells: StringRecord,
     /// The line where the first cell over several lines begins.
-    pub(super) long: Option<u64>,
+    pub(in crate::data) long: Option<u64>,
 }
 
 /// A quotation mark that opens a cell and has no proper end.
@@ -33,14 +32,12 @@ pub(super) struct OpenQuote {
 pub(super) enum Quote {
     /// The cell is open at the end of the file.
     Open,
-    /// The cell goes over too many lines.
-    Long,
     /// Text follows where the cell ends.
     More,
 }
 
 /// Whether a letter around a cell means nothing: blanks, and marks that nobody sees.
-pub(super) fn is_blank(letter: char) -> bool {
+pub(in crate::data) fn is_blank(letter: char) -> bool {
     letter.is_whitespace() || is_invisible(letter)
 }
 
@@ -60,6 +57,8 @@ pub(super) struct Lexer<'a> {
     line: u64,
     /// Whether the blanks around cells are left out.
     trim: bool,
+    /// Whether more of the text is to come: a record that may go on there is not read yet.
+    goes_on: bool,
 }
 
 impl<'a> Lexer<'a> {
@@ -70,7 +69,22 @@ impl<'a> Lexer<'a> {
             at: 0,
             line: 1,
             trim: true,
+            goes_on: false,
         }
+    }
+
+    /// Reads on in another part of the text, which begins with this line.
+    pub(super) fn part(text: &'a str, delimiter: char, line: u64, goes_on: bool) -> Self {
+        Self {
+            line,
+            goes_on,
+            ..Self::new(text, delimiter)
+        }
+    }
+
+    /// The byte and the line that were read up to.
+    pub(super) fn reached(&self) -> (usize, u64) {
+        (self.at, self.line)
     }
 
     /// The cells of the record that begins at a byte, with the blanks around them.
@@ -116,7 +130,6 @@ impl<'a> Lexer<'a> {
     /// A cell in quotation marks, the first of which is at `at`.
     fn quoted(&mut self, at: usize) -> Result<String, Quote> {
         let bytes = self.text.as_bytes();
-        let began = self.line;
         let mut value = String::new();
         self.at = at + 1;
         let mut from = self.at;
@@ -134,9 +147,6 @@ impl<'a> Lexer<'a> {
                 }
                 Some(b'\r' | b'\n') => {
                     self.end_line();
-                    if self.line - began >= LONG {
-                        return Err(Quote::Long);
-                    }
                 }
                 Some(_) => self.at += 1,
             }
@@ -154,6 +164,20 @@ impl Iterator for Lexer<'_> {
     type Item = Result<CsvRecord, OpenQuote>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        let before = self.reached();
+        let record = self.record();
+        let open = matches!(&record, Some(Err(open)) if open.why == Quote::Open);
+        if self.goes_on && (open || record.is_none() || self.at >= self.text.len()) {
+            (self.at, self.line) = before;
+            return None;
+        }
+        record
+    }
+}
+
+impl Lexer<'_> {
+    /// The next record of this text, whether or not it goes on.
+    fn record(&mut self) -> Option<Result<CsvRecord, OpenQuote>> {
         let bytes = self.text.as_bytes();
         loop {
             let after = self.blanks(self.at);
@@ -178,7 +202,7 @@ impl Iterator for Lexer<'_> {
                 let line = self.line;
                 match self.quoted(start) {
                     Ok(value) if self.trim => {
-                        record.cells.push_field(value.trim_matches(is_blank));
+                        record.cells.push_field(&tidy(&value));
                     }
                     Ok(value) => record.cells.push_field(&value),
                     Err(why) => {
@@ -194,11 +218,10 @@ impl Iterator for Lexer<'_> {
                 let ends = |byte: &u8| matches!(byte, b'\r' | b'\n') || *byte == self.delimiter;
                 let end = rest.iter().position(ends).unwrap_or(rest.len());
                 let cell = &self.text[self.at..self.at + end];
-                record.cells.push_field(if self.trim {
-                    cell.trim_matches(is_blank)
-                } else {
-                    cell
-                });
+                match self.trim {
+                    true => record.cells.push_field(&tidy(cell)),
+                    false => record.cells.push_field(cell),
+                }
                 self.at += end;
             }
             match bytes.get(self.at) {
@@ -245,11 +268,37 @@ mod tests {
     }
 
     #[test]
+    fn a_text_in_parts_has_the_records_of_the_whole() {
+        let text = "a,b\r\n1,\"two\r\nlines \"\"x\"\"\"\r\n\r\n\"q\" ,3\n4,5\r6,7";
+        let whole = cells(text);
+        // Parts of every length: what a part does not finish comes again with the next.
+        for length in 1..text.len() {
+            let (mut from, mut to, mut line) = (0, 0, 1);
+            let mut found = Vec::new();
+            loop {
+                to = (to + length).min(text.len());
+                let mut lexer = Lexer::part(&text[from..to], ',', line, to < text.len());
+                for record in lexer.by_ref() {
+                    let record = record.expect("no open quote");
+                    let own: Vec<String> = record.cells.iter().map(String::from).collect();
+                    found.push((record.line, own));
+                }
+                from += lexer.reached().0;
+                line = lexer.reached().1;
+                if to == text.len() {
+                    break;
+                }
+            }
+            assert_eq!(found, whole, "{length}");
+        }
+    }
+
+    #[test]
     fn an_open_quotation_mark_is_found_where_it_began() {
         let rest = "52,6,ok\n".repeat(20);
         let short = "52,6,ok\n".repeat(3);
         let cases = [
-            (format!("a,b,c\n1,2,\"check\n{rest}"), 2, 3, Quote::Long),
+            (format!("a,b,c\n1,2,\"check\n{rest}"), 2, 3, Quote::Open),
             (format!("a,b,c\n1,2,\"check\n{short}"), 2, 3, Quote::Open),
             (format!("a,b,c\n1,2,3\n\"1,2,3\n{short}"), 3, 1, Quote::Open),
             (
@@ -265,7 +314,7 @@ mod tests {
                 format!("a,b,c\r1,2,\"check\r{}", rest.replace('\n', "\r")),
                 2,
                 3,
-                Quote::Long,
+                Quote::Open,
             ),
             ("a,b\n1,\"".to_owned(), 2, 2, Quote::Open),
         ];

@@ -9,12 +9,11 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use csv::StringRecord;
-use encoding_rs::{Encoding, UTF_8};
+use encoding_rs::Encoding;
 
 use super::lexer::{CsvRecord, Lexer};
-use super::{RawFile, RawRow, cells, open_quote, separator, shape};
-use crate::data::{DataError, Format, RowPlace};
+use super::{RawFile, RawRows, cells, open_quote, separator, shape};
+use crate::data::{Charset, DataError, Format};
 
 impl RawFile {
     /// The rows of CSV text, each read by itself. The first line has the names of the columns, unless the format
@@ -29,10 +28,11 @@ impl RawFile {
             reason,
             hint: hint.into(),
         };
-        let named = Encoding::for_label(format.encoding.as_bytes()).unwrap_or(UTF_8);
+        let named = Charset::of(&format.encoding).unwrap_or(Charset::UTF_8);
         // Without a line of names the first bytes are those of a row, which decides about itself alone.
         let has_names = format.columns.is_none();
         let marked = Encoding::for_bom(bytes).filter(|_| has_names);
+        let marked = marked.map(|(encoding, mark)| (Charset::Standard(encoding), mark));
         let (encoding, mark) = marked.unwrap_or((named, 0));
         if !encoding.is_ascii_compatible() {
             let hint = ": with noise every line is read by itself; save the file in UTF-8";
@@ -60,14 +60,15 @@ impl RawFile {
             }
             names => names.clone(),
         };
-        let mut nameless = Vec::new();
-        let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
+        let mut rows: Option<RawRows> = None;
+        let mut named = Vec::new();
+        let mut unreadable = Vec::new();
         for (at, bytes) in lines {
             let line = at as u64 + 1;
             // A mark before the first row belongs to no cell.
             let plain = bytes
                 .strip_prefix(b"\xEF\xBB\xBF")
-                .filter(|_| encoding == UTF_8);
+                .filter(|_| encoding == Charset::UTF_8);
             let bytes = plain.unwrap_or(bytes);
             let Some(text) = decoded(encoding, bytes) else {
                 if names.is_none() {
@@ -95,28 +96,28 @@ impl RawFile {
             if record.cells.iter().all(str::is_empty) {
                 continue;
             }
-            if let Some((_, word)) = shape::summing(&record.cells) {
+            if let Some((_, word)) = shape::summing(&record.cells, 0) {
                 let hint = ": with noise such a row counts as nothing, wherever it stands";
                 let what = format!("line {line} begins with {word:?}, so it sums up other rows");
                 unreadable.push(failed(what, hint));
                 continue;
             }
             let width = names.len();
-            if nameless.is_empty() {
-                nameless = named_columns(names);
+            if named.is_empty() {
+                named = named_columns(names);
             }
-            let last = nameless.iter().rposition(|named| *named);
+            let last = named.iter().rposition(|named| *named);
             let least = last.map_or(0, |last| last + 1);
+            let rows = rows.get_or_insert_with(|| RawRows::new(&named, true));
             match cells(record, least..=width, format.delimiter, &path, &mut 0) {
-                Ok(cells) => rows.push(RawRow {
-                    at: RowPlace::Line(line),
-                    cells: chosen(&cells, &nameless),
-                }),
+                Ok(cells) => rows.push(&path, line, cells.iter())?,
                 Err(error) => unreadable.push(error),
             }
         }
         let names = names.unwrap_or_default();
         let named = named_columns(&names);
+        let mut rows = rows.unwrap_or_else(|| RawRows::new(&named, true));
+        rows.keep_columns(&named);
         let names: Vec<String> = names
             .into_iter()
             .zip(named)
@@ -131,23 +132,14 @@ impl RawFile {
 }
 
 /// The text of a line, if it is one.
-fn decoded<'a>(encoding: &'static Encoding, line: &'a [u8]) -> Option<Cow<'a, str>> {
-    let text = encoding.decode_without_bom_handling_and_without_replacement(line);
-    text.filter(|text| !text.contains('\0'))
+fn decoded(encoding: Charset, line: &[u8]) -> Option<Cow<'_, str>> {
+    encoding.text(line).filter(|text| !text.contains('\0'))
 }
 
 /// Whether columns have names. One without is not read, whatever it holds.
 fn named_columns(names: &[String]) -> Vec<bool> {
     let (tidied, _) = shape::tidied(names);
     tidied.iter().map(|name| !name.is_empty()).collect()
-}
-
-/// The cells of columns with names.
-fn chosen(cells: &StringRecord, named: &[bool]) -> StringRecord {
-    let both = cells.iter().zip(named);
-    both.filter(|(_, named)| **named)
-        .map(|(cell, _)| cell)
-        .collect()
 }
 
 /// The lines, which end with a line feed, a carriage return or both.
@@ -167,6 +159,7 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::RawRow;
     use super::*;
 
     fn read(bytes: &[u8]) -> RawFile {
@@ -174,7 +167,7 @@ mod tests {
     }
 
     fn rows(file: &RawFile) -> Vec<(String, String)> {
-        let cells = |row: &RawRow| row.cells.iter().collect::<Vec<_>>().join("|");
+        let cells = |row: RawRow<'_>| row.cells.iter().collect::<Vec<_>>().join("|");
         let rows = file.rows.iter();
         rows.map(|row| (row.at.to_string(), cells(row))).collect()
     }

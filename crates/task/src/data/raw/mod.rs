@@ -1,5 +1,6 @@
 //! Files as they are: cells of text with the names of their columns.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -8,14 +9,26 @@ use csv::StringRecord;
 use super::{DataError, Format, RowPlace};
 use crate::counted::verb;
 
+mod cell;
+mod end;
+mod gather;
 mod lexer;
 mod lines;
+mod rows;
 mod shape;
+mod window;
 
-use lexer::{CsvRecord, LONG, Lexer, OpenQuote, Quote};
+use lexer::{OpenQuote, Quote};
 
+pub(crate) use cell::composed;
+pub use gather::Wanted;
+pub(super) use gather::{Gathering, Origin};
+pub(super) use lexer::{CsvRecord, is_blank};
+pub use rows::{RawRow, RawRows};
+pub(super) use shape::HEAD;
 pub use shape::separator;
 pub(crate) use shape::tidied;
+pub(super) use window::TextWindow;
 
 /// One file.
 pub struct RawFile {
@@ -24,19 +37,13 @@ pub struct RawFile {
     /// Names of the columns.
     pub header: Vec<String>,
     /// Rows of the file below the header.
-    pub rows: Vec<RawRow>,
+    pub rows: RawRows,
     /// What is read otherwise than it stands in the file, or left out; sentences without a full stop.
     pub notes: Vec<String>,
+    /// Columns that the file has and that are left out, each with what it holds.
+    pub left_out: Vec<(String, String)>,
     /// What is wrong with rows that were put aside, where rows are read one by one.
     pub unreadable: Vec<DataError>,
-}
-
-/// One row, with as many cells as there are columns.
-pub struct RawRow {
-    /// Where the row stands.
-    pub at: RowPlace,
-    /// Cells of the row, in the order of the header.
-    pub cells: StringRecord,
 }
 
 impl RawFile {
@@ -47,7 +54,7 @@ impl RawFile {
     pub fn new(
         path: PathBuf,
         names: &[String],
-        rows: Vec<RawRow>,
+        rows: RawRows,
         mut notes: Vec<String>,
     ) -> Result<Self, DataError> {
         let (header, note) = tidied(names);
@@ -70,6 +77,7 @@ impl RawFile {
             header,
             rows,
             notes,
+            left_out: Vec::new(),
             unreadable: Vec::new(),
         };
         file.leave_empty_columns_out();
@@ -86,7 +94,7 @@ impl RawFile {
     /// Leaves columns out that have neither a name nor a value.
     fn leave_empty_columns_out(&mut self) {
         let empty = |at: &usize| {
-            let cell = |row: &RawRow| row.cells.get(*at).unwrap_or_default().is_empty();
+            let cell = |row: RawRow<'_>| row.cells.get(*at).unwrap_or_default().is_empty();
             self.header[*at].is_empty() && self.rows.iter().all(cell)
         };
         let left: Vec<usize> = (0..self.header.len()).filter(empty).collect();
@@ -107,26 +115,72 @@ impl RawFile {
                 ""
             }
         ));
-        let keep = |at: &usize| !left.contains(at);
-        for row in &mut self.rows {
-            let cells = row.cells.iter().enumerate();
-            row.cells = cells
-                .filter(|(at, _)| keep(at))
-                .map(|(_, cell)| cell)
-                .collect();
+        let kept = (0..self.header.len()).map(|at| !left.contains(&at));
+        self.keep_columns(&kept.collect::<Vec<_>>());
+    }
+
+    /// Leaves out the columns that are not `kept`.
+    fn keep_columns(&mut self, kept: &[bool]) {
+        self.rows.keep_columns(kept);
+        let mut kept = kept.iter();
+        self.header.retain(|_| kept.next() != Some(&false));
+    }
+
+    /// Leaves the labels of the rows out, which pandas, R and others write before the first column, or with its
+    /// index behind the last: a first column without a name, or one with the name that such a column is given
+    /// when it is read again, and whole numbers in it.
+    pub(super) fn leave_row_labels_out(&mut self) {
+        let last = self.header.len().saturating_sub(1);
+        if last == 0 {
+            return;
         }
-        let header = std::mem::take(&mut self.header).into_iter().enumerate();
-        self.header = header
-            .filter(|(at, _)| keep(at))
-            .map(|(_, name)| name)
-            .collect();
+        let whole = |at: usize| {
+            let mut cells = self.rows.iter().filter_map(|row| row.cells.get(at));
+            cells.all(|cell| !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let labels = |at: &usize| {
+            let name = self.header[*at].as_str();
+            (*at == 0 && name.is_empty()) || (LABELS.contains(&name) && whole(*at))
+        };
+        let Some(at) = [0, last].into_iter().find(labels) else {
+            return;
+        };
+        let name = self.header[at].clone();
+        self.notes.push(match name.as_str() {
+            "" => "the first column has no name and is left out: it has the labels of the rows, as pandas and R \
+                   write them; if it is to be read, give it a name"
+                .into(),
+            name => format!(
+                "the column {name:?} is left out: it has the numbers of the rows, as pandas and R write them; if it \
+                 is to be read, give it another name"
+            ),
+        });
+        self.left_out.push((name, "the labels of the rows".into()));
+        let kept = (0..=last).map(|place| place != at);
+        self.keep_columns(&kept.collect::<Vec<_>>());
+    }
+
+    /// Whether the file has a column, be it one that is left out.
+    pub fn has(&self, column: &str) -> bool {
+        let left_out = self.left_out.iter().map(|(name, _)| name);
+        self.header
+            .iter()
+            .chain(left_out)
+            .any(|name| name == column)
     }
 
     /// The position of a column.
     ///
     /// # Errors
-    /// [`DataError::NoColumn`].
+    /// [`DataError::NoColumn`], [`DataError::Unread`].
     pub fn place(&self, column: &str) -> Result<usize, DataError> {
+        if let Some((_, what)) = self.left_out.iter().find(|(name, _)| name == column) {
+            return Err(DataError::Unread {
+                path: self.path.clone(),
+                column: column.to_owned(),
+                what: what.clone(),
+            });
+        }
         let found = self.header.iter().position(|name| name == column);
         found.ok_or_else(|| DataError::NoColumn {
             path: self.path.clone(),
@@ -137,23 +191,23 @@ impl RawFile {
     }
 
     /// Writes its numbers as another format does, and every missing value as an empty cell.
-    pub fn rewritten(&mut self, from: &Format, to: &Format) {
+    ///
+    /// # Errors
+    /// [`DataError::File`]: more text than can be told apart.
+    pub fn rewritten(&mut self, from: &Format, to: &Format) -> Result<(), DataError> {
         if from.writes_as(to) {
-            return;
+            return Ok(());
         }
-        let cell = |text: &str| {
+        self.rows = self.rows.rewritten(&self.path, |text| {
             if from.is_missing(text) {
-                let text = if to.is_missing(text) { text } else { "" };
-                return text.to_owned();
+                return Cow::Borrowed(if to.is_missing(text) { text } else { "" });
             }
             match from.pointed(text) {
-                Some(plain) => plain.replacen('.', &to.decimal.to_string(), 1),
-                None => text.to_owned(),
+                Some(plain) => plain.replacen('.', &to.decimal.to_string(), 1).into(),
+                None => Cow::Borrowed(text),
             }
-        };
-        for row in &mut self.rows {
-            row.cells = row.cells.iter().map(cell).collect();
-        }
+        })?;
+        Ok(())
     }
 
     /// The rows of CSV text.
@@ -161,53 +215,19 @@ impl RawFile {
     /// # Errors
     /// [`DataError::OpenQuote`], [`DataError::Ragged`], [`DataError::TwoColumns`]; an empty file.
     pub fn of_text(path: PathBuf, text: &str, format: &Format) -> Result<Self, DataError> {
-        let mut format = format.clone();
-        let mut notes = Vec::new();
-        let given = separator(text);
-        if let Some(mark) = given {
-            if mark != format.delimiter {
-                notes.push(format!(
-                    "cells are separated by {mark:?}, as its first line says"
-                ));
-            }
-            format.delimiter = mark;
-        }
-        let mut lexer = Lexer::new(text, format.delimiter);
-        if given.is_some() {
-            lexer.skip_line();
-        }
-        let records: Result<Vec<CsvRecord>, _> = lexer.collect();
-        let records = records.map_err(|open| open_quote(&path, open))?;
-        let named = format.columns.is_none();
-        let (records, more) = shape::trimmed(records, named, text);
-        notes.extend(more);
-        let mut records = records.into_iter();
-        let names = names(&mut records, text, &format);
-        let width = names.len();
-        // Columns without a name behind the last with one need no cells.
-        let nameless = names
-            .iter()
-            .rev()
-            .take_while(|name| name.trim().is_empty())
-            .count();
-        let least = width - nameless;
-        let mut rows = Vec::new();
-        let mut cut = 0;
-        for record in records {
-            let at = RowPlace::Line(record.line);
-            let cells = cells(record, least..=width, format.delimiter, &path, &mut cut)?;
-            rows.push(RawRow { at, cells });
-        }
-        if cut > 0 {
-            notes.push(format!(
-                "{cut} of {} rows {} with separators and nothing between them, which are left out",
-                rows.len(),
-                verb(cut, "end")
-            ));
-        }
-        Self::new(path, &names, rows, notes)
+        Self::of_window(path, TextWindow::whole(text), format, None)
     }
 }
+
+/// Names of columns with the labels of rows: of pandas, whose index was written and read again, of pandas in Parquet,
+/// of readr and of R.
+const LABELS: [&str; 5] = [
+    "Unnamed: 0",
+    "Unnamed: 0.1",
+    "__index_level_0__",
+    "...1",
+    "X.1",
+];
 
 /// A quotation mark without a proper end, in a file.
 fn open_quote(path: &Path, open: OpenQuote) -> DataError {
@@ -217,27 +237,8 @@ fn open_quote(path: &Path, open: OpenQuote) -> DataError {
         cell: open.cell,
         what: match open.why {
             Quote::Open => "is never closed".into(),
-            Quote::Long => format!("is not closed within {LONG} lines"),
             Quote::More => "is followed by text where it is closed".into(),
         },
-    }
-}
-
-/// The names of columns: those that are given, numbers where there are none, or else the first record,
-/// which is taken.
-fn names(records: &mut std::vec::IntoIter<CsvRecord>, text: &str, format: &Format) -> Vec<String> {
-    match &format.columns {
-        Some(names) if !names.is_empty() => names.clone(),
-        Some(_) => {
-            let first = records.as_slice().first();
-            let first = first.map_or(0, |record| record.cells.len());
-            (1..=first).map(|at| at.to_string()).collect()
-        }
-        // `Lexer` has found it before, so it is whole.
-        None => records
-            .next()
-            .map(|record| shape::written_names(text, &record, format))
-            .unwrap_or_default(),
     }
 }
 
@@ -289,7 +290,8 @@ fn cells(
     }
 }
 
-/// Whether a cell over several lines holds a line that looks like a row.
+/// Whether a cell over several lines holds a line that looks like a row, as it does where a mark is forgotten and
+/// the next one is many lines below.
 fn takes_rows_in(record: &CsvRecord, width: usize, delimiter: char) -> bool {
     let like_a_row = |line: &str| {
         let cells: Vec<&str> = line.split(delimiter).collect();

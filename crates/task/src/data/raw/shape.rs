@@ -1,9 +1,11 @@
-//! Finds the table in a file: what stands before the names of its columns, between its rows and behind
-//! them is left out, and said.
+//! What records say of themselves: titles and comments before a table, rows of totals behind it, names of columns
+//! and of rows, lines of units.
 
 use csv::StringRecord;
 
-use super::lexer::{CsvRecord, Lexer, is_blank, is_invisible};
+use super::cell::{plain, tidy};
+use super::gather::Origin;
+use super::lexer::{CsvRecord, Lexer, is_invisible};
 use crate::counted::verb;
 use crate::data::{Format, number};
 
@@ -39,6 +41,8 @@ const TOTALS: [&str; 26] = [
 
 /// Most lines before the names of the columns.
 const AHEAD: usize = 20;
+/// Records that are looked at to find the names of the columns.
+pub(in crate::data) const HEAD: usize = 2 * AHEAD + 1;
 
 /// What separates the cells, if the first line of a file says so, as Excel writes it: `sep=;`.
 pub fn separator(text: &str) -> Option<char> {
@@ -53,112 +57,40 @@ pub fn separator(text: &str) -> Option<char> {
     (name.eq_ignore_ascii_case("sep=") && marks.next().is_none()).then_some(mark)
 }
 
-/// "line 3", "lines 3, 5 and 7", "lines 3, 5, 7 and 12 more".
-pub(super) fn lines(of: &[u64]) -> String {
+/// "line 3", "lines 3, 5 and 7", "lines 3, 5, 7 and 12 more"; or rows, as `unit` says.
+pub(super) fn lines(unit: &str, of: &[u64]) -> String {
     let text = |line: &u64| line.to_string();
     match of {
         [] => String::new(),
-        [one] => format!("line {one}"),
+        [one] => format!("{unit} {one}"),
         [first @ .., last] if of.len() <= 5 => {
             let first: Vec<String> = first.iter().map(text).collect();
-            format!("lines {} and {last}", first.join(", "))
+            format!("{unit}s {} and {last}", first.join(", "))
         }
         _ => {
             let first: Vec<String> = of[..3].iter().map(text).collect();
-            format!("lines {} and {} more", first.join(", "), of.len() - 3)
+            format!("{unit}s {} and {} more", first.join(", "), of.len() - 3)
         }
     }
 }
 
 /// Cells that hold something.
-fn filled(cells: &StringRecord) -> usize {
+pub(super) fn filled(cells: &StringRecord) -> usize {
     cells.iter().filter(|cell| !cell.is_empty()).count()
 }
 
-/// The table without what surrounds it, and notes on that. With `named` the first line has the names of
-/// the columns.
-pub(super) fn trimmed(
-    mut records: Vec<CsvRecord>,
-    named: bool,
-    text: &str,
-) -> (Vec<CsvRecord>, Vec<String>) {
-    let mut notes = Vec::new();
-    let mut empty = Vec::new();
-    records.retain(|record| {
-        let keep = filled(&record.cells) > 0;
-        if !keep {
-            empty.push(record.line);
-        }
-        keep
-    });
-    let ahead = ahead(&records, named, text);
-    if ahead > 0 {
-        let skipped: Vec<u64> = records.drain(..ahead).map(|record| record.line).collect();
-        notes.push(format!(
-            "{} {} before the table and {} left out: a title or a comment",
-            lines(&skipped),
-            match skipped.len() {
-                1 => "stands",
-                _ => "stand",
-            },
-            verb(skipped.len(), "are")
-        ));
-    }
-    if !empty.is_empty() {
-        notes.push(format!(
-            "{} {} separators only and {} left out",
-            lines(&empty),
-            verb(empty.len(), "have"),
-            verb(empty.len(), "are")
-        ));
-    }
-    if named && records.len() > 1 {
-        let header = records[0].cells.clone();
-        let mut again = Vec::new();
-        let mut at = 0;
-        records.retain(|record| {
-            at += 1;
-            let keep = at == 1 || !same_names(&record.cells, &header);
-            if !keep {
-                again.push(record.line);
-            }
-            keep
-        });
-        if !again.is_empty() {
-            notes.push(format!(
-                "{} {} the names of the columns and {} left out",
-                lines(&again),
-                verb(again.len(), "repeat"),
-                verb(again.len(), "are")
-            ));
-        }
-    }
-    let first = usize::from(named);
-    while records.len() > first + 1
-        && let Some(word) = total(&records[first..])
-    {
-        let last = records.pop().expect("there is a last record");
-        notes.push(format!(
-            "line {} begins with {word:?} and is left out: it sums up the rows before it",
-            last.line
-        ));
-    }
-    (records, notes)
-}
-
-fn same_names(cells: &StringRecord, header: &StringRecord) -> bool {
-    filled(header) > 1 && cells == header
-}
-
 /// Records before the table: comments after `#`, titles alone in their line.
-fn ahead(records: &[CsvRecord], named: bool, text: &str) -> usize {
+pub(super) fn ahead(records: &[CsvRecord], named: bool, origin: Origin<'_>) -> usize {
     let mut count = 0;
     while count < AHEAD.min(records.len().saturating_sub(1)) {
         let own = &records[count].cells;
         let next = &records[count + 1].cells;
         let first = own.get(0).unwrap_or_default();
-        let hash =
-            first.starts_with('#') && text[records[count].start..].starts_with(['#', '"', ' ']);
+        let plain = match origin {
+            Origin::Text(text) => text[records[count].start..].starts_with(['#', '"', ' ']),
+            Origin::Sheet => true,
+        };
+        let hash = first.starts_with('#') && plain;
         // A line of names may begin with `#`, too: then it has as many cells as the next.
         let comment = hash && (own.len() == 1 || own.len() != next.len());
         // Titles are one cell wide, as far as anybody sees.
@@ -172,12 +104,14 @@ fn ahead(records: &[CsvRecord], named: bool, text: &str) -> usize {
         let padded = named
             && own.len() > 1
             && filled(own) == 1
-            && !first.is_empty()
+            && (!first.is_empty() || matches!(origin, Origin::Sheet))
             && wide > 1
             && (names(next) || filled(next) == 1);
+        // Above a table of a sheet there may be pairs of a word and what it stands for.
+        let pair = matches!(origin, Origin::Sheet) && named && 2 * filled(own) <= wide;
         // A number is no title, and neither are names with another separator.
         let numeric = number(first).is_some() || first.contains([';', '\t', '|']);
-        if !(comment || (named && (bare || padded) && !numeric)) {
+        if !(comment || (named && (bare || padded || pair) && !numeric)) {
             break;
         }
         count += 1;
@@ -191,42 +125,109 @@ fn names(cells: &StringRecord) -> bool {
     cells.len() > 1 && filled.clone().count() > 1 && filled.all(|cell| number(cell).is_none())
 }
 
-/// The word with which the last row says that it sums up the others. It stands in the first cell that is
-/// filled, and nowhere else in that column.
-fn total(records: &[CsvRecord]) -> Option<String> {
-    let (last, others) = records.split_last()?;
-    let (place, cell) = summing(&last.cells)?;
-    let elsewhere = others.iter().any(|record| {
-        record
-            .cells
-            .get(place)
-            .is_some_and(|text| word(text) == word(cell))
-    });
-    (!elsewhere).then(|| cell.to_owned())
-}
-
-/// The cell by which a row says that it sums up others, and its place: the first or second, and nothing before
-/// it. Only the row itself is looked at.
-pub(super) fn summing(cells: &StringRecord) -> Option<(usize, &str)> {
-    let mut filled = cells.iter().enumerate().take(2);
+/// The cell by which a row says that it sums up others, and its place: the first or second behind so many columns
+/// without a name, and nothing before it. Only the row itself is looked at.
+pub(super) fn summing(cells: &StringRecord, margin: usize) -> Option<(usize, &str)> {
+    let mut filled = cells.iter().enumerate().take(margin + 2);
     filled
         .find(|(_, cell)| !cell.is_empty())
-        .filter(|(_, cell)| TOTALS.contains(&word(cell).as_str()))
+        .filter(|(_, cell)| total_word(cell).is_some())
 }
 
-/// What a cell begins with, in small letters.
-fn word(cell: &str) -> String {
+/// The word by which a cell says that it is of a sum, in small letters.
+pub(super) fn total_word(cell: &str) -> Option<String> {
+    let first = cell.chars().next().filter(|first| first.is_alphabetic());
+    first?;
     let end = cell.find([':', '(', '=']).unwrap_or(cell.len());
-    cell[..end].trim().to_lowercase()
+    let word = cell[..end].trim().to_lowercase();
+    TOTALS.contains(&word.as_str()).then_some(word)
+}
+
+/// Names the column of the labels of rows for which R writes no name: every row has one cell more than there are
+/// names, and the first counts the rows, in quotation marks. What to say of it.
+pub(super) fn labels_beside_names(
+    names: &mut Vec<String>,
+    records: &[CsvRecord],
+    origin: Origin<'_>,
+) -> Option<String> {
+    let Origin::Text(text) = origin else {
+        return None;
+    };
+    let labelled = |(at, record): (usize, &CsvRecord)| {
+        record.cells.len() == names.len() + 1
+            && text[record.start..].starts_with('"')
+            && record.cells.get(0) == Some((at + 1).to_string().as_str())
+    };
+    if names.is_empty() || records.len() < 2 || !records.iter().enumerate().all(labelled) {
+        return None;
+    }
+    names.insert(0, String::new());
+    Some(
+        "every row has one cell more than there are names of columns, as R writes them: the first counts the rows"
+            .into(),
+    )
+}
+
+/// What to say of the first record below the names, if it is a second line of names or of units: no cell of it is a
+/// number, and where all others of a column are, it has a text.
+pub(super) fn second_names(
+    header: &StringRecord,
+    records: &[CsvRecord],
+    unit: &str,
+) -> Option<String> {
+    let (first, others) = records.split_first()?;
+    // The names may come again among the rows.
+    let others = others.iter().filter(|record| record.cells != *header);
+    let others: Vec<&CsvRecord> = others.collect();
+    if first.cells == *header || others.len() < 3 {
+        return None;
+    }
+    let usual = Format::default();
+    let is_value = |text: &str| !text.is_empty() && !usual.is_missing(text);
+    let (mut above_numbers, mut above_texts) = (Vec::new(), 0);
+    for (place, cell) in first.cells.iter().enumerate() {
+        if looks_numeric(cell) {
+            return None;
+        }
+        let column = others.iter().filter_map(|record| record.cells.get(place));
+        let mut column = column.filter(|text| is_value(text));
+        let values = column.clone().next().is_some();
+        if values && is_value(cell) && column.clone().all(looks_numeric) {
+            above_numbers.push(format!("{cell:?}"));
+        } else if is_value(cell) && column.any(|other| other == cell) {
+            return None;
+        } else if is_value(cell) && values {
+            above_texts += 1;
+        }
+    }
+    if above_numbers.is_empty() || above_texts > above_numbers.len() {
+        return None;
+    }
+    above_numbers.truncate(3);
+    Some(format!(
+        "{unit} {} holds {} above numbers and is left out: a second {unit} of names or units",
+        first.line,
+        above_numbers.join(", ")
+    ))
+}
+
+/// Whether a text is a number or a date, whatever its marks.
+fn looks_numeric(text: &str) -> bool {
+    let digits = text.bytes().any(|byte| byte.is_ascii_digit());
+    let letters = text.chars().filter(|letter| letter.is_alphabetic());
+    digits && letters.count() <= 1
 }
 
 /// The names of columns, without blanks and invisible marks; and a note if there were any. `raw` are
 /// the names as they are in the file.
 pub(crate) fn tidied(raw: &[String]) -> (Vec<String>, Option<String>) {
+    // Of one name alone a tab is hardly a blank: it separates what somebody has to say that it does.
+    let alone = raw.len() == 1;
+    let blank = |letter: char| letter.is_whitespace() && !(alone && letter == '\t');
     let tidy = |name: &String| -> String {
         let seen = name.chars().filter(|letter| !is_invisible(*letter));
-        let spaced = seen.map(|letter| if letter.is_whitespace() { ' ' } else { letter });
-        spaced.collect::<String>().trim_matches(is_blank).to_owned()
+        let spaced = seen.map(|letter| if blank(letter) { ' ' } else { letter });
+        tidy(&spaced.collect::<String>()).into_owned()
     };
     let tidied: Vec<String> = raw.iter().map(tidy).collect();
     // A space behind every separator is a way of writing tables, and no part of a name.
@@ -240,7 +241,7 @@ pub(crate) fn tidied(raw: &[String]) -> (Vec<String>, Option<String>) {
     let changed: Vec<String> = raw
         .iter()
         .zip(&tidied)
-        .filter(|(raw, tidy)| seen(raw) != **tidy)
+        .filter(|(raw, tidy)| plain(&seen(raw)) != tidy.as_str())
         .map(|(_, tidy)| format!("{tidy:?}"))
         .collect();
     let note = (!changed.is_empty()).then(|| {

@@ -91,7 +91,11 @@ impl<'a> ExtraColumns<'a> {
     ///
     /// # Errors
     /// [`DataError::Cell`]: no part, no time, no group.
-    pub(super) fn read(&self, row: &RawRow, layout: &FileLayout<'_>) -> Result<Extra, DataError> {
+    pub(super) fn read(
+        &self,
+        row: &RawRow<'_>,
+        layout: &FileLayout<'_>,
+    ) -> Result<Extra, DataError> {
         let cell = |place: usize| row.cells.get(place).unwrap_or_default();
         let wrong = |place: usize, expected: &str| DataError::Cell {
             path: self.file.path.clone(),
@@ -114,7 +118,7 @@ impl<'a> ExtraColumns<'a> {
             })
         };
         let group = |place: usize| {
-            if self.format.is_missing(cell(place)) {
+            if layout.is_missing(row, place) {
                 Err(wrong(
                     place,
                     "the group of the row is needed (`split.group`), so that rows of one group are not in two \

@@ -22,7 +22,8 @@ impl ColumnsConfig {
     ) -> Result<Schema, DataError> {
         self.check()?;
         let first = files.first().expect("at least one file");
-        for column in self.drop.iter().chain(&self.one_hot) {
+        let dropped = self.drop.iter().filter(|column| !first.has(column));
+        for column in dropped.chain(&self.one_hot) {
             first.place(column)?;
         }
         let features = self.features.clone().unwrap_or_else(|| {
@@ -92,6 +93,7 @@ impl ColumnsConfig {
             name,
             unit: self.unit.clone(),
             range: None,
+            censored: None,
             classes: self.classes.as_ref().map(|_| classes.collect()),
             positive: None,
             rule: None,

@@ -9,6 +9,8 @@ mod extra;
 mod infer;
 mod own;
 mod reading;
+mod silo_names;
+mod silos;
 
 use std::path::{Path, PathBuf};
 
@@ -16,24 +18,27 @@ use serde::{Deserialize, Serialize};
 
 use methods::learner::Split;
 
-use self::extra::{Extra, ExtraColumns, Groups};
+use self::extra::{ExtraColumns, Groups};
 use super::{
-    DataError, DataSet, Format, GroupId, LeftOut, RawFile, Rule, SplitConfig, Table, missing_notes,
-    mojibake, notation_notes, open, open_row_by_row,
+    DataError, DataSet, Format, LeftOut, RawFile, Rule, SplitConfig, Table, missing_notes,
+    mojibake, notation_notes, open_columns, open_row_by_row,
 };
 use crate::counted::verb;
-use crate::schema::{EncodedColumn, FileLayout, Filter, LocalNames, ReadRow, Schema};
+use crate::questions::RowAnswers;
+use crate::schema::{FileLayout, Filter, LocalNames, ReadRow, Schema};
 
-pub use self::columns::{agreed_values, number_columns, read_columns};
+pub use self::columns::{number_columns, read_columns};
 pub use self::own::{OwnFile, OwnRows};
 pub(crate) use self::reading::Reading;
 use self::reading::UnreadableRows;
+pub use self::silo_names::{pretend_silo, silo_of};
+use self::silos::Silos;
 
 /// Files of rows and how to read them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RowsConfig {
-    /// The files, at least one: CSV or Parquet, compressed with gzip or not.
+    /// The files, at least one: CSV, Parquet, .xlsx or .ods, compressed with gzip or not.
     /// Without `silo-column` each is a silo.
     pub files: Vec<RowsFile>,
     /// The column that names each row's silo, if silos share files.
@@ -60,6 +65,9 @@ pub struct RowsConfig {
     /// What the columns mean in short, in place of a schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<ColumnsConfig>,
+    /// What a person has answered about these rows.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub answers: RowAnswers,
 }
 
 /// What the columns mean, in short. The schema follows from it and from what the files hold.
@@ -165,19 +173,6 @@ impl RowsFile {
     }
 }
 
-/// The name of the silo whose rows are in a file: that of the file, without `.gz` and its extension.
-pub fn silo_of(file: &Path) -> String {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    let end = name.rfind('.').filter(|&at| at > 0).unwrap_or(name.len());
-    name[..end].to_owned()
-}
-
-/// The name of a pretend silo, counted from 0.
-pub fn pretend_silo(at: usize) -> String {
-    format!("part {}", at + 1)
-}
-
 /// How rows with a missing feature are treated.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
@@ -195,8 +190,8 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-fn is_default(names: &LocalNames) -> bool {
-    *names == LocalNames::default()
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl RowsConfig {
@@ -228,22 +223,26 @@ impl RowsConfig {
             Some(_) => Reading::Whole,
             None => reading,
         };
-        let opened = match reading {
-            Reading::Whole => open,
-            Reading::RowByRow => open_row_by_row,
-        };
         let path = |file: &RowsFile| {
             folder.map_or_else(|| file.path.clone(), |folder| folder.join(&file.path))
         };
-        let raw = self.files.iter();
-        let raw = raw.map(|file| opened(path(file), self.format_of(file)));
+        let opened = |file: &RowsFile| {
+            let format = self.format_of(file);
+            if reading == Reading::RowByRow {
+                return open_row_by_row(path(file), format);
+            }
+            // The short form is filled in by what the files hold in all columns.
+            let used = schema.map(|schema| self.used_columns(file, schema, split));
+            open_columns(path(file), format, used.as_deref())
+        };
+        let raw = self.files.iter().map(opened);
         let raw = raw.collect::<Result<Vec<_>, _>>()?;
         let inferred = self.inferred(schema, &raw, split)?;
         let schema = inferred.as_ref().or(schema).expect("one of the two");
         schema.check()?;
         split.fits(schema)?;
         let columns = schema.encoded();
-        let mut notes = mojibake(&raw);
+        let mut notes: Vec<String> = mojibake(&raw).iter().map(ToString::to_string).collect();
         let mut silos = Silos {
             columns: &columns,
             target_range: schema.target.range,
@@ -252,8 +251,8 @@ impl RowsConfig {
             subgroups: Vec::new(),
             groups: Groups::default(),
         };
-        for (file, raw) in self.files.iter().zip(&raw) {
-            notes.extend(self.read_file((file, raw), reading, schema, split, &mut silos)?);
+        for (file, raw) in self.files.iter().zip(raw) {
+            notes.extend(self.read_file((file, &raw), reading, schema, split, &mut silos)?);
         }
         let subgroups = silos.sorted_subgroups(reading)?;
         let mut silos = silos.tables;
@@ -269,6 +268,22 @@ impl RowsConfig {
             notes,
             subgroups,
         })
+    }
+
+    /// The columns of a file that are read by a schema and a split.
+    fn used_columns<'a>(
+        &'a self,
+        file: &'a RowsFile,
+        schema: &'a Schema,
+        split: &'a SplitConfig,
+    ) -> Vec<&'a str> {
+        let beside = [&self.silo_column, &split.column, &split.time, &split.group];
+        let beside = beside.into_iter().flatten().chain(&schema.subgroup);
+        let agreed = beside
+            .map(String::as_str)
+            .chain(schema.only.iter().map(|filter| filter.column.as_str()));
+        let own = agreed.flat_map(|name| [name, file.names.column(name)]);
+        own.chain(read_columns(schema, &file.names)).collect()
     }
 
     /// Whether the keys fit each other.
@@ -399,24 +414,25 @@ impl RowsConfig {
             .into_iter()
             .flatten();
         let also: Vec<&str> = also.map(String::as_str).collect();
-        let codes = names.codes.values().flat_map(|codes| codes.keys());
-        let known = agreed_values(schema).chain(codes.map(String::as_str));
-        let format = self.format_of(file).without_marks(known);
-        let layout = FileLayout::new(schema, &names, &format, raw, true, &also)?;
+        let format = self.format_of(file);
+        let layout = FileLayout::new(schema, &names, format, raw, true, &also)?;
         let layout = match reading {
             Reading::Whole => layout,
             Reading::RowByRow => layout.row_by_row(),
         };
-        let extra = ExtraColumns::new(split, file.part, raw, &format, &names)?;
+        let extra = ExtraColumns::new(split, file.part, raw, format, &names)?;
         let mut notes = raw.notes.clone();
-        let notation = notation_notes(raw, &number_columns(schema, &names), &format);
+        notes.extend(layout.absent().iter().cloned());
+        let columns = number_columns(schema, &names);
+        let notation = notation_notes(raw, &columns, format, layout.marks());
         notes.extend(match (notation, reading) {
             (Err(DataError::Mixed { column, cells, .. }), Reading::RowByRow) => {
                 vec![format!("the column {column:?} holds {cells}")]
             }
             (notation, _) => notation?,
         });
-        notes.extend(missing_notes(raw, &read_columns(schema, &names), &format));
+        let columns = read_columns(schema, &names);
+        notes.extend(missing_notes(raw, &columns, format, layout.marks()));
         let silo_place = match &self.silo_column {
             None => None,
             Some(column) => Some(raw.place(column)?),
@@ -428,7 +444,7 @@ impl RowsConfig {
             .iter()
             .for_each(|error| unreadable.add(error));
         for row in &raw.rows {
-            let (values, targets) = match layout.read(row) {
+            let (values, targets) = match layout.read(&row) {
                 Ok(ReadRow::Used(values, targets)) => (values, targets),
                 Ok(other) => {
                     count(&mut left, &other);
@@ -444,14 +460,14 @@ impl RowsConfig {
                 None => silo.as_str(),
                 Some(place) => {
                     let text = row.cells.get(place).unwrap_or_default();
-                    if format.is_missing(text) {
+                    if layout.is_missing(&row, place) {
                         left.no_silo += 1;
                         continue;
                     }
                     text
                 }
             };
-            let extra = match extra.read(row, &layout) {
+            let extra = match extra.read(&row, &layout) {
                 Err(error) if reading == Reading::RowByRow => {
                     unreadable.add(&error);
                     continue;
@@ -489,9 +505,6 @@ impl RowsConfig {
     }
 }
 
-/// Most subgroups: more are hardly a division of the rows that anybody wants to see.
-const SUBGROUPS: usize = 100;
-
 /// Counts a row that is not used.
 fn count(left: &mut LeftOut, row: &ReadRow) {
     match row {
@@ -499,100 +512,6 @@ fn count(left: &mut LeftOut, row: &ReadRow) {
         ReadRow::NoTarget => left.no_target += 1,
         ReadRow::Incomplete(_) => left.incomplete += 1,
         ReadRow::Excluded(_) => left.excluded += 1,
-    }
-}
-
-/// The rows of silos, in the order of their first rows.
-struct Silos<'a> {
-    columns: &'a [EncodedColumn],
-    /// The range of the numbers to predict.
-    target_range: Option<[f64; 2]>,
-    tables: Vec<(String, Table)>,
-    /// Rows dealt to pretend silos.
-    dealt: usize,
-    /// Names of the subgroups, in the order of their first rows.
-    subgroups: Vec<String>,
-    groups: Groups,
-}
-
-impl Silos<'_> {
-    /// Gives a row to the next of `count` pretend silos, or to the one that has its group.
-    fn deal(&mut self, count: usize, values: &[f64], targets: &[f64], extra: Extra) {
-        let group = extra.group.as_deref();
-        let turn = group.map_or(self.dealt, |group| self.groups.number(group));
-        let silo = pretend_silo(turn % count);
-        self.dealt += 1;
-        self.push(&silo, values, targets, extra);
-    }
-
-    /// The place of the table of a silo, which has no rows yet if it was not there.
-    fn table(&mut self, silo: &str) -> usize {
-        let place = self.tables.iter().position(|(name, _)| name == silo);
-        place.unwrap_or_else(|| {
-            let table = Table {
-                target_range: self.target_range,
-                ..Table::encoded(self.columns)
-            };
-            self.tables.push((silo.to_owned(), table));
-            self.tables.len() - 1
-        })
-    }
-
-    fn push(&mut self, silo: &str, values: &[f64], targets: &[f64], extra: Extra) {
-        let place = self.table(silo);
-        let table = &mut self.tables[place].1;
-        table.push_all(values, targets);
-        table.parts.extend(extra.part);
-        table.times.extend(extra.time);
-        if let Some(group) = extra.group {
-            let number = self.groups.within(place, &group);
-            table.groups.push(number);
-            if table.group_ids.len() <= number as usize {
-                table.group_ids.push(GroupId(group));
-            }
-        }
-        if let Some(name) = extra.subgroup {
-            let known = self.subgroups.iter().position(|own| *own == name);
-            let at = known.unwrap_or_else(|| {
-                self.subgroups.push(name);
-                self.subgroups.len() - 1
-            });
-            // Too many to count are refused when all rows are read.
-            table.subgroups.push(u16::try_from(at).unwrap_or(u16::MAX));
-        }
-    }
-
-    /// The names of the subgroups in alphabetical order, in which the rows then refer to them. Row by row, too
-    /// many are none.
-    fn sorted_subgroups(&mut self, reading: Reading) -> Result<Vec<String>, DataError> {
-        let names = std::mem::take(&mut self.subgroups);
-        if names.len() > SUBGROUPS && reading == Reading::RowByRow {
-            let tables = self.tables.iter_mut();
-            tables.for_each(|(_, table)| table.subgroups.clear());
-            return Ok(Vec::new());
-        }
-        if names.len() > SUBGROUPS {
-            return Err(DataError::Config(format!(
-                "the column `subgroup` holds {} different values, such as {:?}: choose one with at most \
-                 {SUBGROUPS}",
-                names.len(),
-                names[0]
-            )));
-        }
-        let mut order: Vec<usize> = (0..names.len()).collect();
-        order.sort_by(|&a, &b| names[a].cmp(&names[b]));
-        let mut places = vec![0; names.len()];
-        for (place, &name) in order.iter().enumerate() {
-            places[name] = place as u16;
-        }
-        for at in self
-            .tables
-            .iter_mut()
-            .flat_map(|(_, table)| &mut table.subgroups)
-        {
-            *at = places[usize::from(*at)];
-        }
-        Ok(order.into_iter().map(|at| names[at].clone()).collect())
     }
 }
 

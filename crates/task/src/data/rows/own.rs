@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{RowsConfig, RowsFile, is_default};
 use crate::data::Format;
+use crate::questions::RowAnswers;
 use crate::schema::LocalNames;
 
 /// One file of an institution.
@@ -67,7 +68,7 @@ impl<T: Into<PathBuf>> From<T> for OwnFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct OwnRows {
-    /// The files, at least one, relative to this TOML file: CSV or Parquet, compressed with gzip or
+    /// The files, at least one, relative to this TOML file: CSV, Parquet, .xlsx or .ods, compressed with gzip or
     /// not. Each is a path, or `{ path = "...", format = { ... } }` where one is written otherwise than
     /// the others.
     pub files: Vec<OwnFile>,
@@ -77,6 +78,9 @@ pub struct OwnRows {
     /// Names that columns and codes have in these files.
     #[serde(default, skip_serializing_if = "is_default")]
     pub names: LocalNames,
+    /// What a person has answered about these rows.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub answers: RowAnswers,
 }
 
 impl OwnRows {
@@ -97,6 +101,7 @@ impl OwnRows {
             ignore: Vec::new(),
             format: self.format.clone(),
             columns: None,
+            answers: self.answers.clone(),
         }
     }
 }

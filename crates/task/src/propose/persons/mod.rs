@@ -67,12 +67,37 @@ const VISITS: f64 = 20.0;
 /// Logarithm of the odds against a companion that never changes by chance.
 const ODDS: f64 = 20.0;
 
-/// The cells of a column, a row's at its place; empty where there is no value.
+/// The cells of a column: which of its values every row has.
 pub struct ColumnCells<'a> {
     /// The column's name.
     pub name: &'a str,
-    /// The cells.
-    pub cells: Vec<&'a str>,
+    values: Vec<&'a str>,
+    cells: Vec<u32>,
+}
+
+impl<'a> ColumnCells<'a> {
+    /// A column of so many rows, whose cells are empty where there is no value. `None` where so many values are
+    /// different that they can say neither whose a row is nor anything of whose rows they are.
+    pub fn of(name: &'a str, rows: usize, cells: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut column = Self {
+            name,
+            values: Vec::new(),
+            cells: Vec::with_capacity(rows),
+        };
+        let most = (rows as f64 / REPEATS.0) as usize;
+        let mut places = BTreeMap::new();
+        for cell in cells {
+            let at = *places.entry(cell).or_insert(column.values.len() as u32);
+            if at as usize == column.values.len() {
+                column.values.push(cell);
+            }
+            if column.values.len() > most {
+                return None;
+            }
+            column.cells.push(at);
+        }
+        Some(column)
+    }
 }
 
 /// A column that seems to say whose a row is.
@@ -143,12 +168,12 @@ struct ColumnValues<'a> {
 impl<'a> ColumnValues<'a> {
     /// `None` where a value is missing, or none repeats.
     fn of(column: &'a ColumnCells<'a>, silos: &[u32]) -> Option<Self> {
-        if column.cells.iter().any(|cell| cell.is_empty()) {
+        if column.values.contains(&"") {
             return None;
         }
-        let mut places = BTreeMap::<(u32, &str), usize>::new();
+        let mut places = BTreeMap::<(u32, u32), usize>::new();
         let mut groups: Vec<Vec<usize>> = Vec::new();
-        for (row, cell) in column.cells.iter().enumerate() {
+        for (row, &cell) in column.cells.iter().enumerate() {
             let silo = silos.get(row).copied().unwrap_or(0);
             let at = *places.entry((silo, cell)).or_insert_with(|| {
                 groups.push(Vec::new());
@@ -190,7 +215,7 @@ impl<'a> ColumnValues<'a> {
             .any(|word| IDENTIFIERS.contains(&word.as_str()));
         let enough = self.groups.len() >= FEWEST_UNNAMED;
         let each = (REPEATS.1..=VISITS).contains(&self.mean());
-        enough && each && (named || self.column.cells.iter().all(|cell| is_identifier(cell)))
+        enough && each && (named || self.column.values.iter().all(|cell| is_identifier(cell)))
     }
 
     /// Whether the other column has one value within each value of this one, which chance would not do.
@@ -198,17 +223,17 @@ impl<'a> ColumnValues<'a> {
         if other.name == self.column.name {
             return false;
         }
-        let mut counts = BTreeMap::<&str, usize>::new();
+        let mut counts = vec![0; other.values.len()];
         other
             .cells
             .iter()
-            .for_each(|cell| *counts.entry(cell).or_default() += 1);
+            .for_each(|&cell| counts[cell as usize] += 1);
         // As many values as groups are this column in other words.
         if counts.len() < 2 || counts.len() >= self.groups.len() {
             return false;
         }
         let equal: f64 = counts
-            .values()
+            .iter()
             .map(|&count| (count as f64 / self.rows as f64).powi(2))
             .sum();
         let repeats = (self.rows - self.groups.len()) as f64;

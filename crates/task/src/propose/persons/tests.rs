@@ -11,13 +11,9 @@ fn found(
         .iter()
         .map(|(_, of)| (0..rows).map(of).collect())
         .collect();
-    let columns = columns
-        .iter()
-        .zip(&cells)
-        .map(|((name, _), cells)| ColumnCells {
-            name,
-            cells: cells.iter().map(String::as_str).collect(),
-        });
+    let columns = columns.iter().zip(&cells).filter_map(|((name, _), cells)| {
+        ColumnCells::of(name, rows, cells.iter().map(String::as_str))
+    });
     group_column(&columns.collect::<Vec<_>>(), silos)
 }
 

@@ -9,7 +9,7 @@ fn sniffed(bytes: &[u8], given: Marks) -> Result<(Format, RawFile), String> {
     let name = format!("rota-sniff-{}-{number}.csv", std::process::id());
     let path = std::env::temp_dir().join(name);
     std::fs::write(&path, bytes).unwrap();
-    let found = read(&path, given).map_err(|error| error.to_string());
+    let found = read(&path, &given).map_err(|error| error.to_string());
     std::fs::remove_file(&path).unwrap();
     found
 }
@@ -115,7 +115,15 @@ fn three_digits_behind_one_mark_everywhere_are_a_question() {
         );
         // Both answers are followed.
         let answer = |decimal, thousands| {
-            let (format, _) = sniffed(text.as_bytes(), Marks { decimal, thousands }).unwrap();
+            let (format, _) = sniffed(
+                text.as_bytes(),
+                Marks {
+                    decimal,
+                    thousands,
+                    ..Marks::default()
+                },
+            )
+            .unwrap();
             (format.decimal, format.thousands)
         };
         let other = if mark == '.' { ',' } else { '.' };
@@ -127,6 +135,126 @@ fn three_digits_behind_one_mark_everywhere_are_a_question() {
         contradiction.contains("between thousands in column \"x\""),
         "{contradiction}"
     );
+}
+
+#[test]
+fn a_point_beside_a_quoted_decimal_comma_is_a_question() {
+    let with = |text: &str, decimal, thousands| {
+        let given = Marks {
+            decimal,
+            thousands,
+            ..Marks::default()
+        };
+        sniffed(text.as_bytes(), given).map(|(format, _)| (format.decimal, format.thousands))
+    };
+    for (text, column) in [
+        ("y,x\n\"2,55\",9.373\n\"3,1\",8.412\n", "x"),
+        ("x,y\n9.373,\"2,55\"\n8.412,\"3,1\"\n", "x"),
+        ("y,z,x\n\"2,5\",a,19.373\n\"3,1\",b,8.412\n", "x"),
+        // In one column.
+        ("x,y\n9.373,1\n\"2,55\",1\n8.412,1\n", "x"),
+        ("x;y\n9.373;1\n2,55;1\n8.412;1\n", "x"),
+        ("x\ty\n2,55\t1\n9.373\t1\n", "x"),
+    ] {
+        let asked = |decimal| with(text, decimal, None).unwrap_err();
+        for error in [asked(None), asked(Some(','))] {
+            assert!(
+                error.contains(&format!("column {column:?} holds \"9.373\""))
+                    || error.contains("\"19.373\""),
+                "{error}"
+            );
+            assert!(error.contains("decimal comma (\"2,5"), "{error}");
+            assert!(
+                error.contains("`decimal = \",\"` and `thousands = \".\"`"),
+                "{error}"
+            );
+        }
+        assert_eq!(with(text, Some(','), Some('.')), Ok((',', Some('.'))));
+    }
+    // Between semicolons it is what German tables have, and is said.
+    let (_, file) = sniffed(b"x;z\n1.234;3,5\n", Marks::default()).unwrap();
+    assert_eq!(
+        file.notes,
+        [
+            "column \"x\" holds \"1.234\", which is read as 1234, because column \"z\" has a decimal comma (\"3,5\")"
+        ]
+    );
+}
+
+#[test]
+fn decimal_points_and_decimal_commas_in_one_file_are_refused_with_both_columns() {
+    for text in [
+        "y,x\n\"2,55\",9.37\n",
+        "x,y\n9.37,\"2,55\"\n1.5,\"3,25\"\n",
+        "x;y\n9.37;2,55\n",
+        "x\ty\n1.5\t0,25\n",
+        "x|y\n.5|0,25\n",
+    ] {
+        let error = found(text).unwrap_err();
+        assert!(
+            error.contains("column \"x\" has a decimal point")
+                && error.contains("column \"y\" a decimal comma"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn numbers_with_a_unit_tell_the_decimal_mark_where_no_others_do() {
+    let marks = |cells: &[&str]| {
+        let format = found(&column(cells)).unwrap();
+        (format.decimal, format.thousands)
+    };
+    assert_eq!(marks(&["2,55 mg", "3,1 mg"]), (',', None));
+    assert_eq!(marks(&["<0,5", "3,1"]), (',', None));
+    assert_eq!(marks(&["1.234,5 kg", "3,1 kg"]), (',', Some('.')));
+    assert_eq!(marks(&["CHF 1'234'567.-", "CHF 5.-"]), ('.', Some('\'')));
+    // Where others do, they decide.
+    let times = found("x;z\n12.30 Uhr;2,55\n09.15 Uhr;3,1\n").unwrap();
+    assert_eq!(times.decimal, ',');
+}
+
+#[test]
+fn the_encoding_is_found_or_asked_for() {
+    let rows = |word: &str| format!("ward,y\n{word},1\n");
+    let bytes = |name: &str, word: &str| {
+        let charset = crate::data::Charset::of(name).unwrap();
+        charset.bytes(&rows(word)).unwrap()
+    };
+    for (name, word) in [
+        ("windows-1252", "Süd"),
+        ("cp850", "Süd"),
+        ("koi8-r", "Север"),
+        ("shift_jis", "東京都"),
+        ("windows-1253", "Ανατολή"),
+    ] {
+        let (format, file) = sniffed(&bytes(name, word), Marks::default()).unwrap();
+        assert_eq!(
+            (&*format.encoding, file.rows.row(0).cells.get(0)),
+            (name, Some(word))
+        );
+        assert_eq!(
+            file.notes,
+            [format!("its text is {name}, such as {word:?}")]
+        );
+    }
+    let street = bytes("cp850", "Straße");
+    let error = sniffed(&street, Marks::default()).map(|_| ()).unwrap_err();
+    assert!(
+        error.contains("\"Straáe\" in windows-1252, \"Straße\" in cp850"),
+        "{error}"
+    );
+    let given = Marks {
+        encoding: crate::data::Charset::of("cp850"),
+        ..Marks::default()
+    };
+    let (_, file) = sniffed(&street, given.clone()).unwrap();
+    assert_eq!(file.rows.row(0).cells.get(0), Some("Straße"));
+    // What is UTF-8 is read as such.
+    let (format, _) = sniffed(rows("Süd").as_bytes(), given).unwrap();
+    assert_eq!(format.encoding, "utf-8");
+    let error = sniffed(b"a,b\n\x81\xFF\x8F\x9D\xFE,1\n", Marks::default());
+    assert!(error.is_err_and(|error| error.contains("--encoding NAME")));
 }
 
 #[test]
@@ -178,7 +306,7 @@ fn every_file_has_its_own_format_and_all_are_read_as_the_first() {
         write("a.csv", b"age,lab,ward\n50,1.37,n\n28,3.2,\"a,b\"\n"),
         write("b.csv", b"age;lab;ward\n39;2,06;S\xfcd\n83;1.234,5;n\n"),
     ];
-    let (formats, raw) = all(&files, Marks::default()).unwrap();
+    let (formats, raw) = all(&files, &Marks::default()).unwrap();
     assert_eq!(
         (
             formats[1].delimiter,
@@ -194,9 +322,9 @@ fn every_file_has_its_own_format_and_all_are_read_as_the_first() {
         .flat_map(|row| row.cells.iter())
         .collect();
     assert_eq!(cells, ["39", "2.06", "Süd", "83", "1234.5", "n"]);
-    let notes = file_notes(&formats, &raw).unwrap();
+    let notes = file_notes(&formats, &raw, |_| ColumnMarks::default()).unwrap();
     assert!(
-        notes[0].contains("b.csv: cells are separated by ';', numbers have a decimal comma"),
+        notes[1].contains("b.csv: cells are separated by ';', numbers have a decimal comma"),
         "{notes:?}"
     );
     assert_eq!(

@@ -9,11 +9,15 @@ use crate::file::PrivacyTable;
 use crate::privacy::noise::CLASSES_WITHIN;
 use crate::privacy::refusals::{KeyFault, MaskedTask};
 
-/// The first key that does not go with it.
-pub(super) fn first(of: &MaskedTask<'_>, table: &PrivacyTable) -> Option<KeyFault> {
-    of_task(of.task, table)
-        .or_else(|| of_strategy(of))
-        .or_else(|| of_rounds(of.rounds))
+/// The keys that do not go with it.
+pub(super) fn all(of: &MaskedTask<'_>, table: &PrivacyTable) -> impl Iterator<Item = KeyFault> {
+    [
+        of_task(of.task, table),
+        of_strategy(of),
+        of_rounds(of.rounds),
+    ]
+    .into_iter()
+    .flatten()
 }
 
 fn of_task(task: &TaskConfig, table: &PrivacyTable) -> Option<KeyFault> {

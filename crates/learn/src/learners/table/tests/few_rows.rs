@@ -146,7 +146,7 @@ fn with_a_dozen_rows_the_choice_does_no_harm_whatever_the_common_model() {
                 members: SILOS as usize,
                 global: None,
                 folds: 5,
-                own_intercept: false,
+                adapted: false,
             }
             .serve();
             shared += usize::from(!chosen.candidate.is_own());

@@ -1,6 +1,9 @@
 //! Several rows of one patient.
 
+use std::collections::BTreeSet;
+
 use methods::learner::Outputs;
+use methods::serving::{Alone, Effort, LocalModels};
 
 use super::*;
 
@@ -48,6 +51,34 @@ fn a_split_by_patient_shows_that_there_is_nothing_to_learn() {
     let (honest, recognised) = (area(&of(&by_patient, 0.0)), area(&of(&by_visit, 0.0)));
     assert!((0.3..0.7).contains(&honest), "{honest}");
     assert!(recognised > 0.9, "{recognised}");
+}
+
+/// Five folds of four patients there are none, and a model that nobody tuned is no reference.
+#[test]
+fn with_fewer_patients_than_folds_every_patient_is_one() {
+    let learner = of(&visits(6), 0.0);
+    let persons = |rows: &Rows| rows.groups().iter().copied().collect::<BTreeSet<_>>();
+    assert_eq!(persons(&learner.train).len(), 4);
+    let Task::Train(training) = task(3, 8, 0.03) else {
+        panic!("a task that trains");
+    };
+    let alone = Alone {
+        start: learner.initial(0),
+        initial: 0,
+        task: Task::Train(training),
+        seed: 1,
+        rounds: 1..=1,
+    };
+    let local = LocalModels::tune(&learner, &alone, 5, Effort::Full).unwrap();
+    assert!(local.tuned.is_some_and(|tuned| tuned.rates));
+    let one = of(&visits(2), 0.0);
+    assert_eq!(persons(&one.train).len(), 1);
+    assert!(
+        LocalModels::tune(&one, &alone, 5, Effort::Full)
+            .unwrap()
+            .tuned
+            .is_none()
+    );
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod groups;
 mod large;
 mod own_intercept;
 mod robust_losses;
+mod shrunken;
 mod units;
 
 /// `y = 3·a − 2·b + 5` with a little noise, features on odd scales; or the class `y > 5`.

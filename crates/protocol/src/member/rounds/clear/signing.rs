@@ -209,6 +209,7 @@ impl Signing<'_> {
             self.config
                 .seal(self.round.number, 0, Body::Inclusion { sheet: root });
         self.out.send(self.view.lead, &message, &frame);
+        self.round.own.signed_in(self.view.number);
     }
 
     /// Fetches models to keep them, one request at a time.

@@ -7,6 +7,7 @@ use crate::schema::{EncodedColumn, Fill, TargetColumn};
 
 mod extra;
 mod groups;
+mod marks;
 mod ranges;
 mod row_by_row;
 

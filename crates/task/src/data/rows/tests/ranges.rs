@@ -81,8 +81,8 @@ fn the_middle_of_an_agreed_range_is_nothing_and_its_ends_are_half_a_unit_away() 
 #[test]
 fn what_has_no_range_is_refused_by_name_before_any_row_is_read() {
     let cases = [
-        (task("", TARGET), "the column \"income\" has none"),
-        (task(INCOME, ""), "the target has none"),
+        (task("", TARGET), "there is none of the column \"income\""),
+        (task(INCOME, ""), "there is none of the target"),
     ];
     for (task, why) in cases {
         let error = task.check().unwrap_err().to_string();

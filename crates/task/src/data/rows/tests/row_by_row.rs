@@ -84,7 +84,7 @@ fn only_codes_lose_their_zeros() {
     rows.format.thousands = Some(',');
     let wide = Quantity {
         range: Some([0.0, 2000.0]),
-        unit: None,
+        ..Quantity::default()
     };
     task.schema.as_mut().unwrap().features[0].kind = ColumnType::Number(wide);
     let data = task.tables(None, None, 1).unwrap();

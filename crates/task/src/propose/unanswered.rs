@@ -1,0 +1,162 @@
+//! What only a person can answer of a table, while it is looked at.
+
+use std::collections::BTreeMap;
+
+use super::alike::alike;
+use super::{Cells, Wishes};
+use crate::data::{DataError, Format, RawFile, nearest, number};
+use crate::questions::{AskedAt, RowAnswers, RowQuestion, Unanswered, stand_ins};
+
+/// What only a person can answer, and what the person has answered.
+pub(super) struct OpenQuestions<'a> {
+    pub(super) wishes: &'a Wishes,
+    /// Texts that mean a missing value in one column alone.
+    pub(super) missing: BTreeMap<String, Vec<String>>,
+    pub(super) answers: RowAnswers,
+    pub(super) questions: Unanswered,
+    pub(super) codes: BTreeMap<String, BTreeMap<String, String>>,
+    /// Columns whose texts are asked about because of their encoding.
+    pub(super) encodings: Vec<String>,
+}
+
+impl OpenQuestions<'_> {
+    /// The cells of a column, in which values that are one are counted as one.
+    pub(super) fn cells<'n>(
+        &mut self,
+        raw: &[(RawFile, Format)],
+        name: &'n str,
+    ) -> Result<Cells<'n>, DataError> {
+        let marks = self.wishes.marks_of(name, &raw[0].0.header);
+        let measured = self.wishes.measured(name);
+        let mut cells = Cells::marked(raw, name, &marks, &measured)?;
+        if self.wishes.same.iter().any(|same| same == name) {
+            for group in alike(&cells.values) {
+                let [first, others @ ..] = group.as_slice() else {
+                    continue;
+                };
+                for other in others {
+                    let rows = cells.values.remove(other).unwrap_or_default();
+                    *cells.values.entry(first.clone()).or_default() += rows;
+                    let codes = self.codes.entry(name.to_owned()).or_default();
+                    codes.insert(other.clone(), first.clone());
+                }
+            }
+        }
+        let known = || cells.values.keys().map(String::as_str);
+        for (_, level) in self.wishes.keep.iter().filter(|(column, _)| column == name) {
+            if !cells.values.contains_key(level) {
+                return Err(DataError::Config(format!(
+                    "--keep {:?}: no row has that value{}",
+                    format!("{name}={level}"),
+                    nearest(level, known())
+                )));
+            }
+        }
+        Ok(cells)
+    }
+
+    /// Asks a question that the person has not answered.
+    pub(super) fn ask(&mut self, question: RowQuestion) {
+        if !self.answers.answers(&question) {
+            self.questions.sentences.push(question.at(AskedAt::Draft));
+            self.questions.questions.push(question);
+        }
+    }
+
+    /// Asks whether numbers stand for missing values.
+    pub(super) fn stand_ins(&mut self, cells: &Cells<'_>) {
+        for odd in stand_ins(&cells.numbers) {
+            self.ask(RowQuestion::stand_in(cells.name, odd));
+        }
+    }
+
+    /// Asks whether values that look alike are one.
+    pub(super) fn alike(&mut self, cells: &Cells<'_>) {
+        let mut known = self.wishes.different.iter().chain(&self.encodings);
+        let known = known.any(|name| name == cells.name);
+        let groups = if known || cells.all_numbers() {
+            Vec::new()
+        } else {
+            alike(&cells.values)
+        };
+        if groups.is_empty() {
+            return;
+        }
+        let group = |group: &Vec<String>| {
+            let each: Vec<String> = group
+                .iter()
+                .map(|text| format!("{text:?} {}", cells.values[text]))
+                .collect();
+            each.join(" and ")
+        };
+        let groups: Vec<String> = groups.iter().map(group).collect();
+        let name = cells.name;
+        self.questions.sentences.push(format!(
+            "column {name:?}: these look like the same, written in several ways: {}. If they are, say \
+             --same {name:?}; if not, --different {name:?}",
+            groups.join("; ")
+        ));
+    }
+
+    /// Asks about a level that is kept of a column that is read as numbers.
+    pub(super) fn kept_number(&mut self, cells: &Cells<'_>) {
+        let column = cells.name;
+        let odd = stand_ins(&cells.numbers);
+        let is_odd = |level: &str| odd.iter().any(|(value, _)| number(level) == Some(*value));
+        let mut kept = self.wishes.keep.iter().filter(|(name, _)| name == column);
+        if let Some((_, level)) = kept.find(|(_, level)| !is_odd(level)) {
+            self.questions.sentences.push(format!(
+                "--keep {:?}: column {column:?} holds numbers, which have no levels; if they are codes, say \
+                 --category {column:?}",
+                format!("{column}={level}")
+            ));
+        }
+    }
+
+    /// Asks what the cells are that are no numbers, in a column of numbers.
+    pub(super) fn odd(&mut self, cells: &Cells<'_>) {
+        let name = cells.name;
+        if let Some(question) = cells.around_question() {
+            self.questions.sentences.push(question);
+            return;
+        }
+        let remedies = cells.remedies().into_iter();
+        let remedies: String = remedies.map(|remedy| remedy + "; ").collect();
+        self.questions.sentences.push(format!(
+            "column {name:?}: {}; {remedies}if the column holds categories, --category {name:?}; to leave it \
+             out, --drop {name:?}",
+            odd_cells(cells),
+        ));
+    }
+}
+
+/// The cells of a column of numbers that are none, and what to say if they are missing values.
+pub(super) fn odd_cells(cells: &Cells<'_>) -> String {
+    let odd = cells.odd();
+    let some = || odd.iter().take(8);
+    let listed: Vec<String> = some()
+        .map(|(text, times)| format!("{} {times}", shown(text)))
+        .collect();
+    let marks: Vec<String> = some()
+        .map(|(text, _)| format!("--missing-mark={}", shown(text)))
+        .collect();
+    format!(
+        "{}, and {}: {}{}. If they are missing values, say {}",
+        cells.range(),
+        match cells.present() - cells.numeric {
+            1 => "1 cell that is no number".to_owned(),
+            count => format!("{count} cells that are no numbers"),
+        },
+        listed.join(", "),
+        if odd.len() > 8 { ", …" } else { "" },
+        marks.join(" ")
+    )
+}
+
+/// A cell in quotation marks, at most forty characters of it.
+fn shown(text: &str) -> String {
+    match text.chars().count() {
+        0..=40 => format!("{text:?}"),
+        _ => format!("{:?}…", text.chars().take(40).collect::<String>()),
+    }
+}

@@ -1,0 +1,89 @@
+//! How the numbers of a column are read where they do not stand alone in their cells.
+
+use super::{Censored, LocalNames, Schema};
+use crate::data::Format;
+
+/// What may stand around the numbers of a column.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Measured<'a> {
+    /// Texts before or behind a number that are left out.
+    pub units: Vec<&'a str>,
+    /// How a bound is read.
+    pub censored: Option<Censored>,
+}
+
+impl Schema {
+    /// How the numbers of a column are read, by its agreed name: what is agreed of it, and what a file says
+    /// of it by itself.
+    pub fn measured<'a>(&'a self, column: &str, local: &'a LocalNames) -> Measured<'a> {
+        let feature = self.columns().find(|(name, _)| *name == column);
+        let quantity = feature.and_then(|(_, feature)| feature.kind.quantity());
+        let target = Some(&self.target).filter(|_| feature.is_none());
+        let target = target.filter(|target| target.name.iter().any(|name| name == column));
+        let unit = match (quantity, target) {
+            (Some(quantity), _) => quantity.unit.as_deref(),
+            (None, target) => target.and_then(|target| target.unit.as_deref()),
+        };
+        let own = local.units.get(column).map(String::as_str);
+        Measured {
+            units: unit.into_iter().chain(own).collect(),
+            censored: match quantity {
+                Some(quantity) => quantity.censored,
+                None => target.and_then(|target| target.censored),
+            },
+        }
+    }
+}
+
+impl Measured<'_> {
+    /// The number of a cell; `None` where it is none, has another unit, or is a bound for which there is no
+    /// rule.
+    pub fn number(&self, format: &Format, text: &str) -> Option<f64> {
+        if let Some(number) = format.number(text) {
+            return Some(number);
+        }
+        if self.units.is_empty() && self.censored.is_none() {
+            return None;
+        }
+        match format.with_units(text, self.units.iter().copied())? {
+            (number, None) => Some(number),
+            (limit, Some(bound)) => Some(self.censored?.number(limit, bound)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agreed_and_local_units_are_left_out_and_bounds_follow_the_rule() {
+        let schema: Schema = toml::from_str(
+            "[target]\nname = \"dose\"\nunit = \"g\"\n\
+             [[feature]]\nname = \"lab\"\nunit = \"mg\"\ncensored = \"half\"\n\
+             [[feature]]\nname = \"other\"\n",
+        )
+        .expect("a schema");
+        let mut local = LocalNames::default();
+        local.units.insert("lab".into(), "MG".into());
+        let read = |column: &str, text: &str| {
+            let measured = schema.measured(column, &local);
+            measured.number(&Format::default(), text)
+        };
+        for (column, text, expected) in [
+            ("lab", "2.55", Some(2.55)),
+            ("lab", "2.55 mg", Some(2.55)),
+            ("lab", "2.55MG", Some(2.55)),
+            ("lab", "<0.5 mg", Some(0.25)),
+            ("lab", ">100", Some(100.0)),
+            ("lab", "2.55 g", None),
+            ("lab", "many", None),
+            ("other", "2.55MG", None),
+            ("other", "<0.5", None),
+            ("dose", "2 g", Some(2.0)),
+            ("dose", "<2", None),
+        ] {
+            assert_eq!(read(column, text), expected, "{column} {text}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Questions about a table that a person answers at a terminal.
+
+use std::io;
+use std::path::PathBuf;
+
+use task::data::DataError;
+use task::propose::{SchemaProposal, Wishes, propose};
+use task::questions::{RowDoubt, RowQuestion};
+
+use super::compose::ComposeError;
+use super::prompt::Prompt;
+
+/// What is proposed for these files, once a person has answered what only a person can. The answers become wishes.
+///
+/// # Errors
+/// [`ComposeError`]: files that cannot be read, or questions that nobody can be asked.
+pub(super) fn proposed(
+    files: &[PathBuf],
+    wishes: &mut Wishes,
+    mut ask: Option<&mut Prompt<'_>>,
+) -> Result<SchemaProposal, ComposeError> {
+    loop {
+        let open = match propose(files, wishes) {
+            Err(DataError::Unanswered(open)) => open,
+            other => return Ok(other?),
+        };
+        match ask.as_deref_mut() {
+            Some(ask) if !open.questions.is_empty() => {
+                for question in &open.questions {
+                    answer(question, wishes, ask)?;
+                }
+            }
+            _ => return Err(DataError::Unanswered(open).into()),
+        }
+    }
+}
+
+/// Asks a question, and adds the answer to the wishes.
+fn answer(question: &RowQuestion, wishes: &mut Wishes, ask: &mut Prompt<'_>) -> io::Result<()> {
+    let (column, what) = (&question.column, &question.what);
+    match question.doubt {
+        RowDoubt::StandIn(value) => {
+            let asked = format!("{what}. Is it `missing`, or was it `measured`?");
+            match one_of(ask, &asked, &["missing", "measured"])? {
+                0 => wishes.missing.push(format!("{column}={value}")),
+                _ => wishes.keep.push((column.clone(), value.to_string())),
+            }
+        }
+        RowDoubt::Identifier => {
+            let asked = format!(
+                "{what}. Does it say whose a row is (`group`), is it to be left out (`drop`), or is it something to \
+                 learn from (`number`, `category`)?"
+            );
+            let name = column.clone();
+            match one_of(ask, &asked, &["group", "drop", "number", "category"])? {
+                0 if wishes.group.is_none() => wishes.group = Some(name),
+                0 | 1 => wishes.drop.push(name),
+                2 => wishes.numbers.push(name),
+                _ => wishes.categories.push(name),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The position of the word that a person answers.
+fn one_of(ask: &mut Prompt<'_>, question: &str, words: &[&str]) -> io::Result<usize> {
+    ask.ask(question, None, |answer| {
+        let found = words.iter().position(|word| *word == answer);
+        found.ok_or_else(|| format!("one of {} is needed", words.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fmt::Write;
+
+    use super::*;
+
+    #[test]
+    fn at_a_terminal_every_question_is_asked_and_its_answer_is_a_wish() {
+        let mut text = String::from("dossier,lab,age,outcome\n");
+        for row in 0..300_usize {
+            let person = row * 7919 % 50;
+            let lab = if row % 60 == 9 { 999 } else { row * 31 % 40 };
+            let (age, coin) = (
+                20 + row * 17 % 61,
+                ["no", "yes"][(person * 40_503 >> 5) % 2],
+            );
+            writeln!(text, "{},{lab},{age},{coin}", 4_000_000 + 7_177 * person).unwrap();
+        }
+        let file = std::env::temp_dir().join(format!("rota-asked-{}.csv", std::process::id()));
+        std::fs::write(&file, text).unwrap();
+        let files = [file];
+        let wanted = Wishes {
+            target: Some("outcome".into()),
+            alone: true,
+            ..Wishes::default()
+        };
+        let mut nobody = wanted.clone();
+        let why = proposed(&files, &mut nobody, None).unwrap_err().to_string();
+        assert!(
+            why.contains("--group \"dossier\"") && why.contains("--keep \"lab=999\""),
+            "{why}"
+        );
+        let (mut input, mut output) = (&b"perhaps\ngroup\nmissing\n"[..], Vec::new());
+        let mut ask = Prompt {
+            input: &mut input,
+            output: &mut output,
+        };
+        let mut wishes = wanted;
+        let proposal = proposed(&files, &mut wishes, Some(&mut ask)).unwrap();
+        assert_eq!(proposal.group.unwrap().0, "dossier");
+        assert_eq!(proposal.missing["lab"], ["999"]);
+        assert_eq!(
+            (wishes.group.as_deref(), &*wishes.missing),
+            (Some("dossier"), &["lab=999".to_owned()][..])
+        );
+        let said = String::from_utf8(output).unwrap();
+        assert!(
+            said.contains("one of group, drop, number, category is needed"),
+            "{said}"
+        );
+    }
+}
