@@ -9,8 +9,9 @@ use protocol::PublicKey;
 /// A sentence: what it must look like.
 pub(super) fn member(text: &str) -> Result<(String, PublicKey, Option<u64>), String> {
     let rows = text.rsplit_once('=').and_then(|(member, rows)| {
-        let rows = rows.trim().parse::<u64>().ok()?;
-        Some((member, rows))
+        // A key may be of decimal digits alone.
+        let rows = Some(rows.trim()).filter(|rows| rows.len() < 64)?;
+        Some((member, rows.parse::<u64>().ok()?))
     });
     let (text, rows) = match rows {
         Some((_, rows)) if !(1..=protocol::roster::MOST_ROWS).contains(&rows) => {

@@ -14,6 +14,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), NodeCommandError> {
     let chain = quietly(|| FinalChain::read(&state, arguments.federation.as_deref()));
     let chain = chain?;
     let mut out = BufWriter::new(io::stdout().lock());
+    if chain.members.is_none() {
+        writeln!(
+            io::stderr().lock(),
+            "note: members have no names here, because the agreement beside the journal is gone or damaged: \
+             --federation FILE reads them elsewhere"
+        )?;
+    }
     if arguments.json {
         let json = serde_json::to_string_pretty(&chain).map_err(io::Error::from)?;
         writeln!(out, "{}", numbers::escaped(&json))?;

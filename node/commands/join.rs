@@ -8,7 +8,7 @@ use crate::federation::{OwnSide, addresses, draft_words, words_for};
 use crate::identity;
 use crate::institution::{Configured, Data, Membership, SetupError, standing};
 use crate::model::GivenStart;
-use crate::store::has_journal;
+use crate::store::snapshot;
 use agreement::{Agreement, ConfigError, Consent, Invitation};
 use formatting::numbers;
 use protocol::{PublicKey, SecretKey};
@@ -126,8 +126,9 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
         say(&[line, String::new()])?;
     }
     say(&words_for(agreement, &own))?;
-    // A federation that runs goes on, although its bound may not hold.
-    let runs = has_journal(&institution.state);
+    // A federation that runs goes on, although its bound may not hold. A node that only tried to start has noted
+    // nothing.
+    let runs = snapshot(&institution.state).is_ok_and(|state| !state.records.is_empty());
     signable_where(agreement, runs || changes > 0)?;
     let mut drawn = None;
     let mut own_rows = (None, None);

@@ -13,7 +13,7 @@ const TOP: f64 = 14.0;
 const BOTTOM: f64 = 34.0;
 
 /// A measured round.
-struct Measured {
+struct MeasuredPoint {
     round: u64,
     value: f64,
 }
@@ -24,13 +24,13 @@ pub(super) fn curve(status: &Status) -> Markup {
     let Some((_, newest)) = status.measured() else {
         return html! {};
     };
-    let measured: Vec<Measured> = status
+    let measured: Vec<MeasuredPoint> = status
         .rounds
         .iter()
         .filter_map(|round| {
             let found = round.held_out.as_ref()?.metrics.get(&newest.metric)?;
             let round = round.round;
-            found.is_finite().then_some(Measured {
+            found.is_finite().then_some(MeasuredPoint {
                 round,
                 value: *found,
             })
@@ -93,7 +93,7 @@ pub(super) fn curve(status: &Status) -> Markup {
 }
 
 /// The smallest and the largest value.
-fn ends(measured: &[Measured]) -> Option<(f64, f64)> {
+fn ends(measured: &[MeasuredPoint]) -> Option<(f64, f64)> {
     let values = measured.iter().map(|one| one.value);
     Some((values.clone().reduce(f64::min)?, values.reduce(f64::max)?))
 }

@@ -174,7 +174,7 @@ impl Terminals {
         let ids = |text: &str| {
             let words = text.split(|c: char| !c.is_ascii_hexdigit());
             let ids: Vec<String> = words
-                .filter(|word| word.len() == 16)
+                .filter(|word| word.len() == 32)
                 .map(str::to_owned)
                 .collect();
             ids

@@ -342,8 +342,8 @@ fn noise_is_compared_with_each_silo_alone_with_both_bounds_beside() {
     let kept = comparison(&here.join("rota-compare/alike"));
     let rows = kept["variants"][0]["strategies"].as_array().unwrap();
     let noised: Vec<_> = rows.iter().filter(|row| row["noise"].is_object()).collect();
-    // Two releases at two bounds, with and without intercepts of the silos' own.
-    assert_eq!(noised.len(), 8);
+    // Two releases at two bounds, as they are, with intercepts of the silos' own, and shrunken to by each silo.
+    assert_eq!(noised.len(), 12);
     for row in noised {
         let [epsilon, alone] = ["epsilon", "epsilon_alone"].map(|key| row["noise"][key].as_f64());
         assert!(alone.unwrap() > epsilon.unwrap());

@@ -179,10 +179,10 @@ fn what_one_member_can_do_to_one_group_is_said_where_it_is_chosen() {
     let help = good(&["federation", "new", "--help"]);
     for said in [said, help] {
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        for part in ["stop", "masked+noised", "--groups"] {
+        for part in ["stop", "--epsilon", "--groups"] {
             assert!(said.contains(part), "{part}: {said}");
         }
     }
     let said = good(&[&new[..], &["--force"]].concat());
-    assert!(!said.contains("masked+noised"), "{said}");
+    assert!(!said.contains("can stop this federation"), "{said}");
 }

@@ -420,7 +420,13 @@ fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
     fs::create_dir_all(&east).unwrap();
     fs::write(east.join("stays.csv"), table(2)).unwrap();
     let node = east.join("node");
-    good(&["restore", backup, "--out", node.to_str().unwrap()]);
+    good(&[
+        "restore",
+        backup,
+        "--out",
+        node.to_str().unwrap(),
+        "--outside",
+    ]);
     year.nodes.nodes.start(2);
     year.is_done(2);
     year.everything("a restore from a backup");

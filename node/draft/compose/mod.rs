@@ -1,6 +1,8 @@
 //! The plan of a new federation, put together from a scenario, a table, options, and answers to
 //! questions.
 
+mod error;
+
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,7 @@ use task::schema::MissingRule;
 use task::{TaskConfig, data::DataError};
 use toml::{Table, Value};
 
+pub use self::error::ComposeError;
 use super::asked::proposed;
 use super::plan::{BuiltInTexts, FederationPlan, PlanError};
 use super::prompt::Prompt;
@@ -56,31 +59,6 @@ pub struct Composed {
     pub says: Vec<String>,
     /// What members may read of each other's updates, and what was changed for it, one line each.
     pub protected: Vec<String>,
-}
-
-/// Why nothing could be put together.
-#[derive(Debug, thiserror::Error)]
-pub enum ComposeError {
-    /// Something was not given, and nobody could be asked.
-    #[error("{what} is missing: give {option}, or run this in a terminal to be asked")]
-    Missing {
-        /// What is missing, in words.
-        what: &'static str,
-        /// The option.
-        option: &'static str,
-    },
-    /// An option that cannot be read.
-    #[error("{0}")]
-    Option(String),
-    /// The tables.
-    #[error(transparent)]
-    Data(#[from] DataError),
-    /// The scenario.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The terminal.
-    #[error("cannot ask: {0}")]
-    Terminal(#[from] io::Error),
 }
 
 /// What stands above what an agreement says of data.

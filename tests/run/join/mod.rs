@@ -240,7 +240,7 @@ fn findings(document: &Value, topic: &str) -> Vec<(String, String)> {
 fn three_hospitals_agree_sign_check_and_learn_without_each_others_files() {
     let hospitals = JoiningHospitals::new("join-flow");
     // One line for each, which names itself, its key and its address.
-    let address = format!(" 127.0.0.1:{}", hospitals.port + 2);
+    let address = format!(" 127.0.0.1:{} --rows 1000", hospitals.port + 2);
     let line = &hospitals.lines[2];
     assert!(
         line.starts_with("'east coast' ") && line.ends_with(&address),

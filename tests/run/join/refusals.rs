@@ -54,8 +54,9 @@ fn every_wrong_invitation_has_one_clear_sentence_and_writes_nothing() {
     );
     assert_eq!(code, 1);
     assert!(said.contains("is not in this agreement"), "{said}");
-    let words: Vec<_> = hospitals.lines[2].rsplit(' ').collect();
-    let line = format!("'east coast' {} east.example:4001", words[1]);
+    let (_, rest) = hospitals.lines[2].rsplit_once("' ").unwrap();
+    let (key, _) = rest.split_once(' ').unwrap();
+    let line = format!("'east coast' {key} east.example:4001");
     assert!(said.contains(&line), "{said}");
     // Another member's invitation.
     let south = good(&["federation", "invite", "south", "--file", &draft]);

@@ -74,6 +74,15 @@ fn damages(bytes: &[u8]) -> Vec<(String, Option<Vec<u8>>)> {
     all
 }
 
+/// How an answer that goes without a file says so: a model that is not kept any more, say, is no error.
+const SAYS: [&str; 5] = [
+    "is gone",
+    "not here",
+    "\"here\": false",
+    "there is no journal beside it",
+    "members have no names here",
+];
+
 /// Damages every file of a folder in every way, and compares the answers of commands.
 fn walk(folder: &Path, written: &Path, commands: &[Vec<&str>]) {
     let ask = || -> Vec<Answer> {
@@ -95,12 +104,14 @@ fn walk(folder: &Path, written: &Path, commands: &[Vec<&str>]) {
             }
             for ((command, before), after) in commands.iter().zip(&before).zip(ask()) {
                 // An error is a sentence with the file, or with its folder where that is all that is known.
-                let of = file.parent().unwrap().to_str().unwrap();
-                let says = after.code != Some(0)
+                let of = folder.to_str().unwrap();
+                let refuses = after.code != Some(0)
                     && (after.said.contains(name) || after.said.contains(of))
                     && after.said.lines().count() == 1;
-                let same = after.code == Some(0) && after.out == before.out;
-                if !(says || same) {
+                let says = |what: &str| after.out.contains(what) || after.said.contains(what);
+                let goes = after.code == Some(0);
+                let same = after.out == before.out || SAYS.iter().any(|what| says(what));
+                if !(refuses || goes && same) {
                     wrong.push(format!("{name} ({how}): {command:?}: {after:?}"));
                 }
             }

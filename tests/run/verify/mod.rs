@@ -177,8 +177,12 @@ fn a_change_in_a_block_a_certificate_or_a_signature_is_named_with_its_round() {
 
 #[test]
 fn a_changed_model_outcome_or_file_is_named() {
-    let agreed = changed_blob("entry", "contributed model of entry 1", |document, _| {
-        document.entries[0]
+    let agreed = changed_blob("entry", "contributed model of entry", |document, _| {
+        // Of one that is alone, the entry is the model of its coalition.
+        let mut entries = document.entries.iter();
+        *entries
+            .find(|entry| !document.models.contains(entry))
+            .unwrap()
     });
     assert!(agreed.contains("round 4: "), "{agreed}");
     changed_blob("outcome", "the outcome is damaged", |_, adopted| {

@@ -12,7 +12,7 @@ use methods::serving::{
     mean_of_coalitions, members_of, model_of_all_rows,
 };
 use methods::strategy::{Kept, State};
-use methods::{Learner, Params};
+use methods::{Learner, Params, Role};
 use protocol::MemberIndex;
 
 use super::measured_model::{MeasuredModel, MetricValues};
@@ -284,13 +284,17 @@ impl TrainedFederation {
     }
 
     /// The model of silo `place` (members first) after a round, with the learner that takes it. A
-    /// silo outside is given one. One without training rows adapts nothing, and neither does one that cannot.
+    /// silo outside is given one. One without training rows adapts nothing, and neither does one that cannot. Where
+    /// nothing was learned together, the model that is adapted is 0.
     fn model(&self, place: usize, round: u64) -> Option<(Arc<dyn Learner>, OwnModel)> {
-        let (learner, model) = self.trained(place, round)?;
+        let (learner, mut model) = self.trained(place, round)?;
         let Some(how) = self.adapted.filter(|_| learner.samples() > 0) else {
             return Some((learner, model));
         };
         let seed = alone(&self.scenario, Params::empty(), place, round).seed;
+        if matches!(self.models, TrialModels::Own(_)) {
+            model.0 = untrained(&model.0);
+        }
         let model = how.adapt(&*learner, &model, seed).ok()?;
         Some((learner, model))
     }
@@ -580,4 +584,15 @@ fn constant(
     let mean =
         mean.ok_or_else(|| RunError::Setup("the targets of these silos have no mean".into()));
     Ok(TrialModels::Constant(mean?, model))
+}
+
+/// The model with 0 for all that is trained; what is agreed, such as its scale, stays.
+fn untrained(model: &Params) -> Params {
+    let layout = model.layout();
+    Params::build(layout, |values| {
+        values.copy_from_slice(model.values());
+        let tensors = layout.tensors().iter().enumerate();
+        let trained = tensors.filter(|(_, tensor)| tensor.role != Role::Buffer);
+        trained.for_each(|(at, _)| values[layout.range(at)].fill(0.0));
+    })
 }

@@ -115,7 +115,7 @@ impl Runs<'_> {
                 .iter()
                 .map(|own| Some((**own).as_ref()?.local.model.clone()));
             let trial = TrainedFederation::own(scenario, &study, models.collect(), began);
-            return trial.map(Ok);
+            return trial.map(|trial| Ok(trial.adapted(entry.adapted)));
         }
         let way = match (entry.is_constant(), entry.is_pooled()) {
             (true, _) => LearningWay::Constant,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::RARE;
 use super::form::{WrittenForm, written_form};
-use super::units::Surroundings;
+use super::surroundings::Surroundings;
 use crate::data::{ColumnMarks, DataError, Format, RawFile, are_with_zeros, without_zeros};
 use crate::schema::{Measured, MissingRule};
 

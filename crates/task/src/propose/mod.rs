@@ -16,6 +16,7 @@ mod personal;
 pub mod persons;
 mod sniff;
 mod sorted;
+mod surroundings;
 mod unanswered;
 mod units;
 mod whose;

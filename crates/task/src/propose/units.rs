@@ -1,11 +1,8 @@
 //! What stands around the numbers of a column: units, and the signs of bounds.
 
-use std::collections::BTreeMap;
-
 use super::form::WrittenForm;
 use super::{Cells, Wishes};
 use crate::counted::verb;
-use crate::data::Format;
 use crate::schema::Measured;
 
 /// Fewest different numbers of a column that is asked about: of fewer it is one of two or three kinds.
@@ -21,37 +18,6 @@ pub struct Misread {
     pub unit: Option<String>,
     /// What it is, in a sentence without a remedy.
     pub what: String,
-}
-
-/// What stands around numbers, counted.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Surroundings {
-    /// Cells with each unit, and the first of them.
-    units: BTreeMap<String, (usize, String)>,
-    /// Cells that are bounds, and the first of them.
-    bounds: Option<(usize, String)>,
-    /// Cells with a unit, with a bound or with both.
-    cells: usize,
-    /// The different numbers among them.
-    numbers: Vec<f64>,
-}
-
-impl Surroundings {
-    /// Counts `times` cells that hold this text, which is no plain number.
-    pub(super) fn add(&mut self, format: &Format, text: &str, times: usize) {
-        let Some(found) = format.around(text) else {
-            return;
-        };
-        self.cells += times;
-        self.numbers.push(found.value);
-        let first = || (0, text.to_owned());
-        if found.bound.is_some() {
-            self.bounds.get_or_insert_with(first).0 += times;
-        }
-        if let Some(unit) = found.unit {
-            self.units.entry(unit).or_insert_with(first).0 += times;
-        }
-    }
 }
 
 impl Wishes {
@@ -186,7 +152,7 @@ fn capitalised(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::RawFile;
+    use crate::data::{Format, RawFile};
 
     /// What stands around the numbers of a column with these cells, each six times.
     fn of(cells: &[&str]) -> Vec<String> {

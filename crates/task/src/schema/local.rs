@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use methods::nearest;
 use serde::{Deserialize, Serialize};
 
 use super::{MissingRule, Schema};
-use crate::data::{ColumnMarks, DataError, composed, key, nearest};
+use crate::data::{ColumnMarks, DataError, composed, key};
 
 /// Stands where only a person knows the name or the value, in names that a program proposes.
 pub const OPEN: &str = "?";

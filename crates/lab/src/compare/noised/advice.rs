@@ -18,8 +18,8 @@ use super::super::error::ExperimentError;
 use super::super::experiment::{Choices, Experiment, ExperimentEntry, OWN};
 use super::super::file::RunSettings;
 use super::super::run::{CompareOptions, CompareProgress, MakeRows, run_units};
-use super::WITHOUT;
 use super::imitation::Imitation;
+use super::{OWN_TO_ZERO, WITHOUT};
 use crate::statistic::Interval;
 use crate::summary::NoiseBound;
 
@@ -56,7 +56,8 @@ pub struct ReleaseAdvice {
     pub adapted: Option<Adaptation>,
     /// What its noise bounds.
     pub noise: Option<NoiseBound>,
-    /// How much better it is than the model that each silo makes alone, per silo.
+    /// How much better it is than the model that each silo makes alone, per silo; of two such models than the one
+    /// that is harder to beat.
     pub gain: Option<Interval>,
     /// How much better it is than the federation without noise: mostly worse.
     pub price: Option<Interval>,
@@ -73,7 +74,11 @@ impl ReleaseAdvice {
             label: row.label.clone(),
             adapted: entry.adapted,
             noise: row.noise.clone(),
-            gain: over(OWN),
+            // Alone is the better of both, so the gain is the smaller one.
+            gain: [OWN, OWN_TO_ZERO]
+                .into_iter()
+                .filter_map(over)
+                .min_by(|a, b| a.low.total_cmp(&b.low)),
             price: over(WITHOUT),
         }
     }

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, ErrorKind, Read};
 
 use flate2::bufread::GzDecoder;
 
-use super::{SPLIT, most};
+use super::limits::{SPLIT, most};
 
 /// The first bytes of a gzip file.
 pub(super) const GZIP: &[u8] = &[0x1F, 0x8B];

@@ -10,9 +10,11 @@ use crate::file;
 
 mod gzip;
 mod kind;
+pub(super) mod limits;
 
 use gzip::{GZIP, Gunzip, Refused};
 use kind::FileKind;
+use limits::SPLIT;
 
 /// What a file holds.
 pub enum FileContent {
@@ -107,15 +109,15 @@ fn content_by(path: &Path, reading: Reading) -> Result<(FileContent, Vec<String>
 /// What the name of a file says that it holds, decompressed.
 fn by_name(path: &Path) -> Result<FileContent, DataError> {
     let source = match ends(path, ".gz") {
-        true => Source::unpacked(path)?,
-        false => Source::plain(path)?,
+        true => FileSource::unpacked(path)?,
+        false => FileSource::plain(path)?,
     };
     Ok(FileKind::by_name(path).with(all(path, source)?))
 }
 
 /// The content of a file, what it is by its first bytes, and notes.
-fn told(path: &Path, reading: Reading) -> Result<(Source, FileKind, Vec<String>), DataError> {
-    let (source, compressed) = Source::open(path)?;
+fn told(path: &Path, reading: Reading) -> Result<(FileSource, FileKind, Vec<String>), DataError> {
+    let (source, compressed) = FileSource::open(path)?;
     let mut notes = Vec::new();
     if ends(path, ".gz") && !compressed {
         notes
@@ -130,11 +132,11 @@ fn told(path: &Path, reading: Reading) -> Result<(Source, FileKind, Vec<String>)
 /// # Errors
 /// [`DataError::File`].
 pub fn bytes(path: &Path) -> Result<Vec<u8>, DataError> {
-    all(path, Source::open(path)?.0)
+    all(path, FileSource::open(path)?.0)
 }
 
 /// A file that is read once, decompressed.
-struct Source {
+struct FileSource {
     /// Its first bytes, which come again when it is read.
     head: Vec<u8>,
     rest: Chain<Cursor<Vec<u8>>, Box<dyn Read>>,
@@ -142,7 +144,7 @@ struct Source {
     size: u64,
 }
 
-impl Source {
+impl FileSource {
     /// A file, and whether it is compressed.
     fn open(path: &Path) -> Result<(Self, bool), DataError> {
         let plain = Self::plain(path)?;
@@ -177,7 +179,7 @@ impl Source {
     }
 }
 
-impl Read for Source {
+impl Read for FileSource {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.rest.read(into)
     }
@@ -203,7 +205,7 @@ fn fill(source: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
 }
 
 /// All bytes of a source.
-fn all(path: &Path, mut source: Source) -> Result<Vec<u8>, DataError> {
+fn all(path: &Path, mut source: FileSource) -> Result<Vec<u8>, DataError> {
     let mut bytes = Vec::with_capacity(source.size as usize);
     let read = source.read_to_end(&mut bytes);
     read.map_err(|error| failed(path, &error))?;
@@ -222,30 +224,6 @@ fn failed(path: &Path, error: &io::Error) -> DataError {
         path: path.to_owned(),
         reason,
         hint,
-    }
-}
-
-/// What to do with a file that is too large.
-const SPLIT: &str = ": leave out the columns that are not needed, or split it into several files of one \
-                     silo, which may have up to that size each";
-
-/// A size in words.
-fn most(limit: u64) -> String {
-    match limit >> 20 {
-        0 => format!("{limit} bytes"),
-        mebibytes => format!("{mebibytes} MiB"),
-    }
-}
-
-/// A file with more in it than may be held.
-pub(in crate::data) fn too_large(path: &Path) -> DataError {
-    DataError::File {
-        path: path.to_owned(),
-        reason: format!(
-            "there is more in it than in a file of {}, the most that such a file may have",
-            most(file::DATA)
-        ),
-        hint: SPLIT.into(),
     }
 }
 

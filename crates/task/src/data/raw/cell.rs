@@ -4,8 +4,6 @@ use std::borrow::Cow;
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-use super::lexer::is_blank;
-
 /// The text that a cell means: without blanks around it, and without the formula by which spreadsheets keep it a
 /// text, as in `="007"`; letters with accents as one letter each, where macOS writes two.
 pub(super) fn tidy(cell: &str) -> Cow<'_, str> {
@@ -23,6 +21,19 @@ fn unwrapped(cell: &str) -> &str {
         .strip_prefix("=\"")
         .and_then(|rest| rest.strip_suffix('"'));
     inner.map_or(cell, |inner| inner.trim_matches(is_blank))
+}
+
+/// Whether a letter around a cell means nothing: blanks, and marks that nobody sees.
+pub(in crate::data) fn is_blank(letter: char) -> bool {
+    letter.is_whitespace() || is_invisible(letter)
+}
+
+/// Whether nobody sees it.
+pub(super) fn is_invisible(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{FEFF}' | '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{AD}'
+    )
 }
 
 /// A text in Unicode's normalisation form C.

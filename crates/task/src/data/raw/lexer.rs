@@ -36,19 +36,6 @@ pub(super) enum Quote {
     More,
 }
 
-/// Whether a letter around a cell means nothing: blanks, and marks that nobody sees.
-pub(in crate::data) fn is_blank(letter: char) -> bool {
-    letter.is_whitespace() || is_invisible(letter)
-}
-
-/// Whether nobody sees it.
-pub(super) fn is_invisible(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{FEFF}' | '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{AD}'
-    )
-}
-
 /// Reads text from one of its lines on.
 pub(super) struct Lexer<'a> {
     text: &'a str,

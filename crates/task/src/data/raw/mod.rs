@@ -21,9 +21,10 @@ mod window;
 use lexer::{OpenQuote, Quote};
 
 pub(crate) use cell::composed;
+pub(super) use cell::is_blank;
 pub use gather::Wanted;
 pub(super) use gather::{Gathering, Origin};
-pub(super) use lexer::{CsvRecord, is_blank};
+pub(super) use lexer::CsvRecord;
 pub use rows::{RawRow, RawRows};
 pub(super) use shape::HEAD;
 pub use shape::separator;

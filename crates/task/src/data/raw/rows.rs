@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::{DataError, RowPlace};
-use crate::data::open::too_large;
+use crate::data::open::limits::too_large;
 
 /// Rows of cells. Only the cells of columns that are kept take memory.
 #[derive(Debug, Clone, Default)]

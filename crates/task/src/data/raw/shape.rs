@@ -3,9 +3,10 @@
 
 use csv::StringRecord;
 
+use super::cell::is_invisible;
 use super::cell::{plain, tidy};
 use super::gather::Origin;
-use super::lexer::{CsvRecord, Lexer, is_invisible};
+use super::lexer::{CsvRecord, Lexer};
 use crate::counted::verb;
 use crate::data::{Format, number};
 

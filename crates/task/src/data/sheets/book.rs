@@ -14,7 +14,7 @@ use quick_xml::events::{BytesRef, BytesStart};
 use rawzip::{CompressionMethod, ZipArchive, ZipArchiveEntryWayfinder, ZipSliceArchive};
 
 use crate::data::DataError;
-use crate::data::open::too_large;
+use crate::data::open::limits::too_large;
 
 /// Reads the XML of a part.
 pub(super) type Xml<'a> = Reader<Box<dyn BufRead + 'a>>;
@@ -23,13 +23,13 @@ pub(super) type Xml<'a> = Reader<Box<dyn BufRead + 'a>>;
 pub(super) struct Book<'a> {
     pub(super) path: &'a Path,
     archive: ZipSliceArchive<&'a [u8]>,
-    parts: Vec<Part>,
+    parts: Vec<BookPart>,
     /// Bytes that may still be decoded, and bytes that its cells may still take.
     decoded: Cell<u64>,
     cells: Cell<u64>,
 }
 
-struct Part {
+struct BookPart {
     name: String,
     method: CompressionMethod,
     at: ZipArchiveEntryWayfinder,
@@ -46,7 +46,7 @@ impl<'a> Book<'a> {
         let mut parts = Vec::new();
         let mut entries = archive.entries();
         while let Some(entry) = entries.next_entry().map_err(failed)? {
-            parts.push(Part {
+            parts.push(BookPart {
                 name: String::from_utf8_lossy(entry.file_path().as_bytes()).replace('\\', "/"),
                 method: entry.compression_method(),
                 at: entry.wayfinder(),

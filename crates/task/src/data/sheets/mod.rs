@@ -34,7 +34,7 @@ struct SheetName {
 
 /// A row of a sheet.
 #[derive(Default)]
-struct Row {
+struct SheetRow {
     /// Its number, from 1.
     at: u64,
     cells: Vec<String>,
@@ -43,9 +43,9 @@ struct Row {
 }
 
 /// What takes the rows of a sheet.
-type Sink<'s> = &'s mut dyn FnMut(&Row) -> Result<(), DataError>;
+type Sink<'s> = &'s mut dyn FnMut(&SheetRow) -> Result<(), DataError>;
 
-impl Row {
+impl SheetRow {
     /// Begins the next row.
     fn begin(&mut self) {
         self.cells.clear();
@@ -184,7 +184,7 @@ fn read_within(
 }
 
 /// A row as a record, without the empty cells at its end.
-fn record(row: &Row, decimal: char) -> CsvRecord {
+fn record(row: &SheetRow, decimal: char) -> CsvRecord {
     let end = row.cells.iter().rposition(|cell| !cell.is_empty());
     let cells = row.cells[..end.map_or(0, |last| last + 1)]
         .iter()
@@ -243,7 +243,7 @@ pub(super) fn read_row_by_row(
 fn rows(book: &Book<'_>, format: &Format, sink: Sink<'_>) -> Result<Vec<String>, DataError> {
     let mut peculiar = Peculiar::default();
     let mut before = 0;
-    let mut sink = |row: &Row| {
+    let mut sink = |row: &SheetRow| {
         at_most(book, row.at.saturating_sub(1) as usize, ROWS, "rows")?;
         if row.at <= before {
             return Err(book.damaged(&format!("row {} comes after row {before}", row.at)));

@@ -4,7 +4,7 @@ use quick_xml::events::{BytesStart, Event};
 
 use super::book::{Book, Xml};
 use super::values::{duration, iso};
-use super::{COLUMNS, Peculiar, Row, Sink, at_most};
+use super::{COLUMNS, Peculiar, SheetRow, Sink, at_most};
 use crate::data::DataError;
 
 /// The part with all sheets.
@@ -51,7 +51,7 @@ pub(super) fn rows(
 ) -> Result<(), DataError> {
     let mut xml = content(book)?;
     let mut tables = 0;
-    let mut row = Row::default();
+    let mut row = SheetRow::default();
     let (mut repeated, mut hidden) = (1, false);
     // Empty cells that count only if something follows.
     let mut gap = 0;

@@ -6,7 +6,7 @@ use quick_xml::events::{BytesStart, Event};
 
 use super::book::{Book, Xml};
 use super::values::{Shown, iso};
-use super::{COLUMNS, Peculiar, Row, SheetName, Sink, at_most};
+use super::{COLUMNS, Peculiar, SheetName, SheetRow, Sink, at_most};
 use crate::data::DataError;
 
 /// What the sheets of a file have in common.
@@ -132,7 +132,7 @@ impl Workbook {
         let missing = || book.damaged(&format!("it has no {}", sheet.part));
         let mut xml = book.xml(&sheet.part)?.ok_or_else(missing)?;
         let mut buffer = Vec::new();
-        let mut row = Row::default();
+        let mut row = SheetRow::default();
         let mut hidden = false;
         loop {
             match xml
@@ -173,7 +173,7 @@ impl Workbook {
         book: &Book<'_>,
         xml: &mut Xml<'_>,
         cell: Cell,
-        row: &mut Row,
+        row: &mut SheetRow,
         peculiar: &mut Peculiar,
     ) -> Result<(), DataError> {
         let Content { value, computed } = Content::read(book, xml)?;
