@@ -1,7 +1,7 @@
 //! What the void sums of an agreement show of who spoils them, in words.
 
 use formatting::numbers::{plain, plural};
-use protocol::privacy::{Search, Sum, Voids};
+use protocol::privacy::{SpoilerSearch, Sum, Voids};
 use protocol::{Epoch, MemberIndex};
 
 /// What is known, in sentences without the last full stop, as member `me` reads them; `None` where nobody is
@@ -10,8 +10,8 @@ pub(crate) fn said(voids: &Voids, epoch: &Epoch, me: Option<MemberIndex>) -> Opt
     let void = voids.rounds.iter().map(|count| usize::from(*count)).sum();
     let void = format!("Sums were void in {}", plural(void, "round"));
     Some(match &voids.search {
-        Search::Idle => return None,
-        Search::Among(suspects) => {
+        SpoilerSearch::Idle => return None,
+        SpoilerSearch::Among(suspects) => {
             let suspects = names(suspects, epoch);
             let halves = halves(voids, epoch).unwrap_or_else(|| {
                 "sums end, because too many were void: the agreement has to change".into()
@@ -21,13 +21,13 @@ pub(crate) fn said(voids: &Voids, epoch: &Epoch, me: Option<MemberIndex>) -> Opt
                  sum. To find it, {halves}"
             )
         }
-        Search::Alone(member) if Some(*member) == me => format!(
+        SpoilerSearch::Alone(member) if Some(*member) == me => format!(
             "{void}, and only this institution took part in every void sum. It is left out of all sums until the \
              agreement changes: it votes, contributes nothing, and spends nothing of its ledger. Look for what is \
              wrong here (`rota check --rehearse`, another version of the program). Two institutions that collude can \
              make it look like this, too: then sums go on being void, and all see that"
         ),
-        Search::Alone(member) => {
+        SpoilerSearch::Alone(member) => {
             let name = plain(epoch.roster.name(*member));
             format!(
                 "{void}, and only {name} took part in every void sum: it is left out of all sums until the agreement \
@@ -35,7 +35,7 @@ pub(crate) fn said(voids: &Voids, epoch: &Epoch, me: Option<MemberIndex>) -> Opt
                  {name}, and then change the agreement, with it or without it"
             )
         }
-        Search::Several => format!(
+        SpoilerSearch::Several => format!(
             "{void}, and no institution took part in every void sum: more than one spoils them, and nobody is \
              searched any more. After three such rounds sums end until the agreement changes"
         ),
@@ -99,18 +99,18 @@ mod tests {
         fixture::epoch(silos, charter)
     }
 
-    fn after(rounds: u8, search: Search, me: u16) -> Option<String> {
+    fn after(rounds: u8, search: SpoilerSearch, me: u16) -> Option<String> {
         let rounds = vec![rounds];
         said(&Voids { rounds, search }, &epoch(), Some(MemberIndex(me)))
     }
 
-    fn among(suspects: Range<u16>) -> Search {
-        Search::Among(suspects.map(MemberIndex).collect())
+    fn among(suspects: Range<u16>) -> SpoilerSearch {
+        SpoilerSearch::Among(suspects.map(MemberIndex).collect())
     }
 
     #[test]
     fn suspects_and_the_sums_of_the_next_round_are_named_and_that_sums_end() {
-        assert_eq!(after(0, Search::Idle, 0), None);
+        assert_eq!(after(0, SpoilerSearch::Idle, 0), None);
         let said = after(2, among(4..8), 0).unwrap();
         assert_eq!(
             said,
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn whoever_is_left_alone_is_not_called_guilty_and_reads_what_it_can_do() {
-        let alone = Search::Alone(MemberIndex(5));
+        let alone = SpoilerSearch::Alone(MemberIndex(5));
         let others = after(4, alone.clone(), 0).unwrap();
         assert!(others.starts_with("Sums were void in 4 rounds, and only silo 5 took part"));
         assert!(others.contains("That proves nothing: two other institutions"));
@@ -132,7 +132,7 @@ mod tests {
         for part in ["only this institution", "contributes nothing", "rota check"] {
             assert!(own.contains(part), "{own}");
         }
-        let several = after(2, Search::Several, 0).unwrap();
+        let several = after(2, SpoilerSearch::Several, 0).unwrap();
         assert!(several.contains("more than one spoils them"), "{several}");
     }
 }

@@ -22,8 +22,10 @@ pub struct HeldRounds {
     folder: PathBuf,
     /// Oldest first, at least one.
     pub rounds: Vec<HeldRound>,
-    /// The last round that was adopted, if its outcome is not here: an earlier one is no answer for it.
-    lost: Option<LostRound>,
+    /// The rounds that should be among them and whose outcome is missing or damaged, oldest first.
+    lost: Vec<LostRound>,
+    /// The last round that was adopted.
+    last: u64,
 }
 
 /// An adopted round whose outcome is missing or damaged.
@@ -86,21 +88,29 @@ impl HeldRounds {
         }
         let keep = agreement.epoch.charter.keep_rounds as usize;
         Self::among(folder, &journal.records, keep).ok_or_else(|| {
-            match LostRound::of(folder, &journal.records) {
+            match LostRound::all(folder, &journal.records, 1).first() {
                 Some(lost) => lost.error(folder),
                 None => ModelError::NoneYet,
             }
         })
     }
 
-    /// Whether the outcome of the last round is here.
+    /// Whether the outcome of the last round is here: an earlier one is no answer for it.
     ///
     /// # Errors
     /// [`ModelError::Gone`]: what there is ends with an earlier round.
     pub fn whole(&self) -> Result<(), ModelError> {
-        self.lost
-            .as_ref()
-            .map_or(Ok(()), |lost| Err(lost.error(&self.folder)))
+        let mut lost = self.lost.iter();
+        let last = lost.find(|lost| lost.round == self.last);
+        last.map_or(Ok(()), |lost| Err(lost.error(&self.folder)))
+    }
+
+    /// The rounds before the last one that should be here and whose outcome is missing or damaged, each with the
+    /// file of that.
+    pub fn lost(&self) -> impl Iterator<Item = (u64, PathBuf)> + '_ {
+        let path = |lost: &LostRound| store::blob_path(&self.folder, &lost.outcome);
+        let earlier = self.lost.iter().filter(|lost| lost.round != self.last);
+        earlier.map(move |lost| (lost.round, path(lost)))
     }
 
     /// The last `keep` rounds that the records of the journal in `folder` have as adopted and whose
@@ -121,10 +131,12 @@ impl HeldRounds {
         });
         let mut rounds: Vec<HeldRound> = rounds.collect();
         rounds.reverse();
+        let last = adopted(records).next()?.round;
         (!rounds.is_empty()).then(|| Self {
             folder: folder.to_owned(),
             rounds,
-            lost: LostRound::of(folder, records),
+            lost: LostRound::all(folder, records, keep),
+            last,
         })
     }
 
@@ -138,9 +150,9 @@ impl HeldRounds {
     /// # Errors
     /// [`ModelError::NoRound`]; [`ModelError::Gone`] where the round was adopted and its outcome is not here.
     pub fn round(&self, round: Option<u64>) -> Result<&HeldRound, ModelError> {
-        let last = self.lost.as_ref().map(|lost| lost.round);
-        if last.is_some() && round.is_none_or(|round| Some(round) == last) {
-            self.whole()?;
+        let asked = round.unwrap_or(self.last);
+        if let Some(lost) = self.lost.iter().find(|lost| lost.round == asked) {
+            return Err(lost.error(&self.folder));
         }
         let found = match round {
             None => self.rounds.last(),
@@ -231,14 +243,17 @@ fn gone(folder: &Path, hash: &Hash, round: u64) -> ModelError {
 }
 
 impl LostRound {
-    /// The last adopted round, if its outcome cannot be read.
-    fn of(folder: &Path, records: &[JournalRecord]) -> Option<Self> {
-        let last = adopted(records).next()?;
-        let lost = Self {
-            round: last.round,
-            outcome: Hash(last.outcome),
-        };
-        document(folder, last).is_none().then_some(lost)
+    /// Those of the last `keep` adopted rounds whose outcome cannot be read, oldest first.
+    fn all(folder: &Path, records: &[JournalRecord], keep: usize) -> Vec<Self> {
+        let rounds = adopted(records).take(keep);
+        let lost = rounds.filter(|round| document(folder, round).is_none());
+        let lost = lost.map(|round| Self {
+            round: round.round,
+            outcome: Hash(round.outcome),
+        });
+        let mut lost: Vec<Self> = lost.collect();
+        lost.reverse();
+        lost
     }
 
     fn error(&self, folder: &Path) -> ModelError {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use methods::{Params, State};
-use protocol::privacy::{Search, Voids};
+use protocol::privacy::{SpoilerSearch, Voids};
 use protocol::{Hash, MemberIndex, Report, Time};
 
 use crate::error::Stopped;
@@ -134,7 +134,7 @@ pub enum Notice {
 impl Notice {
     /// What these void sums show after a round of who spoils them, if that is searched.
     pub(crate) fn searched(round: u64, voids: &Voids) -> Option<Self> {
-        let searched = voids.search != Search::Idle;
+        let searched = voids.search != SpoilerSearch::Idle;
         let voids = voids.clone();
         searched.then_some(Self::Searched { round, voids })
     }

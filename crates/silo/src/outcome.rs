@@ -8,7 +8,7 @@ use bytes::Bytes;
 use methods::strategy::Memory;
 use methods::{Decision, Learner, Params, State, Strategy};
 use protocol::message::Sheet as SignedSheet;
-use protocol::privacy::{Search, Voids};
+use protocol::privacy::{SpoilerSearch, Voids};
 use protocol::{Hash, MemberIndex, codec};
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub enum DocumentError {
 /// The agreed outcome of a round, with models by hash. Members vote on the hash of its blob: the version
 /// as four bytes, little endian, then the canonical encoding of this struct; after a masked round
 /// version 2, and the encoding of [`MaskedNote`] behind it; where a search has begun version 3, and that
-/// of [`Search`] behind them. The bytes are pinned by `crates/silo/golden/outcome.hex`.
+/// of [`SpoilerSearch`] behind them. The bytes are pinned by `crates/silo/golden/outcome.hex`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     /// The round; 0 for the state before the first.
@@ -77,7 +77,7 @@ pub struct MaskedNote {
     pub nothing: Option<Nothing>,
     /// Who may have spoiled the sums of this epoch. Earlier programs searched nobody.
     #[serde(skip)]
-    pub search: Search,
+    pub search: SpoilerSearch,
 }
 
 /// One opened sum.
@@ -140,7 +140,7 @@ impl Document {
     /// The blob of this document.
     pub fn encode(&self) -> Bytes {
         let search = self.masked.as_ref().map(|masked| &masked.search);
-        let search = search.filter(|search| **search != Search::Idle);
+        let search = search.filter(|search| **search != SpoilerSearch::Idle);
         let format = match (&self.masked, search) {
             (_, Some(_)) => FORMAT,
             (Some(_), None) => MASKED,
@@ -162,14 +162,14 @@ impl Document {
         let Some((format, document)) = blob.split_first_chunk() else {
             return Err(malformed(format!("{} bytes are too few", blob.len())));
         };
-        let masked = |(of, note, search): (Self, MaskedNote, Search)| Self {
+        let masked = |(of, note, search): (Self, MaskedNote, SpoilerSearch)| Self {
             masked: Some(MaskedNote { search, ..note }),
             ..of
         };
         let read = match u32::from_le_bytes(*format) {
             CLEAR => codec::decode(document, codec::LIMIT),
             MASKED => codec::decode(document, codec::LIMIT)
-                .map(|(of, note)| masked((of, note, Search::Idle))),
+                .map(|(of, note)| masked((of, note, SpoilerSearch::Idle))),
             FORMAT => codec::decode(document, codec::LIMIT).map(masked),
             newer if newer > FORMAT => return Err(DocumentError::Newer(newer)),
             other => return Err(malformed(format!("there is no format {other}"))),

@@ -46,6 +46,13 @@ pub(super) fn list(node: &NodePlace, as_json: bool) -> Result<(), NodeCommandErr
     } else {
         print(&node, &lines, note, served.is_ok())?;
     }
+    for (round, file) in node.held.lost() {
+        writeln!(
+            io::stderr().lock(),
+            "note: round {round} is not listed, because {} is gone or damaged",
+            file.display()
+        )?;
+    }
     // What is damaged hides nothing else, and is no success.
     node.held.whole()?;
     Ok(served.map(drop)?)

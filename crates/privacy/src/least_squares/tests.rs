@@ -7,14 +7,14 @@ use crate::sensitivity::tests::TestRandom;
 use super::*;
 
 /// A row with its target.
-type Row = (Vec<f32>, f64);
+type FitRow = (Vec<f32>, f64);
 
 fn products(features: usize, rows: f64, targets: f64) -> RowProducts {
     RowProducts::new(features, RowNorms::new(rows, targets).unwrap()).unwrap()
 }
 
 /// The numbers of a unit with these rows.
-fn numbers(products: RowProducts, rows: &[Row]) -> Vec<f64> {
+fn numbers(products: RowProducts, rows: &[FitRow]) -> Vec<f64> {
     let mut numbers = vec![0.0; products.numbers()];
     for (features, target) in rows {
         products.add(features, *target, &mut numbers);
@@ -23,7 +23,7 @@ fn numbers(products: RowProducts, rows: &[Row]) -> Vec<f64> {
 }
 
 /// The sum of some units, each of some rows.
-fn sum(products: RowProducts, units: &[Vec<Row>]) -> Vec<i64> {
+fn sum(products: RowProducts, units: &[Vec<FitRow>]) -> Vec<i64> {
     let (clip, mut sum) = (products.clip(), vec![0; products.numbers()]);
     for unit in units {
         clip.add(&numbers(products, unit), &mut sum).unwrap();
@@ -32,7 +32,7 @@ fn sum(products: RowProducts, units: &[Vec<Row>]) -> Vec<i64> {
 }
 
 /// Rows of one unit each.
-fn alone(rows: &[Row]) -> Vec<Vec<Row>> {
+fn alone(rows: &[FitRow]) -> Vec<Vec<FitRow>> {
     rows.iter().map(|row| vec![row.clone()]).collect()
 }
 
@@ -40,7 +40,7 @@ fn square(numbers: &[f64]) -> f64 {
     numbers.iter().map(|number| number * number).sum()
 }
 
-fn random_row(random: &mut TestRandom, features: usize, scale: f64) -> Row {
+fn random_row(random: &mut TestRandom, features: usize, scale: f64) -> FitRow {
     let mut number = || (random.number() * scale) as f32;
     let row = (0..features).map(|_| number()).collect();
     (row, random.number() * scale)
@@ -97,7 +97,7 @@ fn neighbours(features: usize, count: usize) -> [bool; 2] {
     let sensitivity = products.clip().sensitivity();
     let mut kept = [true; 2];
     for _ in 0..count {
-        let mut unit = |rows: u64| -> Vec<Row> {
+        let mut unit = |rows: u64| -> Vec<FitRow> {
             let scale = [0.1, 1.0, 1e6][random.below(3) as usize];
             let row = |_| random_row(&mut random, features, scale);
             (0..rows).map(row).collect()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use methods::State;
 use methods::strategy::{Edges, Kept, Memory};
-use protocol::privacy::Search;
+use protocol::privacy::SpoilerSearch;
 use protocol::{Hash, MemberIndex, codec};
 
 use crate::outcome::{
@@ -100,7 +100,7 @@ fn settled() -> Settled {
 }
 
 /// After a masked round with everything in it: a void sum, and one that tells something.
-fn masked(search: Search) -> Settled {
+fn masked(search: SpoilerSearch) -> Settled {
     let state = State {
         models: vec![model(1.0)],
         tables: BTreeMap::new(),
@@ -124,10 +124,10 @@ fn an_outcome_document_has_its_pinned_bytes() {
     let settled = settled();
     assert_eq!(Document::read(&settled.blob), Ok(settled.document.clone()));
     let searched = [
-        Search::Idle,
-        Search::Among([1, 5].map(MemberIndex).to_vec()),
-        Search::Alone(MemberIndex(5)),
-        Search::Several,
+        SpoilerSearch::Idle,
+        SpoilerSearch::Among([1, 5].map(MemberIndex).to_vec()),
+        SpoilerSearch::Alone(MemberIndex(5)),
+        SpoilerSearch::Several,
     ];
     let searched = searched.map(masked);
     for masked in &searched {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use protocol::MemberIndex;
-use protocol::privacy::{Search, Voids};
+use protocol::privacy::{SpoilerSearch, Voids};
 use tokio::time::sleep;
 
 use super::blamed::spoiling;
@@ -70,11 +70,11 @@ fn a_silo_that_spoils_every_noised_sum_is_found_by_halves_and_the_others_go_on()
             let rounds = vec![rounds];
             (u64::from(rounds[0]), Voids { rounds, search })
         };
-        let found = after(4, Search::Alone(MemberIndex(SPOILER)));
+        let found = after(4, SpoilerSearch::Alone(MemberIndex(SPOILER)));
         let expected = [
-            after(1, Search::Among(members(0..6))),
-            after(2, Search::Among(members(3..6))),
-            after(3, Search::Among(members(3..5))),
+            after(1, SpoilerSearch::Among(members(0..6))),
+            after(2, SpoilerSearch::Among(members(3..6))),
+            after(3, SpoilerSearch::Among(members(3..5))),
             found.clone(),
         ];
         for (i, rig) in (0..).zip(&silos.rigs) {

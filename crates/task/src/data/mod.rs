@@ -58,7 +58,7 @@ pub use tpt48::{Tpt48Config, Tpt48Region, tpt48};
 
 pub use digits::{Digits, WIDTHS as DIGITS_WIDTHS, digits};
 pub use eicu_los::{eicu_los_columns, eicu_los_target};
-pub use format::{AroundNumber, Bound, Charset, EncodingGuess, encoding_of};
+pub use format::{AroundNumber, Charset, EncodingGuess, LimitSide, encoding_of};
 pub use format::{Negative, RAISED, WrittenNumber, by_zero_bytes, core, grouped};
 pub use heart::heart_schema;
 pub use label::{are_with_zeros, number, same_class, without_zeros};

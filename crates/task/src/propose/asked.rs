@@ -279,7 +279,7 @@ fn asked_about(path: &Path) -> Vec<String> {
     let raw = [(file, format)];
     let mut asked = Vec::new();
     for name in &raw[0].0.header {
-        let cells = Cells::of(&raw, name, &Measured::default()).unwrap();
+        let cells = Cells::of(&raw, name, &MeasuredColumn::default()).unwrap();
         let form = cells.form_question().filter(|_| cells.all_numbers());
         asked.extend(form.or(cells.around_question()));
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::RARE;
 use super::form::{WrittenForm, written_form};
-use super::surroundings::Surroundings;
+use super::surroundings::AroundNumbers;
 use crate::data::{ColumnMarks, DataError, Format, RawFile, are_with_zeros, without_zeros};
-use crate::schema::{Measured, MissingRule};
+use crate::schema::{MeasuredColumn, MissingRule};
 
 /// Distinct numbers from which on a column of half numbers is one of numbers.
 const MANY: usize = 30;
@@ -63,7 +63,7 @@ pub struct Cells<'a> {
     /// Values that are no numbers, with how often they occur.
     others: BTreeMap<String, usize>,
     /// What stands around numbers among these.
-    pub(super) around: Surroundings,
+    pub(super) around: AroundNumbers,
     /// What the way in which the numbers are written tells, where that means something.
     pub(super) form: Option<WrittenForm>,
 }
@@ -76,7 +76,7 @@ impl<'a> Cells<'a> {
     pub fn of(
         files: &[(RawFile, Format)],
         name: &'a str,
-        measured: &Measured<'_>,
+        measured: &MeasuredColumn<'_>,
     ) -> Result<Self, DataError> {
         Self::marked(files, name, &ColumnMarks::default(), measured)
     }
@@ -89,12 +89,12 @@ impl<'a> Cells<'a> {
         files: &[(RawFile, Format)],
         name: &'a str,
         marks: &ColumnMarks,
-        measured: &Measured<'_>,
+        measured: &MeasuredColumn<'_>,
     ) -> Result<Self, DataError> {
         let (mut values, mut others) = (BTreeMap::new(), BTreeMap::new());
         let (mut count, mut missing, mut numeric) = (0, 0, 0);
         let mut numbers = Vec::new();
-        let mut around = Surroundings::default();
+        let mut around = AroundNumbers::default();
         let mut form = None;
         for (file, format) in files {
             let place = file.place(name)?;

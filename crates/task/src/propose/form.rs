@@ -9,7 +9,7 @@ use crate::data::Format;
 pub(super) struct WrittenForm(pub(super) String);
 
 /// A number as it is written, without its sign.
-struct Written<'a> {
+struct WrittenCell<'a> {
     text: &'a str,
     whole: String,
     /// The digits behind the decimal mark, if there is one.
@@ -40,7 +40,7 @@ pub(super) fn written_form(cells: &BTreeMap<&str, usize>, format: &Format) -> Op
             Some((whole, part)) => (whole, Some(part.to_owned())),
             None => (digits, None),
         };
-        all.push(Written {
+        all.push(WrittenCell {
             text,
             whole: whole.to_owned(),
             part,
@@ -61,7 +61,7 @@ pub(super) fn written_form(cells: &BTreeMap<&str, usize>, format: &Format) -> Op
 }
 
 /// `038.9` and `007`.
-fn zero_ahead(all: &[Written<'_>], enough: &dyn Fn(usize) -> bool) -> Option<String> {
+fn zero_ahead(all: &[WrittenCell<'_>], enough: &dyn Fn(usize) -> bool) -> Option<String> {
     let padded = || {
         all.iter()
             .filter(|cell| cell.whole.len() > 1 && cell.whole.starts_with('0'))
@@ -72,8 +72,8 @@ fn zero_ahead(all: &[Written<'_>], enough: &dyn Fn(usize) -> bool) -> Option<Str
 }
 
 /// `250.0` and `250.00`.
-fn twice(all: &[Written<'_>], enough: &dyn Fn(usize) -> bool) -> Option<String> {
-    let mut same: BTreeMap<(&str, &str, bool), Vec<&Written<'_>>> = BTreeMap::new();
+fn twice(all: &[WrittenCell<'_>], enough: &dyn Fn(usize) -> bool) -> Option<String> {
+    let mut same: BTreeMap<(&str, &str, bool), Vec<&WrittenCell<'_>>> = BTreeMap::new();
     for cell in all {
         let part = cell.part.as_deref().unwrap_or_default();
         let key = (
@@ -83,14 +83,15 @@ fn twice(all: &[Written<'_>], enough: &dyn Fn(usize) -> bool) -> Option<String> 
         );
         same.entry(key).or_default().push(cell);
     }
-    let decimals = |cell: &Written<'_>| cell.part.as_deref().map_or(0, str::len);
+    let decimals = |cell: &WrittenCell<'_>| cell.part.as_deref().map_or(0, str::len);
     let groups = same.values().filter(|group| {
         let first = decimals(group[0]);
         group.iter().any(|cell| decimals(cell) != first)
     });
     let groups: Vec<_> = groups.collect();
     // The rarer spelling of each counts.
-    let rare = |group: &&Vec<&Written<'_>>| group.iter().map(|cell| cell.rows).min().unwrap_or(0);
+    let rare =
+        |group: &&Vec<&WrittenCell<'_>>| group.iter().map(|cell| cell.rows).min().unwrap_or(0);
     let rows: usize = groups.iter().map(rare).sum();
     let first = groups.first().filter(|_| enough(rows))?;
     Some(format!(
@@ -100,13 +101,13 @@ fn twice(all: &[Written<'_>], enough: &dyn Fn(usize) -> bool) -> Option<String> 
 }
 
 /// `250.00` beside `401.9`.
-fn decimals(all: &[Written<'_>], enough: &dyn Fn(usize) -> bool) -> Option<String> {
+fn decimals(all: &[WrittenCell<'_>], enough: &dyn Fn(usize) -> bool) -> Option<String> {
     let parts = || {
         all.iter()
             .filter_map(|cell| Some((cell, cell.part.as_deref()?)))
     };
     let most = parts().map(|(_, part)| part.len()).max()?;
-    let digits = |cell: &Written<'_>| {
+    let digits = |cell: &WrittenCell<'_>| {
         let all = format!("{}{}", cell.whole, cell.part.as_deref().unwrap_or_default());
         all.trim_start_matches('0').len()
     };
@@ -131,18 +132,19 @@ fn decimals(all: &[Written<'_>], enough: &dyn Fn(usize) -> bool) -> Option<Strin
 }
 
 /// Few different numbers of one width, with decimals, and far between: `250.1`, `401.9`, `428.0`.
-fn catalogue(all: &[Written<'_>], rows: usize) -> Option<String> {
+fn catalogue(all: &[WrittenCell<'_>], rows: usize) -> Option<String> {
     let [first, .., last] = all else {
         return None;
     };
     let part = first.part.as_deref().filter(|part| !part.is_empty())?;
     let width = (first.whole.len(), part.len());
-    let fixed = |cell: &Written<'_>| {
+    let fixed = |cell: &WrittenCell<'_>| {
         let part = cell.part.as_deref().unwrap_or_default();
         (cell.whole.len(), part.len()) == width && !cell.text.starts_with('-')
     };
     let repeated = all.len() >= 3 && rows >= 5 * all.len();
-    let zeros = |cell: &Written<'_>| cell.part.iter().all(|part| part.bytes().all(|b| b == b'0'));
+    let zeros =
+        |cell: &WrittenCell<'_>| cell.part.iter().all(|part| part.bytes().all(|b| b == b'0'));
     if !repeated || width.0 < 3 || !all.iter().all(fixed) || all.iter().all(zeros) {
         return None;
     }

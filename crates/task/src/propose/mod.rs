@@ -30,7 +30,7 @@ use crate::data::{
     pretend_silo, silo_of,
 };
 use crate::questions::{AskedAt, RowAnswers, Unanswered, questions as questions_of};
-use crate::schema::{Censored, FeatureColumns, LocalNames, Measured, Schema, merged};
+use crate::schema::{Censored, FeatureColumns, LocalNames, MeasuredColumn, Schema, merged};
 
 pub use self::cells::Cells;
 use self::sorted::{Sorted, chosen_target, read_as_the_first};
@@ -464,7 +464,7 @@ fn silos(
         .header
         .iter()
         .filter(|name| {
-            let cells = Cells::of(raw, name, &Measured::default());
+            let cells = Cells::of(raw, name, &MeasuredColumn::default());
             cells.is_ok_and(|cells| cells.may_name_silos())
         })
         .map(|name| format!("{name:?}"))

@@ -6,7 +6,7 @@ use crate::data::Format;
 
 /// What stands around numbers, counted.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Surroundings {
+pub(super) struct AroundNumbers {
     /// Cells with each unit, and the first of them.
     pub(super) units: BTreeMap<String, (usize, String)>,
     /// Cells that are bounds, and the first of them.
@@ -17,7 +17,7 @@ pub(super) struct Surroundings {
     pub(super) numbers: Vec<f64>,
 }
 
-impl Surroundings {
+impl AroundNumbers {
     /// Counts `times` cells that hold this text, which is no plain number.
     pub(super) fn add(&mut self, format: &Format, text: &str, times: usize) {
         let Some(found) = format.around(text) else {

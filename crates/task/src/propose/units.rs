@@ -3,7 +3,7 @@
 use super::form::WrittenForm;
 use super::{Cells, Wishes};
 use crate::counted::verb;
-use crate::schema::Measured;
+use crate::schema::MeasuredColumn;
 
 /// Fewest different numbers of a column that is asked about: of fewer it is one of two or three kinds.
 const NUMBERS: usize = 3;
@@ -22,10 +22,10 @@ pub struct Misread {
 
 impl Wishes {
     /// How the numbers of a column are read.
-    pub(super) fn measured(&self, column: &str) -> Measured<'_> {
+    pub(super) fn measured(&self, column: &str) -> MeasuredColumn<'_> {
         let units = self.units.iter().filter(|(name, _)| name == column);
         let rule = self.censored.iter().find(|(name, _)| name == column);
-        Measured {
+        MeasuredColumn {
             units: units.map(|(_, unit)| unit.as_str()).collect(),
             censored: rule.map(|(_, rule)| *rule),
         }
@@ -160,7 +160,7 @@ mod tests {
         let text = format!("x,y\n{}", rows.repeat(6));
         let file = RawFile::of_text("a.csv".into(), &text, &Format::default()).expect("a table");
         let files = [(file, Format::default())];
-        let cells = Cells::of(&files, "x", &Measured::default()).expect("a column");
+        let cells = Cells::of(&files, "x", &MeasuredColumn::default()).expect("a column");
         cells
             .misread()
             .into_iter()

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::Bound;
+use crate::data::LimitSide;
 
 /// The number that takes the place of a censored value: one below the limit of detection, as `<0.5`, or above
 /// what could be measured, as `>100`.
@@ -19,9 +19,9 @@ pub enum Censored {
 
 impl Censored {
     /// The number that is computed with.
-    pub fn number(self, limit: f64, bound: Bound) -> f64 {
+    pub fn number(self, limit: f64, bound: LimitSide) -> f64 {
         match (self, bound) {
-            (Self::Half, Bound::Below) if limit > 0.0 => limit / 2.0,
+            (Self::Half, LimitSide::Below) if limit > 0.0 => limit / 2.0,
             _ => limit,
         }
     }
@@ -44,11 +44,11 @@ mod tests {
     #[test]
     fn only_positive_lower_limits_are_halved() {
         for (rule, limit, bound, expected) in [
-            (Censored::Limit, 0.5, Bound::Below, 0.5),
-            (Censored::Half, 0.5, Bound::Below, 0.25),
-            (Censored::Half, 100.0, Bound::Above, 100.0),
-            (Censored::Half, -5.0, Bound::Below, -5.0),
-            (Censored::Half, 0.0, Bound::Below, 0.0),
+            (Censored::Limit, 0.5, LimitSide::Below, 0.5),
+            (Censored::Half, 0.5, LimitSide::Below, 0.25),
+            (Censored::Half, 100.0, LimitSide::Above, 100.0),
+            (Censored::Half, -5.0, LimitSide::Below, -5.0),
+            (Censored::Half, 0.0, LimitSide::Below, 0.0),
         ] {
             assert_eq!(rule.number(limit, bound), expected, "{rule:?} {limit}");
         }

@@ -5,7 +5,7 @@ use crate::data::Format;
 
 /// What may stand around the numbers of a column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Measured<'a> {
+pub struct MeasuredColumn<'a> {
     /// Texts before or behind a number that are left out.
     pub units: Vec<&'a str>,
     /// How a bound is read.
@@ -15,7 +15,7 @@ pub struct Measured<'a> {
 impl Schema {
     /// How the numbers of a column are read, by its agreed name: what is agreed of it, and what a file says
     /// of it by itself.
-    pub fn measured<'a>(&'a self, column: &str, local: &'a LocalNames) -> Measured<'a> {
+    pub fn measured<'a>(&'a self, column: &str, local: &'a LocalNames) -> MeasuredColumn<'a> {
         let feature = self.columns().find(|(name, _)| *name == column);
         let quantity = feature.and_then(|(_, feature)| feature.kind.quantity());
         let target = Some(&self.target).filter(|_| feature.is_none());
@@ -25,7 +25,7 @@ impl Schema {
             (None, target) => target.and_then(|target| target.unit.as_deref()),
         };
         let own = local.units.get(column).map(String::as_str);
-        Measured {
+        MeasuredColumn {
             units: unit.into_iter().chain(own).collect(),
             censored: match quantity {
                 Some(quantity) => quantity.censored,
@@ -35,7 +35,7 @@ impl Schema {
     }
 }
 
-impl Measured<'_> {
+impl MeasuredColumn<'_> {
     /// The number of a cell; `None` where it is none, has another unit, or is a bound for which there is no
     /// rule.
     pub fn number(&self, format: &Format, text: &str) -> Option<f64> {

@@ -31,7 +31,7 @@ pub use column::merged;
 pub use column::{ColumnNames, ColumnType, FeatureColumns, LEVEL, Levels, MissingRule, Quantity};
 pub use filter::Filter;
 pub use local::{LocalNames, OPEN};
-pub use measured::Measured;
+pub use measured::MeasuredColumn;
 pub use row::{FileLayout, ReadRow};
 pub use target::{ClassValues, TargetColumn};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::absent::StandIns;
 use super::{
-    ColumnType, FeatureColumns, Levels, LocalNames, Measured, MissingRule, Quantity, Schema,
+    ColumnType, FeatureColumns, Levels, LocalNames, MeasuredColumn, MissingRule, Quantity, Schema,
 };
 use crate::data::{
     ColumnMarks, DataError, Format, RawFile, RawRow, RawRows, are_with_zeros, composed, number,
@@ -28,9 +28,9 @@ pub struct FileLayout<'a> {
     /// The levels of every feature; none of a number.
     levels: Vec<Vec<String>>,
     /// How the numbers of every feature are read.
-    measured: Vec<Measured<'a>>,
+    measured: Vec<MeasuredColumn<'a>>,
     /// The same of the columns to predict.
-    measured_targets: Vec<Measured<'a>>,
+    measured_targets: Vec<MeasuredColumn<'a>>,
     /// For every feature and level of the schema, whether the file has it.
     seen: Vec<Vec<bool>>,
     /// Of every column of the file whether its whole numbers are all written with zeros behind the point:
@@ -323,7 +323,7 @@ impl<'a> FileLayout<'a> {
 
     fn number(
         &self,
-        (quantity, measured): (&Quantity, &Measured<'_>),
+        (quantity, measured): (&Quantity, &MeasuredColumn<'_>),
         whole: bool,
         text: &str,
     ) -> Result<f64, String> {

@@ -1,7 +1,7 @@
 //! The lines about masked rounds.
 
 use protocol::message::Message;
-use protocol::privacy::{Circle, Search};
+use protocol::privacy::{Circle, SpoilerSearch};
 use protocol::{Hash, Report, Time};
 use silo::Notice;
 
@@ -112,9 +112,9 @@ impl News {
                     return;
                 };
                 let suspects = match &voids.search {
-                    Search::Among(suspects) => &suspects[..],
-                    Search::Alone(member) => std::slice::from_ref(member),
-                    Search::Idle | Search::Several => &[],
+                    SpoilerSearch::Among(suspects) => &suspects[..],
+                    SpoilerSearch::Alone(member) => std::slice::from_ref(member),
+                    SpoilerSearch::Idle | SpoilerSearch::Several => &[],
                 };
                 let suspects = suspects.iter().map(|by| self.named(*by)).collect();
                 let round = *round;

@@ -10,7 +10,7 @@ use crate::format::Formats;
 use crate::roster::{MemberIndex, Roster};
 
 pub use noise::{Noise, Real, Release, Unit};
-pub use voids::{Search, Voids};
+pub use voids::{SpoilerSearch, Voids};
 
 /// What members see of a contribution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -262,7 +262,7 @@ impl Masked {
             return Vec::new();
         }
         match &voids.search {
-            Search::Among(suspects) if ready.len() >= 2 * fewest => {
+            SpoilerSearch::Among(suspects) if ready.len() >= 2 * fewest => {
                 let halves = voids::halves(suspects, ready);
                 halves.iter().map(|half| Sum::of(half)).collect()
             }

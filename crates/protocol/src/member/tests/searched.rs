@@ -6,7 +6,7 @@ use super::noised::noised;
 use super::one::*;
 use super::prelude::*;
 use super::table::TestFederation;
-use crate::charter::privacy::{Search, Voids};
+use crate::charter::privacy::{SpoilerSearch, Voids};
 
 fn members(some: impl IntoIterator<Item = u16>) -> Vec<MemberIndex> {
     some.into_iter().map(MemberIndex).collect()
@@ -15,14 +15,14 @@ fn members(some: impl IntoIterator<Item = u16>) -> Vec<MemberIndex> {
 fn among(suspects: std::ops::Range<u16>) -> Voids {
     Voids {
         rounds: vec![1],
-        search: Search::Among(members(suspects)),
+        search: SpoilerSearch::Among(members(suspects)),
     }
 }
 
 fn alone(member: u16) -> Voids {
     Voids {
         rounds: vec![4],
-        search: Search::Alone(MemberIndex(member)),
+        search: SpoilerSearch::Alone(MemberIndex(member)),
     }
 }
 

@@ -5,7 +5,7 @@ use super::grammar::{folded, is_space};
 
 /// A bound in place of a number: what was measured is below or above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
+pub enum LimitSide {
     /// `<0.5`: less than could be measured.
     Below,
     /// `>100`, `90+`.
@@ -18,40 +18,40 @@ pub struct AroundNumber {
     /// The number itself.
     pub value: f64,
     /// Whether it is a bound.
-    pub bound: Option<Bound>,
+    pub bound: Option<LimitSide>,
     /// The text before or behind the digits, such as `mg`.
     pub unit: Option<String>,
 }
 
 /// What stands before a bound. Longer ones first, because the shorter are their beginnings.
-const BOUNDS: [(&str, Bound); 20] = [
-    ("<=", Bound::Below),
-    ("=<", Bound::Below),
-    (">=", Bound::Above),
-    ("=>", Bound::Above),
-    ("<", Bound::Below),
-    (">", Bound::Above),
-    ("\u{2264}", Bound::Below),
-    ("\u{2265}", Bound::Above),
-    ("\u{2A7D}", Bound::Below),
-    ("\u{2A7E}", Bound::Above),
-    ("\u{FF1C}", Bound::Below),
-    ("\u{FF1E}", Bound::Above),
-    ("less than ", Bound::Below),
-    ("more than ", Bound::Above),
-    ("below ", Bound::Below),
-    ("above ", Bound::Above),
-    ("under ", Bound::Below),
-    ("over ", Bound::Above),
-    ("unter ", Bound::Below),
-    ("\u{FC}ber ", Bound::Above),
+const BOUNDS: [(&str, LimitSide); 20] = [
+    ("<=", LimitSide::Below),
+    ("=<", LimitSide::Below),
+    (">=", LimitSide::Above),
+    ("=>", LimitSide::Above),
+    ("<", LimitSide::Below),
+    (">", LimitSide::Above),
+    ("\u{2264}", LimitSide::Below),
+    ("\u{2265}", LimitSide::Above),
+    ("\u{2A7D}", LimitSide::Below),
+    ("\u{2A7E}", LimitSide::Above),
+    ("\u{FF1C}", LimitSide::Below),
+    ("\u{FF1E}", LimitSide::Above),
+    ("less than ", LimitSide::Below),
+    ("more than ", LimitSide::Above),
+    ("below ", LimitSide::Below),
+    ("above ", LimitSide::Above),
+    ("under ", LimitSide::Below),
+    ("over ", LimitSide::Above),
+    ("unter ", LimitSide::Below),
+    ("\u{FC}ber ", LimitSide::Above),
 ];
 
 /// Most characters of a cell that is looked at: what is longer is a text.
 const LONGEST: usize = 40;
 
 /// A text without the sign of a bound, which stands before it, or is a plus behind it; and the bound.
-fn without_bound(text: &str) -> (&str, Option<Bound>) {
+fn without_bound(text: &str) -> (&str, Option<LimitSide>) {
     let ahead = BOUNDS.iter().find_map(|(sign, bound)| {
         let start = text.get(..sign.len())?;
         let rest = &text[sign.len()..];
@@ -61,7 +61,7 @@ fn without_bound(text: &str) -> (&str, Option<Bound>) {
     });
     let behind = || {
         let rest = text.strip_suffix('+')?;
-        Some((rest.trim_end(), Some(Bound::Above)))
+        Some((rest.trim_end(), Some(LimitSide::Above)))
     };
     ahead.or_else(behind).unwrap_or((text, None))
 }
@@ -136,7 +136,7 @@ impl Format {
         &self,
         text: &str,
         units: impl Iterator<Item = &'u str>,
-    ) -> Option<(f64, Option<Bound>)> {
+    ) -> Option<(f64, Option<LimitSide>)> {
         let text = folded_unit(&folded(text));
         let (rest, bound) = without_bound(&text);
         let plain = bound.and_then(|_| self.number(rest));
@@ -157,7 +157,7 @@ impl Format {
 mod tests {
     use super::*;
 
-    fn around(text: &str) -> Option<(f64, Option<Bound>, Option<String>)> {
+    fn around(text: &str) -> Option<(f64, Option<LimitSide>, Option<String>)> {
         let found = Format::default().around(text);
         found.map(|found| (found.value, found.bound, found.unit))
     }
@@ -211,16 +211,16 @@ mod tests {
     #[test]
     fn bounds_stand_before_a_number_or_are_a_plus_behind_it() {
         for (text, value, bound, unit) in [
-            ("<0.5", 0.5, Bound::Below, None),
-            ("< 0.5", 0.5, Bound::Below, None),
-            ("\u{2264}5", 5.0, Bound::Below, None),
-            ("=<5", 5.0, Bound::Below, None),
-            ("Less than 5", 5.0, Bound::Below, None),
-            (">100", 100.0, Bound::Above, None),
-            (">=100", 100.0, Bound::Above, None),
-            ("> 89", 89.0, Bound::Above, None),
-            ("90+", 90.0, Bound::Above, None),
-            ("<0.5 mg/l", 0.5, Bound::Below, Some("mg/l")),
+            ("<0.5", 0.5, LimitSide::Below, None),
+            ("< 0.5", 0.5, LimitSide::Below, None),
+            ("\u{2264}5", 5.0, LimitSide::Below, None),
+            ("=<5", 5.0, LimitSide::Below, None),
+            ("Less than 5", 5.0, LimitSide::Below, None),
+            (">100", 100.0, LimitSide::Above, None),
+            (">=100", 100.0, LimitSide::Above, None),
+            ("> 89", 89.0, LimitSide::Above, None),
+            ("90+", 90.0, LimitSide::Above, None),
+            ("<0.5 mg/l", 0.5, LimitSide::Below, Some("mg/l")),
         ] {
             let unit = unit.map(str::to_owned);
             assert_eq!(around(text), Some((value, Some(bound), unit)), "{text}");
@@ -233,8 +233,8 @@ mod tests {
         assert_eq!(read("5 \u{3BC}g"), Some((5.0, None)));
         assert_eq!(read("5\u{B5}g"), Some((5.0, None)));
         assert_eq!(read("\u{B5}g 5"), Some((5.0, None)));
-        assert_eq!(read("<5 \u{B5}g"), Some((5.0, Some(Bound::Below))));
-        assert_eq!(read("<5"), Some((5.0, Some(Bound::Below))));
+        assert_eq!(read("<5 \u{B5}g"), Some((5.0, Some(LimitSide::Below))));
+        assert_eq!(read("<5"), Some((5.0, Some(LimitSide::Below))));
         assert_eq!(read("5 mg"), None);
         assert_eq!(read("5"), None);
     }

@@ -15,7 +15,7 @@ mod words;
 
 pub use marks::ColumnMarks;
 
-pub use around::{AroundNumber, Bound};
+pub use around::{AroundNumber, LimitSide};
 pub use charset::Charset;
 pub use grammar::{Negative, RAISED, WrittenNumber, core, grouped};
 use grammar::{folded, is_space};

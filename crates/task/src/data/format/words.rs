@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// The script of a letter, as far as encodings are told apart by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Script {
+enum LetterScript {
     Latin,
     Cyrillic,
     Greek,
@@ -14,18 +14,18 @@ enum Script {
     Other,
 }
 
-fn script(letter: char) -> Option<Script> {
+fn script(letter: char) -> Option<LetterScript> {
     Some(match letter {
-        'a'..='z' | 'A'..='Z' | '\u{B5}' | '\u{C0}'..='\u{24F}' => Script::Latin,
-        '\u{400}'..='\u{52F}' => Script::Cyrillic,
-        '\u{370}'..='\u{3FF}' => Script::Greek,
+        'a'..='z' | 'A'..='Z' | '\u{B5}' | '\u{C0}'..='\u{24F}' => LetterScript::Latin,
+        '\u{400}'..='\u{52F}' => LetterScript::Cyrillic,
+        '\u{370}'..='\u{3FF}' => LetterScript::Greek,
         '\u{3005}'
         | '\u{3041}'..='\u{30FF}'
         | '\u{3400}'..='\u{9FFF}'
-        | '\u{AC00}'..='\u{D7A3}' => Script::Eastern,
+        | '\u{AC00}'..='\u{D7A3}' => LetterScript::Eastern,
         // Full-width letters, and the points of Chinese and Japanese texts.
-        '\u{3000}'..='\u{303F}' | '\u{FF01}'..='\u{FF5E}' => Script::Eastern,
-        letter if letter.is_alphabetic() => Script::Other,
+        '\u{3000}'..='\u{303F}' | '\u{FF01}'..='\u{FF5E}' => LetterScript::Eastern,
+        letter if letter.is_alphabetic() => LetterScript::Other,
         _ => return None,
     })
 }
@@ -49,7 +49,7 @@ const ACCENTS: &str = "άέήίόύώΐΰΆΈΉΊΌΎΏ";
 /// Whether a word is none that anybody writes.
 pub(super) fn odd(word: &str) -> bool {
     let letters: Vec<char> = word.chars().collect();
-    let scripts: Vec<Option<Script>> = letters.iter().map(|letter| script(*letter)).collect();
+    let scripts: Vec<Option<LetterScript>> = letters.iter().map(|letter| script(*letter)).collect();
     let known = || scripts.iter().flatten();
     let unseen = |letter: &char| {
         letter.is_control()
@@ -58,7 +58,7 @@ pub(super) fn odd(word: &str) -> bool {
                 '\u{AD}' | '\u{2500}'..='\u{25FF}' | '\u{E000}'..='\u{F8FF}' | '\u{FFFD}' | '\u{FF5F}'..='\u{FFEF}'
             )
     };
-    if letters.iter().any(unseen) || scripts.contains(&Some(Script::Other)) {
+    if letters.iter().any(unseen) || scripts.contains(&Some(LetterScript::Other)) {
         return true;
     }
     let digits = letters.iter().any(char::is_ascii_digit);
@@ -71,7 +71,7 @@ pub(super) fn odd(word: &str) -> bool {
         return true;
     }
     let Some(first) = known()
-        .find(|own| **own != Script::Latin)
+        .find(|own| **own != LetterScript::Latin)
         .or(known().next())
     else {
         return letters.len() > 1 && !digits;
@@ -79,8 +79,8 @@ pub(super) fn odd(word: &str) -> bool {
     if known().any(|own| own != first) {
         // `X` and the like go with Chinese letters, others with their own only.
         let capital = |letter: &char| !letter.is_ascii_lowercase();
-        let latin = known().all(|own| own == first || *own == Script::Latin);
-        if *first != Script::Eastern || !latin || !letters.iter().all(capital) {
+        let latin = known().all(|own| own == first || *own == LetterScript::Latin);
+        if *first != LetterScript::Eastern || !latin || !letters.iter().all(capital) {
             return true;
         }
     }
@@ -88,7 +88,7 @@ pub(super) fn odd(word: &str) -> bool {
 }
 
 /// Whether a sign stands in front of a letter.
-fn sign_within(letters: &[char], scripts: &[Option<Script>]) -> bool {
+fn sign_within(letters: &[char], scripts: &[Option<LetterScript>]) -> bool {
     (1..letters.len()).any(|at| {
         let (sign, before) = (
             letters[at - 1],
@@ -116,7 +116,7 @@ fn capitals(letters: &[char]) -> bool {
 }
 
 /// Whether letters of one script make no word of its languages.
-fn of_its_script(script: Script, letters: &[char]) -> bool {
+fn of_its_script(script: LetterScript, letters: &[char]) -> bool {
     let small: Vec<char> = letters
         .iter()
         .flat_map(|letter| letter.to_lowercase())
@@ -127,7 +127,7 @@ fn of_its_script(script: Script, letters: &[char]) -> bool {
         .filter(|letter| letter.is_alphabetic())
         .collect();
     match script {
-        Script::Latin => {
+        LetterScript::Latin => {
             let accents = all.iter().filter(|letter| !letter.is_ascii()).count();
             let vowel = |letter: char| "aeiouyäöüàâéèêëîïôûáíóúå".contains(letter);
             // A sharp s follows a vowel, the Portuguese õ stands before an e.
@@ -135,7 +135,7 @@ fn of_its_script(script: Script, letters: &[char]) -> bool {
             let most = 4 * accents > 3 * all.len() || (accents > 3 && 4 * accents == 3 * all.len());
             (accents >= 3 && most) || (0..all.len()).any(sharp)
         }
-        Script::Greek => {
+        LetterScript::Greek => {
             let capital = !letters.iter().any(|letter| letter.is_lowercase());
             let ends = |at: usize| all[at] == 'ς' && at + 1 < all.len();
             let accents = letters
@@ -144,21 +144,21 @@ fn of_its_script(script: Script, letters: &[char]) -> bool {
                 .count();
             (0..all.len()).any(ends) || (all.len() > 2 && !capital && accents != 1)
         }
-        Script::Cyrillic | Script::Eastern | Script::Other => false,
+        LetterScript::Cyrillic | LetterScript::Eastern | LetterScript::Other => false,
     }
 }
 
 /// Whether a word has letters that are not western.
 pub(super) fn is_foreign(word: &str) -> bool {
     let known = word.chars().filter_map(script);
-    known.into_iter().any(|own| own != Script::Latin)
+    known.into_iter().any(|own| own != LetterScript::Latin)
 }
 
 /// The different Chinese, Japanese and Korean letters of words.
 pub(super) fn eastern(words: &[String]) -> BTreeSet<char> {
     let letters = words.iter().flat_map(|word| word.chars());
     letters
-        .filter(|letter| script(*letter) == Some(Script::Eastern))
+        .filter(|letter| script(*letter) == Some(LetterScript::Eastern))
         .collect()
 }
 

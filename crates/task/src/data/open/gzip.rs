@@ -12,33 +12,33 @@ pub(super) const GZIP: &[u8] = &[0x1F, 0x8B];
 
 /// Why a content is refused, and what to try.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct GzipRefused {
     pub(super) reason: String,
     pub(super) hint: String,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for GzipRefused {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.reason)
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for GzipRefused {}
 
 fn refused(reason: String, hint: &str) -> io::Error {
     let hint = hint.to_owned();
-    io::Error::other(Refused { reason, hint })
+    io::Error::other(GzipRefused { reason, hint })
 }
 
 /// Decompresses no more bytes than a limit. A file may have several parts; zero bytes behind the last, as tapes have
-/// them, mean nothing. Its errors hold a [`Refused`].
+/// them, mean nothing. Its errors hold a [`GzipRefused`].
 pub(super) struct Gunzip<R> {
-    part: Option<Part<R>>,
+    part: Option<GzipPart<R>>,
     limit: u64,
     left: u64,
 }
 
-enum Part<R> {
+enum GzipPart<R> {
     /// Where a part may begin.
     Begin(R),
     Within(Box<GzDecoder<R>>),
@@ -47,7 +47,7 @@ enum Part<R> {
 impl<R: BufRead> Gunzip<R> {
     pub(super) fn new(source: R, limit: u64) -> Self {
         Self {
-            part: Some(Part::Begin(source)),
+            part: Some(GzipPart::Begin(source)),
             limit,
             left: limit,
         }
@@ -81,14 +81,14 @@ impl<R: BufRead> Read for Gunzip<R> {
         loop {
             match self.part.take() {
                 None => return Ok(0),
-                Some(Part::Begin(mut source)) => {
+                Some(GzipPart::Begin(mut source)) => {
                     if source.fill_buf()?.first() != Some(&GZIP[0]) {
                         Self::end(source)?;
                         return Ok(0);
                     }
-                    self.part = Some(Part::Within(Box::new(GzDecoder::new(source))));
+                    self.part = Some(GzipPart::Within(Box::new(GzDecoder::new(source))));
                 }
-                Some(Part::Within(mut decoder)) => {
+                Some(GzipPart::Within(mut decoder)) => {
                     let read = decoder.read(into).map_err(|error| match error.kind() {
                         ErrorKind::UnexpectedEof => refused(
                             "it breaks off: its gzip content is not complete".into(),
@@ -97,10 +97,10 @@ impl<R: BufRead> Read for Gunzip<R> {
                         _ => refused(format!("its gzip content is damaged: {error}"), ""),
                     })?;
                     if read == 0 && !into.is_empty() {
-                        self.part = Some(Part::Begin(decoder.into_inner()));
+                        self.part = Some(GzipPart::Begin(decoder.into_inner()));
                         continue;
                     }
-                    self.part = Some(Part::Within(decoder));
+                    self.part = Some(GzipPart::Within(decoder));
                     let Some(left) = self.left.checked_sub(read as u64) else {
                         return Err(refused(
                             format!(

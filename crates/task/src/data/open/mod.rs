@@ -12,7 +12,7 @@ mod gzip;
 mod kind;
 pub(super) mod limits;
 
-use gzip::{GZIP, Gunzip, Refused};
+use gzip::{GZIP, Gunzip, GzipRefused};
 use kind::FileKind;
 use limits::SPLIT;
 
@@ -216,7 +216,7 @@ fn all(path: &Path, mut source: FileSource) -> Result<Vec<u8>, DataError> {
 fn failed(path: &Path, error: &io::Error) -> DataError {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     let (reason, hint) = match (inner, error.kind()) {
-        (Some(Refused { reason, hint }), _) => (reason.clone(), hint.clone()),
+        (Some(GzipRefused { reason, hint }), _) => (reason.clone(), hint.clone()),
         (None, io::ErrorKind::FileTooLarge) => (error.to_string(), SPLIT.to_owned()),
         (None, _) => (error.to_string(), neighbour(path)),
     };

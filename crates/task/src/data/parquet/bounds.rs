@@ -2,7 +2,7 @@
 //!
 //! A few bytes can stand for a lot: a page says itself how large it becomes, brotli and gzip give more than it says,
 //! a dictionary says how many values it has, and a run of equal values takes two bytes. The first three are read
-//! here, without decoding; rows are counted while they are read ([`Budget`]).
+//! here, without decoding; rows are counted while they are read ([`PageBudget`]).
 
 use std::io::{self, Read};
 
@@ -33,12 +33,12 @@ pub(super) fn most(bytes: usize) -> u64 {
 }
 
 /// Counts what the rows of a file take in memory.
-pub(super) struct Budget {
+pub(super) struct PageBudget {
     most: u64,
     left: u64,
 }
 
-impl Budget {
+impl PageBudget {
     /// Of at most so many bytes.
     pub(super) fn new(most: u64) -> Self {
         Self { most, left: most }
@@ -111,7 +111,7 @@ fn column_takes(bytes: &[u8], column: &ColumnChunkMetaData, most: u64) -> Result
     let (mut dictionary, mut largest) = (0, 0);
     while !rest.is_empty() {
         let mut compact = Compact(rest);
-        let page = Page::read(&mut compact).ok_or_else(damaged)?;
+        let page = ParquetPage::read(&mut compact).ok_or_else(damaged)?;
         let (data, behind) = compact
             .0
             .split_at_checked(page.packed)
@@ -157,7 +157,7 @@ fn gives_more(codec: Compression, data: &[u8], says: u64, most: u64) -> bool {
 
 /// What the header of a page says.
 #[derive(Default)]
-struct Page {
+struct ParquetPage {
     /// Bytes as they stand in the file.
     packed: usize,
     /// Bytes when decompressed.
@@ -170,7 +170,7 @@ struct Page {
     is_packed: bool,
 }
 
-impl Page {
+impl ParquetPage {
     /// `None` for what is no header.
     fn read(compact: &mut Compact<'_>) -> Option<Self> {
         let mut found = Self {
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn headers_that_say_what_cannot_be_are_refused() {
-        let read = |bytes: &[u8]| Page::read(&mut Compact(bytes));
+        let read = |bytes: &[u8]| ParquetPage::read(&mut Compact(bytes));
         // A dictionary of 3 values, 20 bytes of 40, and a field that nobody knows.
         let page = read(&[
             0x15, 4, 0x15, 80, 0x15, 40, 0x4C, 0x15, 6, 0x15, 0, 0, 0x28, 1, 9, 0,

@@ -15,7 +15,7 @@ use parquet::schema::types::Type;
 
 use super::date::{day_text, moment_text, time_text};
 use super::{DataError, RawFile, RawRows, composed};
-use bounds::{Budget, check_pages, most};
+use bounds::{PageBudget, check_pages, most};
 
 /// Reads a file that is in memory. Columns of lists, of structures and of bytes that are no text are
 /// left out with a note.
@@ -126,7 +126,7 @@ fn rows_within(
     }
     let is_read = |name: &str| table.header.iter().any(|read| read == name);
     check_pages(&all, reader.metadata(), is_read, most).map_err(failed)?;
-    let mut budget = Budget::new(most);
+    let mut budget = PageBudget::new(most);
     let projection = Type::group_type_builder(schema.name())
         .with_fields(fields)
         .build();

@@ -7,36 +7,16 @@ use std::path::PathBuf;
 use csv::StringRecord;
 
 use super::lexer::CsvRecord;
+use super::origin::{Origin, ROW};
 use super::{RawFile, RawRows, cells, composed, end, shape};
 use crate::counted::verb;
 use crate::data::{DataError, Format, RowPlace};
 
-/// What a record of a sheet is called.
-const ROW: &str = "row";
 /// Most records at the end of a table that may sum up the others.
 const TAIL: usize = 8;
 
 /// The columns of a file whose cells are needed; all where nobody knows them yet.
 pub type Wanted<'a> = Option<&'a [&'a str]>;
-
-/// Where records come from.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::data) enum Origin<'a> {
-    /// From a text, which begins so.
-    Text(&'a str),
-    /// From a sheet with cells of its own, whose records are rows.
-    Sheet,
-}
-
-impl Origin<'_> {
-    /// What a record is called.
-    fn unit(self) -> &'static str {
-        match self {
-            Self::Text(_) => "line",
-            Self::Sheet => ROW,
-        }
-    }
-}
 
 /// A table of which some rows are read.
 pub(in crate::data) struct Gathering<'a> {

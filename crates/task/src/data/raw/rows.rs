@@ -12,7 +12,7 @@ pub struct RawRows {
     text: String,
     /// Where every kept cell ends in the text.
     ends: Vec<u32>,
-    rows: Vec<Start>,
+    rows: Vec<RowStart>,
     /// The place of every column among the kept ones, [`NONE`] of one that is not kept.
     slots: Vec<u32>,
     /// Whether rows are told by their lines, or else by their numbers.
@@ -24,7 +24,7 @@ const NONE: u32 = u32::MAX;
 
 /// Where a row begins.
 #[derive(Debug, Clone, Copy)]
-struct Start {
+struct RowStart {
     /// Its line or number.
     at: u32,
     /// Its first cell among all.
@@ -101,7 +101,7 @@ impl RawRows {
         cells: impl Iterator<Item = &'t str>,
     ) -> Result<(), DataError> {
         let large = || too_large(path);
-        self.rows.push(Start {
+        self.rows.push(RowStart {
             at: u32::try_from(at).map_err(|_| large())?,
             cell: u32::try_from(self.ends.len()).map_err(|_| large())?,
         });
@@ -130,7 +130,7 @@ impl RawRows {
     /// # Panics
     /// If there is no such row.
     pub fn row(&self, index: usize) -> RawRow<'_> {
-        let Start { at, cell } = self.rows[index];
+        let RowStart { at, cell } = self.rows[index];
         let first = cell as usize;
         let end = self.rows.get(index + 1);
         let end = end.map_or(self.ends.len(), |next| next.cell as usize);

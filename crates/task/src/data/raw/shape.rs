@@ -5,8 +5,8 @@ use csv::StringRecord;
 
 use super::cell::is_invisible;
 use super::cell::{plain, tidy};
-use super::gather::Origin;
 use super::lexer::{CsvRecord, Lexer};
+use super::origin::Origin;
 use crate::counted::verb;
 use crate::data::{Format, number};
 

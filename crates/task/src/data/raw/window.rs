@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::gather::{Gathering, Origin, Wanted};
+use super::gather::{Gathering, Wanted};
 use super::lexer::{CsvRecord, Lexer};
+use super::origin::Origin;
 use super::{RawFile, open_quote, separator, shape};
 use crate::data::{DataError, Format};
 

@@ -92,7 +92,7 @@ impl<'a> Book<'a> {
                 return Err(self.damaged(&format!("its parts are compressed by method {method}")));
             }
         };
-        let counted = Counted {
+        let counted = CountedBytes {
             decoded,
             left: &self.decoded,
         };
@@ -192,12 +192,12 @@ fn damaged(path: &Path, why: &str) -> DataError {
 }
 
 /// Counts what is decoded, and refuses more than is left.
-struct Counted<'a> {
+struct CountedBytes<'a> {
     decoded: Box<dyn Read + 'a>,
     left: &'a Cell<u64>,
 }
 
-impl Read for Counted<'_> {
+impl Read for CountedBytes<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.decoded.read(into)?;
         let left = self.left.get().checked_sub(count as u64);

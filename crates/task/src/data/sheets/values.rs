@@ -4,7 +4,7 @@ use crate::data::date::{moment_text, time_text};
 
 /// What the format of a cell makes of its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum ShownCell {
     /// A number as it is.
     Plain,
     /// A hundredfold, with a sign of per cent.
@@ -17,7 +17,7 @@ pub(super) enum Shown {
     Elapsed,
 }
 
-impl Shown {
+impl ShownCell {
     /// Of a format that every program knows by its number.
     pub(super) fn built_in(number: u32) -> Self {
         match number {
@@ -167,25 +167,25 @@ mod tests {
     #[test]
     fn formats_say_what_a_number_is() {
         let (date, time, both) = (
-            Shown::Moment {
+            ShownCell::Moment {
                 day: true,
                 time: false,
             },
-            Shown::Moment {
+            ShownCell::Moment {
                 day: false,
                 time: true,
             },
-            Shown::Moment {
+            ShownCell::Moment {
                 day: true,
                 time: true,
             },
         );
         let cases = [
-            ("General", Shown::Plain),
-            ("0.00E+00", Shown::Plain),
-            ("#,##0.00\\ \"days\"", Shown::Plain),
-            ("[Red]0.0;[Blue]-0.0", Shown::Plain),
-            ("_-* #,##0.00_d", Shown::Plain),
+            ("General", ShownCell::Plain),
+            ("0.00E+00", ShownCell::Plain),
+            ("#,##0.00\\ \"days\"", ShownCell::Plain),
+            ("[Red]0.0;[Blue]-0.0", ShownCell::Plain),
+            ("_-* #,##0.00_d", ShownCell::Plain),
             ("yyyy-mm-dd", date),
             ("[$-407]d. mmmm yyyy;@", date),
             ("DD.MM.YYYY", date),
@@ -193,21 +193,21 @@ mod tests {
             ("h:mm AM/PM", time),
             ("mm:ss.0", time),
             ("m/d/yy h:mm", both),
-            ("[h]:mm:ss", Shown::Elapsed),
-            ("0.0%", Shown::Percent),
-            ("00000", Shown::Padded(5)),
-            ("0", Shown::Plain),
+            ("[h]:mm:ss", ShownCell::Elapsed),
+            ("0.0%", ShownCell::Percent),
+            ("00000", ShownCell::Padded(5)),
+            ("0", ShownCell::Plain),
         ];
         for (code, shown) in cases {
-            assert_eq!(Shown::written(code), shown, "{code}");
+            assert_eq!(ShownCell::written(code), shown, "{code}");
         }
     }
 
     #[test]
     fn days_become_dates() {
-        let date = Shown::built_in(14);
-        let both = Shown::built_in(22);
-        let time = Shown::built_in(20);
+        let date = ShownCell::built_in(14);
+        let both = ShownCell::built_in(22);
+        let time = ShownCell::built_in(20);
         let cases = [
             (date, 45_443.0, false, "2024-05-31"),
             (date, 1.0, false, "1900-01-01"),
@@ -218,10 +218,10 @@ mod tests {
             (both, 45_443.0, false, "2024-05-31 00:00:00"),
             (both, 45_443.604_166_666_664, false, "2024-05-31 14:30:00"),
             (time, 0.604_166_666_666_667, false, "14:30:00"),
-            (Shown::Elapsed, 1.5, false, "36:00:00"),
-            (Shown::Padded(5), 123.0, false, "00123"),
-            (Shown::Plain, 0.1, false, "0.1"),
-            (Shown::Percent, 0.12, false, "0.12"),
+            (ShownCell::Elapsed, 1.5, false, "36:00:00"),
+            (ShownCell::Padded(5), 123.0, false, "00123"),
+            (ShownCell::Plain, 0.1, false, "0.1"),
+            (ShownCell::Percent, 0.12, false, "0.12"),
             (date, -5.0, false, "-5"),
         ];
         for (shown, value, since_1904, text) in cases {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use quick_xml::events::{BytesStart, Event};
 
 use super::book::{Book, Xml};
-use super::values::{Shown, iso};
+use super::values::{ShownCell, iso};
 use super::{COLUMNS, Peculiar, SheetName, SheetRow, Sink, at_most};
 use crate::data::DataError;
 
@@ -13,7 +13,7 @@ use crate::data::DataError;
 pub(super) struct Workbook {
     pub(super) sheets: Vec<SheetName>,
     strings: Vec<String>,
-    styles: Vec<Shown>,
+    styles: Vec<ShownCell>,
     since_1904: bool,
 }
 
@@ -148,7 +148,7 @@ impl Workbook {
                         hidden = matches!(of("hidden")?.as_deref(), Some("1" | "true"));
                     }
                     "c" => {
-                        let cell = Cell::of(book, &element)?;
+                        let cell = XlsxCell::of(book, &element)?;
                         self.cell(book, &mut xml, cell, &mut row, peculiar)?;
                     }
                     _ => {}
@@ -172,11 +172,11 @@ impl Workbook {
         &self,
         book: &Book<'_>,
         xml: &mut Xml<'_>,
-        cell: Cell,
+        cell: XlsxCell,
         row: &mut SheetRow,
         peculiar: &mut Peculiar,
     ) -> Result<(), DataError> {
-        let Content { value, computed } = Content::read(book, xml)?;
+        let XlsxContent { value, computed } = XlsxContent::read(book, xml)?;
         let place = match cell.place {
             Some(place) => place,
             None => row.cells.len(),
@@ -206,8 +206,8 @@ impl Workbook {
             (_, Some(value)) => {
                 let value = value.trim();
                 let shown = cell.style.and_then(|style| self.styles.get(style));
-                let shown = shown.copied().unwrap_or(Shown::Plain);
-                peculiar.percent += usize::from(shown == Shown::Percent);
+                let shown = shown.copied().unwrap_or(ShownCell::Plain);
+                peculiar.percent += usize::from(shown == ShownCell::Percent);
                 match value.parse::<f64>() {
                     Ok(number) if number.is_finite() => {
                         let text = shown.text(number, self.since_1904);
@@ -224,13 +224,13 @@ impl Workbook {
 }
 
 /// What stands at the begin of a cell.
-struct Cell {
+struct XlsxCell {
     place: Option<usize>,
     style: Option<usize>,
     kind: String,
 }
 
-impl Cell {
+impl XlsxCell {
     fn of(book: &Book<'_>, element: &BytesStart<'_>) -> Result<Self, DataError> {
         let of = |name| book.attribute(element, name);
         Ok(Self {
@@ -251,13 +251,13 @@ fn column(name: &str) -> Option<usize> {
 }
 
 /// What a cell, or an item of the texts that cells share, holds.
-struct Content {
+struct XlsxContent {
     value: Option<String>,
     /// Whether a formula stands there.
     computed: bool,
 }
 
-impl Content {
+impl XlsxContent {
     /// Reads the element that has just begun to its end. Hints on how a word is spoken belong to no text.
     fn read(book: &Book<'_>, xml: &mut Xml<'_>) -> Result<Self, DataError> {
         let mut content = Self {
@@ -345,7 +345,7 @@ fn strings(book: &Book<'_>, part: Option<&str>) -> Result<Vec<String>, DataError
             .map_err(|error| book.failed(error))?
         {
             Event::Start(element) if element.local_name().into_inner() == "si" => {
-                let content = Content::read(book, &mut xml)?;
+                let content = XlsxContent::read(book, &mut xml)?;
                 found.push(plain(&content.value.unwrap_or_default()));
             }
             Event::Eof => return Ok(found),
@@ -356,12 +356,12 @@ fn strings(book: &Book<'_>, part: Option<&str>) -> Result<Vec<String>, DataError
 }
 
 /// What every style makes of a number.
-fn styles(book: &Book<'_>, part: Option<&str>) -> Result<Vec<Shown>, DataError> {
+fn styles(book: &Book<'_>, part: Option<&str>) -> Result<Vec<ShownCell>, DataError> {
     let mut found = Vec::new();
     let Some(mut xml) = part.map_or(Ok(None), |part| book.xml(part))? else {
         return Ok(found);
     };
-    let mut own: BTreeMap<u32, Shown> = BTreeMap::new();
+    let mut own: BTreeMap<u32, ShownCell> = BTreeMap::new();
     let mut of_cells = false;
     let mut buffer = Vec::new();
     loop {
@@ -379,13 +379,13 @@ fn styles(book: &Book<'_>, part: Option<&str>) -> Result<Vec<Shown>, DataError> 
                     "numFmt" => {
                         let code = book.attribute(&element, "formatCode")?.unwrap_or_default();
                         if let Some(id) = number("numFmtId")? {
-                            own.insert(id, Shown::written(&code));
+                            own.insert(id, ShownCell::written(&code));
                         }
                     }
                     "cellXfs" => of_cells = true,
                     "xf" if of_cells => {
                         let id = number("numFmtId")?.unwrap_or(0);
-                        found.push(own.get(&id).copied().unwrap_or(Shown::built_in(id)));
+                        found.push(own.get(&id).copied().unwrap_or(ShownCell::built_in(id)));
                     }
                     _ => {}
                 }

@@ -18,13 +18,13 @@ pub struct Voids {
     /// could spoil sums for ever otherwise, if it spares one from time to time.
     pub rounds: Vec<u8>,
     /// Who may have spoiled the sums, where that is searched.
-    pub search: Search,
+    pub search: SpoilerSearch,
 }
 
 /// How far the search for the member that spoils sums with noise is. An honest author spoils none, so whoever does
 /// it alone is an author of every void sum.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Search {
+pub enum SpoilerSearch {
     /// Nobody is searched: no sum was void, or the members are too few for two sums.
     #[default]
     Idle,
@@ -69,9 +69,9 @@ impl Voids {
     /// become half as many.
     pub fn suspended(&self, group: usize, members: usize) -> bool {
         let budget = match self.search {
-            Search::Idle | Search::Several => BUDGET,
-            Search::Among(_) => BUDGET.max(most_searched(members)),
-            Search::Alone(_) => return false,
+            SpoilerSearch::Idle | SpoilerSearch::Several => BUDGET,
+            SpoilerSearch::Among(_) => BUDGET.max(most_searched(members)),
+            SpoilerSearch::Alone(_) => return false,
         };
         self.rounds.get(group).is_some_and(|count| *count >= budget)
     }
@@ -79,8 +79,8 @@ impl Voids {
     /// The member that contributes nothing in this epoch any more, if a search ended with one.
     pub fn left_out(&self) -> Option<MemberIndex> {
         match self.search {
-            Search::Alone(member) => Some(member),
-            Search::Idle | Search::Among(_) | Search::Several => None,
+            SpoilerSearch::Alone(member) => Some(member),
+            SpoilerSearch::Idle | SpoilerSearch::Among(_) | SpoilerSearch::Several => None,
         }
     }
 }
@@ -91,7 +91,7 @@ fn most_searched(members: usize) -> u8 {
     1 + members.next_power_of_two().trailing_zeros() as u8
 }
 
-impl Search {
+impl SpoilerSearch {
     /// After a round with these void sums. A good sum shows nothing: whoever spoils sums may spare one.
     fn after(&self, void: &[&Sum]) -> Self {
         match (self, void) {

@@ -39,14 +39,14 @@ fn noised(fewest: u16) -> Masked {
 }
 
 /// A federation whose sums are void as its members say.
-struct Federation {
+struct SearchedFederation {
     masked: Masked,
     roster: Roster,
     voids: Voids,
     void_rounds: usize,
 }
 
-impl Federation {
+impl SearchedFederation {
     fn new(n: u16, fewest: u16) -> Self {
         Self {
             masked: noised(fewest),
@@ -103,7 +103,7 @@ fn halves_have_half_of_the_suspects_and_half_of_the_ready_each() {
 
 #[test]
 fn one_that_spoils_every_sum_is_alone_after_four_void_rounds_of_eight_and_the_others_go_on() {
-    let mut federation = Federation::new(8, 3);
+    let mut federation = SearchedFederation::new(8, 3);
     let all = members(0..8);
     assert_eq!(federation.sums(&all), std::slice::from_ref(&all));
     for (suspects, sums) in [
@@ -118,13 +118,13 @@ fn one_that_spoils_every_sum_is_alone_after_four_void_rounds_of_eight_and_the_ot
         ),
     ] {
         assert!(federation.whole_round(&[6]));
-        assert_eq!(federation.voids.search, Search::Among(suspects));
+        assert_eq!(federation.voids.search, SpoilerSearch::Among(suspects));
         assert_eq!(federation.sums(&all), sums);
     }
     assert!(federation.whole_round(&[6]));
     let expected = Voids {
         rounds: vec![4],
-        search: Search::Alone(MemberIndex(6)),
+        search: SpoilerSearch::Alone(MemberIndex(6)),
     };
     assert_eq!(federation.voids, expected);
     assert!(!federation.voids.suspended(0, 8));
@@ -136,7 +136,7 @@ fn one_that_spoils_every_sum_is_alone_after_four_void_rounds_of_eight_and_the_ot
 
 #[test]
 fn a_good_round_shows_nothing_and_costs_nothing() {
-    let mut federation = Federation::new(8, 4);
+    let mut federation = SearchedFederation::new(8, 4);
     federation.whole_round(&[6]);
     let before = federation.voids.clone();
     for _ in 0..20 {
@@ -147,26 +147,29 @@ fn a_good_round_shows_nothing_and_costs_nothing() {
 
 #[test]
 fn two_void_sums_of_a_round_end_the_search_and_the_third_void_round_all_sums() {
-    let mut federation = Federation::new(8, 4);
+    let mut federation = SearchedFederation::new(8, 4);
     for rounds in [1, 2] {
         assert!(federation.whole_round(&[0, 6]));
         assert_eq!(federation.voids.rounds, [rounds]);
     }
-    assert_eq!(federation.voids.search, Search::Several);
+    assert_eq!(federation.voids.search, SpoilerSearch::Several);
     // One sum again, as before the search.
     assert_eq!(federation.sums(&members(0..8)), [members(0..8)]);
     assert!(federation.whole_round(&[6]));
-    assert_eq!(federation.voids.search, Search::Several);
+    assert_eq!(federation.voids.search, SpoilerSearch::Several);
     assert!(!federation.whole_round(&[6]));
     assert!(federation.voids.suspended(0, 8));
 }
 
 #[test]
 fn a_void_sum_without_a_suspect_ends_the_search() {
-    let mut federation = Federation::new(8, 3);
+    let mut federation = SearchedFederation::new(8, 3);
     for (spoiler, suspects) in [(6, 0..8), (1, 0..4), (6, 2..4)] {
         federation.whole_round(&[spoiler]);
-        assert_eq!(federation.voids.search, Search::Among(members(suspects)));
+        assert_eq!(
+            federation.voids.search,
+            SpoilerSearch::Among(members(suspects))
+        );
     }
     let without_3 = members([0, 1, 2, 4, 5, 6, 7]);
     assert_eq!(
@@ -174,22 +177,25 @@ fn a_void_sum_without_a_suspect_ends_the_search() {
         [members([0, 1, 2, 4]), members([5, 6, 7])]
     );
     federation.round(&without_3, &members([6]));
-    assert_eq!(federation.voids.search, Search::Several);
+    assert_eq!(federation.voids.search, SpoilerSearch::Several);
     assert!(federation.voids.suspended(0, 8));
 }
 
 #[test]
 fn one_that_two_colluders_left_alone_is_cleared_by_the_next_void_sum_and_sums_end() {
-    let mut federation = Federation::new(8, 3);
+    let mut federation = SearchedFederation::new(8, 3);
     // 1 and 6 collude. 5 is honest, and an author of all void sums.
     for (spoiler, suspects) in [(6, 0..8), (6, 4..8), (1, 4..6)] {
         federation.whole_round(&[spoiler]);
-        assert_eq!(federation.voids.search, Search::Among(members(suspects)));
+        assert_eq!(
+            federation.voids.search,
+            SpoilerSearch::Among(members(suspects))
+        );
     }
     federation.whole_round(&[6]);
     assert_eq!(federation.voids.left_out(), Some(MemberIndex(5)));
     assert!(federation.whole_round(&[6]));
-    assert_eq!(federation.voids.search, Search::Several);
+    assert_eq!(federation.voids.search, SpoilerSearch::Several);
     assert_eq!(federation.voids.left_out(), None);
     assert!(!federation.whole_round(&[6]));
 }
@@ -197,23 +203,23 @@ fn one_that_two_colluders_left_alone_is_cleared_by_the_next_void_sum_and_sums_en
 #[test]
 fn nobody_is_searched_without_noise_or_where_half_of_the_members_are_too_few() {
     let all = members(0..7);
-    let mut few = Federation::new(7, 4);
+    let mut few = SearchedFederation::new(7, 4);
     for round in 1..=3 {
         assert!(few.whole_round(&[2]));
         let rounds = vec![round];
-        let search = Search::Idle;
+        let search = SpoilerSearch::Idle;
         assert_eq!(few.voids, Voids { rounds, search });
     }
     assert_eq!(few.sums(&all), Vec::<Vec<_>>::new());
     let group = |some: std::ops::Range<u16>| Group {
         authors: some.map(|at| (format!("silo {at}"), 1)).collect(),
     };
-    let mut groups = Federation::new(7, 3);
+    let mut groups = SearchedFederation::new(7, 3);
     groups.masked.sums = Sums::Groups(vec![group(0..3), group(3..7)]);
     for round in 1..=3 {
         assert!(groups.whole_round(&[2]));
         let rounds = vec![round, 0];
-        let search = Search::Idle;
+        let search = SpoilerSearch::Idle;
         assert_eq!(groups.voids, Voids { rounds, search });
     }
     assert_eq!(groups.sums(&all), [members(3..7)]);
@@ -221,13 +227,13 @@ fn nobody_is_searched_without_noise_or_where_half_of_the_members_are_too_few() {
 
 #[test]
 fn rounds_with_too_few_for_two_sums_spend_the_budget_of_the_search() {
-    let mut federation = Federation::new(8, 4);
+    let mut federation = SearchedFederation::new(8, 4);
     let six = members(2..8);
     for _ in 0..4 {
         assert_eq!(federation.sums(&six), std::slice::from_ref(&six));
         assert!(federation.round(&six, &members([6])));
     }
-    assert_eq!(federation.voids.search, Search::Among(six.clone()));
+    assert_eq!(federation.voids.search, SpoilerSearch::Among(six.clone()));
     assert!(!federation.round(&six, &members([6])));
     assert!(federation.voids.suspended(0, 8));
 }
@@ -259,7 +265,7 @@ proptest! {
         (n, fewest, spoiler, rounds) in drawn(1)
     ) {
         let spoiler = MemberIndex(spoiler[0]);
-        let mut federation = Federation::new(n, fewest);
+        let mut federation = SearchedFederation::new(n, fewest);
         for (spoils, absent) in rounds {
             let ready = ready(n, 2 * fewest, absent);
             // It spares half of the sums.
@@ -277,7 +283,7 @@ proptest! {
     fn one_that_spoils_all_is_alone_after_one_void_round_and_one_for_each_time_that_n_is_halved(
         (n, fewest, spoiler, _) in drawn(1)
     ) {
-        let mut federation = Federation::new(n, fewest);
+        let mut federation = SearchedFederation::new(n, fewest);
         for _ in 0..most_searched(n.into()) {
             federation.whole_round(&spoiler);
         }
@@ -289,7 +295,7 @@ proptest! {
     fn two_spoilers_void_no_more_rounds_than_a_search_may_need_and_one(
         (n, fewest, spoilers, rounds) in drawn(2)
     ) {
-        let mut federation = Federation::new(n, fewest);
+        let mut federation = SearchedFederation::new(n, fewest);
         for (spoils, absent) in rounds {
             let ready = ready(n, 2 * fewest, absent);
             let spoiling = |at: &usize| (spoils >> at) & 1 == 1;
@@ -297,7 +303,7 @@ proptest! {
             let spoils: Vec<_> = spoils.collect();
             let (before, opened) = (federation.voids.clone(), federation.round(&ready, &spoils));
             // Sums end only where it is known that more than one spoils them, or the search's budget is spent.
-            prop_assert!(opened || !matches!(before.search, Search::Alone(_) | Search::Idle));
+            prop_assert!(opened || !matches!(before.search, SpoilerSearch::Alone(_) | SpoilerSearch::Idle));
         }
         let most = usize::from(BUDGET.max(most_searched(n.into()) + 1));
         prop_assert!(federation.void_rounds <= most);
