@@ -53,8 +53,8 @@ impl BestOf {
             entry.map(|(entry, _)| entry.label.as_str())
         };
         let reference = |label: &str| references.all.iter().find(|(own, _)| *own == label);
-        let first = ["own-fit", "local"].into_iter().filter_map(named);
-        let over = first.filter_map(reference).next();
+        let mut first = ["own-fit", "local"].into_iter().filter_map(named);
+        let over = first.find_map(reference);
         let (over, theirs) = over.or(references.all.first())?;
         let ways: Vec<_> = all
             .iter()
@@ -82,9 +82,9 @@ impl BestOf {
             let best = gains.into_iter().max_by(|a, b| a.2.by.total_cmp(&b.2.by))?;
             (count >= SEVERAL).then_some((best, count))
         };
-        let scopes = [false, true].into_iter();
-        let mut found = scopes.filter_map(|outside| Some((outside, of_scope(outside)?)));
-        let (outside, ((entry, results, chosen), of)) = found.next()?;
+        let mut scopes = [false, true].into_iter();
+        let found = scopes.find_map(|outside| Some((outside, of_scope(outside)?)));
+        let (outside, ((entry, results, chosen), of)) = found?;
         let confirmed = gain(results, true, outside);
         Some(Self {
             label: entry.label.clone(),

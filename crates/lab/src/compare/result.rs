@@ -208,8 +208,8 @@ impl UnitResult {
 
     /// Whether a silo's test rows have groups, such as the visits of a person.
     pub(super) fn is_grouped(&self) -> bool {
-        let rows = self.silos.iter().filter_map(|silo| silo.rows.as_ref());
-        rows.into_iter().any(|rows| !rows.groups.is_empty())
+        let mut rows = self.silos.iter().filter_map(|silo| silo.rows.as_ref());
+        rows.any(|rows| !rows.groups.is_empty())
     }
 
     /// The members, or the silos outside.

@@ -188,10 +188,7 @@ impl Runs<'_> {
                 _ => break,
             };
         }
-        let Some(Attempt {
-            point, best, trial, ..
-        }) = best
-        else {
+        let Some(Attempt { point, best, trial }) = best else {
             return Ok(None);
         };
         result.point = as_json(&point);
