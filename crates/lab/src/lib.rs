@@ -65,6 +65,7 @@ pub mod rotation;
 mod run;
 mod statistic;
 pub mod summary;
+mod widening;
 
 pub use keep::KeepError;
 pub use run::{run, run_and_keep, run_study};

@@ -1,6 +1,6 @@
 //! A metric over rows as a function of how often each row counts, and intervals from draws of rows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use methods::learner::RowResults;
 use serde::Serialize;
@@ -15,6 +15,9 @@ pub const TELLING: usize = 10;
 
 /// Fewest seeds whose spread is in an interval. Below, intervals are those of test rows alone.
 pub const TELLING_SEEDS: usize = 3;
+
+/// Fewest seeds for a decision.
+pub const DECIDING_SEEDS: usize = 5;
 
 /// The normal deviate of 95 % intervals.
 pub(crate) const NORMAL: f64 = 1.959_964;
@@ -224,23 +227,34 @@ impl Statistic {
     }
 
     /// Whether an interval of a metric that is compared class by class says anything: of the rarer of two
-    /// classes, and of every class that occurs, there are [`TELLING`] rows. With fewer, an area under the curve
-    /// of coin tosses seems to differ from that of others far more often than at 5 %.
-    pub(crate) fn has_enough_events(&self) -> bool {
-        let mut rows = BTreeMap::<usize, usize>::new();
-        match self {
-            Self::Mean(_) | Self::Calibration(_) => return true,
-            Self::Area(area) => {
-                let positives = area.positives();
-                rows.extend([(0, area.rows() - positives), (1, positives)]);
-            }
-            Self::Balanced(accuracy) => {
-                for (class, _) in &accuracy.rows {
-                    *rows.entry(*class).or_default() += 1;
-                }
-            }
+    /// classes, and of every class that occurs, there are [`TELLING`] of these units, rows or groups of rows.
+    /// With fewer, an area under the curve of coin tosses seems to differ from that of others far more often
+    /// than at 5 %.
+    pub(crate) fn has_enough_events(&self, units: &[Vec<usize>]) -> bool {
+        let classes = self.units_of_classes(units);
+        classes.is_none_or(|classes| classes.values().all(|&count| count >= TELLING))
+    }
+
+    /// Units, rows or groups of rows, that hold a row of each class; `None` for metrics that are not compared
+    /// class by class.
+    pub(crate) fn units_of_classes(&self, units: &[Vec<usize>]) -> Option<BTreeMap<usize, usize>> {
+        let (classes, mut count): (Vec<usize>, _) = match self {
+            Self::Mean(_) | Self::Calibration(_) => return None,
+            Self::Area(area) => (
+                area.positive().into_iter().map(usize::from).collect(),
+                BTreeMap::from([(0, 0), (1, 0)]),
+            ),
+            Self::Balanced(accuracy) => (
+                accuracy.rows.iter().map(|(class, _)| *class).collect(),
+                BTreeMap::new(),
+            ),
+        };
+        for unit in units {
+            let own: BTreeSet<usize> = unit.iter().map(|&row| classes[row]).collect();
+            own.into_iter()
+                .for_each(|class| *count.entry(class).or_default() += 1);
         }
-        rows.values().all(|&rows| rows >= TELLING)
+        Some(count)
     }
 
     /// The value where row i counts `times[i]` times. Not a number where it is not defined, as for an
@@ -496,11 +510,19 @@ mod tests {
             two(&vec![0.5; rows], &classes)
         };
         let enough = |metric: &str, of: &RowResults| {
-            Statistic::of(metric, &[of]).unwrap().has_enough_events()
+            let statistic = Statistic::of(metric, &[of]).unwrap();
+            statistic.has_enough_events(&of.together())
         };
         for metric in ["roc-auc", "balanced-accuracy"] {
             assert!(!enough(metric, &rows(9, 300)) && !enough(metric, &rows(291, 300)));
             assert!(enough(metric, &rows(10, 300)) && enough(metric, &rows(290, 300)));
+            // Thirty rows of three persons are three persons.
+            let visits = |persons: usize| {
+                let mut rows = rows(30, 300);
+                rows.groups = (0..300).map(|at| at * persons as u32 / 30).collect();
+                rows
+            };
+            assert!(!enough(metric, &visits(3)) && enough(metric, &visits(10)));
         }
         assert!(enough("brier", &rows(1, 300)));
     }

@@ -1,7 +1,7 @@
 //! A made-up finished federation for tests of the reports.
 
 use lab::summary::*;
-use methods::serving::{Candidate, ComparedOn};
+use methods::serving::{Candidate, ComparedOn, Tuned, Way};
 use silo::Totals;
 use simulations::network::Traffic;
 use simulations::{Led, Mesh};
@@ -47,7 +47,12 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
         }],
         means: Vec::new(),
         harmed: None,
-        tuning: None,
+        tuning: Some(Tuning {
+            silos,
+            rates: true,
+            trainings: 20.0,
+            fits: 0.0,
+        }),
         linkage: None,
         noise: None,
         notes: Vec::new(),
@@ -198,7 +203,7 @@ fn silo(index: usize, coalitions: usize, rounds: u64) -> SiloInfo {
         coalition_index: (coalitions > 0).then(|| coalition_of(index, coalitions) as u32),
         model: None,
         pooled: Some(41.0 + 9.0 * wave(index, 3)),
-        local_tuned: None,
+        local_tuned: Some(tuned()),
         global_equal: None,
         own_intercept: None,
         constant: None,
@@ -208,6 +213,22 @@ fn silo(index: usize, coalitions: usize, rounds: u64) -> SiloInfo {
             metric: Some(42.0 + 9.0 * wave(index, 5)),
             measured: Vec::new(),
         }),
+    }
+}
+
+/// How a silo's own model was chosen.
+fn tuned() -> Tuned {
+    Tuned {
+        way: Way::Training {
+            rate: 0.01,
+            weight_decay: 0.0,
+            epochs: 8,
+        },
+        loss: 0.6,
+        untuned: None,
+        rates: true,
+        trainings: 20.0,
+        fits: 0,
     }
 }
 

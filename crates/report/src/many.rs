@@ -117,12 +117,13 @@ fn decided(story: &Story) -> String {
     let (up, down, all) = (clear(true), clear(false), story.silos.len());
     format!(
         "Of {} silos {} gain significantly, {} lose significantly, at {} the difference is not significant, and \
-         {} hold out too few rows to tell.",
+         {} hold out too few {} to tell.",
         numbers::count(all as u64),
         numbers::count(up as u64),
         numbers::count(down as u64),
         numbers::count((all - up - down - unknown) as u64),
         numbers::count(unknown as u64),
+        story.units(),
     )
 }
 

@@ -40,7 +40,13 @@ fn lines(story: &Story) -> Vec<ReferenceLine> {
 
 fn name(story: &Story, model: ModelKind) -> String {
     match (model, &story.tuning) {
+        (ModelKind::Local, Some(tuning)) if tuning.silos < story.silos.len() => format!(
+            "a model trained alone, tuned at {} of {}",
+            tuning.silos,
+            numbers::plural(story.silos.len(), "silo")
+        ),
         (ModelKind::Local, Some(_)) => "a model trained alone, tuned".to_owned(),
+        (ModelKind::Local, None) => "a model trained alone, not tuned".to_owned(),
         (ModelKind::Coalition, _) => format!("the coalition's model ({})", story.strategy),
         _ => model.words().to_owned(),
     }

@@ -167,6 +167,35 @@ impl Story {
         }
     }
 
+    /// Members with a model of their own that is not tuned, because rows or persons are too few to divide, or
+    /// not here: it is trained as the federation trains.
+    pub fn untuned(&self) -> Vec<String> {
+        let silos = self.silos.iter();
+        let untuned = silos.filter(|silo| silo.local.is_some() && silo.local_tuned.is_none());
+        untuned.map(|silo| silo.name.clone()).collect()
+    }
+
+    /// What held-out rows are counted in: persons, where the rows of a person are drawn together.
+    pub fn units(&self) -> &'static str {
+        let mut silos = self.silos.iter().chain(&self.outside);
+        let grouped = |silo: &SiloStory| {
+            let units = silo.test_units;
+            units.is_some_and(|units| units != silo.test_samples)
+        };
+        if silos.any(grouped) {
+            "persons"
+        } else {
+            "rows"
+        }
+    }
+
+    /// Coalitions and members of the last round, where nearly every member is a coalition of its own.
+    pub fn apart(&self) -> Option<(usize, usize)> {
+        let all = self.last_coalitions();
+        let members = all.iter().map(|(_, members)| members.len()).sum();
+        lab::compare::are_apart(all.len(), members).then_some((all.len(), members))
+    }
+
     /// How much better `model` is than `over` on average.
     pub fn gain(&self, model: ModelKind, over: ModelKind) -> Option<&MeanGain> {
         let mut gains = self.gains.iter();

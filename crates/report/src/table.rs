@@ -29,9 +29,10 @@ pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
                     "Measured on each silo’s held-out rows: " (terminal::metric(story)) ". "
                     b.best { "Marked" } ": significantly better than all others in its line. "
                     @if !story.gains.is_empty() {
-                        "The gain is that of the coalition’s model over the silo’s own, with a 95 % interval "
-                        "from paired bootstrap samples of the held-out rows; it does not include the randomness of \
-                         training, "
+                        "The gain is that of the coalition’s model over the best one that the silo makes alone, with a \
+                         95 % interval "
+                        "from paired bootstrap samples of the held-out " (story.units()) "; it does not include the \
+                         randomness of training, "
                         "which runs with other seeds show."
                     }
                 }
@@ -106,7 +107,7 @@ fn main_table(story: &Story, comparison: &ComparisonTable) -> Markup {
                                     }
                                 }
                             }
-                            @if gains { (gain(silo, comparison)) }
+                            @if gains { (gain(silo, story, comparison)) }
                             (row(cells))
                             td { (dots(columns, cells, scale)) }
                         }
@@ -259,11 +260,11 @@ fn csv(story: &Story, comparison: &ComparisonTable) -> String {
 }
 
 /// A silo's gain by its coalition's model over its own.
-fn gain(silo: &SiloStory, comparison: &ComparisonTable) -> Markup {
+fn gain(silo: &SiloStory, story: &Story, comparison: &ComparisonTable) -> Markup {
     html! {
         @match silo.gain(ModelKind::Coalition, ModelKind::Local) {
             Some(gain) => td.number data-sort=(gain.by) { (interval(gain, comparison)) },
-            None => td.number data-sort="" title="too few held-out rows to tell" { "–" },
+            None => td.number data-sort="" title=(format!("too few held-out {} to tell", story.units())) { "–" },
         }
     }
 }

@@ -31,6 +31,11 @@ pub(crate) struct Compare {
     /// Run the experiment's reduced form, to try it out
     #[arg(long)]
     pub(crate) quick: bool,
+    /// How often the search goes on where the best round is the last (with twice the rounds) or a chosen setting
+    /// is at the edge of its grid (with the next value) [default: the experiment's, 2 for a scenario, 0 with
+    /// --quick]
+    #[arg(long, value_name = "N")]
+    pub(crate) widen: Option<usize>,
     /// Resume from the results in the folder
     #[arg(long)]
     pub(crate) resume: bool,
@@ -136,6 +141,7 @@ impl Compare {
             strategies: self.strategies.clone(),
             seeds: self.seeds,
             quick: self.quick,
+            widen: self.widen,
             learner: self.learner.clone(),
             epsilons: self.epsilon.clone(),
         }

@@ -14,8 +14,9 @@ use methods::{State, Strategy};
 use serde::Serialize;
 use toml::{Table, Value};
 
+use super::best_of::half;
 use super::comparison::{Comparison, ComparisonRow};
-use super::differences::{ComparedPair, MeanDifference};
+use super::differences::{ComparedPair, MeanDifference, NoInterval};
 use super::error::ExperimentError;
 use super::experiment::{CONSTANT, Choices, Experiment, ExperimentEntry, OWN};
 use super::file::RunSettings;
@@ -41,11 +42,27 @@ pub enum AdviceVerdict {
     Together,
     /// Stay alone: not clearly better.
     Alone,
-    /// That is not known: too few seeds were complete.
+    /// That is not known.
     NotKnown {
-        /// Minutes that it takes, about; `None` where not even one seed was complete.
+        /// Why not.
+        why: WhyNotKnown,
+        /// Minutes that it takes, about, where more time helps and it is known how much.
         minutes: Option<f64>,
     },
+}
+
+/// Why it is not known whether members are to learn together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhyNotKnown {
+    /// So many seeds confirm the gain, fewer than [`CONFIRMING`].
+    FewSeeds(usize),
+    /// The gain has no interval.
+    NoInterval(NoInterval),
+    /// No way of learning gave a model that can be compared.
+    NotCompared,
+    /// At so many silos, at least half of them, the own model could not be tuned.
+    Untuned(usize),
 }
 
 /// Advice for the members of a federation.
@@ -89,8 +106,9 @@ impl Experiment {
     /// As [`Experiment::load`]; an experiment in place of a scenario.
     pub fn for_advice(name: &str) -> Result<Self, ExperimentError> {
         let mut experiment = Self::load(name, &Choices::default())?;
-        // The time is better spent on seeds.
+        // The time is better spent on seeds. What is not finished is said.
         experiment.served = false;
+        experiment.tune.widen = 0;
         for (name, coalitions) in CANDIDATES {
             if experiment.entries.iter().any(|entry| entry.name() == *name) {
                 continue;
@@ -185,10 +203,8 @@ impl Advice {
         let comparison = Comparison::of(experiment, results.clone(), took.as_secs_f64());
         let metric = comparison.metrics[0];
         let half = |label: &str, odd: bool| -> Vec<&UnitResult> {
-            let own = results
-                .iter()
-                .filter(|one| one.unit.strategy == label && one.failed.is_none());
-            let mut own: Vec<_> = own.filter(|one| (one.unit.seed % 2 == 1) == odd).collect();
+            let own = results.iter().filter(|one| one.unit.strategy == label);
+            let mut own = half(&own.collect::<Vec<_>>(), odd);
             own.sort_by_key(|one| one.unit.seed);
             own
         };
@@ -218,28 +234,34 @@ impl Advice {
             let own = results.iter();
             is_apart(own.filter(|one| one.unit.strategy == entry.label))
         });
-        let gains: Vec<(&str, Interval)> = candidates
+        let choosing: Vec<(&str, MeanDifference)> = candidates
             .iter()
-            .filter_map(|entry| {
-                let difference = difference(&entry.label, alone, false)?;
-                Some((entry.label.as_str(), difference.interval()?))
-            })
+            .filter_map(|entry| Some((&*entry.label, difference(&entry.label, alone, false)?)))
             .collect();
-        let best = gains.iter().max_by(|a, b| a.1.by.total_cmp(&b.1.by));
+        let gains = choosing.iter();
+        let gains = gains.filter_map(|(label, one)| Some((*label, one.interval()?)));
+        let best = gains.max_by(|a, b| a.1.by.total_cmp(&b.1.by));
         // The confirming half decides whether it is better than being alone.
-        let confirmed = best.and_then(|(label, _)| Some((*label, difference(label, alone, true)?)));
-        let gain = confirmed.as_ref().and_then(|(_, one)| one.interval());
-        let label = best.map(|(label, _)| (*label).to_owned());
-        let verdict = if seeds / 2 < CONFIRMING {
-            AdviceVerdict::NotKnown {
-                minutes: (seeds > 0).then(|| enough.as_secs_f64() / 60.0),
-            }
-        } else if gain.is_some_and(|gain| gain.low > 0.0) {
-            AdviceVerdict::Together
-        } else {
-            AdviceVerdict::Alone
-        };
+        let confirmed = best.and_then(|(label, _)| difference(label, alone, true));
+        let gain = confirmed.as_ref().and_then(MeanDifference::interval);
+        let label = best.map(|(label, _)| label.to_owned());
         let rows = &comparison.variants[0].strategies;
+        let members = comparison.variants[0].members.len();
+        let untuned = untuned(&results).filter(|&count| alone == OWN && 2 * count >= members);
+        let minutes = (seeds > 0).then(|| enough.as_secs_f64() / 60.0);
+        let verdict = if seeds / 2 < CONFIRMING {
+            let why = WhyNotKnown::FewSeeds(seeds / 2);
+            AdviceVerdict::NotKnown { why, minutes }
+        } else if candidates.is_empty() && !apart.is_empty() {
+            AdviceVerdict::Alone
+        } else {
+            // Where nothing has an interval, the first one says why.
+            let judged = match label {
+                Some(_) => confirmed.as_ref(),
+                None => choosing.first().map(|(_, one)| one),
+            };
+            verdict(judged, untuned)
+        };
         let row = rows.iter().find(|row| Some(&row.label) == label.as_ref());
         let whole = row.and_then(|row| {
             let against = row.against.iter().find(|against| against.over == alone)?;
@@ -248,7 +270,6 @@ impl Advice {
         let tested = whole
             .as_ref()
             .map_or(0, |one| one.wins + one.ties + one.losses);
-        let members = comparison.variants[0].members.len();
         Self {
             verdict,
             alone: alone.into(),
@@ -270,6 +291,36 @@ impl Advice {
     }
 }
 
+/// The answer that a gain on enough confirming seeds gives; where there is none, on the seeds that choose.
+fn verdict(judged: Option<&MeanDifference>, untuned: Option<usize>) -> AdviceVerdict {
+    let not_known = |why| AdviceVerdict::NotKnown { why, minutes: None };
+    let Some(difference) = judged else {
+        return not_known(WhyNotKnown::NotCompared);
+    };
+    match (difference.interval(), untuned) {
+        (None, _) => {
+            let reason = difference.no_interval;
+            not_known(reason.map_or(WhyNotKnown::NotCompared, WhyNotKnown::NoInterval))
+        }
+        _ if difference.seeds < CONFIRMING => not_known(WhyNotKnown::FewSeeds(difference.seeds)),
+        (Some(gain), Some(silos)) if gain.low > 0.0 => not_known(WhyNotKnown::Untuned(silos)),
+        (Some(gain), None) if gain.low > 0.0 => AdviceVerdict::Together,
+        _ => AdviceVerdict::Alone,
+    }
+}
+
+/// How many members could not tune the model that they make alone, in the seed where these are most; `None`
+/// where all could.
+fn untuned(results: &[UnitResult]) -> Option<usize> {
+    let members = |one: &UnitResult| {
+        let own = one
+            .scope(false)
+            .filter(|silo| one.untuned.contains(&silo.name));
+        own.count()
+    };
+    results.iter().map(members).max().filter(|&most| most > 0)
+}
+
 /// True where nearly every member was a coalition of its own at the end, in most of these runs.
 fn is_apart<'a>(results: impl Iterator<Item = &'a UnitResult>) -> bool {
     let (mut apart, mut all) = (0, 0);
@@ -277,10 +328,14 @@ fn is_apart<'a>(results: impl Iterator<Item = &'a UnitResult>) -> bool {
         let coalitions: BTreeSet<u32> = last.coalitions.iter().flatten().copied().collect();
         let members = last.coalitions.iter().flatten().count();
         all += 1;
-        let many = coalitions.len() as f64 >= APART * members as f64;
-        apart += usize::from(members > 1 && many);
+        apart += usize::from(are_apart(coalitions.len(), members));
     }
     2 * apart > all
+}
+
+/// Whether nearly every one of these members is a coalition of its own: that is learning alone.
+pub fn are_apart(coalitions: usize, members: usize) -> bool {
+    members > 1 && coalitions as f64 >= APART * members as f64
 }
 
 fn sent(row: &ComparisonRow) -> f64 {
@@ -339,6 +394,53 @@ fn experiment_members(results: &[UnitResult]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A gain in this many seeds, with an interval or the reason why there is none.
+    fn gain(seeds: usize, interval: Result<(f64, f64), NoInterval>) -> MeanDifference {
+        let wide = |(low, high)| Interval {
+            by: (low + high) / 2.0,
+            low,
+            high,
+        };
+        MeanDifference {
+            per_silo: interval.ok().map(wide),
+            per_row: None,
+            seeds,
+            no_interval: interval.err(),
+            wins: 0,
+            ties: 0,
+            losses: 0,
+            losers: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_has_no_interval_or_no_fair_reference_is_not_known() {
+        let of = |seeds, interval, untuned| verdict(Some(&gain(seeds, interval)), untuned);
+        let not_known = |why| AdviceVerdict::NotKnown { why, minutes: None };
+        let better = Ok((0.1, 0.3));
+        assert_eq!(of(3, better, None), AdviceVerdict::Together);
+        assert_eq!(of(3, Ok((-0.1, 0.3)), None), AdviceVerdict::Alone);
+        for reason in [NoInterval::RareClass, NoInterval::NotMeasured] {
+            let expected = not_known(WhyNotKnown::NoInterval(reason));
+            assert_eq!(of(3, Err(reason), None), expected);
+        }
+        // Seeds that failed confirm nothing.
+        assert_eq!(of(2, better, None), not_known(WhyNotKnown::FewSeeds(2)));
+        assert_eq!(verdict(None, None), not_known(WhyNotKnown::NotCompared));
+        // A gain over an own model that was not tuned is none; no gain over one is none at all.
+        assert_eq!(of(3, better, Some(4)), not_known(WhyNotKnown::Untuned(4)));
+        assert_eq!(of(3, Ok((-0.1, 0.3)), Some(4)), AdviceVerdict::Alone);
+    }
+
+    #[test]
+    fn silos_of_nearly_one_each_are_alone() {
+        assert!(are_apart(8, 8) && are_apart(6, 8) && !are_apart(5, 8));
+        assert!(
+            !are_apart(1, 1),
+            "a single silo has nobody to be apart from"
+        );
+    }
 
     /// Advice by six seeds on invented rows of six silos.
     fn advice(data: &str) -> Advice {

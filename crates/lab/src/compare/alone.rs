@@ -83,6 +83,21 @@ impl AllAlone {
         self.slots.iter().map(wait).collect()
     }
 
+    /// Those of the silos with these names whose own model could not be tuned, because their rows, or persons,
+    /// are too few to divide, or not here: it is trained as the federation trains, or there is none. A silo that
+    /// has nothing to be measured on is not among them.
+    pub(super) fn untuned(&self, names: &[String]) -> Vec<String> {
+        let all = names.iter().zip(&self.slots).zip(self.all());
+        let untuned = all.filter(|((_, slot), own)| {
+            let tuned = own
+                .as_ref()
+                .as_ref()
+                .and_then(|own| own.local.tuned.as_ref());
+            slot.rows.test > 0 && tuned.is_none()
+        });
+        untuned.map(|((name, _), _)| name.clone()).collect()
+    }
+
     fn make(&self, slot: &SiloAlone) -> Result<Option<OwnModels>, std::convert::Infallible> {
         if slot.rows.train == 0 || slot.rows.test == 0 {
             return Ok(None);

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use task::metrics::MetricName;
 
+use super::best_of::BestOf;
 use super::differences::MeanDifference;
 use super::experiment::{Experiment, ExperimentEntry};
 use super::file::Tune;
@@ -14,7 +15,7 @@ use super::result::{ExperimentUnit, UnitResult};
 use super::spread::Spread;
 use crate::summary::NoiseBound;
 
-/// Fewest test rows of a subgroup in every seed: results of smaller subgroups are suppressed.
+/// Fewest test rows, or persons, of a subgroup in every seed: results of smaller subgroups are suppressed.
 pub const LEAST_ROWS: usize = 10;
 
 /// The result of an experiment.
@@ -58,14 +59,24 @@ pub struct VariantTable {
     pub outside: Vec<String>,
     /// Test rows of the members, and of the silos outside, on average over seeds.
     pub rows: (f64, f64),
+    /// Whether test rows are drawn in groups, such as all visits of a person (`split.group`).
+    #[serde(skip_serializing_if = "is_false")]
+    pub grouped: bool,
     /// What was noticed about the data of the first seed, in sentences without a full stop.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The ways of learning.
     pub strategies: Vec<ComparisonRow>,
+    /// The best of several ways of learning, on seeds that did not choose it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best: Option<BestOf>,
     /// What papers report of the same; of built-in experiments, not in their reduced form.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub papers: Vec<PaperTable>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A metric of the members, or of the silos outside.
@@ -96,9 +107,9 @@ pub struct MetricScope {
 pub struct SubgroupResult {
     /// Name of the subgroup.
     pub name: String,
-    /// Test rows of it, on average over seeds; `None` where a seed has fewer than [`LEAST_ROWS`].
+    /// Test rows of it, on average over seeds; `None` where a seed has fewer than [`LEAST_ROWS`] rows, or persons.
     pub rows: Option<f64>,
-    /// The metric over them; `None`, too, where a seed has fewer than [`LEAST_ROWS`].
+    /// The metric over them; `None`, too, where a seed has fewer.
     pub value: Option<Spread>,
 }
 
@@ -307,7 +318,7 @@ impl Comparison {
                 .iter()
                 .map(|entry| (entry, of(&entry.label)))
                 .collect();
-            let mut table = VariantTable::of(&variant.name, &metrics, &all);
+            let mut table = VariantTable::of(experiment, variant, &metrics, &all);
             table.notes.extend(experiment.remarks(variant));
             if !experiment.quick {
                 table.add_papers(&experiment.name, metrics[0]);

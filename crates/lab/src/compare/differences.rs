@@ -5,8 +5,7 @@
 //! those of rows alone. Test rows of every silo are drawn with replacement (the bootstrap). Differences are
 //! paired: both ways are measured on the same draw. Where rows have groups, such as several visits of a
 //! patient, groups are drawn with all their rows. Silos and seeds that hold out the same rows share their
-//! draws of rows. A sample of n varies less than the population that it comes from, by √((n − 1)/n); draws are
-//! widened for it, and for how few they are. Both parts are added as independent ones are, which is careful where seeds draw other test
+//! draws of rows. Draws are [widened](crate::widening) where rows tell little. Both parts are added as independent ones are, which is careful where seeds draw other test
 //! rows, because then rows are in the spread over seeds, too. Where every seed splits the same rows in another
 //! way, intervals tell what other splits of these rows would give, not what other institutions would.
 
@@ -18,7 +17,8 @@ use super::result::{SiloModel, StoredSilo, UnitResult};
 use super::row_draws::{DrawnRows, SharedDraws};
 use super::rows::StoredRows;
 use super::spread::Spread;
-use crate::statistic::{Interval, NORMAL, Statistic, TELLING, student};
+use crate::statistic::{Interval, Statistic, TELLING};
+use crate::widening::Widening;
 
 /// Most draws.
 const DRAWS: usize = 1_000;
@@ -35,6 +35,11 @@ pub struct MeanDifference {
     pub per_silo: Option<Interval>,
     /// In the mean in which every row counts once, or of the metric on the union of rows.
     pub per_row: Option<Interval>,
+    /// Seeds that the intervals are of.
+    pub seeds: usize,
+    /// Why there is no interval, where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_interval: Option<NoInterval>,
     /// Silos whose own interval is wholly better.
     pub wins: usize,
     /// Silos whose interval includes no difference.
@@ -51,6 +56,16 @@ impl MeanDifference {
     pub fn interval(&self) -> Option<Interval> {
         self.per_silo.or(self.per_row)
     }
+}
+
+/// Why a difference has no interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoInterval {
+    /// In every seed a class has fewer than [`TELLING`] test rows, or persons.
+    RareClass,
+    /// It is not a finite number in any seed, or a model does not give what the metric needs.
+    NotMeasured,
 }
 
 /// One scope of a comparison: members, or silos outside.
@@ -88,14 +103,27 @@ impl ComparedPair<'_> {
             let each = each.map(|(silos, drawn)| Some(weighted_mean(silos, drawn, weight)));
             over_seeds(&each.collect::<Vec<_>>())
         };
-        let (per_silo, per_row) = if by_silo.is_empty() {
-            (None, self.union(&seeds, sign, draws))
+        let (per_silo, per_row, counted) = if by_silo.is_empty() {
+            let union = self.union(&seeds, sign, draws);
+            let counted = union.as_ref().map_or(0, Vec::len);
+            let rare = union.as_ref().is_some_and(Vec::is_empty);
+            let interval = union.and_then(|each| over_seeds(&each));
+            let reason = if rare {
+                NoInterval::RareClass
+            } else {
+                NoInterval::NotMeasured
+            };
+            (None, interval.ok_or(reason), counted)
         } else {
-            (mean(|_| 1.0), mean(|both| both.ours.len() as f64))
+            let rows = mean(|both| both.ours.len() as f64);
+            let rows = rows.ok_or(NoInterval::NotMeasured);
+            (mean(|_| 1.0), rows, seeds.len())
         };
         let mut difference = MeanDifference {
             per_silo,
-            per_row,
+            per_row: per_row.ok(),
+            seeds: counted,
+            no_interval: per_row.err(),
             wins: 0,
             ties: 0,
             losses: 0,
@@ -160,28 +188,34 @@ impl ComparedPair<'_> {
         for silos in seeds {
             let mut each = Vec::new();
             for both in silos {
-                let (Some(Statistic::Mean(ours)), Some(Statistic::Mean(theirs))) = (
+                let (Some(ours @ Statistic::Mean(_)), Some(theirs @ Statistic::Mean(_))) = (
                     Statistic::of(self.metric, &[both.ours]),
                     Statistic::of(self.metric, &[both.theirs]),
                 ) else {
                     return Vec::new();
                 };
-                let differences: Vec<f64> = ours
-                    .iter()
-                    .zip(&theirs)
-                    .map(|(ours, theirs)| sign * (ours - theirs))
-                    .collect();
                 let units = both.ours.together();
                 let drawn = self.draws.of(&both.ours.targets, &units, draws);
-                each.push(DrawnDifference::of(&differences, &drawn, units.len()));
+                each.push(if both.ours == both.theirs {
+                    DrawnDifference::none(draws)
+                } else {
+                    let rows = (&*both.ours.targets, &*units, &*drawn);
+                    DrawnDifference::of(sign, (&ours, &theirs), rows)
+                });
             }
             all.push(each);
         }
         all
     }
 
-    /// The difference of the metric over the union of all silos' rows, in every seed.
-    fn union(&self, seeds: &[Vec<Both<'_>>], sign: f64, draws: usize) -> Option<Interval> {
+    /// The difference of the metric over the union of all silos' rows, in every seed with enough rows of every
+    /// class; `None` where a model does not give what the metric needs.
+    fn union(
+        &self,
+        seeds: &[Vec<Both<'_>>],
+        sign: f64,
+        draws: usize,
+    ) -> Option<Vec<Option<DrawnDifference>>> {
         let mut each = Vec::new();
         for silos in seeds {
             let ours: Vec<&StoredRows> = silos.iter().map(|both| both.ours).collect();
@@ -190,30 +224,29 @@ impl ComparedPair<'_> {
                 Statistic::of(self.metric, &ours)?,
                 Statistic::of(self.metric, &theirs)?,
             );
-            if !ours.has_enough_events() {
-                continue;
-            }
-            let names: String = silos
-                .iter()
-                .map(|both| both.ours.targets.as_str())
-                .collect();
-            let mut units = Vec::new();
+            let mut units: Vec<Vec<usize>> = Vec::new();
             let mut first = 0;
             for both in silos {
                 let own = both.ours.together().into_iter();
                 units.extend(own.map(|rows| rows.iter().map(|row| first + row).collect()));
                 first += both.ours.len();
             }
-            let rows = self.draws.of(&names, &units, draws);
-            each.push(Some(DrawnDifference {
-                measured: sign * (ours.measured() - theirs.measured()),
-                draws: (0..draws)
-                    .map(|draw| rows.draw(draw))
-                    .map(|times| sign * (ours.value(&times) - theirs.value(&times)))
-                    .collect(),
+            if !ours.has_enough_events(&units) {
+                continue;
+            }
+            let names: String = silos
+                .iter()
+                .map(|both| both.ours.targets.as_str())
+                .collect();
+            let drawn = self.draws.of(&names, &units, draws);
+            each.push(Some(if silos.iter().all(|both| both.ours == both.theirs) {
+                DrawnDifference::none(draws)
+            } else {
+                let rows = (&*names, &*units, &*drawn);
+                DrawnDifference::of(sign, (&ours, &theirs), rows)
             }));
         }
-        over_seeds(&each)
+        Some(each)
     }
 }
 
@@ -224,19 +257,37 @@ struct DrawnDifference {
 }
 
 impl DrawnDifference {
-    /// `units` is the number of groups, or rows, that are drawn.
-    fn of(differences: &[f64], drawn: &DrawnRows, units: usize) -> Self {
-        let measured = differences.iter().sum::<f64>() / differences.len() as f64;
-        let units = units as f64;
-        // Percentiles of few rows are too near, as those of the normal distribution are beside Student's.
-        let few = student((units - 1.0).max(1.0)) / NORMAL;
-        let wider = few * (units / (units - 1.0).max(1.0)).sqrt();
-        let means = drawn.means(differences).into_iter();
+    /// Of one model with itself.
+    fn none(draws: usize) -> Self {
+        Self {
+            measured: 0.0,
+            draws: vec![0.0; draws],
+        }
+    }
+
+    /// How much better one model is than another, by the name of the rows, what is drawn of them, rows or groups of
+    /// rows, and the draws.
+    fn of(
+        sign: f64,
+        (ours, theirs): (&Statistic, &Statistic),
+        (name, units, drawn): (&str, &[Vec<usize>], &DrawnRows),
+    ) -> Self {
+        let (measured, draws) = match (ours, theirs) {
+            (Statistic::Mean(ours), Statistic::Mean(theirs)) => {
+                let pairs = ours.iter().zip(theirs);
+                let differences: Vec<f64> = pairs.map(|(a, b)| sign * (a - b)).collect();
+                let mean = differences.iter().sum::<f64>() / differences.len() as f64;
+                (mean, drawn.means(&differences))
+            }
+            _ => {
+                let each = (0..drawn.count()).map(|draw| drawn.draw(draw));
+                let each = each.map(|times| sign * (ours.value(&times) - theirs.value(&times)));
+                (sign * (ours.measured() - theirs.measured()), each.collect())
+            }
+        };
         Self {
             measured,
-            draws: means
-                .map(|mean| measured + wider * (mean - measured))
-                .collect(),
+            draws: Widening::of(ours, theirs, units).widen(measured, &draws, name),
         }
     }
 }
@@ -295,94 +346,6 @@ fn over_seeds(each: &[Option<impl Borrow<DrawnDifference>>]) -> Option<Interval>
 }
 
 #[cfg(test)]
-mod tests {
-    use simulations::random::Random;
-
-    use super::*;
-
-    #[test]
-    fn draws_of_few_units_are_widened() {
-        let units = vec![vec![0, 2, 3], vec![1], vec![4, 5]];
-        let differences = [1.0, 7.0, 1.0, 1.0, 4.0, 4.0];
-        let rows = SharedDraws::default().of("rows", &units, 50);
-        let drawn = DrawnDifference::of(&differences, &rows, units.len());
-        assert!((drawn.measured - 3.0).abs() < 1e-12);
-        let wider = 1.5f64.sqrt() * student(2.0) / NORMAL;
-        for (mean, draw) in rows.means(&differences).into_iter().zip(&drawn.draws) {
-            assert!((draw - (3.0 + wider * (mean - 3.0))).abs() < 1e-12);
-        }
-    }
-
-    /// The test rows of the seeds.
-    #[derive(Debug, Clone, Copy)]
-    enum TestRows {
-        /// The same ones, which also means the same luck.
-        Shared,
-        Own,
-    }
-
-    /// The share of experiments whose interval holds the truth, 0.
-    fn coverage(seeds: usize, spread: f64, test: TestRows) -> f64 {
-        const TRIALS: usize = 400;
-        const ROWS: usize = 40;
-        let units: Vec<Vec<usize>> = (0..ROWS).map(|row| vec![row]).collect();
-        let shared = SharedDraws::default();
-        let drawn: Vec<_> = (0..seeds)
-            .map(|seed| match test {
-                TestRows::Shared => shared.of("rows", &units, 1_000),
-                TestRows::Own => shared.of(&format!("rows {seed}"), &units, 1_000),
-            })
-            .collect();
-        let mut random = Random::new(7, "coverage");
-        // Nearly normal, with mean 0 and deviation 1.
-        let mut row = || (0..12).map(|_| random.uniform()).sum::<f64>() - 6.0;
-        let held = (0..TRIALS).filter(|_| {
-            let common: Vec<f64> = (0..ROWS).map(|_| row()).collect();
-            let each: Vec<Option<DrawnDifference>> = drawn
-                .iter()
-                .map(|drawn| {
-                    let seed = spread * row();
-                    let own = |at: usize, row: &mut dyn FnMut() -> f64| match test {
-                        TestRows::Shared => common[at],
-                        TestRows::Own => row(),
-                    };
-                    let rows = (0..ROWS).map(|at| own(at, &mut row) + seed);
-                    let rows: Vec<f64> = rows.collect();
-                    Some(DrawnDifference::of(&rows, drawn, ROWS))
-                })
-                .collect();
-            let found = over_seeds(&each).expect("all are finite");
-            found.low <= 0.0 && 0.0 <= found.high
-        });
-        held.count() as f64 / TRIALS as f64
-    }
-
-    #[test]
-    fn intervals_hold_what_they_promise_with_few_seeds() {
-        for seeds in [3, 5, 10] {
-            for spread in [0.0, 0.2, 2.0] {
-                for test in [TestRows::Shared, TestRows::Own] {
-                    let found = coverage(seeds, spread, test);
-                    let what = format!("{seeds} seeds, spread {spread}, {test:?}");
-                    assert!(found >= 0.93, "{what}: {found}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn below_three_seeds_an_interval_is_of_rows_alone() {
-        let one = |measured: f64| {
-            let draws = (0..200).map(|draw| measured + f64::from(draw) / 1_000.0 - 0.1);
-            Some(DrawnDifference {
-                measured,
-                draws: draws.collect(),
-            })
-        };
-        let two = over_seeds(&[one(0.0), one(1.0)]).expect("finite");
-        assert!((two.high - two.low) < 0.2, "{two:?}");
-        let three = over_seeds(&[one(0.0), one(1.0), one(0.5)]).expect("finite");
-        // s = .5, √3 seeds, Student's 4.303.
-        assert!((three.high - 0.5 - 1.246).abs() < 0.01, "{three:?}");
-    }
-}
+mod coverage;
+#[cfg(test)]
+mod tests;

@@ -153,6 +153,10 @@ pub struct Choices {
     /// The program that trains the models of all silos, instead of the scenario's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learner: Option<LearnerConfig>,
+    /// How often the search of settings and rounds goes beyond its end; `None`: as the experiment says, and not
+    /// at all in its reduced form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub widen: Option<usize>,
     /// The ε at which the federation with noise is measured beside each silo alone; empty: without noise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub epsilons: Vec<f64>,
@@ -231,7 +235,14 @@ impl Experiment {
             metrics: raw.metrics,
             entries: Vec::new(),
             variants: raw.variant,
-            tune: raw.tune,
+            tune: Tune {
+                widen: match (choices.widen, choices.quick) {
+                    (Some(widen), _) => widen,
+                    (None, true) => 0,
+                    (None, false) => raw.tune.widen,
+                },
+                ..raw.tune
+            },
             served: raw.served,
             quick: choices.quick,
             scenario: raw.scenario,

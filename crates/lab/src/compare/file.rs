@@ -12,6 +12,8 @@ use super::error::ExperimentError;
 pub(super) const FORMAT: u32 = 1;
 /// Default number of seeds.
 const SEEDS: usize = 5;
+/// How often the search of a scenario's settings goes beyond its end.
+const WIDEN: usize = 2;
 
 /// Settings of one run, by key.
 pub type RunSettings = BTreeMap<String, Value>;
@@ -128,6 +130,10 @@ pub struct Tune {
     /// drawn.
     #[schemars(range(min = 1))]
     pub points: usize,
+    /// How often the search goes beyond its end: where the best round is the last one, the rounds are doubled,
+    /// and where a chosen setting is the smallest or largest that was tried, the next one is tried, too. 0:
+    /// never. Default: 0, and 2 where a scenario is compared.
+    pub widen: usize,
     /// Share of the rows that are held out for the choice.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub validation: f64,
@@ -145,6 +151,7 @@ impl Default for Tune {
         Self {
             grid: BTreeMap::new(),
             points: 6,
+            widen: 0,
             validation: 0.2,
             again: true,
             every_seed: true,
@@ -175,7 +182,10 @@ pub(super) fn of_scenario_table(mut scenario: Table) -> Result<ExperimentFile, E
         rate.as_float()
             .or(rate.as_integer().map(|rate| rate as f64))
     });
-    let mut tune = Tune::default();
+    let mut tune = Tune {
+        widen: WIDEN,
+        ..Tune::default()
+    };
     if let Some(rate) = rate {
         let around = [rate, rate / 3.0, rate * 3.0].map(Value::Float).to_vec();
         tune.grid.insert("training.optimiser.rate".into(), around);

@@ -18,6 +18,7 @@
 
 mod advise;
 mod alone;
+mod best_of;
 mod built_in;
 mod comparison;
 mod differences;
@@ -43,15 +44,17 @@ mod tables;
 mod trial;
 mod unfinished;
 mod unit;
+mod widen;
 
-pub use advise::{Advice, AdviceVerdict, CONFIRMING, advise};
+pub use advise::{Advice, AdviceVerdict, CONFIRMING, WhyNotKnown, advise, are_apart};
+pub use best_of::BestOf;
 pub use built_in::BUILT_IN;
 pub use comparison::{
     Against, ChosenSettings, Comparison, ComparisonRow, CostToReach, CurvePoint, LEAST_ROWS,
     MetricResult, MetricScope, ServedGain, ServedSummary, SubgroupResult, TriedSettings,
     VariantTable,
 };
-pub use differences::MeanDifference;
+pub use differences::{MeanDifference, NoInterval};
 pub use error::ExperimentError;
 pub use experiment::{Choices, Experiment, ExperimentEntry, schema};
 pub use file::{RunSettings, Tune, Variant};
@@ -66,7 +69,7 @@ pub use run::{
 };
 pub use spread::Spread;
 
-pub use crate::statistic::{BY_CHANCE, TELLING, TELLING_SEEDS, holm};
+pub use crate::statistic::{BY_CHANCE, DECIDING_SEEDS, TELLING, TELLING_SEEDS, holm};
 
 #[cfg(test)]
 mod tests;

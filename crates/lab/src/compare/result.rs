@@ -162,6 +162,9 @@ pub(super) struct UnitResult {
     /// What was noticed about the data, in sentences.
     #[serde(default)]
     pub(super) notes: Vec<String>,
+    /// Of the models that silos make alone: the silos where none could be tuned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) untuned: Vec<String>,
     /// Numbers that the strategy kept after the chosen round.
     pub(super) memory: MetricValues,
     /// The graph of members that it kept: pairs of members.
@@ -190,6 +193,7 @@ impl UnitResult {
             seconds: (0.0, 0.0, 0.0),
             subgroups: Vec::new(),
             notes: Vec::new(),
+            untuned: Vec::new(),
             memory: MetricValues::new(),
             graph: None,
             noise: None,
@@ -200,6 +204,12 @@ impl UnitResult {
     /// The point of the course after a round.
     pub(super) fn at(&self, round: u64) -> Option<&StoredPoint> {
         self.curve.iter().find(|point| point.round == round)
+    }
+
+    /// Whether a silo's test rows have groups, such as the visits of a person.
+    pub(super) fn is_grouped(&self) -> bool {
+        let mut rows = self.silos.iter().filter_map(|silo| silo.rows.as_ref());
+        rows.any(|rows| !rows.groups.is_empty())
     }
 
     /// The members, or the silos outside.

@@ -33,6 +33,11 @@ impl DrawnRows {
         Self { times, counts }
     }
 
+    /// Number of draws.
+    pub(super) fn count(&self) -> usize {
+        self.counts.len()
+    }
+
     /// How often every row counts in draw number `draw`.
     pub(super) fn draw(&self, draw: usize) -> Vec<u32> {
         let rows = self.times.chunks_exact(self.counts.len());

@@ -162,11 +162,13 @@ fn value(silo: &StoredSilo, which: SiloModel, metric: MetricName) -> Option<f64>
 struct InSeed {
     seed: usize,
     rows: usize,
+    /// Persons, or rows where these have none.
+    units: usize,
     value: Option<f64>,
 }
 
-/// The metric by subgroup, and the gap between the best and the worst one. A subgroup that has too few rows
-/// in a seed is suppressed in all.
+/// The metric by subgroup, and the gap between the best and the worst one. A subgroup that has too few rows,
+/// or persons, in a seed is suppressed in all.
 fn subgroups(
     metric: MetricName,
     results: &[&UnitResult],
@@ -182,6 +184,7 @@ fn subgroups(
             found.entry(name).or_default().push(InSeed {
                 seed,
                 rows: own.iter().map(StoredRows::len).sum(),
+                units: own.iter().map(|rows| rows.together().len()).sum(),
                 value: over(metric, &own.iter().collect::<Vec<_>>()),
             });
         }
@@ -189,7 +192,7 @@ fn subgroups(
     // A subgroup of nobody here is none of these silos'.
     found.retain(|_, seeds| seeds.iter().any(|one| one.rows > 0));
     let enough = |seeds: &[InSeed]| {
-        seeds.len() == results.len() && seeds.iter().all(|one| one.rows >= LEAST_ROWS)
+        seeds.len() == results.len() && seeds.iter().all(|one| one.units >= LEAST_ROWS)
     };
     let shown = found.values().filter(|seeds| enough(seeds));
     let mut by_seed = vec![Vec::new(); results.len()];

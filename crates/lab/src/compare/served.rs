@@ -58,13 +58,13 @@ impl ServedGain {
             served.is_some_and(|served| served.candidate != Candidate::Local)
         };
         let silos = || results.iter().flat_map(|one| one.scope(outside));
-        let mut rows = BTreeMap::<&str, usize>::new();
+        let mut units = BTreeMap::<&str, usize>::new();
         for silo in silos() {
-            let own = silo.rows.as_ref().map_or(0, |rows| rows.len());
-            *rows.entry(&silo.name).or_default() += own;
+            let own = silo.rows.as_ref().map_or(0, |rows| rows.together().len());
+            *units.entry(&silo.name).or_default() += own;
         }
         let others: BTreeSet<&str> = silos().filter(other).map(|silo| &*silo.name).collect();
-        let telling = |name: &&&str| rows.get(**name).is_some_and(|&rows| rows >= TELLING);
+        let telling = |name: &&&str| units.get(**name).is_some_and(|&units| units >= TELLING);
         let not_own = others.iter().filter(telling).count();
         Some(Self {
             difference,

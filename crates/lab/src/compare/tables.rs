@@ -5,17 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use task::metrics::MetricName;
 
+use super::best_of::BestOf;
 use super::comparison::{
     Against, ChosenSettings, ComparisonRow, CostToReach, CurvePoint, ServedSummary, TriedSettings,
     VariantTable,
 };
-use super::experiment::{ExperimentEntry, OWN, POOLED};
+use super::experiment::{Experiment, ExperimentEntry, OWN, POOLED};
+use super::file::Variant;
 use super::grouping::{agreement, stability, together};
 use super::result::{SiloModel, TriedPoint, UnitResult};
 use super::row_draws::SharedDraws;
 use super::scope::{ReferenceResults, metric_results};
 use super::spread::Spread;
 use super::unfinished::unfinished;
+use super::widen::{Edge, as_settings};
 
 /// Whether an entry is a reference that all others are compared with.
 fn is_reference(entry: &ExperimentEntry) -> bool {
@@ -30,7 +33,8 @@ fn is_reference(entry: &ExperimentEntry) -> bool {
 
 impl VariantTable {
     pub(super) fn of(
-        name: &str,
+        experiment: &Experiment,
+        variant: &Variant,
         metrics: &[MetricName],
         all: &[(&ExperimentEntry, Vec<&UnitResult>)],
     ) -> Self {
@@ -65,16 +69,29 @@ impl VariantTable {
                 .collect(),
             draws: &SharedDraws::default(),
         };
-        let strategies = all
-            .iter()
-            .map(|(entry, results)| ComparisonRow::of(entry, metrics, results, &references));
+        let strategies = all.iter().map(|(entry, results)| {
+            let row = ComparisonRow::of(entry, metrics, results, &references);
+            let allowed = |point: &BTreeMap<String, Value>, edge: &Edge| {
+                let point = as_settings(point);
+                experiment.beyond(variant, entry, &point, edge).is_some()
+            };
+            ComparisonRow {
+                unfinished: unfinished(&usable(results), allowed),
+                ..row
+            }
+        });
         Self {
-            name: name.into(),
+            name: variant.name.clone(),
             members: names(false),
             outside: names(true),
             rows: (rows(false), rows(true)),
+            grouped: all
+                .iter()
+                .flat_map(|(_, results)| results)
+                .any(|one| one.is_grouped()),
             notes: first.map_or_else(Vec::new, |result| result.notes.clone()),
             strategies: strategies.collect(),
+            best: BestOf::of(metrics[0], all, &references),
             papers: Vec::new(),
         }
     }
@@ -142,7 +159,7 @@ impl ComparisonRow {
             together: together(&good),
             graph: good.first().and_then(|one| one.graph.clone()),
             noise: good.first().and_then(|one| one.noise.clone()),
-            unfinished: unfinished(&good),
+            unfinished: Vec::new(),
             curve: curve(&good),
             failed: results
                 .iter()

@@ -1,81 +1,108 @@
 //! Ways of learning that were not trained to the end, or whose settings are at the edge of what was tried.
 //!
-//! A gain over a way that still climbs, or whose rate should have been larger, is none.
+//! A gain over a way that still climbs, or whose rate should have been larger, is none. Nor is one over the model
+//! that a silo makes alone, where that could not be tuned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use formatting::numbers;
 
-use super::result::UnitResult;
+use super::result::{TriedPoint, UnitResult};
+use super::widen::{Edge, Point, tried_longer};
+
+/// Most silos that a sentence names.
+const NAMED: usize = 3;
 
 /// Why the results of a way of learning are not finished, as clauses; empty where nothing speaks against them.
-/// A reason counts that holds for at least half of the seeds in which something was chosen.
-pub(super) fn unfinished(results: &[&UnitResult]) -> Vec<String> {
+/// A reason counts that holds for at least half of the seeds in which something was chosen. `allowed` says
+/// whether an option allows anything beyond an edge of these settings.
+pub(super) fn unfinished(
+    results: &[&UnitResult],
+    allowed: impl Fn(&Point, &Edge) -> bool,
+) -> Vec<String> {
     let chosen = results.iter().filter(|one| one.near.is_some());
     let chosen: Vec<&UnitResult> = chosen.copied().collect();
     let seeds = chosen.len();
     let most = |count: usize| 2 * count >= seeds && count > 0;
-    let mut reasons = Vec::new();
-    let last = |one: &&&UnitResult| {
-        one.curve
-            .last()
-            .is_some_and(|point| point.round == one.round)
-    };
-    let at_last = chosen.iter().filter(last).count();
+    let mut reasons: Vec<String> = untuned(results).into_iter().collect();
+    let at_last = chosen
+        .iter()
+        .filter(|one| ends_at_last(one, results))
+        .count();
     if most(at_last) {
         reasons.push(format!(
             "the best round is the last one in {at_last} of {seeds} seeds: allow more `rounds`"
         ));
     }
-    let tried = numbers(results);
-    for (key, values) in tried.iter().filter(|(_, values)| values.len() > 1) {
-        let at = |edge: &f64| {
-            let own = chosen
-                .iter()
-                .filter_map(|one| one.point.get(*key)?.as_f64());
-            own.filter(|value| value == edge).count()
-        };
-        let (least, most_tried) = (&values[0], &values[values.len() - 1]);
-        for (edge, count, which, other) in [
-            (least, at(least), "smallest", "smaller"),
-            (most_tried, at(most_tried), "largest", "larger"),
-        ] {
-            if most(count) && can_go_on(*edge, other) {
-                let name = key.rsplit('.').next().unwrap_or(key);
-                reasons.push(format!(
-                    "the chosen `{name}` is the {which} that was tried ({edge}) in {count} of {seeds} seeds: try a {other} one"
-                ));
-            }
+    let mut at = BTreeMap::<(String, bool), Vec<(Edge, &Point)>>::new();
+    for one in &chosen {
+        let edges = Edge::all(tried(one, results).map(|tried| &tried.point)).into_iter();
+        for edge in edges.filter(|edge| edge.holds(&one.point)) {
+            let same = at.entry((edge.key.clone(), edge.largest)).or_default();
+            same.push((edge, &one.point));
+        }
+    }
+    for ((key, largest), seeds_there) in at {
+        let count = seeds_there.len();
+        let (edge, point) = &seeds_there[0];
+        if most(count) && allowed(point, edge) {
+            let (which, other) = match largest {
+                true => ("largest", "larger"),
+                false => ("smallest", "smaller"),
+            };
+            reasons.push(format!(
+                "the chosen `{}` is the {which} that was tried ({}) in {count} of {seeds} seeds: try a {other} one",
+                key.rsplit('.').next().unwrap_or(&key),
+                edge.value,
+            ));
         }
     }
     reasons
 }
 
-/// False where nothing lies beyond this edge: no setting is below 0.
-fn can_go_on(edge: f64, towards: &str) -> bool {
-    towards == "larger" || edge > 0.0
+/// What a seed tried; where the first seed chooses for all, what that one tried.
+fn tried<'a>(one: &'a UnitResult, results: &[&'a UnitResult]) -> std::slice::Iter<'a, TriedPoint> {
+    match (one.tried.is_empty(), results.first()) {
+        (true, Some(first)) => first.tried.iter(),
+        _ => one.tried.iter(),
+    }
 }
 
-/// The different numbers that were tried for every key, ascending.
-fn numbers<'a>(results: &[&'a UnitResult]) -> BTreeMap<&'a str, Vec<f64>> {
-    let mut found = BTreeMap::<&str, BTreeSet<u64>>::new();
-    let points = results.iter().flat_map(|one| &one.tried);
-    for (key, value) in points.flat_map(|tried| &tried.point) {
-        // Numbers that are not negative are ordered as their bits.
-        if let Some(value) = Value::as_f64(value).filter(|value| *value >= 0.0) {
-            found.entry(key).or_default().insert(value.to_bits());
-        }
-    }
-    let values = |bits: BTreeSet<u64>| bits.into_iter().map(f64::from_bits).collect();
-    found
-        .into_iter()
-        .map(|(key, bits)| (key, values(bits)))
-        .collect()
+/// Whether the best round is the last one, and more rounds may be better. What is fitted at once, and sends
+/// nothing, has one round.
+fn ends_at_last(one: &UnitResult, results: &[&UnitResult]) -> bool {
+    let Some(last) = one.curve.last() else {
+        return false;
+    };
+    let at_once = one.curve.len() == 1 && last.bytes == 0;
+    let tried = tried(one, results).filter(|tried| tried.value.is_some());
+    let longer = tried_longer(&one.point, tried.map(|tried| &tried.point));
+    last.round == one.round && !at_once && !longer
+}
+
+/// That silos could not tune the model that they make alone, as a clause.
+fn untuned(results: &[&UnitResult]) -> Option<String> {
+    let names: BTreeSet<&String> = results.iter().flat_map(|one| &one.untuned).collect();
+    let names: Vec<String> = names.into_iter().cloned().collect();
+    let count = names.len();
+    (count > 0).then(|| {
+        format!(
+            "at {} ({}) the model that {} alone could not be tuned, because rows, or persons, are too few to divide \
+             or not here: {} as the federation trains, or left out",
+            numbers::plural(count, "silo"),
+            numbers::names(&names, NAMED),
+            numbers::verb(count, "it makes", "they make"),
+            numbers::verb(count, "it is trained", "they are trained"),
+        )
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::result::{ExperimentUnit, StoredPoint, TriedPoint};
+    use serde_json::Value;
+
+    use super::super::result::{ExperimentUnit, StoredPoint};
+    use super::super::widen::ROUNDS;
     use super::*;
 
     /// A seed that tried these rates, chose one, and this round of 40.
@@ -99,13 +126,18 @@ mod tests {
         (result.near, result.round) = (Some(1), round);
         result.curve = vec![StoredPoint {
             round: 40,
+            bytes: 1_000,
             ..StoredPoint::default()
         }];
         result
     }
 
     fn of(seeds: &[UnitResult]) -> Vec<String> {
-        unfinished(&seeds.iter().collect::<Vec<_>>())
+        allowed(seeds, |edge| edge.largest || edge.value > 0.0)
+    }
+
+    fn allowed(seeds: &[UnitResult], allowed: impl Fn(&Edge) -> bool) -> Vec<String> {
+        unfinished(&seeds.iter().collect::<Vec<_>>(), |_, edge| allowed(edge))
     }
 
     #[test]
@@ -134,9 +166,36 @@ mod tests {
         assert_eq!(of(&[seed(&[0.1], 0.1, 3)]), [""; 0]);
         assert_eq!(of(&[seed(&[0.0, 0.1], 0.0, 3)]), [""; 0]);
         assert_eq!(of(&[seed(&[0.01, 0.1], 0.01, 3)]).len(), 1);
+        // What the option has nothing beyond is no edge.
+        assert_eq!(allowed(&[seed(&[0.5, 1.0], 1.0, 3)], |_| false), [""; 0]);
+        // A choice that was no better with more rounds is finished.
+        let mut longer = seed(&rates, 0.2, 40);
+        longer.tried[2].point.insert(ROUNDS.into(), Value::from(80));
+        assert_eq!(of(&[longer.clone()]).len(), 1, "its training failed");
+        longer.tried[2].value = Some(0.5);
+        assert_eq!(of(&[longer]), [""; 0]);
+        // What is fitted at once has one round, and sends nothing.
+        let mut fitted = seed(&rates, 0.2, 40);
+        fitted.curve[0].bytes = 0;
+        assert_eq!(of(&[fitted]), [""; 0]);
         // Where nothing was chosen, nothing was left unfinished by a choice.
         let mut fixed = seed(&rates, 0.4, 40);
         fixed.near = None;
         assert_eq!(of(&[fixed]), [""; 0]);
+    }
+
+    #[test]
+    fn own_models_that_could_not_be_tuned_are_named() {
+        let mut own = seed(&[], 0.0, 1);
+        own.near = None;
+        own.untuned = vec!["north".into(), "south".into()];
+        let found = of(&[own.clone(), own]);
+        assert_eq!(
+            found,
+            [
+                "at 2 silos (north, south) the model that they make alone could not be tuned, because rows, or persons, \
+                 are too few to divide or not here: they are trained as the federation trains, or left out"
+            ]
+        );
     }
 }

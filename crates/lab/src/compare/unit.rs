@@ -1,14 +1,12 @@
 //! One way of learning with one seed: settings tried and chosen on validation rows, then measured on
 //! test rows.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use learn::Study;
 use methods::learner::Split;
-use serde_json::Value;
 use task::{TaskConfig, data::DataError, metrics::MetricName};
 
 use super::alone::AllAlone;
@@ -16,6 +14,7 @@ use super::experiment::{Experiment, ExperimentEntry};
 use super::file::{RunSettings, Variant};
 use super::result::{ExperimentUnit, TriedPoint, UnitResult, trainings};
 use super::trial::{LearningWay, TrainedFederation};
+use super::widen::{Edge, as_json, as_settings, tried_longer};
 use crate::keep::KeepError;
 use simulations::RunError;
 use simulations::scenario::Scenario;
@@ -71,6 +70,10 @@ impl Runs<'_> {
         let study = (self.study)(&scenario).map_err(RunError::from)?;
         result.notes.clone_from(&study.notes);
         let models = result.measure(&self.experiment.metrics, &trial, round);
+        if entry.is_own() {
+            let alone = self.experiment.alone(variant, entry, &scenario, unit.seed);
+            result.untuned = (self.alone)(&alone)?.untuned(&trial.names());
+        }
         if result.failed.is_none() && self.experiment.serves(entry) && scenario.serve.folds > 0 {
             let began = Instant::now();
             let scenario = self.experiment.alone(variant, entry, &scenario, unit.seed);
@@ -154,64 +157,91 @@ impl Runs<'_> {
         // Without validation rows there is nothing to choose by: the first settings, the last round. Nor is
         // anything chosen by rows that noise protects.
         if entry.is_constant() || entry.is_own() || first.is_noised() || tune.validation == 0.0 {
-            result.point = json(&points[0]);
+            result.point = as_json(&points[0]);
             return Ok(Some((first, None, None)));
         }
         if !tune.every_seed && unit.seed > 0 {
-            let Some((point, round)) = self.chosen_first(&points, unit, result)? else {
+            let Some((point, round)) = self.chosen_first(unit, result)? else {
                 return Ok(None);
             };
             let validation = (!tune.again).then_some(tune.validation);
-            return Ok(Some((scenario(point, validation)?, Some(round), None)));
+            return Ok(Some((scenario(&point, validation)?, Some(round), None)));
         }
-        let mut best: Option<(Best, usize, TrainedFederation)> = None;
-        for (at, point) in points.iter().enumerate() {
-            let held_out = scenario(point, Some(tune.validation))?;
-            let of = (variant, entry, unit);
-            if let Some((found, trial)) = self.attempt(&held_out, of, point, result)? {
-                let ahead = |(before, ..): &(Best, usize, TrainedFederation)| {
-                    better(tune.by, found.value, before.value)
-                };
-                if best.as_ref().is_none_or(ahead) {
-                    best = Some((found, at, trial));
+        let mut best: Option<Attempt> = None;
+        let mut untried = points;
+        for widened in 0..=tune.widen {
+            for point in untried {
+                let held_out = scenario(&point, Some(tune.validation))?;
+                let of = (variant, entry, unit);
+                if let Some(attempt) = self.attempt(&held_out, of, point, result)?
+                    && best
+                        .as_ref()
+                        .is_none_or(|best| attempt.is_ahead(best, tune.by))
+                {
+                    best = Some(attempt);
                 }
             }
+            untried = match &best {
+                Some(best) if widened < tune.widen => {
+                    self.wider((variant, entry), best, &result.tried)
+                }
+                _ => break,
+            };
         }
-        let Some((found, at, trial)) = best else {
+        let Some(Attempt { point, best, trial }) = best else {
             return Ok(None);
         };
-        let round = found.round;
-        result.point = json(&points[at]);
-        result.near = Some(found.near);
+        result.point = as_json(&point);
+        result.near = Some(best.near);
         Ok(Some(if tune.again {
-            (scenario(&points[at], None)?, Some(round), None)
+            (scenario(&point, None)?, Some(best.round), None)
         } else {
             (
-                scenario(&points[at], Some(tune.validation))?,
-                Some(round),
+                scenario(&point, Some(tune.validation))?,
+                Some(best.round),
                 Some(trial),
             )
         }))
     }
 
+    /// What is tried beyond the best settings so far: twice as many rounds, where the best one is the last, and
+    /// the next value of each setting that is at the edge of what was tried.
+    fn wider(
+        &self,
+        (variant, entry): (&Variant, &ExperimentEntry),
+        best: &Attempt,
+        tried: &[TriedPoint],
+    ) -> Vec<RunSettings> {
+        let experiment = self.experiment;
+        let own = as_json(&best.point);
+        let last = best.trial.rounds().last() == Some(&best.best.round);
+        let longer = experiment.longer(variant, entry, &best.point);
+        let edges = Edge::all(tried.iter().map(|one| &one.point)).into_iter();
+        let beyond = edges
+            .filter(|edge| edge.holds(&own))
+            .filter_map(|edge| experiment.beyond(variant, entry, &best.point, &edge));
+        let mut wider: Vec<_> = longer.filter(|_| last).into_iter().chain(beyond).collect();
+        wider.retain(|point| tried.iter().all(|one| one.point != as_json(point)));
+        wider
+    }
+
     /// The settings and the round that the first seed chose for all; `None` where no settings gave it a
     /// model.
-    fn chosen_first<'p>(
+    fn chosen_first(
         &self,
-        points: &'p [RunSettings],
         unit: &ExperimentUnit,
         result: &mut UnitResult,
-    ) -> Result<Option<(&'p RunSettings, u64)>, RunError> {
+    ) -> Result<Option<(RunSettings, u64)>, RunError> {
         let first = ExperimentUnit {
             seed: 0,
             ..unit.clone()
         };
         let first = (self.first)(&first)?;
-        let point = points.iter().find(|point| json(point) == first.point);
-        let Some(point) = point.filter(|_| first.failed.is_none()) else {
+        if first.failed.is_some() {
             result.tried = first.tried;
             return Ok(None);
-        };
+        }
+        let point = as_settings(&first.point);
         (result.point, result.near) = (first.point, first.near);
         Ok(Some((point, first.round)))
     }
@@ -222,12 +252,12 @@ impl Runs<'_> {
         &self,
         held_out: &Scenario,
         of: (&Variant, &ExperimentEntry, &ExperimentUnit),
-        point: &RunSettings,
+        point: RunSettings,
         result: &mut UnitResult,
-    ) -> Result<Option<(Best, TrainedFederation)>, RunError> {
+    ) -> Result<Option<Attempt>, RunError> {
         let by = self.experiment.tune.by;
         let mut tried = TriedPoint {
-            point: json(point),
+            point: as_json(&point),
             round: None,
             near: None,
             value: None,
@@ -243,7 +273,11 @@ impl Runs<'_> {
                         tried.round = Some(found.round);
                         tried.near = Some(found.near);
                         tried.value = Some(found.value);
-                        best = Some((found, trial));
+                        best = Some(Attempt {
+                            point,
+                            best: found,
+                            trial,
+                        });
                     }
                     None => {
                         let why = trial.failure();
@@ -271,12 +305,21 @@ fn undecided(trial: &TrainedFederation, by: MetricName) -> String {
     )
 }
 
-fn json(point: &RunSettings) -> BTreeMap<String, Value> {
-    let value = |value: &toml::Value| serde_json::to_value(value).unwrap_or_default();
-    point
-        .iter()
-        .map(|(key, one)| (key.clone(), value(one)))
-        .collect()
+/// Settings that gave a model.
+struct Attempt {
+    point: RunSettings,
+    best: Best,
+    trial: TrainedFederation,
+}
+
+impl Attempt {
+    /// Whether these settings are chosen before the best ones so far: they are better, or as good with more
+    /// rounds, which shows that these are enough.
+    fn is_ahead(&self, best: &Self, by: MetricName) -> bool {
+        let (own, other) = (self.best.value, best.best.value);
+        let longer = || tried_longer(&as_json(&best.point), [&as_json(&self.point)].into_iter());
+        better(by, own, other) || own == other && longer()
+    }
 }
 
 fn better(metric: MetricName, value: f64, than: f64) -> bool {

@@ -3,9 +3,8 @@
 //! The bootstrap (Efron 1979) draws as many of a silo's held-out rows as there are, with
 //! replacement, and measures all models on the same draw, so that differences are paired. Silos are
 //! drawn separately, except those that hold out the same rows, which share their draws. Where rows have
-//! groups, such as several visits of a patient, groups are drawn with all their rows. A sample of
-//! n rows varies less than new rows would, by √((n − 1)/n), and few rows need wider intervals than
-//! many: both are corrected for (Hesterberg 2015, "What Teachers Should Know About the Bootstrap").
+//! groups, such as several visits of a patient, groups are drawn with all their rows. Draws are
+//! [widened](crate::widening) where rows tell little.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +12,8 @@ use std::sync::Arc;
 use methods::learner::RowResults;
 
 use super::results::{Gain, MeanGain, ModelKind};
-use crate::statistic::{Interval, NORMAL, Statistic, Statistics, TELLING, student};
+use crate::statistic::{Interval, Statistic, Statistics, TELLING};
+use crate::widening::Widening;
 use simulations::pool::Threads;
 use simulations::random::Random;
 
@@ -60,14 +60,21 @@ struct DrawnMetric {
     rows: usize,
     /// What is drawn: groups, or rows.
     units: usize,
-    /// Whether there are enough rows of every class.
+    /// Whether there are enough of them of every class.
     events: bool,
     measured: f64,
     draws: Vec<f64>,
 }
 
 /// The metrics of the models of one silo.
-type DrawnModels = BTreeMap<ModelKind, DrawnMetric>;
+#[derive(Default)]
+struct DrawnModels {
+    models: BTreeMap<ModelKind, DrawnMetric>,
+    /// By how much the draws of each pair's difference are widened; none where the models are the same.
+    widening: BTreeMap<(ModelKind, ModelKind), Option<Widening>>,
+    /// Name of the rows.
+    rows: String,
+}
 
 /// Computes the gains.
 ///
@@ -110,14 +117,14 @@ pub(super) fn gains(
     let jobs: Vec<_> = parts
         .map(|(rows, models)| move || drawn(what, &rows, &models, draws))
         .collect();
-    let mut all: Vec<DrawnModels> = silos.iter().map(|_| DrawnModels::new()).collect();
+    let mut all: Vec<DrawnModels> = silos.iter().map(|_| DrawnModels::default()).collect();
     for (at, models) in threads.all(jobs)?.into_iter().flatten() {
         all[at] = models;
     }
     let sign = if what.higher_is_better { 1.0 } else { -1.0 };
     let each = |models: &DrawnModels| -> Vec<Gain> {
         let gain = |&(model, over): &(ModelKind, ModelKind)| {
-            let difference = GainDifference::of(sign, models.get(&model)?, models.get(&over)?)?;
+            let difference = GainDifference::of(sign, models, (model, over))?;
             let interval = difference.at_one_silo()?;
             Some(Gain {
                 model,
@@ -131,7 +138,7 @@ pub(super) fn gains(
     let mean = |&(model, over): &(ModelKind, ModelKind)| {
         let differences: Vec<GainDifference> = members
             .iter()
-            .filter_map(|models| GainDifference::of(sign, models.get(&model)?, models.get(&over)?))
+            .filter_map(|models| GainDifference::of(sign, models, (model, over)))
             .collect();
         Some(MeanGain {
             model,
@@ -184,11 +191,30 @@ fn drawn(
         .map(|statistic| DrawnMetric {
             rows: count,
             units: units.len(),
-            events: statistic.has_enough_events(),
+            events: statistic.has_enough_events(&units),
             measured: statistic.measured(),
             draws: Vec::with_capacity(draws),
         })
         .collect();
+    let mut out: Vec<_> = silos
+        .iter()
+        .map(|(at, _)| (*at, DrawnModels::default()))
+        .collect();
+    let place: BTreeMap<(usize, ModelKind), &Statistic> =
+        names.iter().copied().zip(&statistics).collect();
+    for (at, (_, models)) in silos.iter().enumerate() {
+        let drawn = &mut out[at].1;
+        drawn.rows.clone_from(&purpose);
+        for (model, over) in PAIRS {
+            let both = (place.get(&(at, model)), place.get(&(at, over)));
+            let (Some(ours), Some(theirs)) = both else {
+                continue;
+            };
+            let same = models[&model] == models[&over];
+            let widening = (!same).then(|| Widening::of(ours, theirs, &units));
+            drawn.widening.insert((model, over), widening);
+        }
+    }
     let statistics = Statistics::new(statistics);
     // Models that are the same differ by nothing, whatever is drawn.
     let different = if statistics.are_one() { 0 } else { draws };
@@ -205,18 +231,13 @@ fn drawn(
             drawn.draws.push(value);
         }
     }
-    let mut out: Vec<_> = silos
-        .iter()
-        .map(|(at, _)| (*at, DrawnModels::new()))
-        .collect();
     for ((at, kind), drawn) in names.into_iter().zip(all) {
-        out[at].1.insert(kind, drawn);
+        out[at].1.models.insert(kind, drawn);
     }
     out
 }
 
-/// How much better one model is than another at one silo: as measured, and on each draw, whose
-/// distance from that is widened to that of new rows.
+/// How much better one model is than another at one silo: as measured, and on each draw, widened.
 struct GainDifference {
     rows: usize,
     units: usize,
@@ -226,22 +247,23 @@ struct GainDifference {
 }
 
 impl GainDifference {
-    fn of(sign: f64, model: &DrawnMetric, over: &DrawnMetric) -> Option<Self> {
+    fn of(sign: f64, drawn: &DrawnModels, pair: (ModelKind, ModelKind)) -> Option<Self> {
+        let (model, over) = (drawn.models.get(&pair.0)?, drawn.models.get(&pair.1)?);
         let measured = sign * (model.measured - over.measured);
         if !measured.is_finite() || model.units < 2 {
             return None;
         }
-        let units = model.units as f64;
-        let wider = (units / (units - 1.0)).sqrt();
         let draws = model.draws.iter().zip(&over.draws);
-        let draw =
-            |(model, over): (&f64, &f64)| measured + wider * (sign * (model - over) - measured);
+        let draws: Vec<f64> = draws.map(|(model, over)| sign * (model - over)).collect();
         Some(Self {
             rows: model.rows,
             units: model.units,
             events: model.events,
             measured,
-            draws: draws.map(draw).collect(),
+            draws: match drawn.widening.get(&pair)? {
+                Some(widening) => widening.widen(measured, &draws, &drawn.rows),
+                None => draws,
+            },
         })
     }
 
@@ -250,13 +272,7 @@ impl GainDifference {
         if self.units < TELLING || !self.events {
             return None;
         }
-        let wider = student(self.units as f64 - 1.0) / NORMAL;
-        Interval::of(
-            self.measured,
-            self.draws
-                .iter()
-                .map(|draw| self.measured + wider * (draw - self.measured)),
-        )
+        Interval::of(self.measured, self.draws.iter().copied())
     }
 }
 
@@ -285,6 +301,7 @@ fn weighted(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::statistic::student;
     use ModelKind::{Coalition, Local};
 
     fn compared(metric: &'static str, members: usize) -> GainSettings {

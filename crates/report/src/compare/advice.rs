@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use lab::compare::{Advice, AdviceVerdict, CONFIRMING};
+use lab::compare::{Advice, AdviceVerdict, CONFIRMING, NoInterval, TELLING, WhyNotKnown};
 
 use super::super::numbers;
 use super::cells::{decimals, interval_words};
@@ -20,6 +20,7 @@ pub fn write_advice(out: &mut impl Write, advice: &Advice) -> io::Result<()> {
 /// The advice in words.
 fn words(advice: &Advice) -> String {
     let mut sentences = advised(advice);
+    sentences.extend(not_finished(advice));
     sentences.push(format!(
         "The advice is based on {}, with {} tried for each strategy; {}.",
         match advice.seeds {
@@ -41,16 +42,13 @@ fn advised(advice: &Advice) -> Vec<String> {
     let metric = advice.comparison.metrics[0].key();
     let mut sentences = match (&advice.verdict, &advice.best) {
         (AdviceVerdict::Together, Some(label)) => together(advice, label),
-        (AdviceVerdict::NotKnown { minutes }, _) => vec![not_known(advice, *minutes)],
+        (AdviceVerdict::NotKnown { why, minutes }, _) => vec![not_known(advice, *why, *minutes)],
         (_, Some(label)) => vec![format!(
-            "Stay alone, or get more rows: no strategy is significantly better than {}. The best was {label}, with a \
+            "Stay alone, or get more {}: no strategy is significantly better than {}. The best was {label}, with a \
              gain in {metric} of {} per silo (95 %), measured on other seeds than those that chose it.",
+            units(advice),
             alone(advice),
-            gain(advice).unwrap_or_else(|| "unknown size".into()),
-        )],
-        (_, None) if advice.apart.is_empty() => vec![format!(
-            "No strategy could be compared with {}: see what went wrong above.",
-            alone(advice)
+            gain(advice).unwrap_or_default(),
         )],
         (_, None) => vec!["Stay alone.".into()],
     };
@@ -73,8 +71,16 @@ fn alone(advice: &Advice) -> &'static str {
     }
 }
 
-/// That too few seeds confirm anything, and what to do.
-fn not_known(advice: &Advice, minutes: Option<f64>) -> String {
+/// What is counted where rows are too few: persons, where rows are of persons.
+fn units(advice: &Advice) -> &'static str {
+    match advice.comparison.variants[0].grouped {
+        true => "persons",
+        false => "rows",
+    }
+}
+
+/// That nobody knows whether there is a gain, why, and what to do.
+fn not_known(advice: &Advice, why: WhyNotKnown, minutes: Option<f64>) -> String {
     let takes = match minutes {
         Some(minutes) => format!(
             "allow about {:.0} minutes (--minutes)",
@@ -82,15 +88,52 @@ fn not_known(advice: &Advice, minutes: Option<f64>) -> String {
         ),
         None => "allow more minutes (--minutes)".into(),
     };
+    let (metric, units) = (advice.comparison.metrics[0].key(), units(advice));
+    let because = match why {
+        WhyNotKnown::FewSeeds(seeds) => format!(
+            "Not known yet: {seeds} of {CONFIRMING} seeds that would confirm a gain {} complete: {takes}.",
+            numbers::verb(seeds, "is", "are"),
+        ),
+        WhyNotKnown::NoInterval(NoInterval::RareClass) => format!(
+            "Not known: of a class there are fewer than {TELLING} test {units}, so that the gain in {metric} over {} \
+             has no interval. Get more {units} of that class.",
+            alone(advice)
+        ),
+        WhyNotKnown::NoInterval(NoInterval::NotMeasured) => format!(
+            "Not known: the gain in {metric} over {} has no interval, because it is not a finite number, or the models \
+             do not give what {metric} needs.",
+            alone(advice)
+        ),
+        WhyNotKnown::NotCompared => format!(
+            "Not known: no strategy could be compared with {}: see above what went wrong.",
+            alone(advice)
+        ),
+        WhyNotKnown::Untuned(silos) => format!(
+            "Not known: at {} the own model could not be tuned, because {units} are too few to divide, or not here. A \
+             gain over such a model is none over what a silo could make alone. Get more {units}.",
+            numbers::plural(silos, "silo"),
+        ),
+    };
     let best = advice.best.as_ref().map_or_else(String::new, |label| {
         format!(" So far {label} looks best, which may be luck.")
     });
-    format!(
-        "Not known yet: {} of {} seeds that would confirm a gain {} complete: {takes}.{best}",
-        advice.seeds / 2,
-        CONFIRMING,
-        if advice.seeds / 2 == 1 { "is" } else { "are" },
-    )
+    because + &best
+}
+
+/// What was not trained or tuned to the end, of what is compared, in a sentence.
+fn not_finished(advice: &Advice) -> Option<String> {
+    let compared = |label: &str| label == advice.alone || Some(label) == advice.best.as_deref();
+    let rows = advice.comparison.variants[0].strategies.iter();
+    let rows = rows.filter(|row| compared(&row.label) && !row.unfinished.is_empty());
+    let each: Vec<String> = rows
+        .map(|row| format!("{}: {}", row.label, row.unfinished.join("; ")))
+        .collect();
+    (!each.is_empty()).then(|| {
+        format!(
+            "Not finished, so the gain may be another one: {}.",
+            each.join(". ")
+        )
+    })
 }
 
 /// The gain over what silos make alone, with its interval.

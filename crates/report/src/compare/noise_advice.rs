@@ -50,7 +50,7 @@ fn release(one: &ReleaseAdvice, metric: &str) -> String {
     let noise = one.noise.as_ref().map_or("noise", |noise| &noise.words);
     let Some(gain) = one.gain else {
         return format!(
-            "Do not join with {}: it could not be compared with models trained alone.",
+            "Do not join with {}: it could not be compared with the best models that silos make alone.",
             one.label
         );
     };
@@ -63,7 +63,8 @@ fn release(one: &ReleaseAdvice, metric: &str) -> String {
             Adaptation::Shrunken => "fits its own rows, shrunken towards the federation's model",
         };
         return format!(
-            "{join} if every silo then {does} ({}): this model is {is} one trained alone: {} per silo.",
+            "{join} if every silo then {does} ({}): this model is {is} the best one that it makes alone: {} \
+             per silo.",
             one.label,
             interval(&gain)
         );
@@ -76,16 +77,16 @@ fn release(one: &ReleaseAdvice, metric: &str) -> String {
     });
     let sentence = if one.joins() {
         format!(
-            "Join: with {noise}, the federation's {metric} ({}) is significantly better than that of a model \
-             trained alone: {} per silo (95 %).",
+            "Join: with {noise}, the federation's {metric} ({}) is significantly better than that of the best \
+             model that each silo makes alone: {} per silo (95 %).",
             one.label,
             interval(&gain)
         )
     } else {
         let is = compared(&gain);
         format!(
-            "Do not join: with {noise}, the federation's {metric} ({}) is {is} that of a model trained alone: {} \
-             per silo (95 %; to join, the whole interval would have to be above 0).",
+            "Do not join: with {noise}, the federation's {metric} ({}) is {is} that of the best model that each silo \
+             makes alone: {} per silo (95 %; to join, the whole interval would have to be above 0).",
             one.label,
             interval(&gain)
         )
@@ -168,11 +169,11 @@ mod tests {
         };
         let words = release(&fitted(0.01), "log-loss");
         let join = "Join if every silo then fits the intercept on its own rows (steps, epsilon 1): this model is \
-                    significantly better than one trained alone: ";
+                    significantly better than the best one that it makes alone: ";
         assert!(words.starts_with(join), "{words}");
         let words = release(&fitted(-0.001), "log-loss");
         assert!(words.starts_with("Do not join if every silo"), "{words}");
-        let is = "this model is not significantly better than one trained alone: ";
+        let is = "this model is not significantly better than the best one that it makes alone: ";
         assert!(words.contains(is), "{words}");
     }
 

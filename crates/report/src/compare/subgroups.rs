@@ -74,7 +74,8 @@ pub(super) fn table(
         title: format!("subgroups of rows, {who}: {}", metric.key()),
         note: format!(
             "Over the rows of all silos together. gap: best subgroup less worst. A subgroup with fewer than \
-             {LEAST_ROWS} test rows in a seed is not shown, and not in the gap.{more}"
+             {LEAST_ROWS} test {} in a seed is not shown, and not in the gap.{more}",
+            if variant.grouped { "persons" } else { "rows" }
         ),
         // The gap, and as many subgroups as have room.
         main: [columns.len() - 1]

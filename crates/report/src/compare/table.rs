@@ -1,7 +1,8 @@
 //! The tables of a comparison as text cells, for the terminal and the page alike.
 
 use lab::compare::{
-    BY_CHANCE, Comparison, ComparisonRow, MeanDifference, Spread, TELLING_SEEDS, VariantTable, holm,
+    BY_CHANCE, BestOf, Comparison, ComparisonRow, DECIDING_SEEDS, MeanDifference, Spread,
+    TELLING_SEEDS, VariantTable, holm,
 };
 use lab::summary::Interval;
 use serde_json::Value;
@@ -109,7 +110,10 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         .unwrap_or(0);
     TextTable {
         title: format!("{who}, {test_rows:.0} test rows: {}", metric_words(metric)),
-        note: results_note(tested) + &how_sure(rows, local, outside),
+        note: results_note(tested)
+            + &how_sure(variant, local, outside)
+            + &few_seeds(rows.iter().map(|row| row.seeds).max().unwrap_or(0))
+            + &best_of(variant, outside, decimals),
         main: match local {
             // What was gained, at how many silos, the mean, and the worst silo.
             Some(_) => vec![6, 7, 1, 3],
@@ -149,8 +153,8 @@ fn difference<'a>(
 }
 
 /// What the intervals are of, and which differences stand when all are looked at together.
-fn how_sure(rows: &[ComparisonRow], local: Option<&ComparisonRow>, outside: bool) -> String {
-    let Some(local) = local else {
+fn how_sure(variant: &VariantTable, local: Option<&ComparisonRow>, outside: bool) -> String {
+    let (Some(local), rows) = (local, &variant.strategies) else {
         return String::new();
     };
     let interval = |row| difference(row, local, outside)?.interval();
@@ -158,8 +162,9 @@ fn how_sure(rows: &[ComparisonRow], local: Option<&ComparisonRow>, outside: bool
     let all: Vec<(&ComparisonRow, Interval)> = all.collect();
     let mut said = String::new();
     if all.iter().any(|(row, _)| row.seeds < TELLING_SEEDS) {
+        let units = if variant.grouped { "persons" } else { "rows" };
         said += &format!(
-            " The intervals are of test rows alone: their spread over seeds is known from {TELLING_SEEDS} seeds on."
+            " The intervals are of test {units} alone: their spread over seeds is known from {TELLING_SEEDS} seeds on."
         );
     }
     let p: Vec<f64> = all.iter().map(|(_, one)| one.p()).collect();
@@ -178,6 +183,48 @@ fn how_sure(rows: &[ComparisonRow], local: Option<&ComparisonRow>, outside: bool
         p.len()
     );
     said
+}
+
+/// That these are too few seeds for a decision.
+fn few_seeds(seeds: usize) -> String {
+    if seeds == 0 || seeds >= DECIDING_SEEDS {
+        return String::new();
+    }
+    format!(
+        " With {} this is a first look: a decision takes {DECIDING_SEEDS} seeds or more.",
+        numbers::plural(seeds, "seed")
+    )
+}
+
+/// What remains of the best of several ways of learning on seeds that did not choose it.
+fn best_of(variant: &VariantTable, outside: bool, decimals: usize) -> String {
+    let best = variant.best.as_ref().filter(|best| best.outside == outside);
+    best.map_or_else(String::new, |best| confirmed(best, decimals))
+}
+
+fn confirmed(best: &BestOf, decimals: usize) -> String {
+    let BestOf {
+        label, of, over, ..
+    } = best;
+    let chosen = format!(
+        " Of {of} compared with {over}, {label} is the best on every second seed, with a gain of {};",
+        interval_words(&best.chosen, decimals)
+    );
+    let Some(found) = best.confirmed else {
+        return chosen
+            + " no other seed confirms it, and what looks best of many looks better than it is.";
+    };
+    let few = match best.seeds {
+        seeds if seeds < TELLING_SEEDS => {
+            format!(", too few to confirm it ({TELLING_SEEDS} are needed)")
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{chosen} on the other {}, which did not choose it{few}, it is {}.",
+        numbers::plural(best.seeds, "seed"),
+        interval_words(&found, decimals)
+    )
 }
 
 /// The other metrics: means over silos, or over all rows where single silos may lack the metric.
@@ -281,6 +328,42 @@ pub(super) fn failures(variant: &VariantTable) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fewer_than_five_seeds_are_said() {
+        assert_eq!(
+            few_seeds(3),
+            " With 3 seeds this is a first look: a decision takes 5 seeds or more."
+        );
+        assert_eq!([0, 5, 20].map(few_seeds), ["", "", ""]);
+    }
+
+    #[test]
+    fn the_best_of_many_is_said_with_what_other_seeds_say_of_it() {
+        let interval = |by: f64| Interval {
+            by,
+            low: by - 1.0,
+            high: by + 1.0,
+        };
+        let mut best = BestOf {
+            label: "way 7".into(),
+            of: 16,
+            over: "own-fit".into(),
+            outside: false,
+            chosen: interval(3.0),
+            seeds: 5,
+            confirmed: Some(interval(0.5)),
+        };
+        assert_eq!(
+            confirmed(&best, 1),
+            " Of 16 compared with own-fit, way 7 is the best on every second seed, with a gain of +3.0 [+2.0, +4.0]; on \
+             the other 5 seeds, which did not choose it, it is +0.5 [−0.5, +1.5]."
+        );
+        best.seeds = 2;
+        assert!(confirmed(&best, 1).contains("too few to confirm it (3 are needed), it is"));
+        best.confirmed = None;
+        assert!(confirmed(&best, 1).contains("no other seed confirms it"));
+    }
 
     #[test]
     fn a_setting_is_written_with_six_digits_at_most() {

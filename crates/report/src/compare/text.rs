@@ -107,9 +107,17 @@ pub(super) fn how(comparison: &Comparison) -> String {
     } else {
         ""
     };
+    let widened = match tune.widen {
+        0 => "The search was not widened where it ended at an edge (--widen)".into(),
+        times => format!(
+            "Where the best round was the last one, or a setting at the edge of what was tried, the search went on \
+             with twice the rounds and the next value, {} at most",
+            numbers::plural(times, "time"),
+        ),
+    };
     format!(
         "Settings (at most {} per strategy) and round were chosen {who} by the {} on {share} % of the rows as \
-         validation rows{again}; test rows are used once. ± is the standard deviation over seeds.",
+         validation rows{again}; test rows are used once. {widened}. ± is the standard deviation over seeds.",
         tune.points,
         tune.by.key(),
     )

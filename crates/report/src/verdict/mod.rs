@@ -25,7 +25,7 @@ pub fn statements(story: &Story, table: &ComparisonTable) -> Vec<String> {
         return vec![nothing_measured(story)];
     }
     let first = no_use(story).or_else(|| worse_than_constant(story));
-    let mut sentences: Vec<String> = first.into_iter().collect();
+    let mut sentences: Vec<String> = first.into_iter().chain(apart(story)).collect();
     if table.columns.len() == 1 {
         sentences.push(
             "No reference models were trained, so there is nothing to compare with.".to_owned(),
@@ -41,6 +41,7 @@ pub fn statements(story: &Story, table: &ComparisonTable) -> Vec<String> {
         [who, average]
     };
     sentences.extend(first.into_iter().flatten());
+    sentences.extend(not_tuned(story));
     sentences.extend(against_one_model(story, table));
     sentences.extend(what_is_served(story, table));
     sentences.extend(outsiders(table));
@@ -147,7 +148,61 @@ fn worse_than_constant(story: &Story) -> Option<String> {
     ))
 }
 
-/// How many silos gain and lose by the federation's model over training alone, and who most.
+/// That nearly nobody shares a model, which is learning alone.
+fn apart(story: &Story) -> Option<String> {
+    let (coalitions, members) = story.apart()?;
+    Some(format!(
+        "This is learning alone: {members} members are in {}, nearly each in one of its own.",
+        plural(coalitions, "coalition"),
+    ))
+}
+
+/// The models of silos' own that the federation's are compared with.
+struct OwnModels {
+    /// Of a silo.
+    one: &'static str,
+    /// Of several silos.
+    many: &'static str,
+}
+
+impl OwnModels {
+    fn of(story: &Story) -> Self {
+        match story.tuning {
+            Some(_) => Self {
+                one: "the best model that each silo makes alone",
+                many: "the best models that silos make alone",
+            },
+            None => Self {
+                one: "a model trained alone with the federation's settings",
+                many: "models trained alone with the federation's settings",
+            },
+        }
+    }
+}
+
+/// At how many silos the own model was not tuned, so that a gain over it says little.
+fn not_tuned(story: &Story) -> Option<String> {
+    let untuned = story.untuned();
+    if untuned.is_empty() {
+        return None;
+    }
+    if story.tuning.is_none() {
+        return Some(
+            "No own model could be tuned, so this is not compared with the best that a silo makes alone: a gain over a \
+             model with the federation's settings may be none."
+                .into(),
+        );
+    }
+    Some(format!(
+        "At {} the own model could not be tuned, because {} are too few to divide, or not here: {}. A gain there may be \
+         none over a tuned one.",
+        plural(untuned.len(), "silo"),
+        story.units(),
+        numbers::names(&untuned, NAMED),
+    ))
+}
+
+/// How many silos gain and lose by the federation's model over the best that they make alone, and who most.
 fn who_gains(story: &Story, table: &ComparisonTable) -> Option<String> {
     if table.gains.is_empty() || !story.usable {
         return None;
@@ -162,11 +217,12 @@ fn who_gains(story: &Story, table: &ComparisonTable) -> Option<String> {
     if all.is_empty() {
         return Some(too_few(story));
     }
+    let own = OwnModels::of(story).one;
     let (gain, lose) = (clear(&all, 1.0), clear(&all, -1.0));
     let unclear = all.len() - gain.len() - lose.len();
     if unclear == story.silos.len() {
         return Some(format!(
-            "The federation's model is not significantly better or worse than one trained alone {}.",
+            "The federation's model is not significantly better or worse than {own} {}.",
             match unclear {
                 1 => "at the only silo".to_owned(),
                 more => format!("at any of the {more} silos"),
@@ -174,16 +230,16 @@ fn who_gains(story: &Story, table: &ComparisonTable) -> Option<String> {
         ));
     }
     let mut text = format!(
-        "The federation's model is significantly better than one trained alone at {} of {}",
+        "The federation's model is significantly better than {own} at {} of {}",
         gain.len(),
         plural(story.silos.len(), "silo"),
     );
     if !gain.is_empty() {
-        text.push_str(&format!(": {}", names(&gain, table)));
+        text.push_str(&format!(": {}", names(&gain, story, table)));
     }
     text.push_str(&format!("; significantly worse at {}", lose.len()));
     if !lose.is_empty() {
-        text.push_str(&format!(": {}", names(&lose, table)));
+        text.push_str(&format!(": {}", names(&lose, story, table)));
     }
     if unclear > 0 {
         text.push_str(&format!("; at {unclear} the difference is not significant"));
@@ -218,24 +274,20 @@ fn too_few(story: &Story) -> String {
             "No silo can tell whether it gains: there is no finite difference.".to_owned()
         } else {
             format!(
-                "No silo can tell whether it gains: {} too few held-out rows ({TELLING} are needed), and at the \
-                 {} there is no finite difference.",
+                "No silo can tell whether it gains: {} too few held-out {} ({TELLING} are needed), and at the {} there is \
+                 no finite difference.",
                 match units.len() - enough {
                     1 => "1 has".to_owned(),
                     few => format!("{few} have"),
                 },
+                story.units(),
                 numbers::verb(enough, "other one", "others"),
             )
         };
     }
-    let grouped = story
-        .silos
-        .iter()
-        .any(|silo| silo.test_units != Some(silo.test_samples));
-    let units = if grouped {
-        plural(*most, "group") + " of rows (`split.group`)"
-    } else {
-        plural(*most, "row")
+    let units = match story.units() {
+        "persons" => plural(*most, "person") + " (`split.group`)",
+        _ => plural(*most, "row"),
     };
     let range = if least == most {
         String::new()
@@ -256,7 +308,7 @@ fn clear<'a>(all: &[(&'a SiloStory, Interval)], sign: f64) -> Vec<(&'a SiloStory
 }
 
 /// The first of these silos with their gains or losses, and how many more there are.
-fn names(found: &[(&SiloStory, Interval)], table: &ComparisonTable) -> String {
+fn names(found: &[(&SiloStory, Interval)], story: &Story, table: &ComparisonTable) -> String {
     let each = found
         .iter()
         .take(NAMED)
@@ -264,7 +316,11 @@ fn names(found: &[(&SiloStory, Interval)], table: &ComparisonTable) -> String {
         .map(|(at, (silo, gain))| {
             let name = numbers::plain(&silo.name);
             let (by, range) = (span(gain.by.abs(), table), between(*gain, table));
-            let what = if at == 0 { "95 % interval " } else { "" };
+            let what = if at == 0 {
+                interval_of(story)
+            } else {
+                String::new()
+            };
             format!("{name} by {by} ({what}{range})")
         });
     let mut text = each.collect::<Vec<_>>().join(", ");
@@ -272,6 +328,11 @@ fn names(found: &[(&SiloStory, Interval)], table: &ComparisonTable) -> String {
         text.push_str(&format!(" and {} more", found.len() - NAMED));
     }
     text
+}
+
+/// What an interval is of: other held-out rows, and no other training.
+fn interval_of(story: &Story) -> String {
+    format!("95 % interval over {} ", story.units())
 }
 
 /// The means of the federation's models and of own models, by silo and by row.
@@ -288,10 +349,10 @@ fn on_average(story: &Story, table: &ComparisonTable) -> Option<String> {
         plural(table.common, "silo")
     };
     let mut text = format!(
-        "The mean over {over} of the {metric} is {} with the federation's models and {} with models \
-         trained alone: {}.",
+        "The mean over {over} of the {metric} is {} with the federation's models and {} with {}: {}.",
         coalition.text,
         own.text,
+        OwnModels::of(story).many,
         difference(
             gain.map(|gain| gain.per_silo),
             coalition.value - own.value,
@@ -347,8 +408,9 @@ fn difference(
         "not significant"
     };
     format!(
-        "{} {word} (95 % interval {}, {clear})",
+        "{} {word} ({}{}, {clear})",
         span(interval.by.abs(), table),
+        interval_of(story),
         between(interval, table)
     )
 }
@@ -406,7 +468,8 @@ fn what_is_served(story: &Story, table: &ComparisonTable) -> Option<String> {
     let gain = story.gain(ModelKind::Served, ModelKind::Local);
     let against = gain.map_or_else(String::new, |gain| {
         format!(
-            "; compared with models trained alone: {}",
+            "; compared with {}: {}",
+            OwnModels::of(story).many,
             difference(Some(gain.per_silo), 0.0, story, table)
         )
     });
@@ -435,11 +498,12 @@ fn harmed(story: &Story) -> Option<String> {
     Some(match found.harmed.len() {
         0 => format!(" {none} significantly worse off than alone ({chance})."),
         count => format!(
-            " At {} the picked model is significantly worse than one trained alone: {} ({chance}).",
+            " At {} the picked model is significantly worse than {}: {} ({chance}).",
             match all {
                 1 => "the only silo that could be compared".to_owned(),
                 _ => format!("{count} of {all} silos"),
             },
+            OwnModels::of(story).one,
             numbers::names(&found.harmed, NAMED)
         ),
     })

@@ -62,14 +62,13 @@ fn gainers_and_losers_are_named_with_their_intervals() {
     let mut story = made(false, 2.0, &rows);
     story.gains = vec![mean_gain(0.83, 2.0)];
     let text = said(&story);
-    let who = "The federation's model is significantly better than one trained alone at 1 of 3 silos: \
-               Hospital 01 by 5.00 (95 % interval +3.00 to +7.00); significantly worse at 1: \
-               Hospital 02 by 3.00 (95 % interval −5.00 to −1.00); at 1 the difference is not \
-               significant.";
+    let who = "The federation's model is significantly better than the best model that each silo makes alone at 1 of \
+               3 silos: Hospital 01 by 5.00 (95 % interval over rows +3.00 to +7.00); significantly worse at 1: \
+               Hospital 02 by 3.00 (95 % interval over rows −5.00 to −1.00); at 1 the difference is not significant.";
     assert!(text.starts_with(who), "{text}");
     let mean = "The mean over all silos of the mean absolute error is 49.17 with the federation's \
-                models and 50.00 with models trained alone: 0.83 better (95 % interval −1.17 to \
-                +2.83, not significant).";
+                models and 50.00 with the best models that silos make alone: 0.83 better (95 % interval over rows \
+                −1.17 to +2.83, not significant).";
     assert!(text.contains(mean), "{text}");
     assert!(text.contains(" Weighted by held-out rows it is "), "{text}");
 }
@@ -85,18 +84,18 @@ fn what_chance_explains_is_called_not_significant() {
     let text = said(&story);
     assert!(
         text.starts_with(
-            "The federation's model is not significantly better or worse than one trained alone at any of \
-             the 2 silos. The mean"
+            "The federation's model is not significantly better or worse than the best model that each silo makes \
+             alone at any of the 2 silos. The mean"
         ),
         "{text}"
     );
     assert!(!text.contains(", significant)"), "{text}");
     story.gains = vec![mean_gain(3.0, 1.0)];
-    assert!(said(&story).contains(" (95 % interval +2.00 to +4.00, significant)"));
+    assert!(said(&story).contains(" (95 % interval over rows +2.00 to +4.00, significant)"));
     let one = made(false, 9.0, &[[Some(50.0), None, Some(45.0)]]);
     assert!(said(&one).starts_with(
-        "The federation's model is not significantly better or worse than one trained alone at the only \
-         silo."
+        "The federation's model is not significantly better or worse than the best model that each silo makes alone at \
+         the only silo."
     ));
 }
 
@@ -106,7 +105,7 @@ fn no_difference_is_told_from_too_few_rows_at_some_silos() {
     let mut with = |units: [usize; 3]| {
         for (silo, units) in story.silos.iter_mut().zip(units) {
             silo.gains.clear();
-            silo.test_units = Some(units);
+            (silo.test_units, silo.test_samples) = (Some(units), units);
         }
         who_gains(&story, &ComparisonTable::of(&story)).unwrap()
     };
@@ -154,12 +153,13 @@ fn who_is_harmed_is_said_in_whole_sentences_also_of_one_silo() {
         ),
         (
             with(1, &["north"]),
-            " At the only silo that could be compared the picked model is significantly worse than one trained \
-             alone: north ",
+            " At the only silo that could be compared the picked model is significantly worse than the best model that \
+             each silo makes alone: north ",
         ),
         (
             with(3, &["north"]),
-            " At 1 of 3 silos the picked model is significantly worse than one trained alone: north ",
+            " At 1 of 3 silos the picked model is significantly worse than the best model that each silo makes alone: \
+             north ",
         ),
     ] {
         assert!(said.starts_with(&format!("{begins}{chance}")), "{said}");
@@ -167,7 +167,7 @@ fn who_is_harmed_is_said_in_whole_sentences_also_of_one_silo() {
 }
 
 #[test]
-fn silos_that_hold_out_too_few_rows_or_groups_are_told_how_many_are_needed() {
+fn silos_that_hold_out_too_few_rows_or_persons_are_told_how_many_are_needed() {
     let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
     let mut few = |units: [Option<usize>; 3]| {
         for (silo, units) in story.silos.iter_mut().zip(units) {
@@ -179,7 +179,7 @@ fn silos_that_hold_out_too_few_rows_or_groups_are_told_how_many_are_needed() {
     let said = few([Some(2), Some(3), Some(2)]);
     assert_eq!(
         said,
-        "Each silo holds out only 2 to 3 groups of rows (`split.group`), too few to tell whether it gains \
+        "Each silo holds out only 2 to 3 persons (`split.group`), too few to tell whether it gains \
          (10 are needed)."
     );
     let said = few([Some(9); 3]);
@@ -192,6 +192,59 @@ fn silos_that_hold_out_too_few_rows_or_groups_are_told_how_many_are_needed() {
         said.ends_with("its models were not measured row by row."),
         "{said}"
     );
+}
+
+#[test]
+fn that_own_models_were_not_tuned_is_said() {
+    let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
+    assert!(!said(&story).contains("could not be tuned"));
+    story.silos[1].local_tuned = None;
+    let text = said(&story);
+    let some = "At 1 silo the own model could not be tuned, because rows are too few to divide, or not here: \
+                Hospital 02. A gain there may be none over a tuned one.";
+    assert!(text.contains(some), "{text}");
+    assert!(text.contains("better than the best model that each silo makes alone"));
+    story.tuning = None;
+    story
+        .silos
+        .iter_mut()
+        .for_each(|silo| silo.local_tuned = None);
+    let text = said(&story);
+    let first = "The federation's model is significantly better than a model trained alone with the federation's settings \
+                 at 3 of 3 silos";
+    assert!(text.starts_with(first), "{text}");
+    assert!(
+        text.contains("this is not compared with the best that a silo makes alone"),
+        "{text}"
+    );
+}
+
+#[test]
+fn coalitions_of_nearly_one_each_are_learning_alone() {
+    let last = |sizes: &[usize]| {
+        let silos = sizes.iter().sum();
+        let rows = vec![[Some(50.0), None, Some(45.0)]; silos];
+        let mut story = made(false, 2.0, &rows);
+        let mut names = story.silos.iter().map(|silo| silo.name.clone());
+        let coalitions = sizes
+            .iter()
+            .map(|&size| names.by_ref().take(size).collect());
+        let coalitions: Vec<Vec<String>> = coalitions.collect();
+        story.summary.rounds.last_mut().unwrap().coalitions = coalitions;
+        said(&story)
+    };
+    let alone = "This is learning alone: 4 members are in 3 coalitions, nearly each in one of its own. The federation's";
+    assert!(last(&[2, 1, 1]).starts_with(alone), "{}", last(&[2, 1, 1]));
+    assert!(!last(&[2, 2]).contains("learning alone"));
+}
+
+#[test]
+fn intervals_are_over_persons_where_rows_are_of_persons() {
+    let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
+    for silo in &mut story.silos {
+        (silo.test_units, silo.test_samples) = (Some(12), 40);
+    }
+    assert!(said(&story).contains("(95 % interval over persons +3.00 to +7.00)"));
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Metrics that are no means over rows, as functions of how often each row counts: once where a model
 //! is measured, and as often as it is drawn where an interval is drawn from the rows.
 
-use std::collections::BTreeMap;
-
 /// The area under the ROC curve: the fraction of pairs of a positive and a negative row in which the
 /// positive one scores higher, equal scores counting half.
 #[derive(Debug, Clone)]
@@ -38,12 +36,13 @@ impl RocArea {
         self.ascending.len()
     }
 
-    /// Number of positive rows.
-    pub fn positives(&self) -> usize {
-        self.ascending
-            .iter()
-            .filter(|(_, positive)| *positive)
-            .count()
+    /// Whether each row is positive, in the order in which they were given.
+    pub fn positive(&self) -> Vec<bool> {
+        let mut all = vec![false; self.rows()];
+        for &(row, positive) in &self.ascending {
+            all[row] = positive;
+        }
+        all
     }
 
     /// The area where row i counts `times[i]` times; not a number without both kinds of rows.
@@ -76,13 +75,14 @@ pub struct BalancedAccuracy {
 impl BalancedAccuracy {
     /// The accuracy where row i counts `times[i]` times; not a number without rows.
     pub fn value(&self, times: &[u32]) -> f64 {
-        let mut classes = BTreeMap::<usize, (f64, f64)>::new();
+        let most = self.rows.iter().map(|(class, _)| *class).max();
+        let mut classes = vec![(0.0, 0.0); most.map_or(0, |most| most + 1)];
         for (&(class, right), &times) in self.rows.iter().zip(times) {
-            let sums = classes.entry(class).or_default();
+            let sums: &mut (f64, f64) = &mut classes[class];
             sums.0 += right * f64::from(times);
             sums.1 += f64::from(times);
         }
-        let there = classes.values().filter(|(_, count)| *count > 0.0);
+        let there = classes.iter().filter(|(_, count)| *count > 0.0);
         let recalls: Vec<f64> = there.map(|(right, count)| right / count).collect();
         recalls.iter().sum::<f64>() / recalls.len() as f64
     }

@@ -1,0 +1,142 @@
+//! The best of several ways of learning, measured on seeds that did not choose it.
+//!
+//! Of many ways that are all alike one looks best, and its gain looks larger than it is. So the best one is
+//! chosen on every second seed, and its gain is measured on the others.
+
+use serde::Serialize;
+use task::metrics::MetricName;
+
+use super::experiment::ExperimentEntry;
+use super::result::{SiloModel, UnitResult};
+use super::scope::{ReferenceResults, difference};
+use crate::statistic::Interval;
+
+/// Fewest ways of learning of which one is the best by choice.
+const SEVERAL: usize = 3;
+
+/// The best way of learning on some seeds, on others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BestOf {
+    /// Its label.
+    pub label: String,
+    /// How many were compared, without references.
+    pub of: usize,
+    /// Label of the reference that it is compared with.
+    pub over: String,
+    /// Whether the silos outside are compared, because members have no test rows.
+    pub outside: bool,
+    /// Its gain on the seeds that chose it.
+    pub chosen: Interval,
+    /// Seeds that did not choose it, and have its gain.
+    pub seeds: usize,
+    /// Its gain on these.
+    pub confirmed: Option<Interval>,
+}
+
+/// The results of every second seed, those that choose or the others.
+pub(super) fn half<'a>(results: &[&'a UnitResult], confirms: bool) -> Vec<&'a UnitResult> {
+    let own = results.iter().copied();
+    own.filter(|one| one.failed.is_none() && (one.unit.seed % 2 == 1) == confirms)
+        .collect()
+}
+
+impl BestOf {
+    /// `None` where too few ways of learning can be compared with a reference.
+    pub(super) fn of(
+        metric: MetricName,
+        all: &[(&ExperimentEntry, Vec<&UnitResult>)],
+        references: &ReferenceResults<'_>,
+    ) -> Option<Self> {
+        // The best that silos make alone, else the first reference.
+        let named = |name: &str| {
+            let entry = all.iter().find(|(entry, _)| entry.name() == name);
+            entry.map(|(entry, _)| entry.label.as_str())
+        };
+        let reference = |label: &str| references.all.iter().find(|(own, _)| *own == label);
+        let mut first = ["own-fit", "local"].into_iter().filter_map(named);
+        let over = first.find_map(reference);
+        let (over, theirs) = over.or(references.all.first())?;
+        let ways: Vec<_> = all
+            .iter()
+            .filter(|(entry, _)| !entry.is_reference() && entry.label != *over)
+            .collect();
+        if ways.len() < SEVERAL {
+            return None;
+        }
+        let gain = |results: &[&UnitResult], confirms, outside| {
+            difference(
+                metric,
+                (&half(results, confirms), SiloModel::Strategy),
+                (&half(theirs, confirms), SiloModel::Strategy),
+                outside,
+                references.draws,
+            )
+        };
+        let of_scope = |outside| {
+            let gains = ways.iter().filter_map(|(entry, results)| {
+                let chosen = gain(results, false, outside)?.interval()?;
+                Some((entry, results, chosen))
+            });
+            let gains: Vec<_> = gains.collect();
+            let count = gains.len();
+            let best = gains.into_iter().max_by(|a, b| a.2.by.total_cmp(&b.2.by))?;
+            (count >= SEVERAL).then_some((best, count))
+        };
+        let mut scopes = [false, true].into_iter();
+        let found = scopes.find_map(|outside| Some((outside, of_scope(outside)?)));
+        let (outside, ((entry, results, chosen), of)) = found?;
+        let confirmed = gain(results, true, outside);
+        Some(Self {
+            label: entry.label.clone(),
+            of,
+            over: (*over).to_owned(),
+            outside,
+            chosen,
+            seeds: confirmed.as_ref().map_or(0, |one| one.seeds),
+            confirmed: confirmed.and_then(|one| one.interval()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::path::Path;
+
+    use super::super::tests::SMALL;
+    use super::super::{Choices, CompareOptions, Experiment, compare};
+    use super::BestOf;
+
+    /// The best of copies of one way of learning that differ in nothing but their name and rate.
+    fn best(ways: usize, seeds: usize) -> Option<BestOf> {
+        let (text, _) = SMALL.split_once("[[strategy]]").unwrap();
+        let mut text = text.replace("seeds = 2", &format!("seeds = {seeds}\nserved = false"));
+        text += "[[strategy]]\nname = \"local\"\n";
+        for way in 0..ways {
+            text += &format!(
+                "[[strategy]]\nlabel = \"way {way}\"\nname = \"fedavg\"\nset = {{ rounds = {} }}\n",
+                2 + way
+            );
+        }
+        let choices = Choices::default();
+        let experiment = Experiment::parse("x.toml", &text, Path::new(""), &choices).unwrap();
+        let comparison = compare(&experiment, CompareOptions::default()).unwrap();
+        comparison.variants[0].best.clone()
+    }
+
+    #[test]
+    fn the_best_of_several_is_measured_on_seeds_that_did_not_choose_it() {
+        let found = best(3, 5).unwrap();
+        assert_eq!(
+            (found.of, found.seeds, found.over.as_str()),
+            (3, 2, "local")
+        );
+        assert!(found.label.starts_with("way ") && !found.outside);
+        let confirmed = found.confirmed.unwrap();
+        assert!(confirmed.low < confirmed.high && confirmed != found.chosen);
+        // Of a single seed nothing is left to confirm by; of two ways none is the best of many.
+        let one = best(3, 1).unwrap();
+        assert_eq!((one.seeds, one.confirmed), (0, None));
+        assert_eq!(best(2, 2), None);
+    }
+}

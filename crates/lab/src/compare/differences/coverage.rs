@@ -1,0 +1,313 @@
+//! Whether 95 % intervals of a silo hold the truth, by simulation, for every metric: with rare classes, equal
+//! scores, few rows and heavy tails.
+
+use methods::learner::RowResults;
+use simulations::random::Random;
+
+use super::*;
+
+/// Draws of rows; a comparison takes more.
+const DRAWS: usize = 300;
+/// Rows from which the truth is known.
+const POPULATION: usize = 60_000;
+
+/// What two models give for the same rows.
+type Pair = [RowResults; 2];
+
+/// How two models of classes differ.
+#[derive(Debug, Clone, Copy)]
+enum Models {
+    /// Tosses of coins: neither knows anything.
+    Coins,
+    /// Nearly the same.
+    Near,
+    /// One knows less than the other.
+    Apart,
+    /// The same with probabilities of one digit, so that many rows have equal ones.
+    Ties,
+    /// Both are nearly always right.
+    Right,
+}
+
+/// How errors of numbers are spread.
+#[derive(Debug, Clone, Copy)]
+enum Errors {
+    Normal,
+    /// Student's distribution with three degrees of freedom: its squares have no variance.
+    Heavy,
+    /// Exponentials of normal numbers, of one of the models only.
+    Skewed,
+}
+
+/// A normal number (Box & Muller 1958).
+fn normal(random: &mut Random) -> f64 {
+    let (u, v) = (1.0 - random.uniform(), random.uniform());
+    libm::sqrt(-2.0 * libm::log(u)) * libm::cos(std::f64::consts::TAU * v)
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + libm::exp(-x))
+}
+
+/// The probabilities that two models give a row for the second class, and its class.
+fn row(models: Models, prevalence: f64, random: &mut Random) -> ([f64; 2], bool) {
+    let x = normal(random);
+    let odds = libm::log(prevalence / (1.0 - prevalence));
+    let sum = 1.5 * x + odds - 0.6;
+    let mut noise = |size: f64| size * normal(random);
+    let (a, b) = (noise(1.0), noise(1.0));
+    let [ours, theirs, truth] = match models {
+        Models::Coins => [odds + 0.7 * a, odds + 0.7 * b, odds],
+        Models::Near => [sum + 0.3 * a, sum + 0.3 * b, sum],
+        Models::Apart | Models::Ties => [sum + 0.3 * a, odds + 0.5 * x + b, sum],
+        Models::Right => [0.0, 0.0, odds],
+    };
+    let class = random.uniform() < sigmoid(truth);
+    let side = if class { 2.5 } else { -2.5 };
+    let [ours, theirs] = match models {
+        Models::Right => [1.5 * (side + a), 1.5 * (side + 1.3 * b)],
+        _ => [ours, theirs],
+    };
+    let given = [ours, theirs].map(sigmoid).map(|p| match models {
+        Models::Ties => ((10.0 * p).round() / 10.0).clamp(0.02, 0.98),
+        _ => p,
+    });
+    (given, class)
+}
+
+fn of_classes(models: Models, prevalence: f64, rows: usize, random: &mut Random) -> Pair {
+    let each: Vec<_> = (0..rows).map(|_| row(models, prevalence, random)).collect();
+    [0, 1].map(|model| {
+        let score = |of: &dyn Fn(f64, bool) -> f64| -> Vec<f64> {
+            each.iter()
+                .map(|(given, class)| of(given[model], *class))
+                .collect()
+        };
+        let own = |p: f64, class: bool| if class { p } else { 1.0 - p };
+        let right = |p: f64, class| f64::from(u8::from((p >= 0.5) == class));
+        let scores = [
+            ("accuracy", score(&right)),
+            (
+                "log-loss",
+                score(&|p, class| -libm::log(own(p, class).max(1e-12))),
+            ),
+            ("brier", score(&|p, class| (1.0 - own(p, class)).powi(2))),
+        ];
+        let both = each
+            .iter()
+            .flat_map(|(given, _)| [1.0 - given[model], given[model]]);
+        RowResults {
+            scores: scores
+                .map(|(name, values)| (name.to_owned(), values))
+                .into(),
+            targets: each
+                .iter()
+                .map(|(_, class)| f32::from(u8::from(*class)))
+                .collect(),
+            probabilities: both.collect(),
+            ..RowResults::default()
+        }
+    })
+}
+
+fn of_numbers(errors: Errors, rows: usize, random: &mut Random) -> Pair {
+    let mut error = |model: usize| match errors {
+        Errors::Normal => (1.0 + 0.3 * model as f64) * normal(random),
+        Errors::Heavy => {
+            let square: f64 = (0..3).map(|_| normal(random).powi(2)).sum();
+            normal(random) / libm::sqrt(square / 3.0)
+        }
+        Errors::Skewed if model == 1 => libm::exp(normal(random)),
+        Errors::Skewed => 0.5 * normal(random),
+    };
+    let each: Vec<[f64; 2]> = (0..rows).map(|_| [0, 1].map(&mut error)).collect();
+    [0, 1].map(|model| {
+        let score = |of: fn(f64) -> f64| each.iter().map(|errors| of(errors[model])).collect();
+        RowResults {
+            scores: [
+                ("mae".to_owned(), score(f64::abs)),
+                ("mse".to_owned(), score(|e| e * e)),
+            ]
+            .into(),
+            ..RowResults::default()
+        }
+    })
+}
+
+/// Shares of simulated silos.
+#[derive(Debug)]
+struct Shares {
+    /// Of those with an interval, those that hold the truth; 1 where there are hardly any.
+    held: f64,
+    /// Of all, those whose interval leaves out 0.
+    clear: f64,
+    /// The standard error of the former, where intervals hold what they promise.
+    error: f64,
+}
+
+/// What intervals of the difference of two models hold, over so many silos. The `truth` is that of many rows, unless
+/// it is known.
+fn shares(
+    metric: &str,
+    silos: usize,
+    rows: usize,
+    truth: Option<f64>,
+    pair: impl Fn(usize, &mut Random) -> Pair,
+) -> Shares {
+    let mut random = Random::new(3, &format!("{metric} {rows}"));
+    let statistics = |pair: &Pair| {
+        let [ours, theirs] = pair.each_ref().map(|one| Statistic::of(metric, &[one]));
+        (
+            ours.expect("the metric is given"),
+            theirs.expect("the metric is given"),
+        )
+    };
+    let (ours, theirs) = statistics(&pair(POPULATION, &mut random));
+    let truth = truth.unwrap_or_else(|| ours.measured() - theirs.measured());
+    let units: Vec<Vec<usize>> = (0..rows).map(|row| vec![row]).collect();
+    let drawn = SharedDraws::default().of("rows", &units, DRAWS);
+    let (mut given, mut held, mut clear) = (0, 0, 0);
+    for _ in 0..silos {
+        let (ours, theirs) = statistics(&pair(rows, &mut random));
+        if !ours.has_enough_events(&units) {
+            continue;
+        }
+        let one = DrawnDifference::of(1.0, (&ours, &theirs), ("rows", &units, &drawn));
+        let Some(interval) = over_seeds(&[Some(one)]) else {
+            continue;
+        };
+        given += 1;
+        held += usize::from(interval.low <= truth && truth <= interval.high);
+        clear += usize::from(interval.is_clear());
+    }
+    Shares {
+        held: if given < 50 {
+            1.0
+        } else {
+            held as f64 / given as f64
+        },
+        clear: clear as f64 / silos as f64,
+        error: (0.95 * 0.05 / given.max(50) as f64).sqrt(),
+    }
+}
+
+/// Shares of the second class, and rows.
+const SIZES: [(f64, usize); 5] = [(0.5, 12), (0.5, 60), (0.2, 60), (0.05, 240), (0.03, 400)];
+
+/// All ways in which models differ.
+const MODELS: [Models; 5] = [
+    Models::Coins,
+    Models::Near,
+    Models::Apart,
+    Models::Ties,
+    Models::Right,
+];
+
+/// What was simulated, and what intervals are to hold at least.
+#[derive(Default)]
+struct Checked(Vec<(String, f64, Shares)>);
+
+impl Checked {
+    fn assert(self, metric: &str) {
+        let shares = self.0.iter().map(|(_, _, found)| found.held);
+        println!("{metric}: at least {}", shares.fold(1.0, f64::min));
+        let low: Vec<_> = self
+            .0
+            .iter()
+            .filter(|(_, least, found)| found.held + found.error < *least)
+            .collect();
+        assert!(low.is_empty(), "{metric}: {low:#?}");
+    }
+}
+
+/// Checks a metric of classes.
+fn holds(metric: &str, silos: usize) {
+    let mut checked = Checked::default();
+    for models in MODELS {
+        for (prevalence, rows) in SIZES {
+            let found = shares(metric, silos, rows, None, |rows, random| {
+                of_classes(models, prevalence, rows, random)
+            });
+            // Of models that are nearly always right, a few large losses decide, which a small sample lacks.
+            let least = match (metric, models) {
+                ("log-loss" | "brier", Models::Right) if rows < 30 => 0.75,
+                ("log-loss" | "brier", Models::Right) => 0.85,
+                _ => 0.93,
+            };
+            let what = format!("{models:?}, {prevalence} of {rows} rows");
+            checked.0.push((what, least, found));
+        }
+    }
+    checked.assert(metric);
+}
+
+#[test]
+fn intervals_of_means_over_rows_of_classes_hold() {
+    for metric in ["accuracy", "log-loss", "brier"] {
+        holds(metric, 400);
+    }
+}
+
+#[test]
+fn intervals_of_areas_hold() {
+    holds("roc-auc", 200);
+}
+
+#[test]
+fn intervals_of_balanced_accuracies_hold() {
+    holds("balanced-accuracy", 200);
+}
+
+#[test]
+fn intervals_of_calibration_errors_hold() {
+    holds("calibration-error", 200);
+}
+
+#[test]
+fn intervals_of_errors_of_numbers_hold_but_for_few_rows_of_skewed_ones() {
+    for metric in ["mae", "mse"] {
+        let mut checked = Checked::default();
+        for rows in [10, 30, 100, 400] {
+            for errors in [Errors::Normal, Errors::Heavy, Errors::Skewed] {
+                let pair = |rows: usize, random: &mut Random| of_numbers(errors, rows, random);
+                // Both models have the same heavy tails, of which no sample knows the mean of squares.
+                let truth = matches!(errors, Errors::Heavy).then_some(0.0);
+                let found = shares(metric, 400, rows, truth, pair);
+                // No bootstrap knows of large errors that were not in the sample.
+                let least = match (errors, metric, rows) {
+                    (Errors::Skewed, "mse", 10) => 0.6,
+                    (Errors::Skewed, "mse", _) => 0.7,
+                    (Errors::Skewed, ..) => 0.85,
+                    _ => 0.93,
+                };
+                checked
+                    .0
+                    .push((format!("{errors:?}, {rows} rows"), least, found));
+            }
+        }
+        checked.assert(metric);
+    }
+}
+
+#[test]
+fn coins_seem_better_or_worse_at_few_silos_where_a_class_is_rare() {
+    let metrics = [
+        "accuracy",
+        "log-loss",
+        "brier",
+        "roc-auc",
+        "balanced-accuracy",
+        "calibration-error",
+    ];
+    for metric in metrics {
+        for (prevalence, rows) in [(0.03, 100), (0.03, 400), (0.01, 300)] {
+            let found = shares(metric, 300, rows, None, |rows, random| {
+                of_classes(Models::Coins, prevalence, rows, random)
+            });
+            assert!(
+                found.clear <= 0.07,
+                "{metric}, {prevalence} of {rows} rows: {found:?}"
+            );
+        }
+    }
+}
