@@ -20,7 +20,7 @@ const EACH: usize = 12;
 const STEPS: usize = 12;
 
 /// The numbers that are always tried.
-pub(super) fn grid(entries: usize) -> Vec<usize> {
+pub(in super::super) fn grid(entries: usize) -> Vec<usize> {
     if entries <= MOST {
         return (1..=entries).collect();
     }
