@@ -16,6 +16,7 @@ fn auto(freeze: u64, rule: Aggregation) -> AutoCsRcfl {
         freeze,
         rule,
         by_rows: false,
+        tolerance: 0.0,
     }
 }
 

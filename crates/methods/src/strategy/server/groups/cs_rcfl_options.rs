@@ -143,6 +143,7 @@ impl CsRcflOptions {
                     freeze,
                     rule,
                     by_rows: false,
+                    tolerance: 0.0,
                 }))
             }
         }

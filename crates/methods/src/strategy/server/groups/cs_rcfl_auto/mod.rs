@@ -49,6 +49,9 @@ pub struct AutoCsRcfl {
     pub rule: Aggregation,
     /// Whether a model counts by its training rows in a mean; otherwise all models count alike.
     pub by_rows: bool,
+    /// Standard errors within which a grouping into fewer coalitions is preferred to the one of least
+    /// loss; 0: only where the losses are equal.
+    pub tolerance: f64,
 }
 
 /// In the state: rounds before coalitions are first formed, where the strategy does not say.
@@ -122,6 +125,7 @@ impl AutoCsRcfl {
         sheet.not_empty()?;
         let formed = Formed::read(state).ok_or(DecideError::NoScores)?;
         let mut sums = vec![0f64; formed.candidates.len()];
+        let mut reported = Vec::with_capacity(sheet.entries.len());
         let mut places = Vec::with_capacity(sheet.entries.len());
         for (at, entry) in sheet.entries.iter().enumerate() {
             let unusable = |reason: &str| DecideError::Unusable {
@@ -138,8 +142,10 @@ impl AutoCsRcfl {
             for (sum, &loss) in sums.iter_mut().zip(losses) {
                 *sum += f64::from(loss);
             }
+            reported.push(losses);
         }
-        let chosen = choice::least(&sums).expect("there is at least one candidate");
+        let least = choice::least(&sums).expect("there is at least one candidate");
+        let chosen = numbers::fewest(&reported, least, self.tolerance);
         let grouping = formed.candidates[chosen].clone();
         Ok(MeasuredRound {
             assignment: places.iter().map(|&own| grouping[own]).collect(),

@@ -38,9 +38,8 @@ pub struct Hcct {
     pub alpha: Alpha,
     /// Number of groups at which merging stops, even if the total utility falls until then; 0, the
     /// default, merges for as long as the total utility rises. `"auto"`: as many as do best on held-out
-    /// rows, found in two rounds; all other options of the method are left out then. It is what
-    /// `--strategy` and new agreements write.
-    #[schemars(extend("x-unit" = "groups"))]
+    /// rows, found in two rounds; `alpha`, `freeze`, `grouping` and `regroup` are left out then. It is
+    /// what `--strategy` and new agreements write.
     pub groups: Coalitions,
     /// Number of rounds that form groups, after which they stay the same; 0 forms them in every
     /// round, as in the paper. Default 3.
@@ -63,9 +62,8 @@ pub struct HcctE {
     pub alpha: Alpha,
     /// Number of groups at which merging stops, even if the total utility falls until then; 0, the
     /// default, merges for as long as the total utility rises. `"auto"`: as many as do best on held-out
-    /// rows, found in two rounds; all other options of the method are left out then. It is what
-    /// `--strategy` and new agreements write.
-    #[schemars(extend("x-unit" = "groups"))]
+    /// rows, found in two rounds; `alpha`, `freeze`, `grouping` and `regroup` are left out then. It is
+    /// what `--strategy` and new agreements write.
     pub groups: Coalitions,
     /// Number of rounds that form groups, after which they stay the same; 0 forms them in every
     /// round, as in the paper. Default 3.
