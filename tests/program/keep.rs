@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::cli::{folder, good, json, refused};
+use super::cli::{folder, good, json, refused, scenario};
 
 /// The table of contents of a kept run.
 fn index(folder: &Path) -> Value {
@@ -153,8 +153,14 @@ fn the_merges_of_hcct_are_there_with_the_utility_of_the_groups_that_they_lead_to
 fn merges_of(mesh: &str) -> Value {
     let folder = folder(&format!("keep-merges-{mesh}"));
     let into = folder.to_str().unwrap();
-    let args = ["diabetes", "--strategy", "hcct", "--rounds", "3"];
-    json(&[&args[..], &["--mesh", mesh, "--keep", into]].concat());
+    let file = scenario(
+        &format!("keep-merges-{mesh}"),
+        "name = 'merges'\nseed = 1\nrounds = 3\n\n[task.table]\ndata = 'diabetes'\nstandardise = 'federation'\n\
+         split = { validation = 0.0, test = 0.3 }\nmodel = { linear = { loss = 'absolute' } }\n\n\
+         [strategy]\nname = 'hcct'\n\
+         training = { epochs = 2, batch = 8, optimiser = { name = 'sgd', rate = 0.01 } }\n",
+    );
+    json(&[&file, "--mesh", mesh, "--keep", into]);
     let index = index(&folder);
     // The first round agrees on a scale, the second forms groups.
     let rounds = index["rounds"].as_array().unwrap();
@@ -174,6 +180,24 @@ fn merges_of(mesh: &str) -> Value {
         "{total} {utility}"
     );
     merges.clone()
+}
+
+#[test]
+fn groups_whose_number_is_found_are_a_cut_of_the_merges_of_the_round_before() {
+    let folder = folder("keep-found");
+    let into = folder.to_str().unwrap();
+    let args = ["diabetes", "--strategy", "hcct", "--rounds", "3"];
+    json(&[&args[..], &["--mesh", "direct", "--keep", into]].concat());
+    let index = index(&folder);
+    // The first round agrees on a scale, the second forms groups, and the third measures them.
+    let rounds = index["rounds"].as_array().unwrap();
+    let silos = rounds[1]["contributions"].as_array().unwrap().len();
+    assert_eq!(rounds[1]["models"].as_array().unwrap().len(), silos);
+    let merges = rounds[1]["merges"]["merges"].as_array().unwrap();
+    assert_eq!(merges.len(), silos - 1, "down to one group");
+    let groups = rounds[2]["models"].as_array().unwrap().len();
+    assert!(groups < silos, "{groups} of {silos}");
+    assert!(rounds[2].get("merges").is_none());
 }
 
 /// The last round that was kept of a run of this strategy.

@@ -25,8 +25,13 @@ use super::row_draws::SharedDraws;
 use super::run::{CompareOptions, run_units};
 use crate::statistic::{BY_CHANCE, Interval};
 
-/// Ways of learning that are tried beside the scenario's own and the references, the simplest first.
-const CANDIDATES: &[(&str, &str)] = &[("ditto", ""), ("hcct", ""), ("cs-rcfl", "auto")];
+/// Ways of learning that are tried beside the scenario's own and the references, the simplest first, each
+/// with an option.
+const CANDIDATES: &[(&str, Option<(&str, &str)>)] = &[
+    ("ditto", None),
+    ("hcct", Some(("groups", "auto"))),
+    ("cs-rcfl", Some(("coalitions", "auto"))),
+];
 /// Fewest complete seeds that confirm: with fewer, nobody knows how much of a gain is luck.
 pub const CONFIRMING: usize = 3;
 /// Steps by which the comparison grows with the budget: seeds, and settings tried for each way.
@@ -109,15 +114,13 @@ impl Experiment {
         // The time is better spent on seeds. What is not finished is said.
         experiment.served = false;
         experiment.tune.widen = 0;
-        for (name, coalitions) in CANDIDATES {
+        for (name, option) in CANDIDATES {
             if experiment.entries.iter().any(|entry| entry.name() == *name) {
                 continue;
             }
             let mut strategy = Table::new();
             strategy.insert("name".into(), (*name).into());
-            if !coalitions.is_empty() {
-                strategy.insert("coalitions".into(), Value::from(*coalitions));
-            }
+            strategy.extend(option.map(|(key, value)| (key.to_owned(), Value::from(value))));
             let entry = ExperimentEntry::plain(name, strategy);
             // What this scenario has too few rounds for is not tried.
             let variant = &experiment.variants[0];

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use agreement::TomlText;
 use learn::external::LearnerConfig;
 use methods::serving::Adaptation;
-use methods::strategy::{FedAvgOptions, Method, StrategyConfig, WeightRule};
+use methods::strategy::{FedAvgOptions, Method, StrategyConfig, WeightRule, drafted_options};
 use serde::{Deserialize, Serialize};
 use task::metrics::MetricName;
 use toml::{Table, Value};
@@ -382,6 +382,8 @@ impl Experiment {
                     .map_err(|error| self.fault(format!("--strategies: {error}")))?;
                 let mut strategy = Table::new();
                 strategy.insert("name".into(), name.into());
+                let drafted = drafted_options(name).iter();
+                strategy.extend(drafted.map(|(key, value)| ((*key).into(), (*value).into())));
                 chosen.push(ExperimentEntry::plain(name, strategy));
             }
         }

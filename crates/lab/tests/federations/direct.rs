@@ -201,6 +201,7 @@ fn tables_with_a_common_scale_newcomers_and_an_early_end_have_the_same_outcomes(
         "name = \"robust-local\"",
         "name = \"fedavg\"\nencoding = \"int8\"",
         "name = \"hcct\"",
+        "name = \"hcct\"\ngroups = \"auto\"",
     ] {
         let direct = both(strategy, &patients(strategy, "", ""), None, None);
         assert_eq!(direct.newcomers.len(), 1, "{strategy}");
@@ -239,6 +240,7 @@ fn members_that_lie_about_what_they_learn_have_the_same_outcomes() {
             "name = \"fedavg\"",
             "name = \"fedavg\"\nweight = \"equal\"\naggregation = { name = \"krum\", byzantine = 1 }",
             "name = \"hcct\"",
+            "name = \"hcct\"\ngroups = \"auto\"",
         ] {
             let what = format!("{behaviour}, {strategy}");
             both(&what, &patients(strategy, "", &lies), None, None);

@@ -9,6 +9,11 @@ use simulations::{Options, Scenario};
 
 /// Nine silos that follow one of three true models, as in the experiment `planted`.
 fn play(seed: u64, noise: f64, more: &str) -> Summary {
+    planted(seed, noise, "groups = 3", more)
+}
+
+/// As [`play`], with the options of the data that say how many true models there are.
+fn planted(seed: u64, noise: f64, truths: &str, more: &str) -> Summary {
     let text = format!(
         r#"
 name = "planted"
@@ -17,7 +22,7 @@ rounds = 5
 silos = 9
 
 [task.table]
-data = {{ synthetic = {{ groups = 3, rows = [60, 60], noise = {noise:?} }} }}
+data = {{ synthetic = {{ {truths}, rows = [60, 60], noise = {noise:?} }} }}
 model = {{ linear = {{ loss = "squared" }} }}
 
 [strategy]
@@ -55,6 +60,24 @@ fn planted_groups_are_kept_in_eleven_of_twelve_problems() {
         let kept = (1..=12).filter(|&seed| found(&play(seed, noise, "")));
         let kept = kept.count();
         assert!(kept >= 11, "noise {noise}: {kept} of 12");
+    }
+}
+
+/// `groups = "auto"`, in the words of a strategy's table.
+const FOUND: &str = "groups = \"auto\"";
+
+#[test]
+fn the_number_of_groups_is_found_with_three_truths_with_one_and_where_every_silo_has_its_own() {
+    for (truths, noise) in [(3, 0.3), (3, 1.0), (1, 1.0), (9, 1.0)] {
+        let groups = format!("groups = {truths}");
+        let of = |seed: &u64| planted(*seed, noise, &groups, FOUND);
+        let summaries: Vec<_> = (1..=4).map(|seed| of(&seed)).collect();
+        let counts: Vec<usize> = summaries
+            .iter()
+            .map(|summary| summary.rounds.last().unwrap().coalitions.len())
+            .collect();
+        let right = counts.iter().filter(|&&count| count == truths).count();
+        assert!(right >= 3, "{truths} truths, noise {noise}: {counts:?}");
     }
 }
 

@@ -11,6 +11,8 @@ use methods::Learner;
 use methods::robust::synthetic::{Hospitals, Targets};
 use task::TaskConfig;
 
+use super::planted::{HELD_OUT, KINDS, PlantedKind};
+
 /// Silos, and what is known of them.
 pub(crate) struct ExampleCase {
     /// Learners of the silos.
@@ -46,7 +48,10 @@ pub(crate) fn case(name: &str, seed: u64) -> Result<ExampleCase, Box<dyn Error>>
         "digits-own" => digits(6, &[0, 1, 2, 3, 4, 5], "none", seed),
         "digits-scaled" => digits(9, &[0, 1, 2], "silo", seed),
         "digits-40" => digits(40, &[0, 1, 2], "none", seed),
-        other => Err(format!("no case {other:?}: expected one of {NAMES:?}").into()),
+        other => match KINDS.iter().find(|kind| kind.name == other) {
+            Some(kind) => planted(kind, seed),
+            None => Err(format!("no case {other:?}: expected one of {NAMES:?}").into()),
+        },
     }
 }
 
@@ -79,6 +84,22 @@ fn hospitals(targets: Targets, seed: u64) -> Result<ExampleCase, Box<dyn Error>>
     Ok(ExampleCase {
         silos: silos(&tables.collect::<Vec<_>>(), model, target, 0.5, seed)?,
         truth: Some(drawn.iter().map(|one| one.coalition as u32).collect()),
+        metric,
+        standardise: false,
+    })
+}
+
+/// Silos whose true models are known.
+fn planted(kind: &PlantedKind, seed: u64) -> Result<ExampleCase, Box<dyn Error>> {
+    let (tables, truth) = kind.draw(seed);
+    let (model, target, metric) = match kind.classes {
+        true => ("'logistic'", "classes = ['0', '1']", "log-loss"),
+        false => ("{ linear = { loss = 'squared' } }", "", "mse"),
+    };
+    let model = format!("model = {model}\nstandardise = 'none'");
+    Ok(ExampleCase {
+        silos: silos(&tables, &model, target, HELD_OUT, seed)?,
+        truth: Some(truth),
         metric,
         standardise: false,
     })

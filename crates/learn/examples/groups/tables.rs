@@ -14,6 +14,15 @@ pub(crate) struct MethodTable {
 }
 
 pub(crate) const TABLES: &[MethodTable] = &[
+    // Enough rounds for silos alone to converge.
+    MethodTable {
+        name: "planted",
+        cases: &[],
+        rounds: 20,
+        epochs: 10,
+        rate: 0.005,
+        methods: &[],
+    },
     MethodTable {
         name: "auto-linear",
         cases: &["linear", "logistic", "diabetes"],
@@ -87,6 +96,7 @@ pub(crate) const TABLES: &[MethodTable] = &[
             ("fedavg", r#"{"name":"fedavg"}"#),
             ("fesem 3", r#"{"name":"fesem","models":3}"#),
             ("hcct", r#"{"name":"hcct"}"#),
+            ("auto", r#"{"name":"hcct","groups":"auto"}"#),
             (
                 "paper",
                 r#"{"name":"hcct","grouping":"paper","alpha":"own","freeze":0}"#,

@@ -28,6 +28,7 @@
 use super::utility::{Volume, direction};
 use super::{Grouping, Utility};
 use crate::Matrix;
+use crate::coalitions::canonical;
 
 /// Stopping criterion of merging.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -78,6 +79,39 @@ pub struct MergeTree {
     pub merges: Vec<Merge>,
 }
 
+impl Merge {
+    /// Carries it out: every client has the first member of its group.
+    fn carry_out(&self, assignment: &mut [u32]) {
+        let [into, from] = self.groups.map(|first| first as u32);
+        for group in assignment.iter_mut().filter(|group| **group == from) {
+            *group = into;
+        }
+    }
+}
+
+impl MergeTree {
+    /// The tree cut at this many groups, from 1 to the number of clients (the nearest, where there are not as
+    /// many): the group of every client, numbered in the order of their first members.
+    pub fn cut(&self, groups: usize) -> Vec<u32> {
+        let clients = self.merges.len() + 1;
+        let mut assignment: Vec<u32> = (0..clients as u32).collect();
+        for merge in &self.merges[..clients - groups.clamp(1, clients)] {
+            merge.carry_out(&mut assignment);
+        }
+        canonical(&assignment)
+    }
+
+    /// The largest total utility of a cut.
+    pub fn most(&self) -> f64 {
+        let mut total = self.alone;
+        let totals = self.merges.iter().map(|merge| {
+            total += merge.benefit;
+            total
+        });
+        totals.fold(self.alone, f64::max)
+    }
+}
+
 impl Utility {
     /// The merges down to one group, so that what the next ones would have cost can be seen.
     pub fn tree(&self) -> MergeTree {
@@ -108,10 +142,8 @@ impl Utility {
             if until == Until::NoGain && merge.benefit <= 0.0 {
                 break;
             }
+            merge.carry_out(&mut assignment);
             let [into, from] = merge.groups;
-            for group in assignment.iter_mut().filter(|group| **group == from as u32) {
-                *group = into as u32;
-            }
             groups.merge(into, from);
             merges.push(merge);
         }

@@ -16,15 +16,17 @@
 //! weight the mean.
 //!
 //! [`Utility::merge`] is the paper's greedy Algorithm 2, which need not find the optimum;
-//! [`Utility::admit`] finds a group for a newcomer; [`choose_layer`] chooses the layer that HCCT-E
+//! [`MergeTree::cut`] has the groups of any number; [`Utility::admit`] finds a group for a newcomer; [`choose_layer`] chooses the layer that HCCT-E
 //! compares.
 
 mod admission;
+mod differences;
 mod greedy;
 mod layers;
 mod utility;
 
 pub use admission::Admission;
+pub use differences::differences;
 pub use greedy::{GroupsError, Merge, MergeTree, Merged, Until};
 pub use layers::{LayerSpread, LayerStatistic, OneLayer, SpreadError, choose_layer, spreads};
 pub use utility::{Alpha, Grouping, Utility, UtilityError};

@@ -292,7 +292,7 @@ pub(super) fn members(assignment: &[u32]) -> Vec<Vec<usize>> {
 }
 
 /// Norms of the vectors of a Gram matrix, and their cosines: 1 on the diagonal, 0 with a zero vector.
-fn cosines(gram: &Matrix) -> Result<(Vec<f64>, Matrix), UtilityError> {
+pub(super) fn cosines(gram: &Matrix) -> Result<(Vec<f64>, Matrix), UtilityError> {
     let n = gram.rows();
     let unusable = |entry: &f64| entry.is_nan() || entry.abs() > LARGEST;
     if let Some(at) = gram.values().iter().position(unusable) {

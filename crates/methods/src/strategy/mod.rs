@@ -39,7 +39,7 @@ use crate::params::{Layout, Params};
 
 pub use assign_and_aggregate::AssignAndAggregate;
 pub use catalogue::config::StrategyConfig;
-pub use catalogue::methods::{Method, STRATEGIES};
+pub use catalogue::methods::{Method, STRATEGIES, drafted_options};
 pub use catalogue::{StrategyInfo, StrategyOptions, build, described};
 pub use client::ditto::Ditto;
 pub use client::fedcg::{

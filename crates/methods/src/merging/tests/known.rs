@@ -13,6 +13,24 @@ const SAMPLES: [u64; 4] = [100, 50, 80, 40];
 /// The pairs of clients in the order in which Algorithm 2 tests them.
 const PAIRS: [[usize; 2]; 6] = [[0, 1], [0, 2], [1, 2], [0, 3], [1, 3], [2, 3]];
 
+#[test]
+fn a_tree_can_be_cut_at_every_number_of_groups() {
+    let tree = utility(&FOUR, &SAMPLES, &Alpha::Own).tree();
+    assert_eq!(tree.cut(4), [0, 1, 2, 3]);
+    assert_eq!(tree.cut(3), [0, 0, 1, 2]);
+    assert_eq!(tree.cut(2), [0, 0, 1, 1]);
+    assert_eq!(tree.cut(1), [0; 4]);
+    assert_eq!((tree.cut(0), tree.cut(9)), (tree.cut(1), tree.cut(4)));
+    // As Algorithm 2 with as many groups; and its own number has the largest total.
+    let utility = utility(&FOUR, &SAMPLES, &Alpha::Own);
+    for groups in 1..=4 {
+        let merged = utility.merge(Until::Groups(groups)).unwrap().grouping;
+        assert_eq!(tree.cut(groups), merged.assignment);
+    }
+    let best = utility.merge(Until::NoGain).unwrap().grouping;
+    assert!(close(tree.most(), best.total, 1e-12));
+}
+
 struct KnownMerging {
     alpha: Alpha,
     initial: [f64; 4],

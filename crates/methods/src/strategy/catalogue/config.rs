@@ -93,8 +93,9 @@ impl StrategyConfig {
         self.method.name()
     }
 
-    /// Another method with the same training and scale, and defaults for its own options: for
-    /// comparing methods under one tuning. Its own name gives it back as it is.
+    /// Another method with the same training and scale, and its own options
+    /// [as they are drafted](Method::drafted): for comparing methods under one tuning. Its own name
+    /// gives it back as it is.
     ///
     /// # Errors
     /// [`StrategyError::Unknown`].
@@ -103,7 +104,7 @@ impl StrategyConfig {
             return Ok(self.clone());
         }
         Ok(Self {
-            method: Method::named(name)?,
+            method: Method::drafted(name)?,
             personal: Vec::new(),
             aggregation: Aggregation::Mean,
             ..self.clone()
@@ -129,6 +130,8 @@ impl StrategyConfig {
     pub fn least_rounds(&self) -> u64 {
         let rounds = match &self.method {
             Method::CsRcfl(options) => options.forming_rounds(),
+            Method::Hcct(options) | Method::HcctP(options) => options.forming_rounds(),
+            Method::HcctE(options) => options.forming_rounds(),
             _ => 1,
         };
         rounds + self.first_training() - 1

@@ -15,6 +15,8 @@ fn auto(freeze: u64, rule: Aggregation) -> AutoCsRcfl {
         folds: 4,
         freeze,
         rule,
+        by_rows: false,
+        tolerance: 0.0,
     }
 }
 

@@ -22,6 +22,7 @@ mod exact;
 mod fedcg;
 mod fedcollab_gap;
 mod hcct;
+mod hcct_found;
 mod hospital;
 mod multi_model;
 mod quadratic;

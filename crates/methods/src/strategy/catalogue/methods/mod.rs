@@ -97,6 +97,30 @@ impl Method {
             }
         })
     }
+
+    /// The method of that name as new scenarios and agreements have it: with defaults for its options, but for
+    /// [those that are written](drafted_options).
+    ///
+    /// # Errors
+    /// [`StrategyError::Unknown`].
+    pub fn drafted(name: &str) -> Result<Self, StrategyError> {
+        let plain = Self::named(name)?;
+        let mut table = serde_json::json!({ "name": name });
+        for (option, value) in drafted_options(name) {
+            table[*option] = (*value).into();
+        }
+        Ok(Self::deserialize(table).unwrap_or(plain))
+    }
+}
+
+/// Options that are written wherever a method is chosen by its name alone, because there is something
+/// better than their defaults. The defaults stay: an agreement that was signed without the option
+/// means them.
+pub fn drafted_options(name: &str) -> &'static [(&'static str, &'static str)] {
+    match name {
+        "hcct" | "hcct-e" | "hcct-p" => &[("groups", "auto")],
+        _ => &[],
+    }
 }
 
 methods! {

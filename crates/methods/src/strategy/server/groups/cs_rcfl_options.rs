@@ -62,7 +62,7 @@ impl Default for CsRcflOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged, expecting = "a number of coalitions, or \"auto\"")]
 pub enum Coalitions {
-    /// This many, at least 1.
+    /// This many.
     Number(usize),
     /// As many as do best on held-out rows.
     Found(Auto),
@@ -79,6 +79,14 @@ pub enum Auto {
 impl Coalitions {
     /// `"auto"`.
     pub const AUTO: Self = Self::Found(Auto::Auto);
+
+    /// The number, where it is given.
+    pub fn number(self) -> Option<usize> {
+        match self {
+            Self::Number(number) => Some(number),
+            Self::Found(_) => None,
+        }
+    }
 }
 
 impl Default for Coalitions {
@@ -134,6 +142,8 @@ impl CsRcflOptions {
                     folds,
                     freeze,
                     rule,
+                    by_rows: false,
+                    tolerance: 0.0,
                 }))
             }
         }

@@ -10,6 +10,9 @@ use crate::strategy::{Kept, ModelEntry, Sheet, State};
 /// model loses under every candidate, 0 where there are fewer candidates than places.
 pub(super) const LOSSES: &str = "losses";
 
+/// In the state between the two rounds, by memory, where models count by rows: the rows of every
+/// entry.
+const ROWS: &str = "coalitions.rows";
 /// In the state between the two rounds, by memory: the candidates.
 const CANDIDATES: &str = "coalitions.candidates";
 /// In the state between the two rounds, by memory: which of the kept start models every entry started
@@ -22,6 +25,8 @@ pub(super) struct Formed<'a> {
     pub(super) models: &'a [Params],
     pub(super) candidates: &'a [Vec<u32>],
     pub(super) starts: Vec<&'a Params>,
+    /// What every model counts in a mean.
+    pub(super) weights: Vec<f64>,
 }
 
 impl<'a> Formed<'a> {
@@ -30,17 +35,27 @@ impl<'a> Formed<'a> {
         let models = state.models.as_slice();
         let table = state.tables.get(STARTS)?;
         let starts = state.memory.assignment(STARTS, models.len(), table.len())?;
+        let rows = state.memory.counts(ROWS, models.len());
         Some(Self {
             models,
+            weights: match rows {
+                Some(rows) => rows.iter().map(|&rows| rows as f64).collect(),
+                None => vec![1.0; models.len()],
+            },
             candidates: state.memory.candidates(CANDIDATES, models.len())?,
             starts: starts.iter().map(|&at| &table[at as usize]).collect(),
         })
     }
 }
 
-/// The state after the first round: every entry's own model, the groupings, and what the entries
-/// started from.
-pub(super) fn leave(before: &State, sheet: &Sheet, candidates: &[Vec<u32>]) -> State {
+/// The state after the first round: every entry's own model, the groupings, what the entries started
+/// from, and where models count `by_rows`, the rows.
+pub(super) fn leave(
+    before: &State,
+    sheet: &Sheet,
+    candidates: &[Vec<u32>],
+    by_rows: bool,
+) -> State {
     let models = sheet.entries.iter().map(|entry| entry.model.clone());
     let mut after = before.with(models.collect());
     let start = |entry: &ModelEntry| match entry.coalition {
@@ -51,6 +66,10 @@ pub(super) fn leave(before: &State, sheet: &Sheet, candidates: &[Vec<u32>]) -> S
     let memory = &mut after.memory;
     memory.insert(CANDIDATES, Kept::Candidates(candidates.to_vec()));
     memory.insert(STARTS, Kept::Assignment(starts));
+    if by_rows {
+        let rows = sheet.entries.iter().map(|entry| entry.weight.unwrap_or(0));
+        memory.insert(ROWS, Kept::Counts(rows.collect()));
+    }
     after.tables.insert(STARTS.into(), before.models.clone());
     after
 }
@@ -59,6 +78,7 @@ pub(super) fn leave(before: &State, sheet: &Sheet, candidates: &[Vec<u32>]) -> S
 pub(super) fn forget(mut state: State) -> State {
     state.memory.remove(CANDIDATES);
     state.memory.remove(STARTS);
+    state.memory.remove(ROWS);
     state.tables.remove(STARTS);
     state
 }

@@ -39,8 +39,8 @@ impl FoldModels {
         let learners = learners.filter(|learners| !learners.is_empty());
         let learners = learners.ok_or_else(|| {
             LearnError::Failed(format!(
-                "coalitions = \"auto\" holds rows out for cross-validation, and none of the {rows} \
-                 training rows of this silo can be: give the number of coalitions"
+                "\"auto\" holds rows out for cross-validation, and none of the {rows} training rows of \
+                 this silo can be: give the number of coalitions or groups"
             ))
         })?;
         let steps: Vec<u64> = learners

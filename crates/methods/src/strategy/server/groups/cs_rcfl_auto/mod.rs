@@ -29,6 +29,7 @@ use crate::strategy::{
 use formed::{Formed, LOSSES, report};
 pub(crate) use held_out::FoldModels;
 pub use numbers::MOST;
+pub(super) use numbers::grid;
 
 /// CS-RCFL that finds the number of coalitions. Coalitions are formed in pairs of rounds: in the
 /// odd ones every silo keeps the model it trained; in the even ones silos only measure.
@@ -46,6 +47,11 @@ pub struct AutoCsRcfl {
     pub freeze: u64,
     /// What takes the place of the mean in a coalition.
     pub rule: Aggregation,
+    /// Whether a model counts by its training rows in a mean; otherwise all models count alike.
+    pub by_rows: bool,
+    /// Standard errors within which a grouping into fewer coalitions is preferred to the one of least
+    /// loss; 0: only where the losses are equal.
+    pub tolerance: f64,
 }
 
 /// In the state: rounds before coalitions are first formed, where the strategy does not say.
@@ -56,7 +62,7 @@ const WARM_UP_ROUNDS: u64 = 2;
 
 /// What a round is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AutoPhase {
+pub(super) enum AutoPhase {
     /// All silos train one model.
     Together,
     /// Models are trained, scored, and grouped into every number of coalitions.
@@ -74,7 +80,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 
 impl AutoCsRcfl {
     /// What a round is for, given the state before it.
-    fn phase(&self, state: &State, round: u64) -> AutoPhase {
+    pub(super) fn phase(&self, state: &State, round: u64) -> AutoPhase {
         let warm_up = self.warm_up.or_else(|| state.memory.count(WARM_UP));
         self.phase_after(warm_up.unwrap_or(0), round)
     }
@@ -101,12 +107,25 @@ impl AutoCsRcfl {
         }
     }
 
+    /// What every silo leaves to the round that measures: its own model, and these candidates.
+    pub(super) fn leave(&self, state: &State, sheet: &Sheet, decision: &Decision) -> Outcome {
+        Outcome {
+            assignment: decision.assignment.clone(),
+            state: formed::leave(state, sheet, candidates(decision), self.by_rows),
+        }
+    }
+
     /// The grouping of least reported loss, the sum of these losses, and the coalition of every
     /// entry.
-    fn measured(&self, state: &State, sheet: &Sheet) -> Result<MeasuredRound, DecideError> {
+    fn measured<'a>(
+        &self,
+        state: &'a State,
+        sheet: &Sheet,
+    ) -> Result<MeasuredRound<'a>, DecideError> {
         sheet.not_empty()?;
         let formed = Formed::read(state).ok_or(DecideError::NoScores)?;
         let mut sums = vec![0f64; formed.candidates.len()];
+        let mut reported = Vec::with_capacity(sheet.entries.len());
         let mut places = Vec::with_capacity(sheet.entries.len());
         for (at, entry) in sheet.entries.iter().enumerate() {
             let unusable = |reason: &str| DecideError::Unusable {
@@ -123,12 +142,15 @@ impl AutoCsRcfl {
             for (sum, &loss) in sums.iter_mut().zip(losses) {
                 *sum += f64::from(loss);
             }
+            reported.push(losses);
         }
-        let chosen = choice::least(&sums).expect("there is at least one candidate");
+        let least = choice::least(&sums).expect("there is at least one candidate");
+        let chosen = numbers::fewest(&reported, least, self.tolerance);
         let grouping = formed.candidates[chosen].clone();
         Ok(MeasuredRound {
             assignment: places.iter().map(|&own| grouping[own]).collect(),
             grouping,
+            models: formed.models.iter().zip(formed.weights).collect(),
             loss: sums[chosen],
         })
     }
@@ -152,11 +174,13 @@ impl AutoCsRcfl {
 }
 
 /// What a measuring round comes to.
-struct MeasuredRound {
+struct MeasuredRound<'a> {
     /// The coalition of every entry of this round.
     assignment: Vec<u32>,
     /// The coalition of every model of the round before.
     grouping: Vec<u32>,
+    /// These models, and what each counts in a mean.
+    models: Vec<(&'a Params, f64)>,
     /// Sum of the losses that were reported for it.
     loss: f64,
 }
@@ -187,6 +211,7 @@ impl Strategy for AutoCsRcfl {
     fn plan(&self, state: &State, round: u64) -> Plan {
         Plan {
             cross_evaluate: self.phase(state, round) == AutoPhase::Form,
+            weights: self.by_rows,
             // To measure, folds are trained in the same way.
             ..Plan::everyone(state, self.fit.task())
         }
@@ -231,11 +256,11 @@ impl Strategy for AutoCsRcfl {
                 Some((_, value)) => *value,
                 None => held_out.loss(radius, |fold| {
                     let part = |&member: &usize| {
-                        if member == own {
-                            (fold, 1.0)
-                        } else {
-                            (&formed.models[member], 1.0)
-                        }
+                        let model = match member == own {
+                            true => fold,
+                            false => &formed.models[member],
+                        };
+                        (model, formed.weights[member])
                     };
                     combined(&self.rule, &members.iter().map(part).collect::<Vec<_>>())
                         .map_err(|error| LearnError::Failed(error.to_string()))
@@ -301,6 +326,7 @@ impl Strategy for AutoCsRcfl {
     }
 
     fn admit(&self, entry: &ModelEntry, _: u64) -> Result<(), String> {
+        entry.admit_rows(self.by_rows)?;
         // The layout that a round expects says which it is.
         if **entry.model.layout() != *report() {
             return Ok(());
@@ -414,20 +440,25 @@ impl Strategy for AutoCsRcfl {
                 if decision.assignment != all {
                     return Err(SettleError::Infeasible("all train one model".into()));
                 }
-                let models = coalition_means(&self.rule, sheet, &all, &[], 1, |_| 1.0)?;
+                let weight = |entry: &ModelEntry| entry.share(self.by_rows);
+                let models = coalition_means(&self.rule, sheet, &all, &[], 1, weight)?;
                 Ok(Outcome {
                     assignment: all,
                     state: state.with(models),
                 })
             }
-            AutoPhase::Keep => self.kept().settle(state, sheet, decision, round),
+            AutoPhase::Keep => {
+                let (own, before) = (&decision.assignment, &state.models);
+                let weight = |entry: &ModelEntry| entry.share(self.by_rows);
+                let models = coalition_means(&self.rule, sheet, own, before, before.len(), weight)?;
+                Ok(Outcome {
+                    assignment: own.clone(),
+                    state: state.with(models),
+                })
+            }
             AutoPhase::Form => {
                 feasible(sheet, decision)?.map_err(SettleError::Infeasible)?;
-                let after = formed::leave(state, sheet, candidates(decision));
-                Ok(Outcome {
-                    assignment: decision.assignment.clone(),
-                    state: after,
-                })
+                Ok(self.leave(state, sheet, decision))
             }
             AutoPhase::Measure => {
                 sheet.fits(&decision.assignment)?;
@@ -438,9 +469,9 @@ impl Strategy for AutoCsRcfl {
                 }
                 let coalitions = measured.grouping.iter().max().map_or(0, |&last| last + 1);
                 let model = |coalition: u32| {
-                    let entries = state.models.iter().zip(&measured.grouping);
-                    let members = entries.filter(|(_, own)| **own == coalition);
-                    let members: Vec<_> = members.map(|(model, _)| (model, 1.0)).collect();
+                    let entries = measured.grouping.iter().zip(measured.models.iter());
+                    let members = entries.filter(|(own, _)| **own == coalition);
+                    let members: Vec<_> = members.map(|(_, &model)| model).collect();
                     combined(&self.rule, &members)
                 };
                 let models = (0..coalitions).map(model).collect::<Result<_, _>>()?;

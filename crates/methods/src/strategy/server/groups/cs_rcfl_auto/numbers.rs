@@ -20,7 +20,7 @@ const EACH: usize = 12;
 const STEPS: usize = 12;
 
 /// The numbers that are always tried.
-pub(super) fn grid(entries: usize) -> Vec<usize> {
+pub(in super::super) fn grid(entries: usize) -> Vec<usize> {
     if entries <= MOST {
         return (1..=entries).collect();
     }
@@ -86,6 +86,27 @@ pub(super) fn programs(scores: &Scores, groupings: &[Vec<u32>]) -> Option<Vec<Co
     canonical.then_some(programs)
 }
 
+/// The first candidate, and so the one with the fewest coalitions, whose losses are on average at most
+/// `tolerance` standard errors above those of the one of least loss. `reported` has the losses of
+/// every silo, by candidate; the standard error is that of the silos' differences.
+pub(super) fn fewest(reported: &[&[f32]], least: usize, tolerance: f64) -> usize {
+    if tolerance == 0.0 {
+        return least;
+    }
+    let count = reported.len() as f64;
+    let within = |&candidate: &usize| {
+        let each = reported
+            .iter()
+            .map(|losses| f64::from(losses[candidate]) - f64::from(losses[least]));
+        let each: Vec<f64> = each.collect();
+        let mean = each.iter().sum::<f64>() / count;
+        let squares: f64 = each.iter().map(|one| (one - mean) * (one - mean)).sum();
+        let error = (squares / (count - 1.0).max(1.0) / count).sqrt();
+        mean <= tolerance * error
+    };
+    (0..least).find(within).unwrap_or(least)
+}
+
 fn program(scores: &Scores, coalitions: usize) -> CoalitionProgram {
     CoalitionProgram::new(scores, coalitions).expect("from one coalition to one per entry")
 }
@@ -98,6 +119,18 @@ fn coalitions(grouping: &[u32]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fewer_coalitions_are_taken_within_a_part_of_the_standard_error() {
+        // Differences to the last are 3 and −1: mean 1, standard deviation √8, standard error 2.
+        let reported: [&[f32]; 2] = [&[9.0, 5.0, 2.0], &[9.0, 1.0, 2.0]];
+        assert_eq!(fewest(&reported, 2, 0.0), 2);
+        assert_eq!(fewest(&reported, 2, 0.49), 2);
+        assert_eq!(fewest(&reported, 2, 0.51), 1);
+        // The first is 7 above it at both, without a doubt.
+        assert_eq!(fewest(&reported, 2, 100.0), 1);
+        assert_eq!(fewest(&reported[..1], 2, 100.0), 2);
+    }
 
     #[test]
     fn the_grid_follows_the_number_of_silos() {

@@ -1,9 +1,11 @@
 //! HCCT (Sun, Kountouris & Zhang 2024): groups of silos whose updates point in one direction.
 
+mod found;
 mod newcomer;
 mod next;
 mod regroup;
 
+use self::found::FoundGroups;
 use self::newcomer::LastGroups;
 pub use self::regroup::Regroup;
 
@@ -11,6 +13,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Matrix;
 use crate::learner::{LearnError, Task, Update};
 use crate::merging::{Alpha, LayerStatistic, MergeTree, Until, Utility, choose_layer};
 use crate::params::{Params, Role, layers};
@@ -19,8 +22,8 @@ use crate::strategy::options::{MethodSetting, not_negative, require};
 use crate::strategy::search::Search;
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::{
-    DecideError, Decision, Kept, ModelEntry, Names, Newcomer, Objection, Outcome, Participant,
-    Plan, SettleError, Sheet, State, Strategy, StrategyError, Watch,
+    Coalitions, DecideError, Decision, Kept, ModelEntry, Names, Newcomer, Objection, Outcome,
+    Participant, Plan, SettleError, Sheet, State, Strategy, StrategyError, Watch,
 };
 
 /// Where HCCT-E remembers the layer that it compares: its number in the order of [`layers`].
@@ -34,9 +37,10 @@ pub struct Hcct {
     /// leaves more silos alone. Default: a share of 0.5 of a silo's own rows.
     pub alpha: Alpha,
     /// Number of groups at which merging stops, even if the total utility falls until then; 0, the
-    /// default, merges for as long as the total utility rises.
-    #[schemars(extend("x-unit" = "groups"))]
-    pub groups: usize,
+    /// default, merges for as long as the total utility rises. `"auto"`: as many as do best on held-out
+    /// rows, found in two rounds; `alpha`, `freeze`, `grouping` and `regroup` are left out then. It is
+    /// what `--strategy` and new agreements write.
+    pub groups: Coalitions,
     /// Number of rounds that form groups, after which they stay the same; 0 forms them in every
     /// round, as in the paper. Default 3.
     #[schemars(extend("x-unit" = "rounds"))]
@@ -57,9 +61,10 @@ pub struct HcctE {
     /// leaves more silos alone. Default: a share of 0.5 of a silo's own rows.
     pub alpha: Alpha,
     /// Number of groups at which merging stops, even if the total utility falls until then; 0, the
-    /// default, merges for as long as the total utility rises.
-    #[schemars(extend("x-unit" = "groups"))]
-    pub groups: usize,
+    /// default, merges for as long as the total utility rises. `"auto"`: as many as do best on held-out
+    /// rows, found in two rounds; `alpha`, `freeze`, `grouping` and `regroup` are left out then. It is
+    /// what `--strategy` and new agreements write.
+    pub groups: Coalitions,
     /// Number of rounds that form groups, after which they stay the same; 0 forms them in every
     /// round, as in the paper. Default 3.
     #[schemars(extend("x-unit" = "rounds"))]
@@ -78,7 +83,7 @@ impl Default for Hcct {
     fn default() -> Self {
         Self {
             alpha: Alpha::Share(0.5),
-            groups: 0,
+            groups: Coalitions::Number(0),
             freeze: 3,
             grouping: When::default(),
             regroup: None,
@@ -127,6 +132,9 @@ impl Hcct {
         name: &'static str,
         setting: MethodSetting,
     ) -> Result<Box<dyn Strategy>, StrategyError> {
+        if self.groups == Coalitions::AUTO {
+            return Ok(Box::new(FoundGroups::new(name, setting, self, None)?));
+        }
         match self.alpha {
             Alpha::Own => {}
             Alpha::Share(share) => not_negative("alpha.share", share)?,
@@ -150,9 +158,27 @@ impl Hcct {
             statistic: None,
         }))
     }
+
+    /// Rounds that form the groups, before any that only trains.
+    pub(crate) fn forming_rounds(&self) -> u64 {
+        forming_rounds(self.groups)
+    }
+}
+
+/// With a number that is found one round forms groups and another measures them.
+fn forming_rounds(groups: Coalitions) -> u64 {
+    match groups {
+        Coalitions::Number(_) => 1,
+        Coalitions::Found(_) => 2,
+    }
 }
 
 impl HcctE {
+    /// As [`Hcct::forming_rounds`].
+    pub(crate) fn forming_rounds(&self) -> u64 {
+        forming_rounds(self.groups)
+    }
+
     pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         let options = Hcct {
             alpha: self.alpha.clone(),
@@ -161,6 +187,12 @@ impl HcctE {
             grouping: self.grouping,
             regroup: self.regroup,
         };
+        if self.groups == Coalitions::AUTO {
+            let statistic = Some(self.statistic);
+            return Ok(Box::new(FoundGroups::new(
+                "hcct-e", setting, &options, statistic,
+            )?));
+        }
         options.build("hcct-e", setting.clone())?;
         Ok(Box::new(Merging {
             name: "hcct-e",
@@ -263,7 +295,7 @@ impl Merging {
 
     fn case(&self, state: &State, sheet: &Sheet) -> Result<HcctCase, DecideError> {
         let utility = self.utility(state, sheet)?;
-        let groups = self.options.groups;
+        let groups = self.options.groups.number().unwrap_or(0);
         Ok(HcctCase {
             // An absent silo must not cost the others their round.
             groups: (groups > 0).then(|| groups.min(utility.len())),
@@ -328,13 +360,8 @@ fn gradient(start: &Params, model: &Params) -> Params {
     })
 }
 
-/// The utility of groups of silos with these gradients, compared by these values.
-fn utility(
-    gradients: &[Params],
-    compared: &[Range<usize>],
-    rows: &[u64],
-    alpha: &Alpha,
-) -> Result<Utility, DecideError> {
+/// The inner products of these gradients, compared by these values: the same bits at every member.
+fn inner_products(gradients: &[Params], compared: &[Range<usize>]) -> Result<Matrix, DecideError> {
     let part = |gradient: &Params| -> Vec<f32> {
         let values = compared
             .iter()
@@ -343,7 +370,17 @@ fn utility(
     };
     let parts: Vec<_> = gradients.iter().map(part).collect();
     let parts = Vectors::new(&parts).map_err(DecideError::unusable)?;
-    let gram = gram_f64(&parts).map_err(DecideError::unusable)?;
+    gram_f64(&parts).map_err(DecideError::unusable)
+}
+
+/// The utility of groups of silos with these gradients, compared by these values.
+fn utility(
+    gradients: &[Params],
+    compared: &[Range<usize>],
+    rows: &[u64],
+    alpha: &Alpha,
+) -> Result<Utility, DecideError> {
+    let gram = inner_products(gradients, compared)?;
     Utility::new(&gram, rows, alpha).map_err(DecideError::unusable)
 }
 
