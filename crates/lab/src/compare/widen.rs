@@ -244,7 +244,7 @@ mod tests {
     fn a_choice_that_was_tried_with_more_rounds_is_finished() {
         let rate = ("rate", Value::from(0.1));
         let long = |rounds: u64| point(&[rate.clone(), (ROUNDS, Value::from(rounds))]);
-        let short = point(&[rate.clone()]);
+        let short = point(std::slice::from_ref(&rate));
         assert!(!tried_longer(&short, [&short].into_iter()));
         assert!(tried_longer(&short, [&short, &long(8)].into_iter()));
         assert!(!tried_longer(&long(8), [&short, &long(8)].into_iter()));

@@ -168,7 +168,10 @@ fn silos_without_rows_to_hold_out_and_unused_options_are_refused() {
     let plan = strategy.plan(state, 4);
     let error = strategy.contribute(state, &plan, 4, participant, go_on);
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("give the number of coalitions or groups"), "{error}");
+    assert!(
+        error.contains("give the number of coalitions or groups"),
+        "{error}"
+    );
     let refused = |name: &str, more: Value| {
         let mut config = json!({ "name": name, "groups": "auto", "training": training() });
         let more = more.as_object().unwrap().clone();
