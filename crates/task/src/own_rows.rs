@@ -2,7 +2,7 @@
 //! without anybody's data.
 
 use crate::data::{
-    DataError, DataSet, Standardise, diabetes_silos, eicu_los_columns, eicu_los_target,
+    DataError, DataSet, Standardise, breast_cancer_silos, diabetes_silos, eicu_los_columns, eicu_los_target,
     heart_schema, tpt48_columns, tpt48_target,
 };
 use crate::schema::{EncodedColumn, Fill, MissingRule, Schema};
@@ -26,8 +26,11 @@ impl TableTask {
         };
         let built_in = match (&self.schema, &self.data) {
             (Some(schema), _) => return Ok(Some(schema.clone())),
-            (None, Some(Source::Diabetes)) => {
-                let set = diabetes_silos(1)?;
+            (None, Some(source @ (Source::Diabetes | Source::BreastCancer))) => {
+                let set = match source {
+                    Source::Diabetes => diabetes_silos(1)?,
+                    _ => breast_cancer_silos(1)?,
+                };
                 let (_, table) = &set.silos[0];
                 let columns = numbers(table.columns.clone());
                 Some(Schema::of_encoded(&columns, &set.target))

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::SILOS;
 use crate::data::{
     DataError, DataSet, EicuLosConfig, EicuMortalityConfig, ImagesConfig, Reading, RowsConfig,
-    SplitConfig, SyntheticConfig, SyntheticTarget, TargetColumns, Tpt48Config, diabetes_silos,
+    SplitConfig, SyntheticConfig, SyntheticTarget, TargetColumns, Tpt48Config, breast_cancer_silos, diabetes_silos,
     eicu_los, eicu_mortality, heart, synthetic, tpt48,
 };
 use crate::schema::Schema;
@@ -19,6 +19,8 @@ pub enum Source {
     /// The diabetes study (442 patients, built in), partitioned by age and sex; see
     /// [`diabetes_silos`].
     Diabetes,
+    /// Breast Cancer Wisconsin (569 patients, built in), dealt to clinics; see [`breast_cancer_silos`].
+    BreastCancer,
     /// The four hospitals of UCI Heart Disease; see [`heart`].
     Heart,
     /// Temperatures of the 48 contiguous states of the US; see [`tpt48`].
@@ -54,7 +56,11 @@ impl Source {
     pub(super) fn predicts_numbers(&self) -> bool {
         match self {
             Self::Diabetes | Self::Tpt48(_) => true,
-            Self::Heart | Self::EicuLos(_) | Self::EicuMortality(_) | Self::Images(_) => false,
+            Self::BreastCancer
+            | Self::Heart
+            | Self::EicuLos(_)
+            | Self::EicuMortality(_)
+            | Self::Images(_) => false,
             Self::Synthetic(config) => config.target == SyntheticTarget::Linear,
             Self::Rows(rows) => rows.columns.as_ref().is_some_and(|columns| {
                 let classes = columns.positive.is_some() || columns.classes.is_some();
@@ -68,7 +74,7 @@ impl Source {
         match self {
             Self::Tpt48(_) | Self::EicuLos(_) | Self::EicuMortality(_) | Self::Synthetic(_) => true,
             Self::Images(images) => images.is_scaled(),
-            Self::Diabetes | Self::Heart | Self::Rows(_) => false,
+            Self::Diabetes | Self::BreastCancer | Self::Heart | Self::Rows(_) => false,
         }
     }
 
@@ -94,6 +100,10 @@ impl Source {
         }
         let (source_name, mut data) = match self {
             Self::Diabetes => ("diabetes", diabetes_silos(silos.unwrap_or(SILOS))?),
+            Self::BreastCancer => (
+                "breast-cancer",
+                breast_cancer_silos(silos.unwrap_or(SILOS))?,
+            ),
             Self::Heart => ("heart", heart(folder)?),
             Self::Tpt48(config) => ("tpt48", tpt48(*config, folder)?),
             Self::EicuLos(config) => ("eicu-los", eicu_los(*config, folder, seed)?),

@@ -14,7 +14,7 @@ use crate::{ModelConfig, Source};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TableTask {
-    /// Source of the rows of a simulation: `"diabetes"`, `"heart"`, or a table `tpt48`, `eicu-los`,
+    /// Source of the rows of a simulation: `"diabetes"`, `"breast-cancer"`, `"heart"`, or a table `tpt48`, `eicu-los`,
     /// `eicu-mortality`, `synthetic`, `images` or `rows`. Without it every institution has rows of its own, which
     /// `schema` describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -26,9 +26,13 @@ pub use error::ScenarioError;
 use file::{FaultsFile, ScenarioFile};
 pub use methods::serving::ServeConfig;
 
-/// The built-in scenarios: name and text. The first is the default.
+/// The scenario that is simulated where none is named: one in which learning together pays.
+pub const FIRST: &str = "breast-cancer";
+
+/// The built-in scenarios: name and text. The first is that of a demo.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("diabetes", include_str!("../../scenarios/diabetes.toml")),
+    (FIRST, include_str!("../../scenarios/breast-cancer.toml")),
     ("heart", include_str!("../../scenarios/heart.toml")),
     ("digits20", include_str!("../../scenarios/digits20.toml")),
     ("digits100", include_str!("../../scenarios/digits100.toml")),

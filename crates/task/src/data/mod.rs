@@ -4,6 +4,7 @@
 //! validation and test rows; missing values are filled with the means of the training rows; and
 //! [`Standardise`] chooses the scale. The rest of the crate sees complete rows of `f32` only.
 
+mod breast_cancer;
 mod date;
 mod diabetes;
 mod digits;
@@ -35,6 +36,7 @@ mod target;
 mod tpt48;
 
 pub(crate) use date::date;
+pub use breast_cancer::{breast_cancer, breast_cancer_silos};
 pub use diabetes::{diabetes, diabetes_silos};
 pub use eicu_los::{EicuLosConfig, EicuSubgroup, eicu_los};
 pub use eicu_mortality::{DrugEncoding, EicuMortalityConfig, eicu_mortality};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::super::{SchemaProposal, propose};
 use super::*;
 use crate::Source;
-use crate::data::{DataSet, EicuLosConfig, EicuMortalityConfig, SplitConfig, diabetes_silos};
+use crate::data::{DataSet, EicuLosConfig, EicuMortalityConfig, SplitConfig, breast_cancer_silos, diabetes_silos};
 use crate::questions::{AskedAt, RowAnswers, RowDoubt, Unanswered, questions};
 use crate::schema::Schema;
 
@@ -215,6 +215,7 @@ fn asked_of_data(mut data: DataSet) -> Vec<String> {
 #[test]
 fn at_most_two_columns_of_known_tables_are_asked_about_wrongly() {
     assert_eq!(asked_of_data(diabetes_silos(4).unwrap()), [""; 0]);
+    assert_eq!(asked_of_data(breast_cancer_silos(4).unwrap()), [""; 0]);
     let Some(folder) = std::env::var_os("ROTA_DATA").map(PathBuf::from) else {
         crate::skipped::skipped("needs the data sets, and ROTA_DATA is not set");
         return;
