@@ -3,14 +3,17 @@
 use std::io::{self, BufWriter, Write};
 
 use lab::demo::{self, DemoOptions as Wanted};
-use simulations::{Scenario, scenario::BUILT_IN};
+use simulations::Scenario;
 
 use super::CommandError;
 use crate::cli::{MakeDemo, data_folder};
 
+/// The scenario of a demo that names none.
+const DEFAULT: &str = "diabetes";
+
 /// Writes the files, and prints how to start the silos.
 pub(crate) fn run(demo: &MakeDemo) -> Result<(), CommandError> {
-    let name = demo.scenario.as_deref().unwrap_or(BUILT_IN[0].0);
+    let name = demo.scenario.as_deref().unwrap_or(DEFAULT);
     let scenario = Scenario::load(name)?.with(&demo.overrides())?;
     let wanted = Wanted {
         folder: demo.folder.clone(),

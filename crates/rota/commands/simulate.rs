@@ -14,7 +14,7 @@ use mesh::Transport;
 use node::pool::Workers;
 use report::{self, Story};
 use simulations::{
-    Environment, EnvironmentConfig, Options, Scenario, Signatures, Surrounding, scenario::FIRST,
+    Environment, EnvironmentConfig, Options, Scenario, Signatures, Surrounding, scenario::BUILT_IN,
 };
 
 use super::CommandError;
@@ -25,7 +25,7 @@ use node::logging::colours;
 
 /// Runs the federation, prints the result and writes the HTML report.
 pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandError> {
-    let name = simulate.scenario.as_deref().unwrap_or(FIRST);
+    let name = simulate.scenario.as_deref().unwrap_or(BUILT_IN[0].0);
     let scenario = Scenario::load(name)?.with(&simulate.overrides())?;
     let surrounding = surrounding(simulate, &scenario)?;
     let report = report_file(simulate, &scenario.name);

@@ -2,8 +2,8 @@
 //! without anybody's data.
 
 use crate::data::{
-    DataError, DataSet, Standardise, breast_cancer_silos, diabetes_silos, eicu_los_columns, eicu_los_target,
-    heart_schema, tpt48_columns, tpt48_target,
+    DataError, DataSet, Standardise, breast_cancer_silos, diabetes_silos, eicu_los_columns,
+    eicu_los_target, heart_schema, tpt48_columns, tpt48_target,
 };
 use crate::schema::{EncodedColumn, Fill, MissingRule, Schema};
 use crate::{Source, TableTask};

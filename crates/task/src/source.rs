@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::SILOS;
 use crate::data::{
     DataError, DataSet, EicuLosConfig, EicuMortalityConfig, ImagesConfig, Reading, RowsConfig,
-    SplitConfig, SyntheticConfig, SyntheticTarget, TargetColumns, Tpt48Config, breast_cancer_silos, diabetes_silos,
-    eicu_los, eicu_mortality, heart, synthetic, tpt48,
+    SplitConfig, SyntheticConfig, SyntheticTarget, TargetColumns, Tpt48Config, breast_cancer_silos,
+    diabetes_silos, eicu_los, eicu_mortality, heart, synthetic, tpt48,
 };
 use crate::schema::Schema;
 

@@ -26,13 +26,14 @@ pub use error::ScenarioError;
 use file::{FaultsFile, ScenarioFile};
 pub use methods::serving::ServeConfig;
 
-/// The scenario that is simulated where none is named: one in which learning together pays.
-pub const FIRST: &str = "breast-cancer";
-
-/// The built-in scenarios: name and text. The first is that of a demo.
+/// The built-in scenarios: name and text. The first is simulated where none is named: one in which learning
+/// together pays.
 pub const BUILT_IN: &[(&str, &str)] = &[
+    (
+        "breast-cancer",
+        include_str!("../../scenarios/breast-cancer.toml"),
+    ),
     ("diabetes", include_str!("../../scenarios/diabetes.toml")),
-    (FIRST, include_str!("../../scenarios/breast-cancer.toml")),
     ("heart", include_str!("../../scenarios/heart.toml")),
     ("digits20", include_str!("../../scenarios/digits20.toml")),
     ("digits100", include_str!("../../scenarios/digits100.toml")),

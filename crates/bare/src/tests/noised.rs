@@ -208,8 +208,13 @@ fn one_that_spoils_sums_is_found_by_halves_and_the_federation_goes_on_without_it
             let ended = spoiled_sums_of(members, fewest, behaviour, 0);
             let one = |run: &&Ended| run.byzantine.len() == 1 && run.dead == 0;
             for run in ended.iter().filter(one) {
-                assert_eq!(run.alone, run.byzantine, "{run:?}");
                 assert!(run.void <= most_searched(members), "{run:?}");
+                // A lead that spoils sums may leave out a member, so that too few are ready for two of them.
+                if 2 * fewest > quorum(members) && run.alone.is_empty() {
+                    assert_eq!((run.suspended, run.stalled.is_some()), (1, true), "{run:?}");
+                    continue;
+                }
+                assert_eq!(run.alone, run.byzantine, "{run:?}");
                 assert_eq!((run.suspended, &run.stalled), (0, &None), "{run:?}");
                 found += 1;
             }

@@ -3,35 +3,15 @@
 //! Of many ways that are all alike one looks best, and its gain looks larger than it is. So the best one is
 //! chosen on every second seed, and its gain is measured on the others.
 
-use serde::Serialize;
 use task::metrics::MetricName;
 
+use super::comparison::BestOf;
 use super::experiment::ExperimentEntry;
 use super::result::{SiloModel, UnitResult};
 use super::scope::{ReferenceResults, difference};
-use crate::statistic::Interval;
 
 /// Fewest ways of learning of which one is the best by choice.
 const SEVERAL: usize = 3;
-
-/// The best way of learning on some seeds, on others.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct BestOf {
-    /// Its label.
-    pub label: String,
-    /// How many were compared, without references.
-    pub of: usize,
-    /// Label of the reference that it is compared with.
-    pub over: String,
-    /// Whether the silos outside are compared, because members have no test rows.
-    pub outside: bool,
-    /// Its gain on the seeds that chose it.
-    pub chosen: Interval,
-    /// Seeds that did not choose it, and have its gain.
-    pub seeds: usize,
-    /// Its gain on these.
-    pub confirmed: Option<Interval>,
-}
 
 /// The results of every second seed, those that choose or the others.
 pub(super) fn half<'a>(results: &[&'a UnitResult], confirms: bool) -> Vec<&'a UnitResult> {

@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde_json::Value;
 use task::metrics::MetricName;
 
-use super::best_of::BestOf;
 use super::differences::MeanDifference;
 use super::experiment::{Experiment, ExperimentEntry};
 use super::file::Tune;
@@ -77,6 +76,25 @@ pub struct VariantTable {
 
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+/// The best way of learning on some seeds, on others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BestOf {
+    /// Its label.
+    pub label: String,
+    /// How many were compared, without references.
+    pub of: usize,
+    /// Label of the reference that it is compared with.
+    pub over: String,
+    /// Whether the silos outside are compared, because members have no test rows.
+    pub outside: bool,
+    /// Its gain on the seeds that chose it.
+    pub chosen: Interval,
+    /// Seeds that did not choose it, and have its gain.
+    pub seeds: usize,
+    /// Its gain on these.
+    pub confirmed: Option<Interval>,
 }
 
 /// A metric of the members, or of the silos outside.

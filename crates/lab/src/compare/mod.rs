@@ -47,12 +47,11 @@ mod unit;
 mod widen;
 
 pub use advise::{Advice, AdviceVerdict, CONFIRMING, WhyNotKnown, advise, are_apart};
-pub use best_of::BestOf;
 pub use built_in::BUILT_IN;
 pub use comparison::{
-    Against, ChosenSettings, Comparison, ComparisonRow, CostToReach, CurvePoint, LEAST_ROWS,
-    MetricResult, MetricScope, ServedGain, ServedSummary, SubgroupResult, TriedSettings,
-    VariantTable,
+    Against, BestOf, ChosenSettings, Comparison, ComparisonRow, CostToReach, CurvePoint,
+    LEAST_ROWS, MetricResult, MetricScope, ServedGain, ServedSummary, SubgroupResult,
+    TriedSettings, VariantTable,
 };
 pub use differences::{MeanDifference, NoInterval};
 pub use error::ExperimentError;

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use task::metrics::MetricName;
 
-use super::best_of::BestOf;
 use super::comparison::{
-    Against, ChosenSettings, ComparisonRow, CostToReach, CurvePoint, ServedSummary, TriedSettings,
-    VariantTable,
+    Against, BestOf, ChosenSettings, ComparisonRow, CostToReach, CurvePoint, ServedSummary,
+    TriedSettings, VariantTable,
 };
 use super::experiment::{Experiment, ExperimentEntry, OWN, POOLED};
 use super::file::Variant;

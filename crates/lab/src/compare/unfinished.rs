@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use formatting::numbers;
 
 use super::result::{TriedPoint, UnitResult};
-use super::widen::{Edge, Point, tried_longer};
+use super::widen::{Edge, GridPoint, tried_longer};
 
 /// Most silos that a sentence names.
 const NAMED: usize = 3;
@@ -18,7 +18,7 @@ const NAMED: usize = 3;
 /// whether an option allows anything beyond an edge of these settings.
 pub(super) fn unfinished(
     results: &[&UnitResult],
-    allowed: impl Fn(&Point, &Edge) -> bool,
+    allowed: impl Fn(&GridPoint, &Edge) -> bool,
 ) -> Vec<String> {
     let chosen = results.iter().filter(|one| one.near.is_some());
     let chosen: Vec<&UnitResult> = chosen.copied().collect();
@@ -34,7 +34,7 @@ pub(super) fn unfinished(
             "the best round is the last one in {at_last} of {seeds} seeds: allow more `rounds`"
         ));
     }
-    let mut at = BTreeMap::<(String, bool), Vec<(Edge, &Point)>>::new();
+    let mut at = BTreeMap::<(String, bool), Vec<(Edge, &GridPoint)>>::new();
     for one in &chosen {
         let edges = Edge::all(tried(one, results).map(|tried| &tried.point)).into_iter();
         for edge in edges.filter(|edge| edge.holds(&one.point)) {

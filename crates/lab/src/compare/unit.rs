@@ -167,7 +167,7 @@ impl Runs<'_> {
             let validation = (!tune.again).then_some(tune.validation);
             return Ok(Some((scenario(&point, validation)?, Some(round), None)));
         }
-        let mut best: Option<Attempt> = None;
+        let mut best: Option<UnitAttempt> = None;
         let mut untried = points;
         for widened in 0..=tune.widen {
             for point in untried {
@@ -188,7 +188,7 @@ impl Runs<'_> {
                 _ => break,
             };
         }
-        let Some(Attempt { point, best, trial }) = best else {
+        let Some(UnitAttempt { point, best, trial }) = best else {
             return Ok(None);
         };
         result.point = as_json(&point);
@@ -209,7 +209,7 @@ impl Runs<'_> {
     fn wider(
         &self,
         (variant, entry): (&Variant, &ExperimentEntry),
-        best: &Attempt,
+        best: &UnitAttempt,
         tried: &[TriedPoint],
     ) -> Vec<RunSettings> {
         let experiment = self.experiment;
@@ -254,7 +254,7 @@ impl Runs<'_> {
         of: (&Variant, &ExperimentEntry, &ExperimentUnit),
         point: RunSettings,
         result: &mut UnitResult,
-    ) -> Result<Option<Attempt>, RunError> {
+    ) -> Result<Option<UnitAttempt>, RunError> {
         let by = self.experiment.tune.by;
         let mut tried = TriedPoint {
             point: as_json(&point),
@@ -273,7 +273,7 @@ impl Runs<'_> {
                         tried.round = Some(found.round);
                         tried.near = Some(found.near);
                         tried.value = Some(found.value);
-                        best = Some(Attempt {
+                        best = Some(UnitAttempt {
                             point,
                             best: found,
                             trial,
@@ -306,13 +306,13 @@ fn undecided(trial: &TrainedFederation, by: MetricName) -> String {
 }
 
 /// Settings that gave a model.
-struct Attempt {
+struct UnitAttempt {
     point: RunSettings,
     best: Best,
     trial: TrainedFederation,
 }
 
-impl Attempt {
+impl UnitAttempt {
     /// Whether these settings are chosen before the best ones so far: they are better, or as good with more
     /// rounds, which shows that these are enough.
     fn is_ahead(&self, best: &Self, by: MetricName) -> bool {

@@ -18,7 +18,7 @@ pub(super) const ROUNDS: &str = "scenario.rounds";
 const HALVED: u32 = 6;
 
 /// Settings by key, as a result holds them.
-pub(super) type Point = BTreeMap<String, Value>;
+pub(super) type GridPoint = BTreeMap<String, Value>;
 
 /// The smallest or largest number that was tried for a key.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +35,7 @@ pub(super) struct Edge {
 
 impl Edge {
     /// The edges of the numbers that were tried in these points, by key, the smallest of each first.
-    pub(super) fn all<'a>(tried: impl Iterator<Item = &'a Point>) -> Vec<Self> {
+    pub(super) fn all<'a>(tried: impl Iterator<Item = &'a GridPoint>) -> Vec<Self> {
         let mut numbers = BTreeMap::<&str, (Vec<f64>, bool)>::new();
         for (key, value) in tried.flatten().filter(|(key, _)| *key != ROUNDS) {
             if let Some(number) = value.as_f64() {
@@ -66,7 +66,7 @@ impl Edge {
     }
 
     /// Whether a choice is at this edge.
-    pub(super) fn holds(&self, point: &Point) -> bool {
+    pub(super) fn holds(&self, point: &GridPoint) -> bool {
         let own = point.get(&self.key).and_then(Value::as_f64);
         own.is_some_and(|own| own == self.value)
     }
@@ -105,7 +105,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// Settings as a result holds them.
-pub(super) fn as_json(point: &RunSettings) -> Point {
+pub(super) fn as_json(point: &RunSettings) -> GridPoint {
     let value = |value: &TomlValue| serde_json::to_value(value).unwrap_or_default();
     point
         .iter()
@@ -114,7 +114,7 @@ pub(super) fn as_json(point: &RunSettings) -> Point {
 }
 
 /// Settings of a result, to run with.
-pub(super) fn as_settings(point: &Point) -> RunSettings {
+pub(super) fn as_settings(point: &GridPoint) -> RunSettings {
     let value = |value: &Value| TomlValue::try_from(value).ok();
     let pairs = point.iter();
     pairs
@@ -157,9 +157,12 @@ impl Experiment {
 }
 
 /// Whether a choice was also tried with more rounds, which were no better.
-pub(super) fn tried_longer<'a>(point: &Point, mut tried: impl Iterator<Item = &'a Point>) -> bool {
-    let rounds = |point: &Point| point.get(ROUNDS).and_then(Value::as_u64).unwrap_or(0);
-    let others = |point: &Point| -> Point {
+pub(super) fn tried_longer<'a>(
+    point: &GridPoint,
+    mut tried: impl Iterator<Item = &'a GridPoint>,
+) -> bool {
+    let rounds = |point: &GridPoint| point.get(ROUNDS).and_then(Value::as_u64).unwrap_or(0);
+    let others = |point: &GridPoint| -> GridPoint {
         let mut others = point.clone();
         others.remove(ROUNDS);
         others
@@ -177,7 +180,7 @@ mod tests {
     use super::super::{Choices, CompareOptions, ComparisonRow, compare};
     use super::*;
 
-    fn point(values: &[(&str, Value)]) -> Point {
+    fn point(values: &[(&str, Value)]) -> GridPoint {
         let pairs = values.iter();
         pairs
             .map(|(key, value)| ((*key).to_owned(), value.clone()))
@@ -190,7 +193,7 @@ mod tests {
         let text = format!("{text}\n[[strategy]]\nname = \"{strategy}\"\n");
         let experiment =
             Experiment::parse("x.toml", &text, Path::new(""), &Choices::default()).unwrap();
-        let tried: Vec<Point> = values
+        let tried: Vec<GridPoint> = values
             .iter()
             .map(|one| point(&[(key, one.clone())]))
             .collect();
@@ -262,7 +265,7 @@ mod tests {
         ]
         .into();
         let text = serde_json::to_string(&as_json(&settings)).unwrap();
-        let kept: Point = serde_json::from_str(&text).unwrap();
+        let kept: GridPoint = serde_json::from_str(&text).unwrap();
         assert_eq!(as_settings(&kept), settings);
     }
 

@@ -131,7 +131,7 @@ pub(crate) const KINDS: [PlantedKind; 16] = [
 ];
 
 /// Rows of a silo: features, and the target as a file has it.
-pub(crate) type Rows = Vec<(Vec<f64>, String)>;
+pub(crate) type PlantedRows = Vec<(Vec<f64>, String)>;
 
 impl PlantedKind {
     /// Number of true models.
@@ -140,7 +140,7 @@ impl PlantedKind {
     }
 
     /// The rows of every silo, of which a tenth is trained on, and its true model.
-    pub(crate) fn draw(&self, seed: u64) -> (Vec<Rows>, Vec<u32>) {
+    pub(crate) fn draw(&self, seed: u64) -> (Vec<PlantedRows>, Vec<u32>) {
         let at = KINDS.iter().position(|kind| kind.name == self.name);
         let at = at.expect("it is one of them") as u64;
         let mut random = ChaCha8Rng::seed_from_u64(mixed_seed(seed, at));
@@ -168,7 +168,13 @@ impl PlantedKind {
         (tables, of)
     }
 
-    fn silo(&self, rows: usize, truth: &[f64], noise: bool, random: &mut ChaCha8Rng) -> Rows {
+    fn silo(
+        &self,
+        rows: usize,
+        truth: &[f64],
+        noise: bool,
+        random: &mut ChaCha8Rng,
+    ) -> PlantedRows {
         let means: Vec<f64> = (0..self.features).map(|_| 0.3 * normal(random)).collect();
         let scales: Vec<f64> = (0..self.features)
             .map(|_| (0.2 * normal(random)).exp())

@@ -62,7 +62,7 @@ fn row(
     let truths = kind.truths();
     let ifca = losses(&format!(r#"{{"name":"ifca","models":{truths}}}"#))?;
     let [over_alone, over_best] = [alone.clone(), better(cs_rcfl.clone(), ifca.clone())]
-        .map(|other| Difference::of(&found, &other));
+        .map(|other| LossDifference::of(&found, &other));
     println!(
         "| {} | {:.3} | {:.3} | {:.3} | {:.3} | {:.3} | {over_alone} | {over_best} | {right} of {} |",
         kind.name,
@@ -77,12 +77,12 @@ fn row(
 }
 
 /// A mean paired difference and its standard error.
-struct Difference {
+struct LossDifference {
     mean: f64,
     error: f64,
 }
 
-impl Difference {
+impl LossDifference {
     fn of(a: &[f64], b: &[f64]) -> Self {
         let each: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
         let (mean, count) = (mean(&each), each.len() as f64);
@@ -99,7 +99,7 @@ impl Difference {
     }
 }
 
-impl std::fmt::Display for Difference {
+impl std::fmt::Display for LossDifference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let worse = if self.is_noise_or_less() {
             ""

@@ -158,14 +158,14 @@ fn apart(story: &Story) -> Option<String> {
 }
 
 /// The models of silos' own that the federation's are compared with.
-struct OwnModels {
+struct AloneModels {
     /// Of a silo.
     one: &'static str,
     /// Of several silos.
     many: &'static str,
 }
 
-impl OwnModels {
+impl AloneModels {
     fn of(story: &Story) -> Self {
         match story.tuning {
             Some(_) => Self {
@@ -217,7 +217,7 @@ fn who_gains(story: &Story, table: &ComparisonTable) -> Option<String> {
     if all.is_empty() {
         return Some(too_few(story));
     }
-    let own = OwnModels::of(story).one;
+    let own = AloneModels::of(story).one;
     let (gain, lose) = (clear(&all, 1.0), clear(&all, -1.0));
     let unclear = all.len() - gain.len() - lose.len();
     if unclear == story.silos.len() {
@@ -352,7 +352,7 @@ fn on_average(story: &Story, table: &ComparisonTable) -> Option<String> {
         "The mean over {over} of the {metric} is {} with the federation's models and {} with {}: {}.",
         coalition.text,
         own.text,
-        OwnModels::of(story).many,
+        AloneModels::of(story).many,
         difference(
             gain.map(|gain| gain.per_silo),
             coalition.value - own.value,
@@ -469,7 +469,7 @@ fn what_is_served(story: &Story, table: &ComparisonTable) -> Option<String> {
     let against = gain.map_or_else(String::new, |gain| {
         format!(
             "; compared with {}: {}",
-            OwnModels::of(story).many,
+            AloneModels::of(story).many,
             difference(Some(gain.per_silo), 0.0, story, table)
         )
     });
@@ -503,7 +503,7 @@ fn harmed(story: &Story) -> Option<String> {
                 1 => "the only silo that could be compared".to_owned(),
                 _ => format!("{count} of {all} silos"),
             },
-            OwnModels::of(story).one,
+            AloneModels::of(story).one,
             numbers::names(&found.harmed, NAMED)
         ),
     })

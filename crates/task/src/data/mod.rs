@@ -35,8 +35,8 @@ mod table;
 mod target;
 mod tpt48;
 
-pub(crate) use date::date;
 pub use breast_cancer::{breast_cancer, breast_cancer_silos};
+pub(crate) use date::date;
 pub use diabetes::{diabetes, diabetes_silos};
 pub use eicu_los::{EicuLosConfig, EicuSubgroup, eicu_los};
 pub use eicu_mortality::{DrugEncoding, EicuMortalityConfig, eicu_mortality};

@@ -12,11 +12,11 @@ const DRAWS: usize = 300;
 const POPULATION: usize = 60_000;
 
 /// What two models give for the same rows.
-type Pair = [RowResults; 2];
+type SimulatedPair = [RowResults; 2];
 
 /// How two models of classes differ.
 #[derive(Debug, Clone, Copy)]
-enum Models {
+enum SimulatedModels {
     /// Tosses of coins: neither knows anything.
     Coins,
     /// Nearly the same.
@@ -50,32 +50,37 @@ fn sigmoid(x: f64) -> f64 {
 }
 
 /// The probabilities that two models give a row for the second class, and its class.
-fn row(models: Models, prevalence: f64, random: &mut Random) -> ([f64; 2], bool) {
+fn row(models: SimulatedModels, prevalence: f64, random: &mut Random) -> ([f64; 2], bool) {
     let x = normal(random);
     let odds = libm::log(prevalence / (1.0 - prevalence));
     let sum = 1.5 * x + odds - 0.6;
     let mut noise = |size: f64| size * normal(random);
     let (a, b) = (noise(1.0), noise(1.0));
     let [ours, theirs, truth] = match models {
-        Models::Coins => [odds + 0.7 * a, odds + 0.7 * b, odds],
-        Models::Near => [sum + 0.3 * a, sum + 0.3 * b, sum],
-        Models::Apart | Models::Ties => [sum + 0.3 * a, odds + 0.5 * x + b, sum],
-        Models::Right => [0.0, 0.0, odds],
+        SimulatedModels::Coins => [odds + 0.7 * a, odds + 0.7 * b, odds],
+        SimulatedModels::Near => [sum + 0.3 * a, sum + 0.3 * b, sum],
+        SimulatedModels::Apart | SimulatedModels::Ties => [sum + 0.3 * a, odds + 0.5 * x + b, sum],
+        SimulatedModels::Right => [0.0, 0.0, odds],
     };
     let class = random.uniform() < sigmoid(truth);
     let side = if class { 2.5 } else { -2.5 };
     let [ours, theirs] = match models {
-        Models::Right => [1.5 * (side + a), 1.5 * (side + 1.3 * b)],
+        SimulatedModels::Right => [1.5 * (side + a), 1.5 * (side + 1.3 * b)],
         _ => [ours, theirs],
     };
     let given = [ours, theirs].map(sigmoid).map(|p| match models {
-        Models::Ties => ((10.0 * p).round() / 10.0).clamp(0.02, 0.98),
+        SimulatedModels::Ties => ((10.0 * p).round() / 10.0).clamp(0.02, 0.98),
         _ => p,
     });
     (given, class)
 }
 
-fn of_classes(models: Models, prevalence: f64, rows: usize, random: &mut Random) -> Pair {
+fn of_classes(
+    models: SimulatedModels,
+    prevalence: f64,
+    rows: usize,
+    random: &mut Random,
+) -> SimulatedPair {
     let each: Vec<_> = (0..rows).map(|_| row(models, prevalence, random)).collect();
     [0, 1].map(|model| {
         let score = |of: &dyn Fn(f64, bool) -> f64| -> Vec<f64> {
@@ -110,7 +115,7 @@ fn of_classes(models: Models, prevalence: f64, rows: usize, random: &mut Random)
     })
 }
 
-fn of_numbers(errors: Errors, rows: usize, random: &mut Random) -> Pair {
+fn of_numbers(errors: Errors, rows: usize, random: &mut Random) -> SimulatedPair {
     let mut error = |model: usize| match errors {
         Errors::Normal => (1.0 + 0.3 * model as f64) * normal(random),
         Errors::Heavy => {
@@ -152,10 +157,10 @@ fn shares(
     silos: usize,
     rows: usize,
     truth: Option<f64>,
-    pair: impl Fn(usize, &mut Random) -> Pair,
+    pair: impl Fn(usize, &mut Random) -> SimulatedPair,
 ) -> Shares {
     let mut random = Random::new(3, &format!("{metric} {rows}"));
-    let statistics = |pair: &Pair| {
+    let statistics = |pair: &SimulatedPair| {
         let [ours, theirs] = pair.each_ref().map(|one| Statistic::of(metric, &[one]));
         (
             ours.expect("the metric is given"),
@@ -195,19 +200,19 @@ fn shares(
 const SIZES: [(f64, usize); 5] = [(0.5, 12), (0.5, 60), (0.2, 60), (0.05, 240), (0.03, 400)];
 
 /// All ways in which models differ.
-const MODELS: [Models; 5] = [
-    Models::Coins,
-    Models::Near,
-    Models::Apart,
-    Models::Ties,
-    Models::Right,
+const MODELS: [SimulatedModels; 5] = [
+    SimulatedModels::Coins,
+    SimulatedModels::Near,
+    SimulatedModels::Apart,
+    SimulatedModels::Ties,
+    SimulatedModels::Right,
 ];
 
 /// What was simulated, and what intervals are to hold at least.
 #[derive(Default)]
-struct Checked(Vec<(String, f64, Shares)>);
+struct CheckedCell(Vec<(String, f64, Shares)>);
 
-impl Checked {
+impl CheckedCell {
     fn assert(self, metric: &str) {
         let shares = self.0.iter().map(|(_, _, found)| found.held);
         println!("{metric}: at least {}", shares.fold(1.0, f64::min));
@@ -222,7 +227,7 @@ impl Checked {
 
 /// Checks a metric of classes.
 fn holds(metric: &str, silos: usize) {
-    let mut checked = Checked::default();
+    let mut checked = CheckedCell::default();
     for models in MODELS {
         for (prevalence, rows) in SIZES {
             let found = shares(metric, silos, rows, None, |rows, random| {
@@ -230,8 +235,8 @@ fn holds(metric: &str, silos: usize) {
             });
             // Of models that are nearly always right, a few large losses decide, which a small sample lacks.
             let least = match (metric, models) {
-                ("log-loss" | "brier", Models::Right) if rows < 30 => 0.75,
-                ("log-loss" | "brier", Models::Right) => 0.85,
+                ("log-loss" | "brier", SimulatedModels::Right) if rows < 30 => 0.75,
+                ("log-loss" | "brier", SimulatedModels::Right) => 0.85,
                 _ => 0.93,
             };
             let what = format!("{models:?}, {prevalence} of {rows} rows");
@@ -266,7 +271,7 @@ fn intervals_of_calibration_errors_hold() {
 #[test]
 fn intervals_of_errors_of_numbers_hold_but_for_few_rows_of_skewed_ones() {
     for metric in ["mae", "mse"] {
-        let mut checked = Checked::default();
+        let mut checked = CheckedCell::default();
         for rows in [10, 30, 100, 400] {
             for errors in [Errors::Normal, Errors::Heavy, Errors::Skewed] {
                 let pair = |rows: usize, random: &mut Random| of_numbers(errors, rows, random);
@@ -302,7 +307,7 @@ fn coins_seem_better_or_worse_at_few_silos_where_a_class_is_rare() {
     for metric in metrics {
         for (prevalence, rows) in [(0.03, 100), (0.03, 400), (0.01, 300)] {
             let found = shares(metric, 300, rows, None, |rows, random| {
-                of_classes(Models::Coins, prevalence, rows, random)
+                of_classes(SimulatedModels::Coins, prevalence, rows, random)
             });
             assert!(
                 found.clear <= 0.07,

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use super::super::{SchemaProposal, propose};
 use super::*;
 use crate::Source;
-use crate::data::{DataSet, EicuLosConfig, EicuMortalityConfig, SplitConfig, breast_cancer_silos, diabetes_silos};
+use crate::data::{
+    DataSet, EicuLosConfig, EicuMortalityConfig, SplitConfig, breast_cancer_silos, diabetes_silos,
+};
 use crate::questions::{AskedAt, RowAnswers, RowDoubt, Unanswered, questions};
 use crate::schema::Schema;
 
