@@ -147,6 +147,12 @@ impl Strategy for FoundGroups {
         participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
+        if self.rounds.phase(state, round) == AutoPhase::Keep {
+            // Groups that are fixed train as HCCT's do. The mean of exact fits is not the fit to all rows.
+            let start = participant.start(state)?;
+            let update = participant.carry_out(&plan.task, start, progress)?;
+            return Ok((participant.coalition, update));
+        }
         // Losses are plain, whatever radius the silo has for other methods.
         let radius = &OwnRadius::default();
         let participant = Participant {
