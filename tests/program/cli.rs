@@ -157,7 +157,7 @@ fn reports_over_real_sockets_name_the_transport_and_no_virtual_time() {
 fn scenarios_lists_the_built_in_ones() {
     let list = good(&["scenarios"]);
     assert!(
-        list.starts_with("diabetes ") && list.contains("\nheart "),
+        list.starts_with("breast-cancer ") && list.contains("\nheart "),
         "{list}"
     );
 }
@@ -198,7 +198,10 @@ fn strategies_lists_options_with_defaults() {
 #[test]
 fn wrong_options_exit_with_2_and_name_what_is_allowed() {
     for (arguments, said) in [
-        (&["nowhere"][..], "built-in scenarios are diabetes, heart"),
+        (
+            &["nowhere"][..],
+            "built-in scenarios are breast-cancer, diabetes, heart",
+        ),
         (
             &["null", "--rounds", "0"],
             "--rounds is 0, it must be at least 1",

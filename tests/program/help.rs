@@ -100,7 +100,7 @@ fn a_file_that_is_not_there_is_wrong_input_for_every_command() {
         "{said}"
     );
     let said = text(&rota(&["advise", "nofile"]).stderr);
-    assert!(said.contains("built-in scenarios diabetes"), "{said}");
+    assert!(said.contains("built-in scenarios breast-cancer"), "{said}");
 }
 
 #[test]

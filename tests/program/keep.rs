@@ -154,7 +154,7 @@ fn merges_of(mesh: &str) -> Value {
     let folder = folder(&format!("keep-merges-{mesh}"));
     let into = folder.to_str().unwrap();
     let file = scenario(
-        &format!("keep-merges-{mesh}"),
+        &format!("keep-merges-scenario-{mesh}"),
         "name = 'merges'\nseed = 1\nrounds = 3\n\n[task.table]\ndata = 'diabetes'\nstandardise = 'federation'\n\
          split = { validation = 0.0, test = 0.3 }\nmodel = { linear = { loss = 'absolute' } }\n\n\
          [strategy]\nname = 'hcct'\n\

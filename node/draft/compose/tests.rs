@@ -1,5 +1,7 @@
 //! What is put together from options and answers.
 #![allow(clippy::unwrap_used)]
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 
 const SCHEMA: &str = "[task.table.schema]
@@ -9,8 +11,11 @@ target = { name = 'outcome', classes = ['home', 'died'] }
 name = 'age'
 ";
 
+/// A file of its own for each call: tests run beside each other.
 fn file(name: &str, text: &str) -> String {
-    let file = std::env::temp_dir().join(format!("rota-compose-{}-{name}", std::process::id()));
+    static FILES: AtomicUsize = AtomicUsize::new(0);
+    let (process, nth) = (std::process::id(), FILES.fetch_add(1, Ordering::Relaxed));
+    let file = std::env::temp_dir().join(format!("rota-compose-{process}-{nth}-{name}"));
     std::fs::write(&file, text).unwrap();
     file.to_str().unwrap().to_owned()
 }

@@ -28,7 +28,7 @@ fn built_in_scenarios_are_valid() {
         Scenario::load("nowhere.toml")
             .unwrap_err()
             .to_string()
-            .contains("built-in scenarios are diabetes")
+            .contains("built-in scenarios are breast-cancer, diabetes")
     );
 }
 
