@@ -22,6 +22,7 @@ mod exact;
 mod fedcg;
 mod fedcollab_gap;
 mod hcct;
+mod hierarchical;
 mod hospital;
 mod multi_model;
 mod quadratic;
@@ -44,6 +45,11 @@ pub(crate) fn training() -> Training {
         optimiser,
         decay: None,
     }
+}
+
+/// The strategies that learn any model; the others need a linear one and its rows.
+fn of_any_model() -> impl Iterator<Item = &'static StrategyInfo> {
+    STRATEGIES.iter().filter(|info| info.name != "hierarchical")
 }
 
 fn fedavg(weighted: bool) -> FedAvg {
