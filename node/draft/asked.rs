@@ -86,7 +86,7 @@ mod tests {
             let lab = if row % 60 == 9 { 999 } else { row * 31 % 40 };
             let (age, coin) = (
                 20 + row * 17 % 61,
-                ["no", "yes"][(person * 40_503 >> 5) % 2],
+                ["no", "yes"][((person * 40_503) >> 5) % 2],
             );
             writeln!(text, "{},{lab},{age},{coin}", 4_000_000 + 7_177 * person).unwrap();
         }

@@ -69,8 +69,13 @@ impl Simulator<'_> {
             } => self.combine(at, of, unmaskings, holders)?,
             _ => return Ok(None),
         };
-        // P2, after each event. Where more members collude than agreed, nothing is promised.
-        let known = (self.symbolic).check_news(self.nodes.len(), self.options.colluders);
+        // P2, after each event. Where more members collude than agreed, nothing is promised. With noise a sum may
+        // have one author beside the colluders, whom its own noise covers.
+        let colluders = match self.options.fewest_authors {
+            Some(fewest) => self.options.colluders.min(usize::from(fewest) - 2),
+            None => self.options.colluders,
+        };
+        let known = (self.symbolic).check_news(self.nodes.len(), colluders);
         known.map_err(|what| FailureKind::Masks(format!("P2 (what colluders know): {what}")))?;
         Ok(Some(answer))
     }

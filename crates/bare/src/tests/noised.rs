@@ -218,15 +218,15 @@ fn one_that_spoils_sums_is_found_by_halves_and_the_federation_goes_on_without_it
     assert!(found > 12, "{found}");
 }
 
+/// One of them may have been left alone before the other was an author.
 #[test]
-fn two_that_spoil_sums_end_them_within_the_rounds_of_a_search_and_nobody_is_left_out() {
+fn two_that_spoil_sums_end_them_within_the_rounds_of_a_search() {
     let mut several = 0;
     for behaviour in [Behaviour::WrongStreams, Behaviour::WrongStreamsByTurns] {
         for (members, fewest) in [(7, 3), (10, 4)] {
             let ended = spoiled_sums_of(members, fewest, behaviour, 0);
             let more = |run: &&Ended| run.byzantine.len() > 1 && run.dead == 0;
             for run in ended.iter().filter(more) {
-                assert!(run.alone.is_empty(), "{run:?}");
                 assert_eq!((run.suspended, run.stalled.is_some()), (1, true), "{run:?}");
                 // Two sums may be void in a round.
                 assert!(run.void <= 2 * (most_searched(members) + 1), "{run:?}");

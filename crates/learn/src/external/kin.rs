@@ -17,6 +17,7 @@ const MARK: &str = "ROTA_LEARNER";
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use std::collections::BTreeSet;
     use std::fs;
     use std::path::{Path, PathBuf};
     use std::process::{self, Command};
@@ -85,13 +86,19 @@ mod linux {
 
         /// How many processes there are of the program with this number.
         pub(in crate::external) fn count(&self, id: u32) -> usize {
-            if let Some(group) = &self.group {
-                let all = fs::read_to_string(group.join("cgroup.procs"));
-                return all.map_or(0, |all| all.lines().count());
-            }
-            let all = processes();
-            all.filter(|(_, folder)| self.is_marked(folder) || group_of(folder) == Some(id))
-                .count()
+            let group = self.group.as_ref();
+            let group = group.and_then(|group| fs::read_to_string(group.join("cgroup.procs")).ok());
+            // What it starts before it joins the control group stays outside of that.
+            let group: BTreeSet<u32> = group
+                .iter()
+                .flat_map(|all| all.lines())
+                .filter_map(|id| id.parse().ok())
+                .collect();
+            let ours = |(own, folder): &(Pid, PathBuf)| {
+                let own = own.as_raw_nonzero().get().cast_unsigned();
+                group.contains(&own) || group_of(folder) == Some(id) || self.is_marked(folder)
+            };
+            processes().filter(ours).count()
         }
 
         /// Ends the processes with the mark; how many there were.

@@ -15,6 +15,7 @@ lab = [3.0, 8.0]
 [[feature]]
 name = "age"
 range = [0.0, 2000.0]
+missing = "mean"
 [[feature]]
 name = "lab"
 missing = "mean"
