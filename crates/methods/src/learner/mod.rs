@@ -89,8 +89,7 @@ use crate::params::{Layout, Params};
 use crate::robust::Radius;
 
 pub use capabilities::{
-    Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, LinearRows, Outputs,
-    RobustFits,
+    Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, LinearRows, Outputs, RobustFits,
     RobustLosses, RowAccess, RowsOfModel, SquaresRow, Stochastic, StochasticModels, Summaries,
     UnitGradients, UnitRows,
 };

@@ -179,7 +179,12 @@ impl Progress {
         let mut longest = 0f64;
         let mut mean = self.mean.clone();
         for (row, mean) in mean.iter_mut().enumerate() {
-            let step: f64 = inverse.row(row).iter().zip(&right).map(|(s, z)| s * z).sum();
+            let step: f64 = inverse
+                .row(row)
+                .iter()
+                .zip(&right)
+                .map(|(s, z)| s * z)
+                .sum();
             if !step.is_finite() {
                 return None;
             }
@@ -192,7 +197,10 @@ impl Progress {
                 .clone()
                 .map(|at| 1.0 - self.precision * inverse[(at, at)]);
             let size: f64 = slopes.map(|at| mean[at] * mean[at]).sum();
-            let (low, high) = (self.precision / MOST_PRECISION, self.precision * MOST_PRECISION);
+            let (low, high) = (
+                self.precision / MOST_PRECISION,
+                self.precision * MOST_PRECISION,
+            );
             let found = told.sum::<f64>() / size;
             self.precision = clamped(found, low, high);
         }
@@ -204,7 +212,9 @@ impl Progress {
     fn move_strengths(&mut self, before: &Self, sum: &SiteSums, sites: f64) -> f64 {
         let mut longest = 0f64;
         for (number, group) in self.varying.groups(self.width()).into_iter().enumerate() {
-            let largest = before.strengths[group.clone()].iter().fold(0f64, |a, &b| a.max(b));
+            let largest = before.strengths[group.clone()]
+                .iter()
+                .fold(0f64, |a, &b| a.max(b));
             if largest <= 0.0 {
                 continue;
             }
@@ -250,7 +260,11 @@ impl Progress {
             return 0.0;
         };
         let left = rows - freedom - trace;
-        let found = if left > 0.0 { residual / left } else { self.noise };
+        let found = if left > 0.0 {
+            residual / left
+        } else {
+            self.noise
+        };
         let (low, high) = (self.noise / MOST_VARIANCE, self.noise * MOST_VARIANCE);
         let after = clamped(found, low, high);
         let moved = (after / self.noise - 1.0).abs();

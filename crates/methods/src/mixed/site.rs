@@ -65,7 +65,9 @@ impl SiteSums {
         });
         let explained = |inverse: &Matrix| {
             let through = product(&product(&information_here, inverse), &information_here);
-            (0..p).map(move |at| through[(at, at)]).collect::<Vec<f64>>()
+            (0..p)
+                .map(move |at| through[(at, at)])
+                .collect::<Vec<f64>>()
         };
         let explained = information.map_or_else(|| vec![0.0; p], explained);
         let [_, _, varying, _] = shape.parts();
@@ -85,7 +87,10 @@ impl SiteSums {
                 identity - information_here[(row, column)] * strengths[column]
             });
             let trace = information.map_or(0.0, |inverse| {
-                let through = product(&product(&product(inverse, &left), curvature), &transposed(&left));
+                let through = product(
+                    &product(&product(inverse, &left), curvature),
+                    &transposed(&left),
+                );
                 (0..p).map(|at| through[(at, at)]).sum()
             });
             numbers.extend([mode.residual, mode.freedom(), trace]);
@@ -119,7 +124,8 @@ impl SiteSums {
             .chain(self.noise());
         let roots: Vec<f64> = diagonal.iter().map(|entry| entry.max(0.0).sqrt()).collect();
         let bounded = self.whole().is_none_or(|whole| {
-            let entries = (0..roots.len()).flat_map(|row| (0..row).map(move |column| (row, column)));
+            let entries =
+                (0..roots.len()).flat_map(|row| (0..row).map(move |column| (row, column)));
             let mut entries = entries.map(|(row, column)| {
                 whole[(row, column)].abs() <= roots[row] * roots[column] * (1.0 + SLACK) + SLACK
             });

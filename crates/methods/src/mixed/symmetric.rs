@@ -69,7 +69,9 @@ impl Factor {
 pub(super) fn product(left: &Matrix, right: &Matrix) -> Matrix {
     let width = left.rows();
     Matrix::from_fn(width, width, |row, column| {
-        (0..width).map(|k| left[(row, k)] * right[(k, column)]).sum()
+        (0..width)
+            .map(|k| left[(row, k)] * right[(k, column)])
+            .sum()
     })
 }
 

@@ -59,7 +59,9 @@ mod tests {
     fn groups_are_counted_from_the_intercept() {
         let ends = |varying: Varying| {
             let groups = varying.groups(3).into_iter();
-            groups.map(|group| (group.start, group.end)).collect::<Vec<_>>()
+            groups
+                .map(|group| (group.start, group.end))
+                .collect::<Vec<_>>()
         };
         assert_eq!(ends(Varying::Nothing), []);
         assert_eq!(ends(Varying::Intercept), [(0, 1)]);

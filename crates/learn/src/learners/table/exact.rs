@@ -1,8 +1,8 @@
 //! Exact fits of a silo with rows: linear models of least plain loss with a ridge.
 
 use methods::learner::{Capability, ExactFit, Job, LinearRows, MissingCapability};
-use methods::robust::{LinearModel, Samples};
 use methods::robust::ridge::{PlainLoss, ridge_fit};
+use methods::robust::{LinearModel, Samples};
 use methods::{LearnError, Params, Update};
 
 use super::robust::failed;

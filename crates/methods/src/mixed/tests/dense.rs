@@ -19,7 +19,11 @@ fn planted(sites: usize, rows: usize, classes: bool, seed: u64) -> Vec<Samples> 
                 false => output + 0.7 * normal(random),
                 true => {
                     let chance = 1.0 / (1.0 + libm::exp(-output));
-                    if crate::random::uniform(random) < chance { 1.0 } else { -1.0 }
+                    if crate::random::uniform(random) < chance {
+                        1.0
+                    } else {
+                        -1.0
+                    }
                 }
             };
             (x, target)
@@ -59,13 +63,19 @@ fn restricted(sites: &[Samples], strengths: &[f64], noise: f64) -> f64 {
         let factor = Factor::of(&covariance).unwrap();
         likelihood -= 0.5 * factor.log_determinant();
         let solved = factor.solve(rows.targets());
-        square += solved.iter().zip(rows.targets()).map(|(a, b)| a * b).sum::<f64>();
+        square += solved
+            .iter()
+            .zip(rows.targets())
+            .map(|(a, b)| a * b)
+            .sum::<f64>();
         for j in 0..width {
             let column: Vec<f64> = (0..rows.len()).map(|row| x[(row, j)]).collect();
             score[j] += column.iter().zip(&solved).map(|(a, b)| a * b).sum::<f64>();
             let through = factor.solve(&column);
             for k in 0..width {
-                information[(j, k)] += (0..rows.len()).map(|row| through[row] * x[(row, k)]).sum::<f64>();
+                information[(j, k)] += (0..rows.len())
+                    .map(|row| through[row] * x[(row, k)])
+                    .sum::<f64>();
             }
         }
     }
@@ -133,9 +143,7 @@ fn a_sites_numbers_are_those_of_its_dense_covariance() {
         whole: true,
         noise: true,
     };
-    let inverse = Matrix::from_fn(3, 3, |row, column| {
-        if row == column { 0.05 } else { 0.01 }
-    });
+    let inverse = Matrix::from_fn(3, 3, |row, column| if row == column { 0.05 } else { 0.01 });
     let sums = SiteSums::of(shape, prior, &found, Some(&inverse));
     let (covariance, x) = covariance(rows, &strengths, noise);
     let factor = Factor::of(&covariance).unwrap();

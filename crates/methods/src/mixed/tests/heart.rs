@@ -30,7 +30,11 @@ fn hospitals() -> Option<Vec<Samples>> {
         let (features, targets): (Vec<_>, Vec<_>) = rows.unzip();
         samples(&features, targets)
     };
-    Some(["cleveland", "hungarian", "switzerland", "va"].map(read).into())
+    Some(
+        ["cleveland", "hungarian", "switzerland", "va"]
+            .map(read)
+            .into(),
+    )
 }
 
 #[test]
@@ -60,7 +64,13 @@ fn an_estimated_precision_of_the_slopes_moves_the_variance_a_little() {
 #[test]
 fn diagonals_lead_to_nearly_the_same_estimates_as_whole_sums() {
     let Some(sites) = hospitals() else { return };
-    let (found, _) = rounds(&sites, Run { lean: true, ..EXACT });
+    let (found, _) = rounds(
+        &sites,
+        Run {
+            lean: true,
+            ..EXACT
+        },
+    );
     assert!(found.done);
     assert_near(found.strengths[0], 0.1447983827, 1e-6);
     assert_near(found.noise, 0.6712979035, 1e-5);

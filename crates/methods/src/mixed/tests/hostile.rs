@@ -44,7 +44,10 @@ proptest! {
 
 #[test]
 fn what_no_site_can_have_is_known() {
-    let rows = samples(&[vec![1.0, 0.5], vec![-1.0, 2.0], vec![0.3, 0.1]], vec![1.0, 0.0, 2.0]);
+    let rows = samples(
+        &[vec![1.0, 0.5], vec![-1.0, 2.0], vec![0.3, 0.1]],
+        vec![1.0, 0.0, 2.0],
+    );
     let at = Progress::start(Varying::Slopes, 3, &Settings::default());
     let mode = mode(&rows, Family::Gaussian, at.prior()).unwrap();
     let honest = SiteSums::of(SHAPE, at.prior(), &mode, None);
@@ -78,7 +81,10 @@ fn rows_of_other_columns_are_refused() {
     let rows = samples(&[vec![1.0], vec![2.0]], vec![0.0, 1.0]);
     let at = Progress::start(Varying::Slopes, 3, &Settings::default());
     let refused = mode(&rows, Family::Gaussian, at.prior()).map(drop);
-    let expected = MixedError::Width { known: 3, needed: 2 };
+    let expected = MixedError::Width {
+        known: 3,
+        needed: 2,
+    };
     assert_eq!(refused, Err(expected));
 }
 

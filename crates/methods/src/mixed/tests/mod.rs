@@ -38,10 +38,7 @@ const EXACT: Run = Run {
 
 /// The sum of one round, and the rows of all sites.
 fn summed(sites: &[Samples], run: Run, progress: &Progress, round: u64) -> (SiteSums, f64) {
-    let shape = progress.shape(
-        !run.lean || is_whole(round),
-        run.family == Family::Gaussian,
-    );
+    let shape = progress.shape(!run.lean || is_whole(round), run.family == Family::Gaussian);
     let inverse = progress.inverse();
     let each = sites.iter().map(|rows| {
         let mode = mode(rows, run.family, progress.prior()).unwrap();

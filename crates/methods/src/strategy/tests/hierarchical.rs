@@ -99,7 +99,14 @@ fn sites(count: usize, slopes: f64, loss: PlainLoss) -> Vec<Site> {
             .map(|_| {
                 let x = [normal(&mut random), normal(&mut random)];
                 let output = own[0] + own[1] * x[0] + own[2] * x[1] + 0.6 * normal(&mut random);
-                (x, if loss == PlainLoss::Logistic { output.signum() } else { output })
+                (
+                    x,
+                    if loss == PlainLoss::Logistic {
+                        output.signum()
+                    } else {
+                        output
+                    },
+                )
             })
             .collect();
         let (features, targets): (Vec<_>, Vec<_>) = drawn.into_iter().unzip();
@@ -157,11 +164,16 @@ fn rounds_lead_to_the_estimates_of_the_mathematics_and_every_silo_keeps_its_own_
         }
         // One round more compares with fits alone.
         assert_eq!(federation.round, rounds + 1);
-        let Some(Kept::Numbers(mean)) = federation.state.memory.get("hierarchical.slopes.mean") else {
+        let Some(Kept::Numbers(mean)) = federation.state.memory.get("hierarchical.slopes.mean")
+        else {
             panic!("the members keep the mean");
         };
         let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-9;
-        assert!(mean.iter().zip(&at.mean).all(near), "{mean:?} {:?}", at.mean);
+        assert!(
+            mean.iter().zip(&at.mean).all(near),
+            "{mean:?} {:?}",
+            at.mean
+        );
         let model = &federation.state.models[0];
         for (silo, personal) in federation.learners.iter().zip(&federation.personal) {
             let own = linear(&silo.deployed(model, personal).unwrap());
@@ -179,7 +191,9 @@ fn rounds_lead_to_the_estimates_of_the_mathematics_and_every_silo_keeps_its_own_
 fn the_model_is_chosen_that_fits_how_silos_differ() {
     let of = |slopes: f64| {
         let federation = ended(json!({}), sites(16, slopes, PlainLoss::Squared));
-        let alone = federation.state.models[0].tensor("hierarchical.alone").unwrap()[0];
+        let alone = federation.state.models[0]
+            .tensor("hierarchical.alone")
+            .unwrap()[0];
         assert_eq!(alone, 0.0, "silos are better off together");
         chosen(&federation).unwrap()
     };
@@ -210,8 +224,14 @@ fn a_newcomer_is_given_the_common_model_and_members_their_own() {
     let common = silo.deployed(&given, newcomer.personal).unwrap();
     assert_eq!(common.tensor("weight"), model.tensor("weight"));
     let losses = federation.losses();
-    let of_common = silos.iter().map(|site| site.loss.mean(&site.rows, &linear(&common)));
-    let better = losses.iter().zip(of_common).filter(|(own, common)| *own < common).count();
+    let of_common = silos
+        .iter()
+        .map(|site| site.loss.mean(&site.rows, &linear(&common)));
+    let better = losses
+        .iter()
+        .zip(of_common)
+        .filter(|(own, common)| *own < common)
+        .count();
     assert_eq!(better, 10, "every silo's own fit is nearer to its rows");
 }
 
@@ -221,7 +241,9 @@ fn fits_without_a_fold_come_from_training_around_the_final_model() {
     let (model, silo) = (&federation.state.models[0], &federation.learners[2]);
     let mut go_on = |_| ControlFlow::Continue(());
     let initial = silo.initial_personal(0);
-    let update = silo.train(model, &initial, &training(), 0, &mut go_on).unwrap();
+    let update = silo
+        .train(model, &initial, &training(), 0, &mut go_on)
+        .unwrap();
     assert_eq!(&update.shared, model);
     let fresh = linear(&silo.deployed(model, &update.personal).unwrap());
     let kept = linear(&silo.deployed(model, &federation.personal[2]).unwrap());
@@ -269,7 +291,8 @@ fn sheet_of(federation: &QuadraticFederation, round: u64) -> Sheet {
 
 #[test]
 fn settling_again_gives_the_same_bits() {
-    let mut federation = QuadraticFederation::new(strategy(json!({})), sites(7, 0.5, PlainLoss::Logistic));
+    let mut federation =
+        QuadraticFederation::new(strategy(json!({})), sites(7, 0.5, PlainLoss::Logistic));
     for number in 1..6 {
         let sheet = sheet_of(&federation, number);
         let bits = || {
@@ -286,7 +309,8 @@ fn settling_again_gives_the_same_bits() {
 
 #[test]
 fn forged_contributions_are_refused_or_count_as_absent() {
-    let federation = QuadraticFederation::new(strategy(json!({})), sites(5, 0.5, PlainLoss::Squared));
+    let federation =
+        QuadraticFederation::new(strategy(json!({})), sites(5, 0.5, PlainLoss::Squared));
     let honest = sheet_of(&federation, 1);
     let (by, state) = (&*federation.strategy, &federation.state);
     let forged = |place: usize, value: f32| {
@@ -310,7 +334,12 @@ fn forged_contributions_are_refused_or_count_as_absent() {
     }
     // What is possible counts, but moves nothing without bounds.
     let pulled = round(by, state, &forged(4, 1e9), 1).state;
-    assert!(pulled.models[0].values().iter().all(|value| value.abs() <= 20.0));
+    assert!(
+        pulled.models[0]
+            .values()
+            .iter()
+            .all(|value| value.abs() <= 20.0)
+    );
     // A round of nothing but forgeries leaves everything as it was.
     let mut all = forged(0, 7.0);
     let forged_entry = all.entries[2].clone();
@@ -321,13 +350,16 @@ fn forged_contributions_are_refused_or_count_as_absent() {
 
 #[test]
 fn a_state_of_another_strategy_is_refused() {
-    let federation = QuadraticFederation::new(strategy(json!({})), sites(3, 0.5, PlainLoss::Squared));
+    let federation =
+        QuadraticFederation::new(strategy(json!({})), sites(3, 0.5, PlainLoss::Squared));
     let sheet = sheet_of(&federation, 1);
     let decision = Decision::fixed(vec![0; 3]);
     let refused = federation.strategy.settle(&genesis(), &sheet, &decision, 1);
     assert!(refused.unwrap_err().to_string().contains("no common model"));
     let decision = Decision::fixed(vec![0, 1, 0]);
-    let refused = federation.strategy.settle(&federation.state, &sheet, &decision, 1);
+    let refused = federation
+        .strategy
+        .settle(&federation.state, &sheet, &decision, 1);
     assert!(matches!(refused, Err(SettleError::Infeasible(_))));
 }
 

@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::learner::{
-    Capabilities, Capability, Classifiers, Job, LearnError, Learner, LeastSquares, LinearRows, Metrics,
-    MissingCapability, Outputs, Progress, RobustFits, RobustLosses, RowAccess, RowResults, Split,
-    Summaries, Training, UnitGradients, UnitRows, Update, Watch,
+    Capabilities, Capability, Classifiers, Job, LearnError, Learner, LeastSquares, LinearRows,
+    Metrics, MissingCapability, Outputs, Progress, RobustFits, RobustLosses, RowAccess, RowResults,
+    Split, Summaries, Training, UnitGradients, UnitRows, Update, Watch,
 };
 use crate::params::{Layout, Params};
 use crate::robust::ridge::PlainLoss;

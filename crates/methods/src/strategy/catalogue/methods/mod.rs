@@ -14,7 +14,8 @@ use crate::strategy::server::one_model::fedopt::SecondMoment;
 use crate::strategy::{
     Afl, Averaging, Cfl, CsRcflOptions, Ditto, Drfa, FedAvgOptions, FedCg, FedCollab, FedFa,
     FedOpt, FedProx, FedRep, FedSr, Fesem, Flsc, Hcct, HcctE, Hierarchical, Ifca, LAST_LAYER,
-    LocalOptions, MaxFl, NORM_LAYERS, PFedGraph, RobustLocal, Scaffold, StrategyError, Superquantile, Tfl,
+    LocalOptions, MaxFl, NORM_LAYERS, PFedGraph, RobustLocal, Scaffold, StrategyError,
+    Superquantile, Tfl,
 };
 
 macro_rules! methods {

@@ -76,7 +76,9 @@ pub(super) fn numbers(contribution: &Params) -> Result<Vec<f64>, String> {
         return Err("the contribution holds a value that is not finite".into());
     }
     let pairs = high.iter().zip(low);
-    Ok(pairs.map(|(&high, &low)| f64::from(high) + f64::from(low)).collect())
+    Ok(pairs
+        .map(|(&high, &low)| f64::from(high) + f64::from(low))
+        .collect())
 }
 
 /// Rows of a silo, and its sums of every model; `None` for numbers that no silo can have.
@@ -127,7 +129,13 @@ mod tests {
             site(&shapes, &numbers).is_some()
         };
         assert!(with(1.0, 20.0));
-        for (sites, rows) in [(2.0, 20.0), (0.0, 20.0), (1.0, 0.0), (1.0, 2.5), (1.0, -3.0)] {
+        for (sites, rows) in [
+            (2.0, 20.0),
+            (0.0, 20.0),
+            (1.0, 0.0),
+            (1.0, 2.5),
+            (1.0, -3.0),
+        ] {
             assert!(!with(sites, rows), "{sites} {rows}");
         }
         assert!(site(&shapes, &[1.0]).is_none());

@@ -95,7 +95,10 @@ pub(super) fn write(memory: &mut Memory, progress: &Progress) {
     keep(LIKELIHOOD, Kept::Number(progress.log_likelihood));
     keep(DIAGONAL, Kept::Numbers(progress.diagonal.clone()));
     keep(PATTERN, Kept::Numbers(pattern));
-    keep(POWERS, Kept::Counts(powers.map(|(power, _)| *power).collect()));
+    keep(
+        POWERS,
+        Kept::Counts(powers.map(|(power, _)| *power).collect()),
+    );
     keep(ABOVE, Kept::Counts(above));
     keep(DONE, Kept::Count(progress.done.into()));
 }

@@ -70,7 +70,13 @@ impl Hierarchical {
             !distinct.is_empty() && distinct.len() == self.varying.len(),
             "varying",
             "at least one of \"nothing\", \"intercept\", \"one-strength\" and \"slopes\", none of them twice",
-            format!("{:?}", self.varying.iter().map(|one| one.name()).collect::<Vec<_>>()),
+            format!(
+                "{:?}",
+                self.varying
+                    .iter()
+                    .map(|one| one.name())
+                    .collect::<Vec<_>>()
+            ),
         )?;
         positive("tolerance", self.tolerance)?;
         if let Some(precision) = self.precision {
@@ -111,9 +117,8 @@ impl MixedModel {
         };
         let common = Common::find(model.layout())?;
         let each = self.options.varying.iter();
-        let models = each.map(|&varying| {
-            memory::read(&state.memory, varying, common.width(), &self.settings)
-        });
+        let models = each
+            .map(|&varying| memory::read(&state.memory, varying, common.width(), &self.settings));
         Some(Before {
             known: common.read(model),
             models: models.collect(),
@@ -180,7 +185,9 @@ impl MixedModel {
             if sums.is_empty() {
                 sums = own;
             } else {
-                sums.iter_mut().zip(&own).for_each(|(sum, own)| sum.add(own));
+                sums.iter_mut()
+                    .zip(&own)
+                    .for_each(|(sum, own)| sum.add(own));
             }
         }
         let mut sums = (sites > 0.0).then_some(sums)?.into_iter();
@@ -203,7 +210,9 @@ impl MixedModel {
         });
         let best = least.expect("at least one model is fitted");
         if models.iter().all(|model| model.done) {
-            after.memory.insert(memory::CHOSEN, Kept::Count(best as u64));
+            after
+                .memory
+                .insert(memory::CHOSEN, Kept::Count(best as u64));
         }
         let known = Known {
             mean: models[best].mean.clone(),
@@ -219,7 +228,11 @@ impl MixedModel {
     fn compared(&self, state: &State, before: &Before, sheet: &Sheet) -> State {
         let mut sum = FoldLosses::default();
         let read = |entry: &ModelEntry| FoldLosses::read(&numbers(&entry.model).ok()?);
-        sheet.entries.iter().filter_map(read).for_each(|own| sum.add(&own));
+        sheet
+            .entries
+            .iter()
+            .filter_map(read)
+            .for_each(|own| sum.add(&own));
         let mut after = state.clone();
         let losses = Kept::Numbers(sum.numbers().to_vec());
         after.memory.insert(memory::LOSSES, losses);

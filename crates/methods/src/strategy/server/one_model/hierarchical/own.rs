@@ -90,13 +90,23 @@ impl Common {
     pub(super) fn read(&self, model: &Params) -> Known {
         let (base, parts) = self.models.split(model);
         let part = |name: &str| parts[0].tensor(name).expect("a tensor of this layout");
-        let positive = |value: &f32| if value.is_finite() { f64::from(value.max(0.0)) } else { 0.0 };
+        let positive = |value: &f32| {
+            if value.is_finite() {
+                f64::from(value.max(0.0))
+            } else {
+                0.0
+            }
+        };
         let noise = positive(&part(NOISE)[0]);
         Known {
             mean: coefficients(&base),
             strengths: part(STRENGTHS).iter().map(positive).collect(),
             noise: if noise > 0.0 { noise } else { 1.0 },
-            family: if noise > 0.0 { Family::Gaussian } else { Family::Binomial },
+            family: if noise > 0.0 {
+                Family::Gaussian
+            } else {
+                Family::Binomial
+            },
             alone: part(ALONE)[0] == 1.0,
         }
     }
@@ -115,7 +125,8 @@ impl Common {
             &parts[0],
             &[(STRENGTHS, &strengths), (NOISE, &[noise]), (ALONE, &alone)],
         );
-        self.models.join(&with_coefficients(&base, &known.mean), &[&kept])
+        self.models
+            .join(&with_coefficients(&base, &known.mean), &[&kept])
     }
 }
 
@@ -138,7 +149,10 @@ fn width(layout: &Layout) -> Option<usize> {
 /// The intercept, then the weights.
 fn coefficients(model: &Params) -> Vec<f64> {
     let part = |name| model.tensor(name).expect("a linear model").iter();
-    part("bias").chain(part("weight")).map(|&value| value.into()).collect()
+    part("bias")
+        .chain(part("weight"))
+        .map(|&value| value.into())
+        .collect()
 }
 
 /// `model` with other coefficients, the intercept first.
@@ -200,7 +214,10 @@ impl WithOwnFit {
         known: &Known,
     ) -> Result<(LinearModel, Option<LinearModel>), MixedError> {
         let own = mode(rows, self.family, known.prior())?.model();
-        let alone = known.alone.then(|| fit_alone(rows, self.family)).transpose()?;
+        let alone = known
+            .alone
+            .then(|| fit_alone(rows, self.family))
+            .transpose()?;
         Ok((own, alone))
     }
 
@@ -249,7 +266,9 @@ impl LearnerWrapper for WithOwnFit {
     }
 
     fn initial_personal(&self, inner: &dyn Learner, seed: u64) -> Params {
-        let zeros: Vec<Params> = (0..3).map(|at| Params::zeros(self.personal.part(at))).collect();
+        let zeros: Vec<Params> = (0..3)
+            .map(|at| Params::zeros(self.personal.part(at)))
+            .collect();
         let zeros: Vec<&Params> = zeros.iter().collect();
         self.personal.join(&inner.initial_personal(seed), &zeros)
     }
