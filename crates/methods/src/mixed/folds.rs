@@ -16,12 +16,12 @@ const FOLDS: usize = 5;
 /// Strengths of the ridge of a fit alone, of which the folds choose.
 const RIDGES: [f64; 7] = [1e-4, 1e-3, 0.01, 0.03, 0.1, 1.0, 10.0];
 
-/// Numbers of a site's [`FoldLosses`].
+/// Numbers of a site's [`OwnFoldLosses`].
 pub const NUMBERS: usize = 4;
 
 /// What a site says of its own losses, or the sum over sites.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct FoldLosses {
+pub struct OwnFoldLosses {
     /// Sites that could measure, 0 or 1 for one site.
     pub sites: f64,
     /// Mean loss of the shrunken fits on rows that they have not seen.
@@ -32,7 +32,7 @@ pub struct FoldLosses {
     pub square: f64,
 }
 
-impl FoldLosses {
+impl OwnFoldLosses {
     /// The losses of a site; 0 of everything where it has too few rows to divide.
     ///
     /// # Errors

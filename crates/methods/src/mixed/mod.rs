@@ -6,19 +6,19 @@
 //! site's own rows are uninformative (random effects, Laird & Ware 1982; empirical Bayes, Morris 1983).
 //! `μ`, `T` and the variance `s²` of the noise are estimated in rounds. In each of them a site computes
 //! [`SiteSums`] at the [`mode`](fn@mode) of its own penalised fit, and everybody takes the next
-//! [step](Progress::step) from their sum. Without a prior on the common slopes the fixed point is that of
+//! [step](MixedProgress::step) from their sum. Without a prior on the common slopes the fixed point is that of
 //! restricted maximum likelihood (REML, Patterson & Thompson 1971) for numbers, and of Laplace's
 //! approximation to it (Breslow & Clayton 1993) for classes.
 //!
 //! * [`Varying`]: which coefficients may differ; several such models are fitted at once and [compared].
 //! * [`SiteSums`]: what one site contributes to a round, and its layout as a list of numbers.
-//! * [`Progress`]: what all know of one model, and the step that follows from a sum.
+//! * [`MixedProgress`]: what all know of one model, and the step that follows from a sum.
 //! * [`folds`]: whether the sites' own fits would have served them better.
 //!
 //! Steps use additions, multiplications, divisions and square roots in a fixed order only, so all who take one
 //! get the same bits. A site's own numbers may use logarithms.
 //!
-//! [compared]: Progress::criterion
+//! [compared]: MixedProgress::criterion
 
 pub mod folds;
 mod mode;
@@ -27,9 +27,9 @@ mod site;
 mod symmetric;
 mod varying;
 
-pub use mode::{Mode, Prior, mode};
-pub use progress::{Progress, Settings, is_whole};
-pub use site::{Shape, SiteSums};
+pub use mode::{Prior, SiteMode, mode};
+pub use progress::{MixedProgress, MixedSettings, is_whole};
+pub use site::{SiteSums, SumsShape};
 pub use varying::Varying;
 
 use crate::robust::ridge::PlainLoss;

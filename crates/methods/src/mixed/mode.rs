@@ -21,7 +21,7 @@ pub struct Prior<'a> {
 
 /// The fit of one site: `B = μ + r·v` with `r = √T`, of largest `ℓ(B) − ½ vᵀv`.
 #[derive(Debug, Clone)]
-pub struct Mode {
+pub struct SiteMode {
     /// The site's coefficients B, the intercept first.
     pub coefficients: Vec<f64>,
     /// The derivative z of the log likelihood by the coefficients, `Xᵀ(y − ŷ)/s²`.
@@ -37,7 +37,7 @@ pub struct Mode {
     pub log_likelihood: f64,
 }
 
-impl Mode {
+impl SiteMode {
     /// The coefficients as a linear model.
     pub fn model(&self) -> LinearModel {
         linear(&self.coefficients)
@@ -58,17 +58,17 @@ pub(super) fn linear(coefficients: &[f64]) -> LinearModel {
     }
 }
 
-/// The fit of a site's rows, see [`Mode`].
+/// The fit of a site's rows, see [`SiteMode`].
 ///
 /// # Errors
 /// [`MixedError::Width`] where `prior` is of other columns; [`MixedError::NotFinite`].
-pub fn mode(rows: &Samples, family: Family, prior: Prior<'_>) -> Result<Mode, MixedError> {
+pub fn mode(rows: &Samples, family: Family, prior: Prior<'_>) -> Result<SiteMode, MixedError> {
     let (known, needed) = (prior.mean.len(), rows.features() + 1);
     if known != needed || prior.strengths.len() != needed {
         return Err(MixedError::Width { known, needed });
     }
     let roots: Vec<f64> = prior.strengths.iter().map(|t| t.sqrt()).collect();
-    let site = Site {
+    let site = SiteRows {
         rows,
         family,
         prior,
@@ -84,7 +84,7 @@ pub fn mode(rows: &Samples, family: Family, prior: Prior<'_>) -> Result<Mode, Mi
 }
 
 /// A site's rows, and what all know.
-struct Site<'a> {
+struct SiteRows<'a> {
     rows: &'a Samples,
     family: Family,
     prior: Prior<'a>,
@@ -101,7 +101,7 @@ struct Derivatives {
     residual: f64,
 }
 
-impl Site<'_> {
+impl SiteRows<'_> {
     fn width(&self) -> usize {
         self.roots.len()
     }
@@ -186,7 +186,7 @@ impl Site<'_> {
     }
 
     /// Newton's method on the deviations v. `None` where a number is not finite.
-    fn fitted(&self) -> Option<Mode> {
+    fn fitted(&self) -> Option<SiteMode> {
         let mut deviation = vec![0.0; self.width()];
         let mut at = self.derivatives(&self.coefficients(&deviation));
         for _ in 0..STEPS {
@@ -208,7 +208,7 @@ impl Site<'_> {
         let inner = self.inner(&at.curvature)?;
         let likelihood =
             at.log_likelihood - 0.5 * square(&deviation) - 0.5 * inner.log_determinant();
-        Some(Mode {
+        Some(SiteMode {
             coefficients: self.coefficients(&deviation),
             score: at.score,
             curvature: at.curvature,

@@ -1,7 +1,7 @@
 //! What all know of one model, and the step that follows from a sum over sites.
 
 use super::symmetric::Factor;
-use super::{Prior, Shape, SiteSums, Varying};
+use super::{Prior, SiteSums, SumsShape, Varying};
 use crate::matrix::Matrix;
 
 /// The variance of a coefficient that may vary, before the first round.
@@ -21,7 +21,7 @@ const POWERS: (u64, u64) = (2, 5);
 
 /// How steps are taken.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
+pub struct MixedSettings {
     /// The precision λ of the common slopes around 0; `None`: it is estimated, too.
     pub precision: Option<f64>,
     /// Rounds end once no estimate moves by more than this: coefficients and deviations in units of their
@@ -29,7 +29,7 @@ pub struct Settings {
     pub tolerance: f64,
 }
 
-impl Default for Settings {
+impl Default for MixedSettings {
     fn default() -> Self {
         Self {
             precision: None,
@@ -45,7 +45,7 @@ pub fn is_whole(round: u64) -> bool {
 
 /// What all know of one model. The intercept is first everywhere.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
+pub struct MixedProgress {
     /// Which coefficients may vary.
     pub varying: Varying,
     /// The common coefficients μ.
@@ -69,9 +69,9 @@ pub struct Progress {
     pub done: bool,
 }
 
-impl Progress {
+impl MixedProgress {
     /// Before the first round, for `width` coefficients.
-    pub fn start(varying: Varying, width: usize, settings: &Settings) -> Self {
+    pub fn start(varying: Varying, width: usize, settings: &MixedSettings) -> Self {
         let mut strengths = vec![0.0; width];
         let groups = varying.groups(width);
         for group in &groups {
@@ -106,8 +106,8 @@ impl Progress {
     }
 
     /// The shape of what a site sends of this model.
-    pub fn shape(&self, whole: bool, noise: bool) -> Shape {
-        Shape {
+    pub fn shape(&self, whole: bool, noise: bool) -> SumsShape {
+        SumsShape {
             width: self.width(),
             varying: self.varying,
             whole,
@@ -150,7 +150,7 @@ impl Progress {
     /// stay finite and move by bounded amounts; with a sum that is none of positive definite W only the
     /// variances move.
     #[must_use]
-    pub fn step(&self, sum: &SiteSums, sites: f64, rows: f64, settings: &Settings) -> Self {
+    pub fn step(&self, sum: &SiteSums, sites: f64, rows: f64, settings: &MixedSettings) -> Self {
         let mut next = self.clone();
         next.log_likelihood = sum.log_likelihood();
         next.diagonal = sum.diagonal();
@@ -168,7 +168,7 @@ impl Progress {
     }
 
     /// Moves μ and λ. Returns the longest step in standard errors; `None` where S cannot be inverted.
-    fn move_mean(&mut self, sum: &SiteSums, settings: &Settings) -> Option<f64> {
+    fn move_mean(&mut self, sum: &SiteSums, settings: &MixedSettings) -> Option<f64> {
         let inverse = self.inverse()?;
         let width = self.width();
         let slopes = 1..width;

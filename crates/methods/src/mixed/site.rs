@@ -1,12 +1,12 @@
 //! The numbers that one site contributes to a round, for one model.
 
 use super::symmetric::{from_triangle, product, triangle};
-use super::{Mode, Prior, Varying};
+use super::{Prior, SiteMode, Varying};
 use crate::matrix::Matrix;
 
 /// Which numbers a site sends of one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct SumsShape {
     /// Coefficients p, with the intercept.
     pub width: usize,
     /// Which of them vary.
@@ -17,7 +17,7 @@ pub struct Shape {
     pub noise: bool,
 }
 
-impl Shape {
+impl SumsShape {
     fn parts(self) -> [usize; 4] {
         let p = self.width;
         let information = if self.whole { p * (p + 1) / 2 } else { p };
@@ -44,14 +44,19 @@ impl Shape {
 /// What one site tells of one model, or the sum over sites.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SiteSums {
-    shape: Shape,
+    shape: SumsShape,
     numbers: Vec<f64>,
 }
 
 impl SiteSums {
     /// The numbers of a site. `information` is the sum S of the round before with the precision of the slopes,
     /// inverted; `None` in the first round, where the terms that need it are 0.
-    pub fn of(shape: Shape, prior: Prior<'_>, mode: &Mode, information: Option<&Matrix>) -> Self {
+    pub fn of(
+        shape: SumsShape,
+        prior: Prior<'_>,
+        mode: &SiteMode,
+        information: Option<&Matrix>,
+    ) -> Self {
         let (p, strengths) = (shape.width, prior.strengths);
         let curvature = &mode.curvature;
         let roots: Vec<f64> = strengths.iter().map(|t| t.sqrt()).collect();
@@ -99,7 +104,7 @@ impl SiteSums {
     }
 
     /// Of these numbers; `None` for another number of them, or one that is not finite.
-    pub fn read(shape: Shape, numbers: &[f64]) -> Option<Self> {
+    pub fn read(shape: SumsShape, numbers: &[f64]) -> Option<Self> {
         let holds = numbers.len() == shape.len() && numbers.iter().all(|number| number.is_finite());
         holds.then(|| Self {
             shape,

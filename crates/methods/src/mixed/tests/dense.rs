@@ -137,7 +137,7 @@ fn a_sites_numbers_are_those_of_its_dense_covariance() {
     };
     let rows = &sites[0];
     let found = mode(rows, Family::Gaussian, prior).unwrap();
-    let shape = Shape {
+    let shape = SumsShape {
         width: 3,
         varying: Varying::Slopes,
         whole: true,
@@ -194,7 +194,7 @@ fn the_noise_is_unbiased_at_the_true_variances() {
             varying: Varying::Slopes,
             ..EXACT
         };
-        let mut at = Progress::start(run.varying, 3, &run.settings);
+        let mut at = MixedProgress::start(run.varying, 3, &run.settings);
         (at.strengths, at.noise) = (vec![1.0, 0.25, 0.0], 0.49);
         // Only μ is moved to its estimate; then s² is taken once.
         for _ in 0..3 {
@@ -244,7 +244,7 @@ fn the_spread_of_many_sites_of_classes_is_found() {
     let run = Run {
         family: Family::Binomial,
         varying: Varying::Slopes,
-        settings: Settings::default(),
+        settings: MixedSettings::default(),
         lean: true,
         rounds: 60,
     };

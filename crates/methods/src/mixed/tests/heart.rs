@@ -52,7 +52,7 @@ fn random_intercepts_of_four_hospitals_are_those_of_reml_on_the_pooled_rows() {
 fn an_estimated_precision_of_the_slopes_moves_the_variance_a_little() {
     let Some(sites) = hospitals() else { return };
     let run = Run {
-        settings: Settings {
+        settings: MixedSettings {
             precision: None,
             ..EXACT.settings
         },

@@ -4,14 +4,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-const SHAPE: Shape = Shape {
+const SHAPE: SumsShape = SumsShape {
     width: 3,
     varying: Varying::Slopes,
     whole: true,
     noise: true,
 };
 
-fn is_sound(progress: &Progress) -> bool {
+fn is_sound(progress: &MixedProgress) -> bool {
     let numbers = progress.mean.iter().chain(&progress.strengths);
     let mut numbers = numbers.chain([&progress.noise, &progress.precision]);
     numbers.all(|number| number.is_finite())
@@ -30,9 +30,9 @@ proptest! {
         again in 1..4usize,
     ) {
         let sums = SiteSums::read(SHAPE, &numbers).unwrap();
-        let mut at = Progress::start(Varying::Slopes, 3, &Settings::default());
+        let mut at = MixedProgress::start(Varying::Slopes, 3, &MixedSettings::default());
         for _ in 0..again {
-            let next = at.step(&sums, 2.0, rows, &Settings::default());
+            let next = at.step(&sums, 2.0, rows, &MixedSettings::default());
             prop_assert!(is_sound(&next), "{next:?}");
             for (before, after) in at.mean.iter().zip(&next.mean) {
                 prop_assert!((before - after).abs() <= 2.0 + 1e-9);
@@ -48,7 +48,7 @@ fn what_no_site_can_have_is_known() {
         &[vec![1.0, 0.5], vec![-1.0, 2.0], vec![0.3, 0.1]],
         vec![1.0, 0.0, 2.0],
     );
-    let at = Progress::start(Varying::Slopes, 3, &Settings::default());
+    let at = MixedProgress::start(Varying::Slopes, 3, &MixedSettings::default());
     let mode = mode(&rows, Family::Gaussian, at.prior()).unwrap();
     let honest = SiteSums::of(SHAPE, at.prior(), &mode, None);
     assert!(honest.is_plausible());
@@ -79,7 +79,7 @@ fn what_no_site_can_have_is_known() {
 #[test]
 fn rows_of_other_columns_are_refused() {
     let rows = samples(&[vec![1.0], vec![2.0]], vec![0.0, 1.0]);
-    let at = Progress::start(Varying::Slopes, 3, &Settings::default());
+    let at = MixedProgress::start(Varying::Slopes, 3, &MixedSettings::default());
     let refused = mode(&rows, Family::Gaussian, at.prior()).map(drop);
     let expected = MixedError::Width {
         known: 3,
@@ -90,8 +90,8 @@ fn rows_of_other_columns_are_refused() {
 
 #[test]
 fn fold_losses_that_no_site_can_have_are_refused() {
-    use super::folds::FoldLosses;
-    let read = |numbers: &[f64]| FoldLosses::read(numbers).is_some();
+    use super::folds::OwnFoldLosses;
+    let read = |numbers: &[f64]| OwnFoldLosses::read(numbers).is_some();
     assert!(read(&[1.0, 0.5, 0.75, 0.0625]));
     assert!(read(&[0.0, 0.0, 0.0, 0.0]));
     assert!(!read(&[1.0, 0.5, 0.75, 0.5]));

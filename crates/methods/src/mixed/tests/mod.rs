@@ -19,7 +19,7 @@ fn samples(features: &[Vec<f64>], targets: Vec<f64>) -> Samples {
 struct Run {
     family: Family,
     varying: Varying,
-    settings: Settings,
+    settings: MixedSettings,
     /// Whether W is sent whole in some rounds only.
     lean: bool,
     rounds: u64,
@@ -28,7 +28,7 @@ struct Run {
 const EXACT: Run = Run {
     family: Family::Gaussian,
     varying: Varying::Intercept,
-    settings: Settings {
+    settings: MixedSettings {
         precision: Some(1e-9),
         tolerance: 1e-9,
     },
@@ -37,7 +37,7 @@ const EXACT: Run = Run {
 };
 
 /// The sum of one round, and the rows of all sites.
-fn summed(sites: &[Samples], run: Run, progress: &Progress, round: u64) -> (SiteSums, f64) {
+fn summed(sites: &[Samples], run: Run, progress: &MixedProgress, round: u64) -> (SiteSums, f64) {
     let shape = progress.shape(!run.lean || is_whole(round), run.family == Family::Gaussian);
     let inverse = progress.inverse();
     let each = sites.iter().map(|rows| {
@@ -55,9 +55,9 @@ fn summed(sites: &[Samples], run: Run, progress: &Progress, round: u64) -> (Site
 }
 
 /// The rounds of a model, until it is done, and their number.
-fn rounds(sites: &[Samples], run: Run) -> (Progress, u64) {
+fn rounds(sites: &[Samples], run: Run) -> (MixedProgress, u64) {
     let width = sites[0].features() + 1;
-    let mut progress = Progress::start(run.varying, width, &run.settings);
+    let mut progress = MixedProgress::start(run.varying, width, &run.settings);
     for round in 1..=run.rounds {
         let (sum, rows) = summed(sites, run, &progress, round);
         progress = progress.step(&sum, sites.len() as f64, rows, &run.settings);

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::super::folds::{FoldLosses, fit_alone};
+use super::super::folds::{OwnFoldLosses, fit_alone};
 use super::*;
 use crate::random::{normal, uniform};
 use crate::robust::LinearModel;
@@ -115,28 +115,28 @@ fn above(losses: &[f64], others: &[f64]) -> f64 {
 }
 
 /// What sites are served, alone, and by the best of all ways on average.
-struct Compared {
+struct ServedLosses {
     served: Vec<f64>,
     alone: Vec<f64>,
     best: f64,
     says_alone: bool,
 }
 
-fn compared(family: Family, seed: u64) -> Compared {
+fn compared(family: Family, seed: u64) -> ServedLosses {
     let all = planted(family, seed);
     let lean = Run {
         family,
         varying: Varying::Nothing,
-        settings: Settings::default(),
+        settings: MixedSettings::default(),
         lean: true,
         rounds: 60,
     };
-    let shrunken = |progress: &Progress| {
+    let shrunken = |progress: &MixedProgress| {
         let own = |site: usize| mode(&all.sites[site], family, progress.prior());
         all.losses(family, |site| own(site).unwrap().model())
     };
     let models = [Varying::Nothing, Varying::OneStrength, Varying::Slopes];
-    let mut models: Vec<Progress> = models
+    let mut models: Vec<MixedProgress> = models
         .iter()
         .map(|&varying| {
             let (model, rounds) = rounds(&all.sites, Run { varying, ..lean });
@@ -149,9 +149,9 @@ fn compared(family: Family, seed: u64) -> Compared {
         .collect();
     models.sort_by(|a, b| a.criterion().total_cmp(&b.criterion()));
     let chosen = &models[0];
-    let mut losses = FoldLosses::default();
+    let mut losses = OwnFoldLosses::default();
     for rows in &all.sites {
-        losses.add(&FoldLosses::of(rows, family, chosen.prior()).unwrap());
+        losses.add(&OwnFoldLosses::of(rows, family, chosen.prior()).unwrap());
     }
     let alone = all.losses(family, |site| fit_alone(&all.sites[site], family).unwrap());
     let says_alone = losses.says_alone();
@@ -161,7 +161,7 @@ fn compared(family: Family, seed: u64) -> Compared {
         shrunken(chosen)
     };
     let exact = |varying| {
-        let settings = Settings {
+        let settings = MixedSettings {
             precision: None,
             tolerance: 1e-3,
         };
@@ -181,7 +181,7 @@ fn compared(family: Family, seed: u64) -> Compared {
         all.losses(family, |_| pooled.clone()),
     ];
     let best = best.iter().map(|losses| mean(losses));
-    Compared {
+    ServedLosses {
         best: best.fold(f64::INFINITY, f64::min),
         served,
         alone,
@@ -230,10 +230,10 @@ fn sites_with_classes_are_served_as_well_as_by_the_best_way() {
 #[test]
 fn alone_is_said_where_fits_alone_are_better_and_not_otherwise() {
     let losses = |pairs: &[(f64, f64)]| {
-        let mut sum = FoldLosses::default();
+        let mut sum = OwnFoldLosses::default();
         for &(chosen, alone) in pairs {
             let apart = chosen - alone;
-            sum.add(&FoldLosses {
+            sum.add(&OwnFoldLosses {
                 sites: 1.0,
                 chosen,
                 alone,

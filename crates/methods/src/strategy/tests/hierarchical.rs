@@ -12,19 +12,21 @@ use crate::learner::{
     Capabilities, LearnError, Learner, LinearRows, Metrics, Split, Training, Update,
 };
 use crate::matrix::Matrix;
-use crate::mixed::{Family, Prior, Progress, Settings, SiteSums, Varying, is_whole, mode};
+use crate::mixed::{
+    Family, MixedProgress, MixedSettings, Prior, SiteSums, Varying, is_whole, mode,
+};
 use crate::random::normal;
 use crate::robust::ridge::PlainLoss;
 use crate::robust::{LinearModel, Samples};
 
 /// A silo with a linear model of two columns, and rows of its own.
 #[derive(Clone)]
-struct Site {
+struct TestSite {
     rows: Samples,
     loss: PlainLoss,
 }
 
-impl Learner for Site {
+impl Learner for TestSite {
     fn layout(&self) -> Arc<Layout> {
         Layout::new(vec![
             TensorSpec::new("weight", [1, 2], Role::Weight),
@@ -68,7 +70,7 @@ impl Learner for Site {
     }
 }
 
-impl LinearRows for Site {
+impl LinearRows for TestSite {
     fn linear_rows(&self, _: &Params, _: &Params) -> Result<Samples, LearnError> {
         Ok(self.rows.clone())
     }
@@ -87,7 +89,7 @@ fn linear(model: &Params) -> LinearModel {
 }
 
 /// Silos whose intercepts spread by 1 and whose slopes by `slopes` around common ones.
-fn sites(count: usize, slopes: f64, loss: PlainLoss) -> Vec<Site> {
+fn sites(count: usize, slopes: f64, loss: PlainLoss) -> Vec<TestSite> {
     let mut random = ChaCha8Rng::seed_from_u64(11);
     let mut site = || {
         let own = [
@@ -111,7 +113,7 @@ fn sites(count: usize, slopes: f64, loss: PlainLoss) -> Vec<Site> {
             .collect();
         let (features, targets): (Vec<_>, Vec<_>) = drawn.into_iter().unzip();
         let features = Matrix::from_rows(&features).unwrap();
-        Site {
+        TestSite {
             rows: Samples::new(features, targets).unwrap(),
             loss,
         }
@@ -124,7 +126,7 @@ fn strategy(options: Value) -> Box<dyn Strategy> {
 }
 
 /// A federation that went on to its end.
-fn ended(options: Value, sites: Vec<Site>) -> QuadraticFederation {
+fn ended(options: Value, sites: Vec<TestSite>) -> QuadraticFederation {
     let mut federation = QuadraticFederation::new(strategy(options), sites);
     while !federation.strategy.ends(&federation.state) {
         federation.round();
@@ -145,8 +147,8 @@ fn rounds_lead_to_the_estimates_of_the_mathematics_and_every_silo_keeps_its_own_
     ] {
         let silos = sites(12, 0.7, loss);
         let federation = ended(json!({ "varying": ["slopes"] }), silos.clone());
-        let settings = Settings::default();
-        let mut at = Progress::start(Varying::Slopes, 3, &settings);
+        let settings = MixedSettings::default();
+        let mut at = MixedProgress::start(Varying::Slopes, 3, &settings);
         let mut rounds = 0;
         while !at.done {
             rounds += 1;

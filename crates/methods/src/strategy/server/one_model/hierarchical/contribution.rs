@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::mixed::folds::NUMBERS;
-use crate::mixed::{Progress, Shape, SiteSums};
+use crate::mixed::{MixedProgress, SiteSums, SumsShape};
 use crate::params::{Layout, Params, Role, TensorSpec};
 use crate::strategy::split_double;
 
@@ -13,11 +13,11 @@ const REST: &str = "hierarchical.sums.rest";
 
 /// What the members do in a round.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Phase {
+pub(super) enum SumsPhase {
     /// Sums of the models that are not done.
     Sums {
         /// Of every model that is not done, what is sent.
-        shapes: Vec<Shape>,
+        shapes: Vec<SumsShape>,
     },
     /// All models are done, and one is chosen: it is compared with fits alone.
     Folds,
@@ -25,10 +25,10 @@ pub(super) enum Phase {
     Over,
 }
 
-impl Phase {
+impl SumsPhase {
     /// Of the sums of these models.
     pub(super) fn sums<'a>(
-        open: impl Iterator<Item = &'a Progress>,
+        open: impl Iterator<Item = &'a MixedProgress>,
         whole: bool,
         noise: bool,
     ) -> Self {
@@ -82,7 +82,7 @@ pub(super) fn numbers(contribution: &Params) -> Result<Vec<f64>, String> {
 }
 
 /// Rows of a silo, and its sums of every model; `None` for numbers that no silo can have.
-pub(super) fn site(shapes: &[Shape], numbers: &[f64]) -> Option<(f64, Vec<SiteSums>)> {
+pub(super) fn site(shapes: &[SumsShape], numbers: &[f64]) -> Option<(f64, Vec<SiteSums>)> {
     let (&[sites, rows], mut numbers) = numbers.split_first_chunk()?;
     let counts = sites == 1.0 && rows >= 1.0 && rows.fract() == 0.0 && rows <= MOST_ROWS;
     counts.then_some(())?;
@@ -102,11 +102,11 @@ const MOST_ROWS: f64 = 1e12;
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::mixed::{Settings, Varying};
+    use crate::mixed::{MixedSettings, Varying};
 
     #[test]
     fn numbers_travel_with_twice_the_digits_of_single_precision() {
-        let phase = Phase::Folds;
+        let phase = SumsPhase::Folds;
         let sent = [1.0, 0.1, 123_456.789_012_345, -1e-9];
         let contribution = phase.contribution(&sent).unwrap();
         assert_eq!(contribution.layout(), &phase.layout());
@@ -115,13 +115,13 @@ mod tests {
         }
         assert!(phase.contribution(&[1.0, f64::MAX, 0.0, 0.0]).is_none());
         assert!(phase.contribution(&[1.0, f64::NAN, 0.0, 0.0]).is_none());
-        assert!(numbers(&Params::zeros(&Phase::Over.layout())).is_ok());
+        assert!(numbers(&Params::zeros(&SumsPhase::Over.layout())).is_ok());
         assert!(numbers(&Params::empty()).is_err());
     }
 
     #[test]
     fn counts_that_no_silo_has_are_refused() {
-        let model = Progress::start(Varying::Nothing, 2, &Settings::default());
+        let model = MixedProgress::start(Varying::Nothing, 2, &MixedSettings::default());
         let shapes = [model.shape(false, false)];
         let with = |sites: f64, rows: f64| {
             let mut numbers = vec![sites, rows];

@@ -1,7 +1,7 @@
 //! What the members keep from round to round: the estimates of every model, in double precision.
 
 use crate::matrix::Matrix;
-use crate::mixed::{Progress, Settings, Varying};
+use crate::mixed::{MixedProgress, MixedSettings, Varying};
 use crate::strategy::{Kept, Memory};
 
 /// Names of the values of one model, each after the name of the model.
@@ -45,12 +45,13 @@ pub(super) fn read(
     memory: &Memory,
     varying: Varying,
     width: usize,
-    settings: &Settings,
-) -> Progress {
-    read_all(memory, varying, width).unwrap_or_else(|| Progress::start(varying, width, settings))
+    settings: &MixedSettings,
+) -> MixedProgress {
+    read_all(memory, varying, width)
+        .unwrap_or_else(|| MixedProgress::start(varying, width, settings))
 }
 
-fn read_all(memory: &Memory, varying: Varying, width: usize) -> Option<Progress> {
+fn read_all(memory: &Memory, varying: Varying, width: usize) -> Option<MixedProgress> {
     let list = |of, length| numbers(memory, &name(varying, of), length);
     let number = |of| memory.number(&name(varying, of));
     let positive = |of| number(of).filter(|value| value.is_finite() && *value > 0.0);
@@ -61,7 +62,7 @@ fn read_all(memory: &Memory, varying: Varying, width: usize) -> Option<Progress>
     let strengths = list(STRENGTHS, width)?;
     let holds = strengths.iter().all(|&strength| strength >= 0.0) && powers.iter().all(|&p| p <= 5);
     holds.then_some(())?;
-    Some(Progress {
+    Some(MixedProgress {
         varying,
         mean: list(MEAN, width)?,
         strengths,
@@ -82,7 +83,7 @@ fn read_all(memory: &Memory, varying: Varying, width: usize) -> Option<Progress>
 }
 
 /// Keeps a model after a round.
-pub(super) fn write(memory: &mut Memory, progress: &Progress) {
+pub(super) fn write(memory: &mut Memory, progress: &MixedProgress) {
     let mut keep = |of, value| memory.insert(name(progress.varying, of), value);
     let pattern = progress.pattern.as_ref();
     let pattern = pattern.map_or(Vec::new(), |pattern| pattern.values().to_vec());
@@ -109,12 +110,12 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_read_again_and_what_is_unusable_is_the_start() {
-        let settings = Settings::default();
+        let settings = MixedSettings::default();
         for varying in Varying::ALL {
-            let start = Progress::start(varying, 3, &settings);
+            let start = MixedProgress::start(varying, 3, &settings);
             let mut memory = Memory::default();
             assert_eq!(read(&memory, varying, 3, &settings), start);
-            let kept = Progress {
+            let kept = MixedProgress {
                 mean: vec![0.1, 0.2, 0.3],
                 noise: 0.7,
                 pattern: Some(Matrix::from_fn(3, 3, |row, column| (row + column) as f64)),

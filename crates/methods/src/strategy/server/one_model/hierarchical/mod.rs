@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::contribution::{Phase, numbers, site};
-use self::own::{Common, Known};
+use self::contribution::{SumsPhase, numbers, site};
+use self::own::{Common, Estimates};
 use crate::learner::{LearnError, Learner, Task, Training, Update};
-use crate::mixed::folds::FoldLosses;
+use crate::mixed::folds::OwnFoldLosses;
 use crate::mixed::{
-    Family, MixedError, Progress, Settings, Shape, SiteSums, Varying, is_whole, mode,
+    Family, MixedError, MixedProgress, MixedSettings, SiteSums, SumsShape, Varying, is_whole, mode,
 };
 use crate::params::Layout;
 use crate::robust::Samples;
@@ -55,7 +55,7 @@ impl Default for Hierarchical {
         Self {
             varying: vec![Varying::Nothing, Varying::OneStrength, Varying::Slopes],
             lean: true,
-            tolerance: Settings::default().tolerance,
+            tolerance: MixedSettings::default().tolerance,
             precision: None,
         }
     }
@@ -85,7 +85,7 @@ impl Hierarchical {
         }
         Ok(Box::new(MixedModel {
             training: setting.training,
-            settings: Settings {
+            settings: MixedSettings {
                 precision: self.precision,
                 tolerance: self.tolerance,
             },
@@ -99,14 +99,14 @@ struct MixedModel {
     /// Not used by the fits: it says what a round is expected to cost.
     training: Training,
     options: Hierarchical,
-    settings: Settings,
+    settings: MixedSettings,
 }
 
 /// What all know before a round.
 struct Before {
     common: Common,
-    known: Known,
-    models: Vec<Progress>,
+    known: Estimates,
+    models: Vec<MixedProgress>,
 }
 
 impl MixedModel {
@@ -126,18 +126,18 @@ impl MixedModel {
         })
     }
 
-    fn phase(&self, state: &State, before: &Before, round: u64) -> Phase {
+    fn phase(&self, state: &State, before: &Before, round: u64) -> SumsPhase {
         if self.ends(state) {
-            return Phase::Over;
+            return SumsPhase::Over;
         }
         if self.chosen(state).is_some() {
-            return Phase::Folds;
+            return SumsPhase::Folds;
         }
         let open = before.models.iter().filter(|model| !model.done);
         let fresh = open.clone().any(|model| model.pattern.is_none());
         let whole = !self.options.lean || is_whole(round) || fresh;
         let noise = before.known.family == Family::Gaussian;
-        Phase::sums(open, whole, noise)
+        SumsPhase::sums(open, whole, noise)
     }
 
     /// The chosen model, once all are done.
@@ -152,11 +152,11 @@ impl MixedModel {
         &self,
         rows: &Samples,
         before: &Before,
-        (phase, chosen): (&Phase, usize),
+        (phase, chosen): (&SumsPhase, usize),
     ) -> Result<Vec<f64>, MixedError> {
         let family = before.known.family;
         match phase {
-            Phase::Sums { shapes } => {
+            SumsPhase::Sums { shapes } => {
                 let mut numbers = vec![1.0, rows.len() as f64];
                 let open = before.models.iter().filter(|model| !model.done);
                 for (model, &shape) in open.zip(shapes) {
@@ -167,16 +167,21 @@ impl MixedModel {
                 }
                 Ok(numbers)
             }
-            Phase::Folds => {
+            SumsPhase::Folds => {
                 let prior = before.models[chosen].prior();
-                Ok(FoldLosses::of(rows, family, prior)?.numbers().to_vec())
+                Ok(OwnFoldLosses::of(rows, family, prior)?.numbers().to_vec())
             }
-            Phase::Over => Ok(vec![0.0]),
+            SumsPhase::Over => Ok(vec![0.0]),
         }
     }
 
     /// The next models from the sums of all silos whose numbers are those of a silo.
-    fn step(&self, before: &Before, sheet: &Sheet, shapes: &[Shape]) -> Option<Vec<Progress>> {
+    fn step(
+        &self,
+        before: &Before,
+        sheet: &Sheet,
+        shapes: &[SumsShape],
+    ) -> Option<Vec<MixedProgress>> {
         let read = |entry: &ModelEntry| site(shapes, &numbers(&entry.model).ok()?);
         let (mut sites, mut rows, mut sums) = (0.0, 0.0, Vec::<SiteSums>::new());
         for (own_rows, own) in sheet.entries.iter().filter_map(read) {
@@ -199,7 +204,7 @@ impl MixedModel {
     }
 
     /// The state after the step of a round.
-    fn stepped(&self, state: &State, before: &Before, models: &[Progress]) -> State {
+    fn stepped(&self, state: &State, before: &Before, models: &[MixedProgress]) -> State {
         let mut after = state.clone();
         for model in models {
             memory::write(&mut after.memory, model);
@@ -214,7 +219,7 @@ impl MixedModel {
                 .memory
                 .insert(memory::CHOSEN, Kept::Count(best as u64));
         }
-        let known = Known {
+        let known = Estimates {
             mean: models[best].mean.clone(),
             strengths: models[best].strengths.clone(),
             noise: models[best].noise,
@@ -226,8 +231,8 @@ impl MixedModel {
 
     /// The state after the silos compared their losses.
     fn compared(&self, state: &State, before: &Before, sheet: &Sheet) -> State {
-        let mut sum = FoldLosses::default();
-        let read = |entry: &ModelEntry| FoldLosses::read(&numbers(&entry.model).ok()?);
+        let mut sum = OwnFoldLosses::default();
+        let read = |entry: &ModelEntry| OwnFoldLosses::read(&numbers(&entry.model).ok()?);
         sheet
             .entries
             .iter()
@@ -237,7 +242,7 @@ impl MixedModel {
         let losses = Kept::Numbers(sum.numbers().to_vec());
         after.memory.insert(memory::LOSSES, losses);
         after.memory.insert(memory::ENDED, Kept::Count(1));
-        let known = Known {
+        let known = Estimates {
             alone: sum.says_alone(),
             ..before.known.clone()
         };
@@ -275,14 +280,14 @@ impl Strategy for MixedModel {
         let start = participant.start(state)?;
         // For the comparison the silo needs its fit alone, too.
         let start = match phase {
-            Phase::Folds => {
-                let known = Known {
+            SumsPhase::Folds => {
+                let known = Estimates {
                     alone: true,
                     ..before.known.clone()
                 };
                 before.common.write(start, &known)
             }
-            Phase::Sums { .. } | Phase::Over => start.clone(),
+            SumsPhase::Sums { .. } | SumsPhase::Over => start.clone(),
         };
         let update = participant.carry_out(&plan.task, &start, progress)?;
         let Participant {
@@ -314,16 +319,16 @@ impl Strategy for MixedModel {
         let Some(common) = Common::find(model) else {
             return vec![model.clone()];
         };
-        let start = |&varying| Progress::start(varying, common.width(), &self.settings);
-        let models: Vec<Progress> = self.options.varying.iter().map(start).collect();
-        let mut layouts = vec![Phase::Folds.layout(), Phase::Over.layout()];
+        let start = |&varying| MixedProgress::start(varying, common.width(), &self.settings);
+        let models: Vec<MixedProgress> = self.options.varying.iter().map(start).collect();
+        let mut layouts = vec![SumsPhase::Folds.layout(), SumsPhase::Over.layout()];
         // Every choice of models that are not done.
         for open in 1..1u32 << models.len() {
             for whole in [false, true] {
                 for noise in [false, true] {
                     let chosen = (0..).zip(&models);
                     let chosen = chosen.filter(|(at, _)| open >> at & 1 == 1);
-                    let phase = Phase::sums(chosen.map(|(_, model)| model), whole, noise);
+                    let phase = SumsPhase::sums(chosen.map(|(_, model)| model), whole, noise);
                     layouts.push(phase.layout());
                 }
             }
@@ -369,14 +374,14 @@ impl Strategy for MixedModel {
         let before = before.ok_or_else(|| SettleError::Infeasible(NO_COMMON_MODEL.into()))?;
         let phase = self.phase(state, &before, round);
         let mut after = match &phase {
-            Phase::Sums { shapes } => match self.step(&before, sheet, shapes) {
+            SumsPhase::Sums { shapes } => match self.step(&before, sheet, shapes) {
                 Some(models) => self.stepped(state, &before, &models),
                 None => state.clone(),
             },
-            Phase::Folds => self.compared(state, &before, sheet),
-            Phase::Over => state.clone(),
+            SumsPhase::Folds => self.compared(state, &before, sheet),
+            SumsPhase::Over => state.clone(),
         };
-        if phase != Phase::Over {
+        if phase != SumsPhase::Over {
             let opened = state.memory.count(memory::OPENED).unwrap_or(0);
             let opened = opened.saturating_add(phase.numbers() as u64);
             after.memory.insert(memory::OPENED, Kept::Count(opened));

@@ -37,7 +37,7 @@ pub(super) struct Common {
 
 /// What a common model says.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct Estimates {
     pub(super) mean: Vec<f64>,
     pub(super) strengths: Vec<f64>,
     pub(super) noise: f64,
@@ -45,7 +45,7 @@ pub(super) struct Known {
     pub(super) alone: bool,
 }
 
-impl Known {
+impl Estimates {
     pub(super) fn prior(&self) -> Prior<'_> {
         Prior {
             mean: &self.mean,
@@ -87,7 +87,7 @@ impl Common {
     }
 
     /// What a model says, read so that every bit pattern is usable: negative and infinite variances count as 0.
-    pub(super) fn read(&self, model: &Params) -> Known {
+    pub(super) fn read(&self, model: &Params) -> Estimates {
         let (base, parts) = self.models.split(model);
         let part = |name: &str| parts[0].tensor(name).expect("a tensor of this layout");
         let positive = |value: &f32| {
@@ -98,7 +98,7 @@ impl Common {
             }
         };
         let noise = positive(&part(NOISE)[0]);
-        Known {
+        Estimates {
             mean: coefficients(&base),
             strengths: part(STRENGTHS).iter().map(positive).collect(),
             noise: if noise > 0.0 { noise } else { 1.0 },
@@ -112,7 +112,7 @@ impl Common {
     }
 
     /// `model` with what is known now; all else stays.
-    pub(super) fn write(&self, model: &Params, known: &Known) -> Params {
+    pub(super) fn write(&self, model: &Params, known: &Estimates) -> Params {
         let (base, parts) = self.models.split(model);
         let noise = match known.family {
             // The smallest number of single precision stands for all below.
@@ -211,7 +211,7 @@ impl WithOwnFit {
     fn fits(
         &self,
         rows: &Samples,
-        known: &Known,
+        known: &Estimates,
     ) -> Result<(LinearModel, Option<LinearModel>), MixedError> {
         let own = mode(rows, self.family, known.prior())?.model();
         let alone = known
@@ -254,7 +254,7 @@ impl LearnerWrapper for WithOwnFit {
     fn initial(&self, inner: &dyn Learner, seed: u64) -> Params {
         let base = inner.initial(seed);
         let kept = Params::zeros(self.common.models.part(0));
-        let known = Known {
+        let known = Estimates {
             mean: coefficients(&base),
             strengths: vec![0.0; self.common.width()],
             noise: 1.0,
