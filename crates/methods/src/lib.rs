@@ -24,6 +24,7 @@
 //! | [`coalitions`] | the best grouping into coalitions, with a proof of optimality | CS-RCFL |
 //! | [`robust`] | worst-case losses near a silo's rows, and models fitted to them | CS-RCFL |
 //! | [`domains`] | graph convolution over the parameters of domains | FedCG |
+//! | [`mixed`] | mixed models from sums over sites | hierarchical |
 //! | [`clustering`] | k-means, CFL, FeSEM, IFCA, FLSC, FedCollab | baselines |
 //! | [`aggregation`] | means, robust means, model weights | all |
 //!
@@ -90,6 +91,7 @@ pub mod domains;
 pub mod learner;
 pub mod matrix;
 pub mod merging;
+pub mod mixed;
 mod nearest;
 pub mod params;
 pub mod random;
@@ -110,3 +112,7 @@ pub use strategy::{Decision, ModelEntry, Outcome, Plan, Scores, Sheet, State, St
 
 /// A BLAKE3 digest of canonical bytes.
 pub type Digest = [u8; 32];
+
+#[cfg(test)]
+#[path = "../../../tests/skipped/mod.rs"]
+mod skipped;

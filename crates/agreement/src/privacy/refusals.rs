@@ -37,6 +37,8 @@ const SINGLE_NUMBERS: &str = "it needs a number of every single silo, and weight
                               to round would give single models away";
 const MORE_VECTORS: &str =
     "silos send more than one model, and there are no agreed ranges for the rest";
+const FINE_SUMS: &str = "its sums need finer steps than those of masked models, and an account of how many \
+                         numbers are opened, which this program does not keep yet";
 const SINGLE_RESULTS: &str = "its result is a model of every single silo";
 
 /// The keys that do not go with masked rounds.
@@ -171,6 +173,7 @@ fn needs(method: &Method) -> Needs {
         | Method::Ifca(_)
         | Method::Flsc(_) => Needs::More(SINGLE_NUMBERS),
         Method::Scaffold(_) | Method::FedCg(_) | Method::FedSr(_) => Needs::More(MORE_VECTORS),
+        Method::Hierarchical(_) => Needs::More(FINE_SUMS),
         Method::Local(_) | Method::RobustLocal(_) => Needs::More(SINGLE_RESULTS),
     }
 }

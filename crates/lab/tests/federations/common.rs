@@ -7,6 +7,7 @@ use std::sync::Arc;
 use lab::Summary;
 use learn::Study;
 use methods::learner::QuadraticLearner;
+use methods::strategy::{STRATEGIES, StrategyInfo};
 use methods::{Layout, Role, TensorSpec};
 use simulations::toy::study;
 
@@ -22,6 +23,11 @@ pub(crate) const LEAD_PHASES: [&str; 6] = [
     "voting",
     "notarised",
 ];
+
+/// The strategies that learn any model; the others need a linear one and its rows.
+pub(crate) fn of_any_model() -> impl Iterator<Item = &'static StrategyInfo> {
+    STRATEGIES.iter().filter(|info| info.name != "hierarchical")
+}
 
 /// A study of toy silos with these centres and three tensors.
 pub(crate) fn three_tensors(centres: &[[f64; 3]]) -> Study {

@@ -3,9 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::common::{LEAD_PHASES, outcomes, three_tensors};
+use crate::common::{LEAD_PHASES, of_any_model, outcomes, three_tensors};
 use lab::{Summary, run_study};
-use methods::strategy::STRATEGIES;
 use simulations::{Options, Scenario};
 
 const ROUNDS: usize = 4;
@@ -45,7 +44,7 @@ fn play(strategy: &str, n: usize, seed: u64, faults: &str) -> Summary {
 
 #[test]
 fn every_strategy_finishes_without_a_lead_that_dies_in_any_phase() {
-    for info in STRATEGIES {
+    for info in of_any_model() {
         let calm = play(info.name, 4, 3, "");
         let mut killed = 0;
         for phase in LEAD_PHASES {
@@ -67,7 +66,7 @@ fn every_strategy_finishes_without_a_lead_that_dies_in_any_phase() {
 
 #[test]
 fn every_strategy_finishes_without_two_of_seven_members_that_die_at_any_time() {
-    for (at, info) in STRATEGIES.iter().enumerate() {
+    for (at, info) in of_any_model().enumerate() {
         // Moments spread over the few seconds that the rounds take, others for every strategy.
         let seed = 10 + at as u64;
         let calm = play(info.name, 7, seed, "");

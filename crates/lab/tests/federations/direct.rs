@@ -17,7 +17,7 @@ use methods::{Layout, LearnError, Learner, Metrics, Params, Training, Update};
 use simulations::toy::toy_study;
 use simulations::{Options, Scenario, Surrounding};
 
-use crate::common::three_tensors;
+use crate::common::{of_any_model, three_tensors};
 
 /// Runs a scenario over the simulated network and without messages, on its own data unless there is a
 /// study. Checks that both learned the same, and gives the second.
@@ -105,7 +105,7 @@ fn centres() -> Study {
 
 #[test]
 fn every_strategy_has_the_same_outcomes() {
-    for info in STRATEGIES {
+    for info in of_any_model() {
         let direct = both(info.name, &toy(info.name, ""), Some(&centres()), None);
         assert_eq!(direct.rounds.len(), 4, "{}", info.name);
     }
@@ -139,7 +139,7 @@ fn options_of_strategies_have_the_same_outcomes() {
 /// Two of five members are drawn; all five vote, of whom four are needed.
 #[test]
 fn drawn_members_alone_train_under_every_strategy_and_nobody_waits_for_the_others() {
-    for info in STRATEGIES {
+    for info in of_any_model() {
         if info.name == "drfa" {
             let text = toy(info.name, "participation = 2");
             let error = Scenario::parse("toy.toml", &text).unwrap_err().to_string();
@@ -220,6 +220,45 @@ fn tables_with_a_common_scale_newcomers_and_an_early_end_have_the_same_outcomes(
         None,
         None,
     );
+}
+
+/// Eight hospitals with a linear model of squared loss.
+fn hierarchical(rounds: usize, more: &str) -> String {
+    format!(
+        "name = \"mixed\"
+        seed = 2
+        rounds = {rounds}
+        silos = 8
+        outside = [\"7\"]
+        [task.table]
+        data = \"diabetes\"
+        standardise = \"federation\"
+        split = {{ validation = 0.0, test = 0.3 }}
+        model = {{ linear = {{ loss = \"squared\" }} }}
+        [charter]
+        beat = \"1s\"
+        patience = 30
+        [strategy]
+        name = \"hierarchical\"
+        training = {{ epochs = 1, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.1 }} }}
+        {more}"
+    )
+}
+
+#[test]
+fn a_hierarchical_model_has_the_same_outcomes_and_ends_by_itself() {
+    let direct = both("hierarchical", &hierarchical(60, ""), None, None);
+    // A round for the scale, some for the estimates, and one to compare with fits alone.
+    let rounds = direct.rounds.len();
+    assert!((6..40).contains(&rounds), "{rounds}");
+    let memory = &direct.rounds.last().unwrap().memory;
+    assert!(memory.contains_key("hierarchical.losses"));
+    // A round for the scale, then too few.
+    let cut = both("cut", &hierarchical(4, ""), None, None);
+    assert_eq!(cut.rounds.len(), 4);
+    for silo in &cut.silos {
+        assert!(silo.coalition.unwrap().is_finite());
+    }
 }
 
 #[test]
@@ -385,7 +424,7 @@ fn every_strategy_learns_the_same_from_real_digits() {
     for info in STRATEGIES {
         let more = match info.name {
             // These cannot train a perceptron.
-            "fedbn" | "robust-local" => continue,
+            "fedbn" | "robust-local" | "hierarchical" => continue,
             "ifca" | "flsc" => "start = \"k-means\"",
             "fedcg" => "domains = 2\nprojection = \"none\"",
             _ => "",

@@ -7,11 +7,10 @@ use crate::skipped;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::common::three_tensors;
+use crate::common::{of_any_model, three_tensors};
 use lab::summary::{ModelKind, RoundInfo, SiloInfo};
 use lab::{Summary, run, run_study};
 use methods::serving::{Candidate, ComparedOn, Way};
-use methods::strategy::STRATEGIES;
 use simulations::{Options, Scenario};
 
 fn heart(seed: u64, rounds: u64, strategy: &str) -> Scenario {
@@ -243,7 +242,7 @@ const CENTRES: [[f64; 3]; 5] = [
 
 #[test]
 fn every_strategy_gives_a_silo_outside_a_model() {
-    for info in STRATEGIES {
+    for info in of_any_model() {
         let summary = play(info.name, &CENTRES, "[\"toy 2\"]");
         assert_eq!(summary.silos.len(), 5);
         let (outside, members): (Vec<_>, Vec<_>) =

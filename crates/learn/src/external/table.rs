@@ -305,6 +305,8 @@ impl Learner for TableByProgram {
             classifiers: table.classifiers,
             stochastic: None,
             units: None,
+            // They would be fitted without the program.
+            linear_rows: None,
         }
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::capability::{Capability, MissingCapability};
 use super::{LearnError, Learner, Metrics, RowResults, Split, Training};
 use crate::params::{Layout, Params};
-use crate::robust::{RadiusGrid, Ridge};
+use crate::robust::ridge::PlainLoss;
+use crate::robust::{RadiusGrid, Ridge, Samples};
 
 /// What a learner can do beyond the core. A learner of its own writes
 /// `Capabilities { robust: Some(self), ..Capabilities::NONE }`; one that wraps another names every
@@ -33,6 +34,8 @@ pub struct Capabilities<'a> {
     pub stochastic: Option<&'a dyn StochasticModels>,
     /// Gradients of single rows or persons.
     pub units: Option<&'a dyn UnitGradients>,
+    /// The rows of a linear model.
+    pub linear_rows: Option<&'a dyn LinearRows>,
 }
 
 impl Capabilities<'_> {
@@ -48,6 +51,7 @@ impl Capabilities<'_> {
         classifiers: None,
         stochastic: None,
         units: None,
+        linear_rows: None,
     };
 
     /// Whether the capability is among these.
@@ -63,6 +67,7 @@ impl Capabilities<'_> {
             Capability::Classifiers => self.classifiers.is_some(),
             Capability::StochasticModels => self.stochastic.is_some(),
             Capability::UnitGradients => self.units.is_some(),
+            Capability::LinearRows => self.linear_rows.is_some(),
         }
     }
 
@@ -127,6 +132,15 @@ impl dyn Learner + '_ {
         found.ok_or(MissingCapability(Capability::UnitGradients))
     }
 
+    /// The rows of a linear model.
+    ///
+    /// # Errors
+    /// [`MissingCapability`] where models are of another kind.
+    pub fn linear_rows(&self) -> Result<&dyn LinearRows, MissingCapability> {
+        let found = self.capabilities().linear_rows;
+        found.ok_or(MissingCapability(Capability::LinearRows))
+    }
+
     /// Outputs of a model, row by row.
     ///
     /// # Errors
@@ -153,6 +167,21 @@ impl dyn Learner + '_ {
         let found = self.capabilities().stochastic;
         found.ok_or(MissingCapability(Capability::StochasticModels))
     }
+}
+
+/// Rows of a linear model: for fits that look at more than the loss, at the silo itself.
+///
+/// The tensors of its models are `weight`, one number for every feature, and `bias`, the intercept, beside
+/// buffers of the scale.
+pub trait LinearRows {
+    /// The training rows, as `model` scales them; classes as −1 and 1.
+    ///
+    /// # Errors
+    /// [`LearnError::Layout`], [`LearnError::NoRows`].
+    fn linear_rows(&self, model: &Params, personal: &Params) -> Result<Samples, LearnError>;
+
+    /// The loss of a row.
+    fn linear_loss(&self) -> PlainLoss;
 }
 
 /// Count, sum and spread of the columns, for a scale that the whole federation shares.

@@ -23,11 +23,13 @@ pub enum Capability {
     StochasticModels,
     /// [`UnitGradients`](super::UnitGradients).
     UnitGradients,
+    /// [`LinearRows`](super::LinearRows).
+    LinearRows,
 }
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Summaries,
         Self::RobustLosses,
         Self::RobustFits,
@@ -38,6 +40,7 @@ impl Capability {
         Self::Classifiers,
         Self::StochasticModels,
         Self::UnitGradients,
+        Self::LinearRows,
     ];
 
     /// What the learner lacks, and what to do.
@@ -82,6 +85,10 @@ impl Capability {
             Self::UnitGradients => {
                 "has no gradients of single rows, which noised sums need: they are known for linear and \
                  logistic models and for perceptrons; use one of these, or `mode = \"masked\"`"
+            }
+            Self::LinearRows => {
+                "has no rows of a linear model, which hierarchical needs: use a linear or a logistic model, \
+                 or another strategy, such as fedavg"
             }
         }
     }

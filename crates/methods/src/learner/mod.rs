@@ -11,7 +11,8 @@
 //!   [modified gradients](GradientModifier), access to
 //!   [single rows](RowAccess), [outputs](Outputs) of a model row by row,
 //!   [classifiers](Classifiers) over the same rows, [stochastic models](StochasticModels),
-//!   [summaries](Summaries) of the columns, and gradients of [single units](UnitGradients).
+//!   [summaries](Summaries) of the columns, gradients of [single units](UnitGradients), and the rows of
+//!   [linear models](LinearRows).
 //!
 //! A capability is asked for by its accessor, such as
 //! [`robust`](trait.Learner.html#method.robust); the answer is the capability, or an error that
@@ -88,7 +89,7 @@ use crate::params::{Layout, Params};
 use crate::robust::Radius;
 
 pub use capabilities::{
-    Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, Outputs, RobustFits,
+    Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, LinearRows, Outputs, RobustFits,
     RobustLosses, RowAccess, RowsOfModel, SquaresRow, Stochastic, StochasticModels, Summaries,
     UnitGradients, UnitRows,
 };

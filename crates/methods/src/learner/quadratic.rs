@@ -352,6 +352,7 @@ impl Learner for QuadraticLearner {
             classifiers: has(Capability::Classifiers).then_some(self as _),
             stochastic: has(Capability::StochasticModels).then_some(self as _),
             units: has(Capability::UnitGradients).then_some(self as _),
+            linear_rows: None,
         }
     }
 }

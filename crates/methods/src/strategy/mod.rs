@@ -79,6 +79,7 @@ pub use server::one_model::drfa::Drfa;
 pub use server::one_model::fedavg::{Averaging, FedAvg, FedAvgOptions, WeightRule};
 pub use server::one_model::fedfa::{FedFa, Information};
 pub use server::one_model::fedopt::FedOpt;
+pub use server::one_model::hierarchical::Hierarchical;
 pub use server::one_model::maxfl::{Appeal, MaxFl};
 pub use server::one_model::superquantile::Superquantile;
 pub use server::one_model::tfl::Tfl;

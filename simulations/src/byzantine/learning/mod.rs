@@ -233,6 +233,7 @@ impl Learner for Liar {
             classifiers: inner.classifiers.map(|_| self as _),
             stochastic: inner.stochastic.map(|_| self as _),
             units: inner.units,
+            linear_rows: inner.linear_rows,
         }
     }
 }

@@ -155,6 +155,9 @@ fn unfit(method: &Method) -> Option<&'static str> {
         Method::Scaffold(_) | Method::FedCg(_) | Method::FedSr(_) => {
             Some("silos keep numbers from rounds without noise, or send more than a gradient")
         }
+        Method::Hierarchical(_) => Some(
+            "its sums have no bound for one row, because they depend on fits of all rows of a silo",
+        ),
         Method::Local(_) | Method::RobustLocal(_) => Some("nothing is added up"),
         Method::CsRcfl(_)
         | Method::Hcct(_)

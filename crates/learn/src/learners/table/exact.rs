@@ -1,9 +1,9 @@
 //! Exact fits of a silo with rows: linear models of least plain loss with a ridge.
 
-use methods::learner::{Capability, ExactFit, Job, MissingCapability};
-use methods::robust::LinearModel;
+use methods::learner::{Capability, ExactFit, Job, LinearRows, MissingCapability};
 use methods::robust::ridge::{PlainLoss, ridge_fit};
-use methods::{LearnError, Update};
+use methods::robust::{LinearModel, Samples};
+use methods::{LearnError, Params, Update};
 
 use super::robust::failed;
 use super::{TableLearner, fits};
@@ -49,5 +49,17 @@ impl TableLearner {
             personal: job.personal.clone(),
             ..self.update(fitted, [("loss".into(), value)].into())
         })
+    }
+}
+
+impl LinearRows for TableLearner {
+    fn linear_rows(&self, model: &Params, _personal: &Params) -> Result<Samples, LearnError> {
+        fits(&self.layout, model)?;
+        self.samples_on(model)
+    }
+
+    fn linear_loss(&self) -> PlainLoss {
+        let loss = self.exact_loss();
+        loss.expect("rows of linear models are a capability of linear models only")
     }
 }

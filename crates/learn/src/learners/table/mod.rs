@@ -377,6 +377,7 @@ impl Learner for TableLearner {
             classifiers: Some(self),
             stochastic: self.stochastic_widths().map(|_| self as _),
             units: self.has_unit_gradients().then_some(self as _),
+            linear_rows: self.exact_loss().map(|_| self as _),
         }
     }
 }

@@ -161,6 +161,7 @@ impl Learner for StochasticLearner {
             classifiers: None,
             stochastic: None,
             units: None,
+            linear_rows: None,
         }
     }
 }

@@ -43,7 +43,7 @@ impl PlainLoss {
     }
 
     /// The loss by which folds are divided.
-    fn kind(self) -> RowLoss {
+    pub(crate) fn kind(self) -> RowLoss {
         match self {
             Self::Absolute | Self::Squared => RowLoss::Absolute,
             Self::Logistic => RowLoss::Logistic,

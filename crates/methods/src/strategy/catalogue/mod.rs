@@ -85,6 +85,12 @@ pub fn build(config: &StrategyConfig, members: usize) -> Result<Box<dyn Strategy
         "above 0 and at most 0.5",
         format!("{:?}", config.encoding),
     )?;
+    require(
+        config.encoding.is_exact() || !matches!(config.method, Method::Hierarchical(_)),
+        "encoding",
+        "\"f32\" here: the sums of this strategy need all their digits",
+        format!("{:?}", config.encoding),
+    )?;
     let built = config.method.build(MethodSetting {
         training: config.training.clone(),
         rule: aggregation(config)?,
@@ -133,6 +139,12 @@ pub fn build(config: &StrategyConfig, members: usize) -> Result<Box<dyn Strategy
             !strategy.draws_members(),
             "participation",
             "left out here: this strategy draws the members of a round by weights of its own",
+            drawn,
+        )?;
+        require(
+            !matches!(config.method, Method::Hierarchical(_)),
+            "participation",
+            "left out here: the estimates of this strategy rest on sums over all members",
             drawn,
         )?;
         strategy = Box::new(WrappedStrategy {

@@ -5,6 +5,9 @@ use super::methods::Method;
 use crate::strategy::StrategyConfig;
 use crate::strategy::client::fedcg::Neighbours;
 
+/// Rounds below which a hierarchical model is rarely done.
+const FEWEST_ROUNDS: u64 = 12;
+
 impl StrategyConfig {
     /// Sentences on settings that are allowed and do not do what they are there for in a federation of so
     /// many rounds; empty where there are none.
@@ -38,6 +41,12 @@ impl StrategyConfig {
                     "members are not divided in the first {} rounds of training (`after`), and this federation has no \
                      more; so all members have one model, as with fedavg",
                     options.after
+                ));
+            }
+            Method::Hierarchical(_) if trainings < FEWEST_ROUNDS => {
+                remarks.push(format!(
+                    "its estimates usually take 5 to 20 rounds, and one more compares them with fits of each silo alone; \
+                     this federation has {trainings}. It ends by itself, so 40 cost no more than are needed"
                 ));
             }
             _ => (),
@@ -107,6 +116,8 @@ mod tests {
         assert_said("fedcg", json!({ "given": true }), 10, &[]);
         assert_said("cfl", json!({ "after": 4 }), 5, &[]);
         assert_said("cfl", json!({ "after": 5 }), 5, &["as with fedavg"]);
+        assert_said("hierarchical", json!({}), 12, &[]);
+        assert_said("hierarchical", json!({}), 11, &["this federation has 11"]);
         // The first round agrees on a scale.
         let mut scaled = config("cfl", json!({ "after": 4 }));
         scaled.standardise = true;

@@ -218,6 +218,42 @@ const OUT_OF_RANGE: &[(&str, &str, &str, &str)] = &[
         "ridge must be a number of at least 0, not -1",
     ),
     (
+        "hierarchical",
+        "/varying",
+        "[]",
+        "varying must be at least one of",
+    ),
+    (
+        "hierarchical",
+        "/varying",
+        r#"["slopes", "slopes"]"#,
+        "none of them twice, not [\"slopes\", \"slopes\"]",
+    ),
+    (
+        "hierarchical",
+        "/tolerance",
+        "0",
+        "tolerance must be a number above 0, not 0",
+    ),
+    (
+        "hierarchical",
+        "/precision",
+        "-1",
+        "precision must be a number above 0, not -1",
+    ),
+    (
+        "hierarchical",
+        "/participation",
+        "2",
+        "participation must be left out here: the estimates of this strategy",
+    ),
+    (
+        "hierarchical",
+        "/encoding",
+        r#""int8""#,
+        "encoding must be \"f32\" here: the sums of this strategy",
+    ),
+    (
         "hcct",
         "/alpha",
         r#"{ "common": -1 }"#,

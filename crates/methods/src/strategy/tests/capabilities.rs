@@ -11,7 +11,7 @@ fn core(centre: f64) -> QuadraticLearner {
 
 /// All strategies, by name, with the options that the catalogue gives them.
 fn strategies(standardise: bool) -> impl Iterator<Item = (&'static str, Box<dyn Strategy>)> {
-    STRATEGIES.iter().map(move |info| {
+    of_any_model().map(move |info| {
         let config = json!({
             "name": info.name,
             "training": { "epochs": 2, "batch": 0, "optimiser": { "name": "sgd", "rate": 0.2 } },
@@ -91,7 +91,8 @@ fn a_radius_above_0_needs_robust_losses_where_the_strategy_measures_within_it() 
 #[test]
 fn every_wrapper_passes_on_all_capabilities_but_those_that_it_uses_up() {
     use Capability::{
-        ExactFits, ModifiedGradients, RobustFits, RobustLosses, StochasticModels, Summaries,
+        ExactFits, LinearRows, ModifiedGradients, RobustFits, RobustLosses, StochasticModels,
+        Summaries,
     };
     for (name, strategy) in strategies(false) {
         let equipped = strategy.equip(Arc::new(quadratic([1.0; 5]))).unwrap();
@@ -105,6 +106,7 @@ fn every_wrapper_passes_on_all_capabilities_but_those_that_it_uses_up() {
                 ExactFits,
                 ModifiedGradients,
                 StochasticModels,
+                LinearRows,
             ],
             "fedcg" => &[
                 Summaries,
@@ -113,11 +115,12 @@ fn every_wrapper_passes_on_all_capabilities_but_those_that_it_uses_up() {
                 ExactFits,
                 ModifiedGradients,
                 StochasticModels,
+                LinearRows,
             ],
-            // The silo's own learner as it is, which has no summaries.
-            _ if has.has(StochasticModels) => &[Summaries],
+            // The silo's own learner as it is, which has no summaries and no linear rows.
+            _ if has.has(StochasticModels) => &[Summaries, LinearRows],
             // Wrapped: a stochastic model stands inside all wrappers.
-            _ => &[Summaries, StochasticModels],
+            _ => &[Summaries, StochasticModels, LinearRows],
         };
         assert_eq!(lost, expected, "{name}");
     }

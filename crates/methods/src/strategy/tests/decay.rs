@@ -25,7 +25,7 @@ fn with_rate(name: &str, rate: f64, decay: Option<Value>) -> Box<dyn Strategy> {
 
 #[test]
 fn every_strategy_with_decay_is_the_same_one_with_the_rate_of_each_round() {
-    for info in STRATEGIES {
+    for info in of_any_model() {
         let name = info.name;
         let falling = json!({ "step": { "every": 2, "factor": 0.5 } });
         let mut decayed = QuadraticFederation::new(with_rate(name, 0.2, Some(falling)), silos());

@@ -237,7 +237,7 @@ fn fedrep_trains_head_and_body_in_turn() {
 
 #[test]
 fn personal_layers_go_with_every_strategy() {
-    for info in STRATEGIES.iter().filter(|info| info.name != "fedbn") {
+    for info in of_any_model().filter(|info| info.name != "fedbn") {
         let mut federation = federation(info.name, json!({ "personal": ["norm0"] }));
         federation = federation.rounds(3);
         let shared = federation.state.models[0].layout();
@@ -373,7 +373,7 @@ proptest! {
         ),
         threads in 2..5usize,
     ) {
-        for info in STRATEGIES {
+        for info in of_any_model() {
             let bits = |threads: usize| -> Vec<_> {
                 let all = states(info.name, &silos, threads).into_iter();
                 all.map(|state| {

@@ -23,6 +23,7 @@ mod fedcg;
 mod fedcollab_gap;
 mod hcct;
 mod hcct_found;
+mod hierarchical;
 mod hospital;
 mod multi_model;
 mod quadratic;
@@ -45,6 +46,11 @@ pub(crate) fn training() -> Training {
         optimiser,
         decay: None,
     }
+}
+
+/// The strategies that learn any model; the others need a linear one and its rows.
+fn of_any_model() -> impl Iterator<Item = &'static StrategyInfo> {
+    STRATEGIES.iter().filter(|info| info.name != "hierarchical")
 }
 
 fn fedavg(weighted: bool) -> FedAvg {

@@ -8,12 +8,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::learner::{
-    Capabilities, Capability, Classifiers, Job, LearnError, Learner, LeastSquares, Metrics,
-    MissingCapability, Outputs, Progress, RobustFits, RobustLosses, RowAccess, RowResults, Split,
-    Summaries, Training, UnitGradients, UnitRows, Update, Watch,
+    Capabilities, Capability, Classifiers, Job, LearnError, Learner, LeastSquares, LinearRows,
+    Metrics, MissingCapability, Outputs, Progress, RobustFits, RobustLosses, RowAccess, RowResults,
+    Split, Summaries, Training, UnitGradients, UnitRows, Update, Watch,
 };
 use crate::params::{Layout, Params};
-use crate::robust::RadiusGrid;
+use crate::robust::ridge::PlainLoss;
+use crate::robust::{RadiusGrid, Samples};
 
 /// The capabilities that a wrapper uses up if it modifies gradients itself: no wrapper around it
 /// can do so too, and fits follow no gradient.
@@ -242,6 +243,7 @@ impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
             // A stochastic model takes the place of the silo's own learner, inside all wrappers.
             stochastic: None,
             units: passes(Capability::UnitGradients).then_some(self as _),
+            linear_rows: passes(Capability::LinearRows).then_some(self as _),
         }
     }
 }
@@ -255,6 +257,20 @@ impl<W: LearnerWrapper + 'static> Summaries for WrappedLearner<W> {
 
     fn summarise(&self) -> Result<Params, LearnError> {
         self.inner.summaries()?.summarise()
+    }
+}
+
+impl<W: LearnerWrapper + 'static> LinearRows for WrappedLearner<W> {
+    fn linear_rows(&self, model: &Params, personal: &Params) -> Result<Samples, LearnError> {
+        self.fits(model, personal)?;
+        let (model, own) = self.by.inside(model, personal);
+        self.inner.linear_rows()?.linear_rows(&model, &own)
+    }
+
+    fn linear_loss(&self) -> PlainLoss {
+        let inner = self.inner.linear_rows();
+        let inner = inner.expect("passed on by `capabilities`");
+        inner.linear_loss()
     }
 }
 

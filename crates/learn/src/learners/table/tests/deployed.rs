@@ -55,8 +55,8 @@ fn alone_it_predicts_what_it_predicts_under_the_strategy() {
         }
         assert_eq!(alone, under, "{}", info.name);
     }
-    // A perceptron has no norm layers to keep at home, and no robust fit.
-    assert_eq!(refused, ["fedbn", "robust-local"]);
+    // A perceptron has no norm layers to keep at home, no robust fit, and is no linear model.
+    assert_eq!(refused, ["fedbn", "robust-local", "hierarchical"]);
     // Every row has a model of its own, or is represented by a distribution: one network stands for them.
     assert_eq!(near, ["fedcg", "fedsr"]);
 }

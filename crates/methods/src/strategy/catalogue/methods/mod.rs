@@ -13,8 +13,9 @@ use crate::strategy::options::{Built, MethodSetting};
 use crate::strategy::server::one_model::fedopt::SecondMoment;
 use crate::strategy::{
     Afl, Averaging, Cfl, CsRcflOptions, Ditto, Drfa, FedAvgOptions, FedCg, FedCollab, FedFa,
-    FedOpt, FedProx, FedRep, FedSr, Fesem, Flsc, Hcct, HcctE, Ifca, LAST_LAYER, LocalOptions,
-    MaxFl, NORM_LAYERS, PFedGraph, RobustLocal, Scaffold, StrategyError, Superquantile, Tfl,
+    FedOpt, FedProx, FedRep, FedSr, Fesem, Flsc, Hcct, HcctE, Hierarchical, Ifca, LAST_LAYER,
+    LocalOptions, MaxFl, NORM_LAYERS, PFedGraph, RobustLocal, Scaffold, StrategyError,
+    Superquantile, Tfl,
 };
 
 macro_rules! methods {
@@ -339,6 +340,13 @@ methods! {
         paper: "Nguyen et al. 2022, FedSR: A Simple and Effective Domain Generalization Method",
         takes_rule: true,
         build: FedSr::build,
+    }
+    Hierarchical(Hierarchical) {
+        name: "hierarchical",
+        about: "a linear model for every silo, shrunken towards a common one as far as silos are alike",
+        paper: "Laird & Ware 1982, Random-Effects Models for Longitudinal Data",
+        takes_rule: false,
+        build: Hierarchical::build,
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod drfa;
 pub(crate) mod fedavg;
 pub(crate) mod fedfa;
 pub(crate) mod fedopt;
+pub(crate) mod hierarchical;
 pub(crate) mod maxfl;
 pub(crate) mod maxfl_joins;
 pub(crate) mod members;

@@ -1,0 +1,251 @@
+//! Planted sites of many shapes: what each is served, against the best of other ways.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use super::super::folds::{OwnFoldLosses, fit_alone};
+use super::*;
+use crate::random::{normal, uniform};
+use crate::robust::LinearModel;
+use crate::robust::ridge::ridge_fit;
+
+/// A drawn federation: the coefficients of every site, and its rows.
+struct Planted {
+    own: Vec<Vec<f64>>,
+    sites: Vec<Samples>,
+    tests: Vec<Samples>,
+}
+
+/// From 4 to 40 sites of 10 to 200 rows, 1 to 6 columns; strengths none, small, large or very large, of the
+/// intercept, of all coefficients, or of some.
+fn planted(family: Family, seed: u64) -> Planted {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let between = |random: &mut ChaCha8Rng, low: usize, high: usize| {
+        low + (uniform(random) * (high - low + 1) as f64) as usize
+    };
+    let (sites, columns) = (between(&mut random, 4, 40), between(&mut random, 1, 6));
+    let scale = [0.0, 0.02, 0.2, 2.0][between(&mut random, 0, 3)];
+    let which = between(&mut random, 0, 2);
+    let strengths: Vec<f64> = (0..=columns)
+        .map(|at| match which {
+            0 if at > 0 => 0.0,
+            2 if uniform(&mut random) < 0.5 => 0.0,
+            _ => scale,
+        })
+        .collect();
+    let mean: Vec<f64> = strengths
+        .iter()
+        .map(|_| 0.7 * normal(&mut random))
+        .collect();
+    let draw = |random: &mut ChaCha8Rng, own: &[f64], rows: usize| {
+        let row = |random: &mut ChaCha8Rng| {
+            let x: Vec<f64> = (0..columns).map(|_| normal(random)).collect();
+            let output = own[0] + own[1..].iter().zip(&x).map(|(b, x)| b * x).sum::<f64>();
+            let target = match family {
+                Family::Gaussian => output + normal(random),
+                Family::Binomial if uniform(random) < 1.0 / (1.0 + libm::exp(-output)) => 1.0,
+                Family::Binomial => -1.0,
+            };
+            (x, target)
+        };
+        let drawn: Vec<_> = (0..rows).map(|_| row(random)).collect();
+        let (features, targets): (Vec<_>, Vec<_>) = drawn.into_iter().unzip();
+        samples(&features, targets)
+    };
+    let mut all = Planted {
+        own: Vec::new(),
+        sites: Vec::new(),
+        tests: Vec::new(),
+    };
+    for _ in 0..sites {
+        let own = mean.iter().zip(&strengths);
+        let own: Vec<f64> = own
+            .map(|(mean, t)| mean + t.sqrt() * normal(&mut random))
+            .collect();
+        let rows = between(&mut random, 10, 200);
+        all.sites.push(draw(&mut random, &own, rows));
+        all.tests.push(draw(&mut random, &own, 600));
+        all.own.push(own);
+    }
+    all
+}
+
+impl Planted {
+    /// The expected loss on new rows: exact for numbers, on drawn rows for classes.
+    fn loss(&self, family: Family, site: usize, model: &LinearModel) -> f64 {
+        if family == Family::Binomial {
+            return family.loss().mean(&self.tests[site], model);
+        }
+        let own = &self.own[site];
+        let found = [&[model.intercept], &model.weights[..]].concat();
+        let apart = own.iter().zip(&found).map(|(a, b)| (a - b) * (a - b));
+        1.0 + apart.sum::<f64>()
+    }
+
+    /// The loss at every site of a model for each.
+    fn losses(&self, family: Family, model: impl Fn(usize) -> LinearModel) -> Vec<f64> {
+        let sites = 0..self.sites.len();
+        sites
+            .map(|site| self.loss(family, site, &model(site)))
+            .collect()
+    }
+
+    fn pooled(&self, family: Family) -> LinearModel {
+        let rows = self.sites.iter().flat_map(Samples::iter);
+        let (features, targets): (Vec<_>, Vec<_>) = rows.map(|(x, y)| (x.to_vec(), y)).unzip();
+        let all = samples(&features, targets);
+        let centre = LinearModel {
+            weights: vec![0.0; all.features()],
+            intercept: 0.0,
+        };
+        ridge_fit(&all, family.loss(), &centre, 1e-4).unwrap()
+    }
+}
+
+fn mean(losses: &[f64]) -> f64 {
+    losses.iter().sum::<f64>() / losses.len() as f64
+}
+
+/// By how many standard errors over sites the first losses are above the second.
+fn above(losses: &[f64], others: &[f64]) -> f64 {
+    let apart: Vec<f64> = losses.iter().zip(others).map(|(a, b)| a - b).collect();
+    let (mean, count) = (self::mean(&apart), apart.len() as f64);
+    let spread = apart.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>();
+    mean / (spread / (count * (count - 1.0))).sqrt().max(1e-12)
+}
+
+/// What sites are served, alone, and by the best of all ways on average.
+struct ServedLosses {
+    served: Vec<f64>,
+    alone: Vec<f64>,
+    best: f64,
+    says_alone: bool,
+}
+
+fn compared(family: Family, seed: u64) -> ServedLosses {
+    let all = planted(family, seed);
+    let lean = Run {
+        family,
+        varying: Varying::Nothing,
+        settings: MixedSettings::default(),
+        lean: true,
+        rounds: 60,
+    };
+    let shrunken = |progress: &MixedProgress| {
+        let own = |site: usize| mode(&all.sites[site], family, progress.prior());
+        all.losses(family, |site| own(site).unwrap().model())
+    };
+    let models = [Varying::Nothing, Varying::OneStrength, Varying::Slopes];
+    let mut models: Vec<MixedProgress> = models
+        .iter()
+        .map(|&varying| {
+            let (model, rounds) = rounds(&all.sites, Run { varying, ..lean });
+            assert!(
+                model.done,
+                "{varying:?} of seed {seed} after {rounds} rounds"
+            );
+            model
+        })
+        .collect();
+    models.sort_by(|a, b| a.criterion().total_cmp(&b.criterion()));
+    let chosen = &models[0];
+    let mut losses = OwnFoldLosses::default();
+    for rows in &all.sites {
+        losses.add(&OwnFoldLosses::of(rows, family, chosen.prior()).unwrap());
+    }
+    let alone = all.losses(family, |site| fit_alone(&all.sites[site], family).unwrap());
+    let says_alone = losses.says_alone();
+    let served = if says_alone {
+        alone.clone()
+    } else {
+        shrunken(chosen)
+    };
+    let exact = |varying| {
+        let settings = MixedSettings {
+            precision: None,
+            tolerance: 1e-3,
+        };
+        let run = Run {
+            varying,
+            settings,
+            lean: false,
+            ..lean
+        };
+        shrunken(&rounds(&all.sites, run).0)
+    };
+    let pooled = all.pooled(family);
+    let best = [
+        alone.clone(),
+        exact(Varying::Slopes),
+        exact(Varying::Intercept),
+        all.losses(family, |_| pooled.clone()),
+    ];
+    let best = best.iter().map(|losses| mean(losses));
+    ServedLosses {
+        best: best.fold(f64::INFINITY, f64::min),
+        served,
+        alone,
+        says_alone,
+    }
+}
+
+/// Nearly all within 1 % of the best way and never worse than alone. Of a handful of sites a variance is hardly
+/// known, and a choice by chance costs a site of ten rows more.
+fn assert_served_well(family: Family, seeds: std::ops::Range<u64>) {
+    let (mut over, mut far, count) = (0.0, 0.0, (seeds.end - seeds.start) as f64);
+    for seed in seeds {
+        let found = compared(family, seed);
+        let (served, alone, best) = (mean(&found.served), mean(&found.alone), found.best);
+        let errors = above(&found.served, &found.alone);
+        println!(
+            "{seed}: served {served:.4}, alone {alone:.4} ({errors:.1}), best {best:.4}, {}",
+            found.says_alone
+        );
+        assert!(
+            served <= best * 1.05,
+            "seed {seed}: {served} against {best}"
+        );
+        // Of sixty draws, one in twenty sets of them has one that is above 3 by chance.
+        assert!(
+            errors < 3.0,
+            "seed {seed}: {errors} standard errors worse than alone"
+        );
+        far += f64::from(u8::from(served > best * 1.01)) / count;
+        over += (served / best - 1.0) / count;
+    }
+    println!("on average {over:.4} above the best, {far:.3} of them by more than 1 %");
+    assert!(over < 0.004 && far < 0.1, "{over} {far}");
+}
+
+#[test]
+fn sites_with_numbers_are_served_as_well_as_by_the_best_way() {
+    assert_served_well(Family::Gaussian, 0..40);
+}
+
+#[test]
+fn sites_with_classes_are_served_as_well_as_by_the_best_way() {
+    assert_served_well(Family::Binomial, 100..120);
+}
+
+#[test]
+fn alone_is_said_where_fits_alone_are_better_and_not_otherwise() {
+    let losses = |pairs: &[(f64, f64)]| {
+        let mut sum = OwnFoldLosses::default();
+        for &(chosen, alone) in pairs {
+            let apart = chosen - alone;
+            sum.add(&OwnFoldLosses {
+                sites: 1.0,
+                chosen,
+                alone,
+                square: apart * apart,
+            });
+        }
+        sum.says_alone()
+    };
+    // Differences .2, .1, .3: mean .2, standard error .058.
+    assert!(losses(&[(1.0, 0.8), (1.0, 0.9), (1.0, 0.7)]));
+    assert!(!losses(&[(0.8, 1.0), (0.9, 1.0), (0.7, 1.0)]));
+    // Differences .2, −.2, .1: mean .033, standard error .12.
+    assert!(!losses(&[(1.0, 0.8), (1.0, 1.2), (1.0, 0.9)]));
+    assert!(!losses(&[(1.0, 0.5)]));
+}

@@ -1,0 +1,398 @@
+//! A mixed model by sums: every silo has a model of its own, shrunken towards a common one by as much as its
+//! rows are few and the silos are alike. See [`mixed`](crate::mixed) for the mathematics.
+//!
+//! In every round each silo contributes the [numbers](SiteSums) of several models that differ in
+//! [what may vary](Varying), and all members take the same step. Once all models are done, the one of least
+//! criterion is chosen; in one round more every silo contributes its losses by cross-validation with the chosen
+//! model and alone, and the federation ends. A silo's own fit stays with it.
+
+mod contribution;
+mod memory;
+mod own;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use self::contribution::{SumsPhase, numbers, site};
+use self::own::{Common, Estimates};
+use crate::learner::{LearnError, Learner, Task, Training, Update};
+use crate::mixed::folds::OwnFoldLosses;
+use crate::mixed::{
+    Family, MixedError, MixedProgress, MixedSettings, SiteSums, SumsShape, Varying, is_whole, mode,
+};
+use crate::params::Layout;
+use crate::robust::Samples;
+use crate::strategy::options::{MethodSetting, positive, require};
+use crate::strategy::{
+    DecideError, Decision, EquipError, Kept, ModelEntry, Objection, Outcome, Participant, Plan,
+    SettleError, Sheet, State, Strategy, StrategyError, Watch,
+};
+
+/// Options of the hierarchical model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Hierarchical {
+    /// The models that are fitted at once, of which the one of least −2·log likelihood + 2·variances is chosen:
+    /// `"nothing"` varies (one model for all), the `"intercept"` alone, all with `"one-strength"` for the slopes
+    /// and one for the intercept, or all `"slopes"` with a strength each. Default: nothing, one-strength, slopes.
+    pub varying: Vec<Varying>,
+    /// Whether silos send the whole matrix of information only in rounds 1, 3 and 6, and its diagonal otherwise.
+    /// The estimates are nearly the same, and far fewer numbers are seen. Default true.
+    pub lean: bool,
+    /// Rounds end once no estimate moves by more than this part of its standard error. Default 0.02.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub tolerance: f64,
+    /// Precision of the common slopes around 0, in units of the standardised columns; left out: it is estimated.
+    /// With 1e-9 the estimates are those of restricted maximum likelihood.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub precision: Option<f64>,
+}
+
+impl Default for Hierarchical {
+    fn default() -> Self {
+        Self {
+            varying: vec![Varying::Nothing, Varying::OneStrength, Varying::Slopes],
+            lean: true,
+            tolerance: MixedSettings::default().tolerance,
+            precision: None,
+        }
+    }
+}
+
+impl Hierarchical {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
+        let mut distinct = self.varying.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        require(
+            !distinct.is_empty() && distinct.len() == self.varying.len(),
+            "varying",
+            "at least one of \"nothing\", \"intercept\", \"one-strength\" and \"slopes\", none of them twice",
+            format!(
+                "{:?}",
+                self.varying
+                    .iter()
+                    .map(|one| one.name())
+                    .collect::<Vec<_>>()
+            ),
+        )?;
+        positive("tolerance", self.tolerance)?;
+        if let Some(precision) = self.precision {
+            positive("precision", precision)?;
+            require(precision <= 1e12, "precision", "at most 1e12", precision)?;
+        }
+        Ok(Box::new(MixedModel {
+            training: setting.training,
+            settings: MixedSettings {
+                precision: self.precision,
+                tolerance: self.tolerance,
+            },
+            options: self.clone(),
+        }))
+    }
+}
+
+/// The strategy.
+struct MixedModel {
+    /// Not used by the fits: it says what a round is expected to cost.
+    training: Training,
+    options: Hierarchical,
+    settings: MixedSettings,
+}
+
+/// What all know before a round.
+struct Before {
+    common: Common,
+    known: Estimates,
+    models: Vec<MixedProgress>,
+}
+
+impl MixedModel {
+    /// What a state says. `None` where its model is no common model of this strategy.
+    fn before(&self, state: &State) -> Option<Before> {
+        let [model] = &state.models[..] else {
+            return None;
+        };
+        let common = Common::find(model.layout())?;
+        let each = self.options.varying.iter();
+        let models = each
+            .map(|&varying| memory::read(&state.memory, varying, common.width(), &self.settings));
+        Some(Before {
+            known: common.read(model),
+            models: models.collect(),
+            common,
+        })
+    }
+
+    fn phase(&self, state: &State, before: &Before, round: u64) -> SumsPhase {
+        if self.ends(state) {
+            return SumsPhase::Over;
+        }
+        if self.chosen(state).is_some() {
+            return SumsPhase::Folds;
+        }
+        let open = before.models.iter().filter(|model| !model.done);
+        let fresh = open.clone().any(|model| model.pattern.is_none());
+        let whole = !self.options.lean || is_whole(round) || fresh;
+        let noise = before.known.family == Family::Gaussian;
+        SumsPhase::sums(open, whole, noise)
+    }
+
+    /// The chosen model, once all are done.
+    fn chosen(&self, state: &State) -> Option<usize> {
+        let chosen = state.memory.count(memory::CHOSEN)?;
+        let chosen = usize::try_from(chosen).ok()?;
+        (chosen < self.options.varying.len()).then_some(chosen)
+    }
+
+    /// The numbers of a silo with these rows.
+    fn numbers(
+        &self,
+        rows: &Samples,
+        before: &Before,
+        (phase, chosen): (&SumsPhase, usize),
+    ) -> Result<Vec<f64>, MixedError> {
+        let family = before.known.family;
+        match phase {
+            SumsPhase::Sums { shapes } => {
+                let mut numbers = vec![1.0, rows.len() as f64];
+                let open = before.models.iter().filter(|model| !model.done);
+                for (model, &shape) in open.zip(shapes) {
+                    let fit = mode(rows, family, model.prior())?;
+                    let inverse = model.inverse();
+                    let sums = SiteSums::of(shape, model.prior(), &fit, inverse.as_ref());
+                    numbers.extend(sums.numbers());
+                }
+                Ok(numbers)
+            }
+            SumsPhase::Folds => {
+                let prior = before.models[chosen].prior();
+                Ok(OwnFoldLosses::of(rows, family, prior)?.numbers().to_vec())
+            }
+            SumsPhase::Over => Ok(vec![0.0]),
+        }
+    }
+
+    /// The next models from the sums of all silos whose numbers are those of a silo.
+    fn step(
+        &self,
+        before: &Before,
+        sheet: &Sheet,
+        shapes: &[SumsShape],
+    ) -> Option<Vec<MixedProgress>> {
+        let read = |entry: &ModelEntry| site(shapes, &numbers(&entry.model).ok()?);
+        let (mut sites, mut rows, mut sums) = (0.0, 0.0, Vec::<SiteSums>::new());
+        for (own_rows, own) in sheet.entries.iter().filter_map(read) {
+            sites += 1.0;
+            rows += own_rows;
+            if sums.is_empty() {
+                sums = own;
+            } else {
+                sums.iter_mut()
+                    .zip(&own)
+                    .for_each(|(sum, own)| sum.add(own));
+            }
+        }
+        let mut sums = (sites > 0.0).then_some(sums)?.into_iter();
+        let next = before.models.iter().map(|model| match model.done {
+            true => Some(model.clone()),
+            false => Some(model.step(&sums.next()?, sites, rows, &self.settings)),
+        });
+        next.collect()
+    }
+
+    /// The state after the step of a round.
+    fn stepped(&self, state: &State, before: &Before, models: &[MixedProgress]) -> State {
+        let mut after = state.clone();
+        for model in models {
+            memory::write(&mut after.memory, model);
+        }
+        let least = (0..models.len()).reduce(|best, at| {
+            let less = models[at].criterion() < models[best].criterion();
+            if less { at } else { best }
+        });
+        let best = least.expect("at least one model is fitted");
+        if models.iter().all(|model| model.done) {
+            after
+                .memory
+                .insert(memory::CHOSEN, Kept::Count(best as u64));
+        }
+        let known = Estimates {
+            mean: models[best].mean.clone(),
+            strengths: models[best].strengths.clone(),
+            noise: models[best].noise,
+            ..before.known.clone()
+        };
+        after.models = vec![before.common.write(&state.models[0], &known)];
+        after
+    }
+
+    /// The state after the silos compared their losses.
+    fn compared(&self, state: &State, before: &Before, sheet: &Sheet) -> State {
+        let mut sum = OwnFoldLosses::default();
+        let read = |entry: &ModelEntry| OwnFoldLosses::read(&numbers(&entry.model).ok()?);
+        sheet
+            .entries
+            .iter()
+            .filter_map(read)
+            .for_each(|own| sum.add(&own));
+        let mut after = state.clone();
+        let losses = Kept::Numbers(sum.numbers().to_vec());
+        after.memory.insert(memory::LOSSES, losses);
+        after.memory.insert(memory::ENDED, Kept::Count(1));
+        let known = Estimates {
+            alone: sum.says_alone(),
+            ..before.known.clone()
+        };
+        after.models = vec![before.common.write(&state.models[0], &known)];
+        after
+    }
+}
+
+const NO_COMMON_MODEL: &str = "the state has no common model of the hierarchical strategy";
+
+impl Strategy for MixedModel {
+    fn name(&self) -> &'static str {
+        "hierarchical"
+    }
+
+    fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
+        own::equip(learner)
+    }
+
+    fn plan(&self, state: &State, _: u64) -> Plan {
+        Plan::everyone(state, Task::Train(self.training.clone()))
+    }
+
+    fn contribute(
+        &self,
+        state: &State,
+        plan: &Plan,
+        round: u64,
+        participant: Participant<'_>,
+        progress: &mut Watch<'_>,
+    ) -> Result<(u32, Update), LearnError> {
+        let failed = |error: &dyn ToString| LearnError::Failed(error.to_string());
+        let before = self.before(state).ok_or_else(|| failed(&NO_COMMON_MODEL))?;
+        let phase = self.phase(state, &before, round);
+        let start = participant.start(state)?;
+        // For the comparison the silo needs its fit alone, too.
+        let start = match phase {
+            SumsPhase::Folds => {
+                let known = Estimates {
+                    alone: true,
+                    ..before.known.clone()
+                };
+                before.common.write(start, &known)
+            }
+            SumsPhase::Sums { .. } | SumsPhase::Over => start.clone(),
+        };
+        let update = participant.carry_out(&plan.task, &start, progress)?;
+        let Participant {
+            learner, personal, ..
+        } = participant;
+        let rows = learner.linear_rows()?.linear_rows(&start, personal)?;
+        let chosen = self.chosen(state).unwrap_or(0);
+        let numbers = self.numbers(&rows, &before, (&phase, chosen));
+        let numbers = numbers.map_err(|error| failed(&error))?;
+        let shared = phase.contribution(&numbers);
+        let shared = shared.ok_or_else(|| failed(&MixedError::NotFinite))?;
+        Ok((participant.coalition, Update { shared, ..update }))
+    }
+
+    fn expects(
+        &self,
+        state: &State,
+        model: &Arc<Layout>,
+        _: Option<&Arc<Layout>>,
+        round: u64,
+    ) -> Arc<Layout> {
+        match self.before(state) {
+            Some(before) => self.phase(state, &before, round).layout(),
+            None => model.clone(),
+        }
+    }
+
+    fn layouts(&self, model: &Arc<Layout>, _: Option<&Arc<Layout>>) -> Vec<Arc<Layout>> {
+        let Some(common) = Common::find(model) else {
+            return vec![model.clone()];
+        };
+        let start = |&varying| MixedProgress::start(varying, common.width(), &self.settings);
+        let models: Vec<MixedProgress> = self.options.varying.iter().map(start).collect();
+        let mut layouts = vec![SumsPhase::Folds.layout(), SumsPhase::Over.layout()];
+        // Every choice of models that are not done.
+        for open in 1..1u32 << models.len() {
+            for whole in [false, true] {
+                for noise in [false, true] {
+                    let chosen = (0..).zip(&models);
+                    let chosen = chosen.filter(|(at, _)| open >> at & 1 == 1);
+                    let phase = SumsPhase::sums(chosen.map(|(_, model)| model), whole, noise);
+                    layouts.push(phase.layout());
+                }
+            }
+        }
+        layouts
+    }
+
+    fn admit(&self, entry: &ModelEntry, _: u64) -> Result<(), String> {
+        numbers(&entry.model).map(drop)
+    }
+
+    fn decide(&self, _: &State, sheet: &Sheet, _: u64) -> Result<Decision, DecideError> {
+        sheet.not_empty()?;
+        Ok(Decision::fixed(vec![0; sheet.entries.len()]))
+    }
+
+    fn check(
+        &self,
+        _: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        _: u64,
+    ) -> Result<(), Objection> {
+        sheet.not_empty()?;
+        let all = vec![0; sheet.entries.len()];
+        decision.must_be_fixed(&all, "every entry belongs to coalition 0")
+    }
+
+    /// Contributions that no silo can have count as absent; without any other, the state stays as it is.
+    fn settle(
+        &self,
+        state: &State,
+        sheet: &Sheet,
+        decision: &Decision,
+        round: u64,
+    ) -> Result<Outcome, SettleError> {
+        sheet.not_empty()?;
+        sheet.fits(&decision.assignment)?;
+        if decision.assignment.iter().any(|&own| own != 0) {
+            return Err(SettleError::Infeasible("there is one model for all".into()));
+        }
+        let before = self.before(state);
+        let before = before.ok_or_else(|| SettleError::Infeasible(NO_COMMON_MODEL.into()))?;
+        let phase = self.phase(state, &before, round);
+        let mut after = match &phase {
+            SumsPhase::Sums { shapes } => match self.step(&before, sheet, shapes) {
+                Some(models) => self.stepped(state, &before, &models),
+                None => state.clone(),
+            },
+            SumsPhase::Folds => self.compared(state, &before, sheet),
+            SumsPhase::Over => state.clone(),
+        };
+        if phase != SumsPhase::Over {
+            let opened = state.memory.count(memory::OPENED).unwrap_or(0);
+            let opened = opened.saturating_add(phase.numbers() as u64);
+            after.memory.insert(memory::OPENED, Kept::Count(opened));
+        }
+        Ok(Outcome {
+            assignment: decision.assignment.clone(),
+            state: after,
+        })
+    }
+
+    fn ends(&self, state: &State) -> bool {
+        state.memory.count(memory::ENDED) == Some(1)
+    }
+}

@@ -1,0 +1,387 @@
+//! The hierarchical model over silos with rows.
+
+use std::ops::ControlFlow;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use serde_json::Value;
+
+use super::quadratic::QuadraticFederation;
+use super::*;
+use crate::learner::{
+    Capabilities, LearnError, Learner, LinearRows, Metrics, Split, Training, Update,
+};
+use crate::matrix::Matrix;
+use crate::mixed::{
+    Family, MixedProgress, MixedSettings, Prior, SiteSums, Varying, is_whole, mode,
+};
+use crate::random::normal;
+use crate::robust::ridge::PlainLoss;
+use crate::robust::{LinearModel, Samples};
+
+/// A silo with a linear model of two columns, and rows of its own.
+#[derive(Clone)]
+struct TestSite {
+    rows: Samples,
+    loss: PlainLoss,
+}
+
+impl Learner for TestSite {
+    fn layout(&self) -> Arc<Layout> {
+        Layout::new(vec![
+            TensorSpec::new("weight", [1, 2], Role::Weight),
+            TensorSpec::new("bias", [1], Role::Bias),
+        ])
+        .unwrap()
+    }
+
+    fn initial(&self, _: u64) -> Params {
+        Params::zeros(&self.layout())
+    }
+
+    fn train(
+        &self,
+        _: &Params,
+        _: &Params,
+        _: &Training,
+        _: u64,
+        _: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        unreachable!("silos fit")
+    }
+
+    fn evaluate(&self, model: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
+        let loss = self.loss.mean(&self.rows, &linear(model));
+        Ok(Metrics {
+            samples: self.samples(),
+            values: [("loss".to_owned(), loss)].into(),
+        })
+    }
+
+    fn samples(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            linear_rows: Some(self),
+            ..Capabilities::NONE
+        }
+    }
+}
+
+impl LinearRows for TestSite {
+    fn linear_rows(&self, _: &Params, _: &Params) -> Result<Samples, LearnError> {
+        Ok(self.rows.clone())
+    }
+
+    fn linear_loss(&self) -> PlainLoss {
+        self.loss
+    }
+}
+
+fn linear(model: &Params) -> LinearModel {
+    let values = |name| model.tensor(name).unwrap().iter().map(|&v| f64::from(v));
+    LinearModel {
+        weights: values("weight").collect(),
+        intercept: values("bias").sum(),
+    }
+}
+
+/// Silos whose intercepts spread by 1 and whose slopes by `slopes` around common ones.
+fn sites(count: usize, slopes: f64, loss: PlainLoss) -> Vec<TestSite> {
+    let mut random = ChaCha8Rng::seed_from_u64(11);
+    let mut site = || {
+        let own = [
+            0.3 + normal(&mut random),
+            -0.8 + slopes * normal(&mut random),
+            0.5 + slopes * normal(&mut random),
+        ];
+        let drawn: Vec<_> = (0..25)
+            .map(|_| {
+                let x = [normal(&mut random), normal(&mut random)];
+                let output = own[0] + own[1] * x[0] + own[2] * x[1] + 0.6 * normal(&mut random);
+                (
+                    x,
+                    if loss == PlainLoss::Logistic {
+                        output.signum()
+                    } else {
+                        output
+                    },
+                )
+            })
+            .collect();
+        let (features, targets): (Vec<_>, Vec<_>) = drawn.into_iter().unzip();
+        let features = Matrix::from_rows(&features).unwrap();
+        TestSite {
+            rows: Samples::new(features, targets).unwrap(),
+            loss,
+        }
+    };
+    (0..count).map(|_| site()).collect()
+}
+
+fn strategy(options: Value) -> Box<dyn Strategy> {
+    equipped::strategy("hierarchical", options)
+}
+
+/// A federation that went on to its end.
+fn ended(options: Value, sites: Vec<TestSite>) -> QuadraticFederation {
+    let mut federation = QuadraticFederation::new(strategy(options), sites);
+    while !federation.strategy.ends(&federation.state) {
+        federation.round();
+        assert!(federation.round < 60, "{:?}", federation.state.memory);
+    }
+    federation
+}
+
+fn chosen(federation: &QuadraticFederation) -> Option<u64> {
+    federation.state.memory.count("hierarchical.chosen")
+}
+
+#[test]
+fn rounds_lead_to_the_estimates_of_the_mathematics_and_every_silo_keeps_its_own_fit() {
+    for (loss, family) in [
+        (PlainLoss::Squared, Family::Gaussian),
+        (PlainLoss::Logistic, Family::Binomial),
+    ] {
+        let silos = sites(12, 0.7, loss);
+        let federation = ended(json!({ "varying": ["slopes"] }), silos.clone());
+        let settings = MixedSettings::default();
+        let mut at = MixedProgress::start(Varying::Slopes, 3, &settings);
+        let mut rounds = 0;
+        while !at.done {
+            rounds += 1;
+            let shape = at.shape(is_whole(rounds), family == Family::Gaussian);
+            let inverse = at.inverse();
+            let each = silos.iter().map(|silo| {
+                let fit = mode(&silo.rows, family, at.prior()).unwrap();
+                SiteSums::of(shape, at.prior(), &fit, inverse.as_ref())
+            });
+            let sum = each.reduce(|mut sum, one| {
+                sum.add(&one);
+                sum
+            });
+            at = at.step(&sum.unwrap(), 12.0, 300.0, &settings);
+        }
+        // One round more compares with fits alone.
+        assert_eq!(federation.round, rounds + 1);
+        let Some(Kept::Numbers(mean)) = federation.state.memory.get("hierarchical.slopes.mean")
+        else {
+            panic!("the members keep the mean");
+        };
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-9;
+        assert!(
+            mean.iter().zip(&at.mean).all(near),
+            "{mean:?} {:?}",
+            at.mean
+        );
+        let model = &federation.state.models[0];
+        for (silo, personal) in federation.learners.iter().zip(&federation.personal) {
+            let own = linear(&silo.deployed(model, personal).unwrap());
+            let rows = silo.linear_rows().unwrap();
+            let rows = rows.linear_rows(model, personal).unwrap();
+            let prior = Prior { ..at.prior() };
+            let expected = mode(&rows, family, prior).unwrap().model();
+            assert!((own.intercept - expected.intercept).abs() < 1e-5);
+            assert!((own.weights[1] - expected.weights[1]).abs() < 1e-5);
+        }
+    }
+}
+
+#[test]
+fn the_model_is_chosen_that_fits_how_silos_differ() {
+    let of = |slopes: f64| {
+        let federation = ended(json!({}), sites(16, slopes, PlainLoss::Squared));
+        let alone = federation.state.models[0]
+            .tensor("hierarchical.alone")
+            .unwrap()[0];
+        assert_eq!(alone, 0.0, "silos are better off together");
+        chosen(&federation).unwrap()
+    };
+    // Places in the default list: nothing, one-strength, slopes.
+    assert!(of(0.8) >= 1);
+    let options = json!({ "varying": ["nothing", "intercept", "slopes"] });
+    let intercepts = ended(options, sites(16, 0.0, PlainLoss::Squared));
+    assert_eq!(chosen(&intercepts), Some(1));
+}
+
+#[test]
+fn a_newcomer_is_given_the_common_model_and_members_their_own() {
+    let silos = sites(10, 0.8, PlainLoss::Squared);
+    let federation = ended(json!({}), silos.clone());
+    let model = &federation.state.models[0];
+    let silo = &federation.learners[0];
+    let newcomer = Newcomer {
+        learner: &**silo,
+        personal: &silo.initial_personal(3),
+        radius: &OwnRadius::default(),
+        seed: 1,
+    };
+    let given = federation
+        .strategy
+        .unseen(&federation.state, federation.round, newcomer)
+        .unwrap();
+    assert_eq!(&given, model);
+    let common = silo.deployed(&given, newcomer.personal).unwrap();
+    assert_eq!(common.tensor("weight"), model.tensor("weight"));
+    let losses = federation.losses();
+    let of_common = silos
+        .iter()
+        .map(|site| site.loss.mean(&site.rows, &linear(&common)));
+    let better = losses
+        .iter()
+        .zip(of_common)
+        .filter(|(own, common)| *own < common)
+        .count();
+    assert_eq!(better, 10, "every silo's own fit is nearer to its rows");
+}
+
+#[test]
+fn fits_without_a_fold_come_from_training_around_the_final_model() {
+    let federation = ended(json!({}), sites(8, 0.8, PlainLoss::Squared));
+    let (model, silo) = (&federation.state.models[0], &federation.learners[2]);
+    let mut go_on = |_| ControlFlow::Continue(());
+    let initial = silo.initial_personal(0);
+    let update = silo
+        .train(model, &initial, &training(), 0, &mut go_on)
+        .unwrap();
+    assert_eq!(&update.shared, model);
+    let fresh = linear(&silo.deployed(model, &update.personal).unwrap());
+    let kept = linear(&silo.deployed(model, &federation.personal[2]).unwrap());
+    assert_eq!(fresh, kept);
+}
+
+#[test]
+fn rounds_after_the_end_change_nothing() {
+    let mut federation = ended(json!({}), sites(6, 0.5, PlainLoss::Squared));
+    let (state, losses) = (federation.state.clone(), federation.losses());
+    for _ in 0..2 {
+        federation.round();
+        assert_eq!(federation.state, state);
+        assert_eq!(federation.losses(), losses);
+    }
+}
+
+/// The sheet of a round, and the state before it.
+fn sheet_of(federation: &QuadraticFederation, round: u64) -> Sheet {
+    let plan = federation.strategy.plan(&federation.state, round);
+    let each = federation.learners.iter().zip(&federation.personal);
+    let entries = each.map(|(learner, personal)| {
+        let participant = Participant {
+            member: 0,
+            coalition: 0,
+            learner: &**learner,
+            personal,
+            radius: &federation.radius,
+            seed: 1,
+        };
+        let mut go_on = |_| ControlFlow::Continue(());
+        let (_, update) = federation
+            .strategy
+            .contribute(&federation.state, &plan, round, participant, &mut go_on)
+            .unwrap();
+        ModelEntry {
+            model: update.shared,
+            coalition: Some(0),
+            weight: None,
+            member: None,
+        }
+    });
+    sheet(entries.collect(), None)
+}
+
+#[test]
+fn settling_again_gives_the_same_bits() {
+    let mut federation =
+        QuadraticFederation::new(strategy(json!({})), sites(7, 0.5, PlainLoss::Logistic));
+    for number in 1..6 {
+        let sheet = sheet_of(&federation, number);
+        let bits = || {
+            let state = round(&*federation.strategy, &federation.state, &sheet, number).state;
+            let models: Vec<Digest> = state.models.iter().map(Params::hash).collect();
+            (models, format!("{:?}", state.memory))
+        };
+        assert_eq!(bits(), bits());
+        let after = round(&*federation.strategy, &federation.state, &sheet, number).state;
+        federation.round();
+        assert_eq!(federation.state, after);
+    }
+}
+
+#[test]
+fn forged_contributions_are_refused_or_count_as_absent() {
+    let federation =
+        QuadraticFederation::new(strategy(json!({})), sites(5, 0.5, PlainLoss::Squared));
+    let honest = sheet_of(&federation, 1);
+    let (by, state) = (&*federation.strategy, &federation.state);
+    let forged = |place: usize, value: f32| {
+        let mut values = honest.entries[2].model.values().to_vec();
+        values[place] = value;
+        let mut sheet = honest.clone();
+        sheet.entries[2].model = Params::from_values(honest.entries[2].model.layout(), &values);
+        sheet
+    };
+    for value in [f32::NAN, f32::INFINITY] {
+        let refused = by.admit(&forged(4, value).entries[2], 1).unwrap_err();
+        assert!(refused.contains("not finite"), "{refused}");
+    }
+    let mut without = honest.clone();
+    without.entries.remove(2);
+    let expected = round(by, state, &without, 1).state;
+    // Counts of sites and rows, and the first entry of W, which is a variance.
+    for (place, value) in [(0, 7.0), (1, 0.5), (1, -3.0), (6, -1e6), (2, 3e38)] {
+        let settled = round(by, state, &forged(place, value), 1).state;
+        assert_eq!(settled, expected, "{value} at {place}");
+    }
+    // What is possible counts, but moves nothing without bounds.
+    let pulled = round(by, state, &forged(4, 1e9), 1).state;
+    assert!(
+        pulled.models[0]
+            .values()
+            .iter()
+            .all(|value| value.abs() <= 20.0)
+    );
+    // A round of nothing but forgeries leaves everything as it was.
+    let mut all = forged(0, 7.0);
+    let forged_entry = all.entries[2].clone();
+    all.entries.fill(forged_entry);
+    let after = round(by, state, &all, 1).state;
+    assert_eq!(after.models, state.models);
+}
+
+#[test]
+fn a_state_of_another_strategy_is_refused() {
+    let federation =
+        QuadraticFederation::new(strategy(json!({})), sites(3, 0.5, PlainLoss::Squared));
+    let sheet = sheet_of(&federation, 1);
+    let decision = Decision::fixed(vec![0; 3]);
+    let refused = federation.strategy.settle(&genesis(), &sheet, &decision, 1);
+    assert!(refused.unwrap_err().to_string().contains("no common model"));
+    let decision = Decision::fixed(vec![0, 1, 0]);
+    let refused = federation
+        .strategy
+        .settle(&federation.state, &sheet, &decision, 1);
+    assert!(matches!(refused, Err(SettleError::Infeasible(_))));
+}
+
+#[test]
+fn models_that_are_not_linear_and_absolute_loss_are_refused() {
+    let refused = |learner: Arc<dyn Learner>, options: Value| {
+        let equipped = strategy(options).equip(learner).map(drop);
+        equipped.unwrap_err().to_string()
+    };
+    let site = |loss| Arc::new(sites(1, 0.0, loss).remove(0));
+    let quadratic = Arc::new(super::quadratic::quadratic([1.0; 5]));
+    let words = refused(quadratic, json!({}));
+    assert!(words.contains("no rows of a linear model"), "{words}");
+    let words = refused(site(PlainLoss::Absolute), json!({}));
+    assert!(words.contains("needs squared loss"), "{words}");
+    for options in [
+        json!({ "personal": ["intercept"] }),
+        json!({ "stop": { "patience": 2 } }),
+    ] {
+        let words = refused(site(PlainLoss::Squared), options);
+        assert!(words.contains("needs a linear model"), "{words}");
+    }
+}
