@@ -12,6 +12,7 @@ use super::file::Tune;
 use super::paper_table::PaperTable;
 use super::result::{ExperimentUnit, UnitResult};
 use super::spread::Spread;
+use crate::statistic::Interval;
 use crate::summary::NoiseBound;
 
 /// Fewest test rows, or persons, of a subgroup in every seed: results of smaller subgroups are suppressed.

@@ -241,10 +241,10 @@ impl MixedProgress {
             self.powers[number] = (power, above);
             let factor = (0..power).fold(1.0, |product, _| product * ratio.sqrt());
             let factor = factor.clamp(1.0 / MOST_VARIANCE, MOST_VARIANCE);
-            let mut after = (strength * factor).min(RANGE);
-            if !(after * mean >= LEAST_STRENGTH) {
-                after = 0.0;
-            }
+            // What is no number is none, too.
+            let after = Some((strength * factor).min(RANGE));
+            let after = after.filter(|after| after * mean >= LEAST_STRENGTH);
+            let after = after.unwrap_or(0.0);
             for at in group {
                 let error = (self.diagonal[at].max(0.0) / sites).sqrt();
                 longest = longest.max((after.sqrt() - strength.sqrt()).abs() * error);

@@ -44,7 +44,7 @@ impl Varying {
     pub fn groups(self, width: usize) -> Vec<Range<usize>> {
         match self {
             Self::Nothing => Vec::new(),
-            Self::Intercept => vec![0..1],
+            Self::Intercept => std::iter::once(0..1).collect(),
             Self::OneStrength if width > 1 => vec![0..1, 1..width],
             Self::OneStrength | Self::Slopes => (0..width).map(|at| at..at + 1).collect(),
         }
