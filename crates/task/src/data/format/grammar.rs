@@ -38,8 +38,8 @@ pub(crate) fn is_space(letter: char) -> bool {
     )
 }
 
-/// The raised point of British print and its like, which is before decimals wherever it stands: [`folded`]
-/// writes all of them so.
+/// The raised point of British print, which is before decimals wherever it stands. Its like is read as it, and
+/// written so.
 pub const RAISED: char = '\u{B7}';
 
 /// Digits and marks in ASCII: full-width and Arabic digits, the minus of typesetting, every space and
