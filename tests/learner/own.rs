@@ -136,7 +136,13 @@ pub(crate) fn a_node_learns_with_rust_code_of_its_own() {
     assert!(why.contains("this node has a learner of its own"), "{why}");
     // Without the program, Rota cannot train, and the institution's own node can.
     let whole = fs::read_to_string(first).unwrap();
-    let of_program = ["[learner]", "command =", "programs =", "timeout ="];
+    let of_program = [
+        "[learner]",
+        "command =",
+        "programs =",
+        "timeout =",
+        "processes =",
+    ];
     let without: String = whole
         .split_inclusive('\n')
         .filter(|line| !of_program.iter().any(|start| line.starts_with(start)))

@@ -39,10 +39,10 @@ fn folder() -> Option<PathBuf> {
     folder
 }
 
-/// Advice within so many seconds. More of them mean more seeds, and two are needed.
-fn advice(rows: &Arc<MakeRows>, epsilon: f64, seconds: u64) -> NoiseAdvice {
+/// Advice on a scenario within so many seconds. More of them mean more seeds, and two are needed.
+fn advice(text: &str, rows: &Arc<MakeRows>, epsilon: f64, seconds: u64) -> NoiseAdvice {
     let choices = noise_choices(epsilon);
-    let experiment = Experiment::parse("worth.toml", SCENARIO, Path::new(""), &choices).unwrap();
+    let experiment = Experiment::parse("worth.toml", text, Path::new(""), &choices).unwrap();
     let rows = AdviceRows {
         data: None,
         made: Some(rows.clone()),
@@ -51,8 +51,9 @@ fn advice(rows: &Arc<MakeRows>, epsilon: f64, seconds: u64) -> NoiseAdvice {
     let advice = advise_noise(experiment, epsilon, &rows, budget, |_| ()).unwrap();
     assert!(advice.seeds > 1, "time was over before two seeds");
     assert_eq!(advice.comparison.failures(), 0);
-    // Each kind of release, with and without intercepts of the silos' own.
-    assert_eq!(advice.releases.len(), 4);
+    // Each kind of release as it is, with an intercept of the silos' own, and with own fits that are shrunken to it.
+    let kinds = if text.contains("[privacy]") { 1 } else { 2 };
+    assert_eq!(advice.releases.len(), 3 * kinds);
     for release in &advice.releases {
         let noise = release.noise.as_ref().unwrap();
         assert!(noise.epsilon.unwrap() <= epsilon + 1e-4);
@@ -66,7 +67,7 @@ fn four_heart_hospitals_are_told_not_to_join() {
     let Some(folder) = folder() else { return };
     let rows = public_rows::four_hospitals(&folder).unwrap();
     for epsilon in [1.0, 4.0] {
-        let advice = advice(&rows, epsilon, 10);
+        let advice = advice(SCENARIO, &rows, epsilon, 10);
         assert!(!advice.joins, "epsilon {epsilon}: {:?}", advice.releases);
         assert!(advice.releases.iter().all(|release| !release.joins()));
         // The own fit is better, not just as good, whatever the noise.
@@ -77,13 +78,38 @@ fn four_heart_hospitals_are_told_not_to_join() {
     }
 }
 
+/// Settings as somebody chooses them who knows public rows that are alike.
 #[test]
-fn ten_silos_with_few_rows_of_breast_cancer_are_told_to_join() {
+fn ten_silos_with_few_rows_of_breast_cancer_are_told_to_join_with_settings_that_fit() {
     let Some(folder) = folder() else { return };
     let rows = public_rows::breast_cancer(&folder).unwrap();
-    let advice = advice(&rows, 1.0, 25);
+    let fitting = SCENARIO
+        .replace("rounds = 20", "rounds = 40")
+        .replace("rate = 5.0", "rate = 40.0")
+        .replace("validation = 0.0", "validation = 0.0, keyed = true");
+    let noise = "[privacy]\nmode = \"masked+noised\"\nepsilon = 4.0\nclip = 0.2\n";
+    let advice = advice(&(fitting + noise), &rows, 4.0, 25);
     assert!(advice.joins, "{:?}", advice.releases);
+    assert!(advice.releases[0].joins(), "{:?}", advice.releases[0]);
     assert_eq!(advice.changes, None);
+}
+
+/// A gain over an own fit that holds back is none: a ridge around 0 with an intercept is as good.
+#[test]
+fn settings_that_look_at_no_row_are_not_better_than_the_better_own_fit() {
+    let Some(folder) = folder() else { return };
+    let rows = public_rows::breast_cancer(&folder).unwrap();
+    let advice = advice(SCENARIO, &rows, 1.0, 10);
+    let plain = &advice.releases[0];
+    assert!(!plain.joins(), "{plain:?}");
+    let rows = &advice.comparison.variants[0].strategies;
+    let own = rows.iter().find(|row| row.label == plain.label).unwrap();
+    let over = |label: &str| {
+        let against = own.against.iter().find(|one| one.over == label).unwrap();
+        against.inside.as_ref().unwrap().interval().unwrap()
+    };
+    assert!(over("own-fit").by > 0.0);
+    assert!(over("own-fit, shrunken to 0").by < over("own-fit").by);
     // Noise costs something.
-    assert!(advice.releases[0].price.unwrap().by < 0.0);
+    assert!(plain.price.unwrap().by < 0.0);
 }
