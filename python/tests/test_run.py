@@ -190,10 +190,10 @@ def test_what_only_a_person_can_say_of_rows_is_asked_and_answered_in_the_scenari
     for row in range(120):
         lab = 999 if row % 40 == 7 else 3 + row * 37 % 60 / 20
         lines.append(f"{lab},{4_000_000 + 7_177 * (row * 31 % 40)},{(row * 31 % 40) * 40_503 // 32 % 2}")
-    for name in "ab":
+    for name in "abc":
         (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
     rows = {
-        "files": [{"path": str(tmp_path / f"{name}.csv")} for name in "ab"],
+        "files": [{"path": str(tmp_path / f"{name}.csv")} for name in "abc"],
         "columns": {"target": "y", "classes": ["0", "1"]},
     }
     table = {"data": {"rows": rows}, "model": "logistic"}
