@@ -71,7 +71,7 @@ pub struct NewDraft {
     pub verification: Verification,
     /// Whether contributions carry the names of their authors.
     pub names_shown: bool,
-    /// What members see of each other's contributions; `None`: every model.
+    /// The table that says what members see of each other's contributions; `None`: every model.
     pub privacy: Option<PrivacyTable>,
     /// What is learned.
     pub task: TaskConfig,

@@ -25,7 +25,7 @@ pub struct DraftCheck<'a> {
     pub strategy: &'a StrategyConfig,
     /// Rules of the rounds.
     pub charter: &'a CharterConfig,
-    /// What members see of each other's contributions; `None`: every model.
+    /// The table that says what members see of each other's contributions; `None`: every model.
     pub privacy: Option<&'a PrivacyTable>,
 }
 

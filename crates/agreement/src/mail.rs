@@ -42,7 +42,7 @@ fn is_of_token(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_')
 }
 
-/// Whether it is white space, or a mark that nobody sees.
+/// True for white space, and for marks that nobody sees.
 fn is_blank(letter: char) -> bool {
     letter.is_whitespace()
         || matches!(

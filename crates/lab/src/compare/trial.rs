@@ -106,9 +106,15 @@ impl TrainedFederation {
         })
     }
 
-    /// The same federation, each of whose silos adapts its model to its own training rows afterwards.
-    pub(super) fn adapted(self, adapted: Option<Adaptation>) -> Self {
-        Self { adapted, ..self }
+    /// The same federation, each of whose silos adapts its model to its own training rows afterwards. Where nothing
+    /// was learned together, the model that is adapted is 0.
+    pub(super) fn adapted(mut self, adapted: Option<Adaptation>) -> Self {
+        self.adapted = adapted;
+        if let (Some(_), TrialModels::Own(models)) = (adapted, &mut self.models) {
+            let own = models.iter_mut().flatten();
+            own.for_each(|(model, _)| *model = untrained(model));
+        }
+        self
     }
 
     /// The models that every silo, members first, has made alone since `began`.
@@ -284,17 +290,13 @@ impl TrainedFederation {
     }
 
     /// The model of silo `place` (members first) after a round, with the learner that takes it. A
-    /// silo outside is given one. One without training rows adapts nothing, and neither does one that cannot. Where
-    /// nothing was learned together, the model that is adapted is 0.
+    /// silo outside is given one. One without training rows adapts nothing, and neither does one that cannot.
     fn model(&self, place: usize, round: u64) -> Option<(Arc<dyn Learner>, OwnModel)> {
-        let (learner, mut model) = self.trained(place, round)?;
+        let (learner, model) = self.trained(place, round)?;
         let Some(how) = self.adapted.filter(|_| learner.samples() > 0) else {
             return Some((learner, model));
         };
         let seed = alone(&self.scenario, Params::empty(), place, round).seed;
-        if matches!(self.models, TrialModels::Own(_)) {
-            model.0 = untrained(&model.0);
-        }
         let model = how.adapt(&*learner, &model, seed).ok()?;
         Some((learner, model))
     }

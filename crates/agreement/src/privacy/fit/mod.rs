@@ -24,7 +24,7 @@ pub struct NoisedSettings {
     pub rate: f64,
 }
 
-/// What a federation with noise gets that says nothing else.
+/// The settings of a federation with noise that says nothing else.
 pub const NOISED: NoisedSettings = NoisedSettings {
     rounds: 20,
     clip: 0.5,
@@ -138,7 +138,7 @@ fn scaled(task: &mut TableTask, noised: bool) -> Option<String> {
     Some(format!("standardise = {why}"))
 }
 
-/// Whether all numbers of a schema have ranges.
+/// True where all numbers of a schema have ranges.
 fn has_ranges(schema: &Schema) -> bool {
     let target = matches!(schema.target(), Target::Classes(_) | Target::Mask { .. });
     let mut columns = schema.encoded().into_iter();
