@@ -141,7 +141,7 @@ fn a_second_draw_of_a_twin_that_does_not_look_into_the_ledger_is_detected() {
     assert!(kind.starts_with("P7 "), "{kind}");
 }
 
-/// Runs of members with noise, of whom some spoil sums, with so many changes of the agreement.
+/// Runs with noise in which some members spoil sums. `changes`: how often the agreement changes.
 fn spoiled(members: usize, behaviour: Behaviour, changes: u32) -> Vec<Ended> {
     spoiled_sums_of(members, quorum(members), behaviour, changes)
 }

@@ -12,8 +12,8 @@ use super::rows::{data, in_ranges, part};
 /// Hospitals of a draw.
 const HOSPITALS: usize = 20;
 
-/// Twenty hospitals of the eICU demo, drawn anew by every seed of those with ten stays: whether a stay is longer
-/// than a day.
+/// Whether a stay is longer than a day, at twenty hospitals of the eICU demo. Every seed draws them anew, among
+/// those with at least ten stays.
 ///
 /// # Errors
 /// The files cannot be read.

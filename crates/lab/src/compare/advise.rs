@@ -66,7 +66,7 @@ pub enum WhyNotKnown {
     NoInterval(NoInterval),
     /// No way of learning gave a model that can be compared.
     NotCompared,
-    /// At so many silos, at least half of them, the own model could not be tuned.
+    /// The own model could not be tuned at this many silos, which are at least half of all.
     Untuned(usize),
 }
 
