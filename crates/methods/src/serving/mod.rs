@@ -21,6 +21,7 @@ mod adapted;
 mod adopted;
 mod all_rows;
 mod alone;
+mod compared;
 mod comparison;
 mod folds;
 mod intercept;
@@ -28,6 +29,7 @@ mod local;
 mod personal;
 mod rule;
 mod shrunken;
+mod together;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,12 +39,14 @@ pub use adapted::Adaptation;
 pub use adopted::{alone_start, mean_of_coalitions, members_of};
 pub use all_rows::model_of_all_rows;
 pub use alone::Alone;
+pub use compared::ComparedModels;
 pub use comparison::{CandidateComparison, VALIDATION_ROWS, comparable};
 pub use intercept::with_own_intercept;
 pub use local::{Effort, FIT_ROWS, Fitted, LocalModels, TUNING_FOLDS, Tuned, WORK};
 pub use personal::{PersonalParts, is_never_trained};
 pub use rule::Way;
 pub use shrunken::shrunken;
+pub use together::{AdvantageSums, Together};
 
 /// How a silo chooses the model that it serves at the end, on its own rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -301,6 +301,10 @@ fn served_pooled_and_outside_models_are_in_it() {
         on: methods::serving::ComparedOn::Folds,
         metric: Some(metric),
         measured: Vec::new(),
+        alone: lab::summary::ChosenAlone {
+            candidate,
+            metric: Some(metric),
+        },
     };
     for silo in &mut story.silos {
         let coalition = silo.coalition.unwrap();
