@@ -16,6 +16,8 @@
 //! lowers it is known for the model that the silo trains alone: its loss with the fold and without.
 //! The silo's share of that difference, one in the number of members, is added to the loss of the
 //! coalition's model. A model that no other silo shares is not compared by cross-validation.
+//!
+//! Where what all silos measured is known, as in a simulation, they decide [`Together`].
 
 mod adapted;
 mod adopted;
