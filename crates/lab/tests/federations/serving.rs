@@ -292,7 +292,7 @@ fn silos_with_too_few_rows_for_folds_serve_the_model_that_they_adopted() {
     }
 }
 
-/// Many silos of few rows: of what the common model is better than their own ones, they keep nine tenths where
+/// Many silos of few rows: of what the common model is better than their own ones, they keep most where
 /// they decide together, and less where each decides alone. Where each has a truth of its own, they
 /// serve nothing that is worse than their own model.
 #[test]
