@@ -48,7 +48,7 @@ pub use local::{Effort, FIT_ROWS, Fitted, LocalModels, TUNING_FOLDS, Tuned, WORK
 pub use personal::{PersonalParts, is_never_trained};
 pub use rule::Way;
 pub use shrunken::shrunken;
-pub use together::{AdvantageSums, Together};
+pub use together::Together;
 
 /// How a silo chooses the model that it serves at the end, on its own rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -35,15 +35,15 @@ const CLEAR: f64 = 2.0;
 
 /// Sums over silos of what they measured of one candidate, in the unit of the loss.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct AdvantageSums {
+struct AdvantageSums {
     /// Number of silos.
-    pub silos: f64,
+    silos: f64,
     /// Sum of the advantages over their own models.
-    pub advantages: f64,
+    advantages: f64,
     /// Sum of the squares of these.
-    pub squares: f64,
+    squares: f64,
     /// Sum of the squares of their standard errors.
-    pub variances: f64,
+    variances: f64,
 }
 
 /// What the advantages of all silos have in common.
@@ -58,7 +58,7 @@ struct Population {
 
 impl AdvantageSums {
     /// Adds what one silo measured; nothing where that is not finite.
-    pub fn add(&mut self, one: &Measured) {
+    fn add(&mut self, one: &Measured) {
         let variance = one.error * one.error;
         let square = one.advantage * one.advantage;
         if variance.is_finite() && square.is_finite() {
