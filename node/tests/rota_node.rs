@@ -36,6 +36,7 @@ fn an_institution_has_the_commands_around_its_node_and_none_of_the_laboratory() 
         "federation",
         "learner",
         "devices",
+        "init",
     ] {
         assert!(listed(command), "{command} is missing:\n{help}");
     }
@@ -44,7 +45,7 @@ fn an_institution_has_the_commands_around_its_node_and_none_of_the_laboratory() 
         "compare",
         "lab",
         "advise",
-        "init",
+        "report",
         "solve",
         "scenarios",
     ] {

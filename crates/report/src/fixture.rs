@@ -212,6 +212,10 @@ fn silo(index: usize, coalitions: usize, rounds: u64) -> SiloInfo {
             on: ComparedOn::Folds,
             metric: Some(42.0 + 9.0 * wave(index, 5)),
             measured: Vec::new(),
+            alone: ChosenAlone {
+                candidate: Candidate::Coalition,
+                metric: Some(42.0 + 9.0 * wave(index, 5)),
+            },
         }),
     }
 }

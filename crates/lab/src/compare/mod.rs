@@ -37,6 +37,7 @@ mod row_draws;
 mod rows;
 mod run;
 mod scope;
+mod serve;
 mod served;
 mod spread;
 mod store;

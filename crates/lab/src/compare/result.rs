@@ -1,7 +1,6 @@
 //! The result of one way of learning with one seed.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use methods::learner::Split;
 use methods::serving::Candidate;
@@ -9,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use task::metrics::MetricName;
 
-use super::alone::OwnModels;
 use super::measured_model::{MeasuredModel, MetricValues};
 use super::rows::StoredRows;
 use super::trial::TrainedFederation;
@@ -97,7 +95,7 @@ pub(super) struct ModelResult {
 impl ModelResult {
     /// The results, without what is not finite: that cannot be written down, and is of no use for
     /// comparisons.
-    fn of(model: &MeasuredModel) -> Self {
+    pub(super) fn of(model: &MeasuredModel) -> Self {
         let mut values = model.values();
         values.retain(|_, value| value.is_finite());
         Self {
@@ -368,35 +366,10 @@ impl UnitResult {
             });
         }
     }
-
-    /// Lets every silo choose what it serves: the strategy's model of the chosen round, or one that it
-    /// makes alone.
-    pub(super) fn serve(
-        &mut self,
-        trial: &TrainedFederation,
-        chosen: &[Option<MeasuredModel>],
-        alone: &[Arc<Option<OwnModels>>],
-    ) {
-        let honest = trial.honest();
-        let places = (0..chosen.len()).filter(|place| is_honest(&honest, *place));
-        for (place, silo) in places.zip(&mut self.silos) {
-            let (Some(Some(strategys)), Some(Some(own))) =
-                (chosen.get(place), alone.get(place).map(|own| &**own))
-            else {
-                continue;
-            };
-            let served = trial.serve(place, self.round, strategys, &own.local);
-            silo.served = served.map(|(candidate, other)| ServedResult {
-                candidate,
-                own: ModelResult::of(&own.measured),
-                other: other.as_ref().map(ModelResult::of),
-            });
-        }
-    }
 }
 
 /// Whether the silo at this place is honest; silos outside are.
-fn is_honest(honest: &[bool], place: usize) -> bool {
+pub(super) fn is_honest(honest: &[bool], place: usize) -> bool {
     honest.get(place).copied().unwrap_or(true)
 }
 

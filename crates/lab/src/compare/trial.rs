@@ -8,7 +8,7 @@ use agreement::silo_seed;
 use learn::{Study, StudySilo};
 use methods::learner::{Split, Task};
 use methods::serving::{
-    Adaptation, Alone, Candidate, CandidateComparison, LocalModels, alone_start,
+    Adaptation, Alone, CandidateComparison, ComparedModels, LocalModels, alone_start,
     mean_of_coalitions, members_of, model_of_all_rows,
 };
 use methods::strategy::{Kept, State};
@@ -367,16 +367,15 @@ impl TrainedFederation {
         Some(one)
     }
 
-    /// The model that silo `place` serves: the strategy's, after this round, or one that it makes alone.
-    /// Gives the choice, and the model where it is neither `strategys` nor the best that the silo makes
+    /// What silo `place` could serve, compared: the strategy's model, after this round, and those that it makes
     /// alone. `None` where there is no federation.
-    pub(super) fn serve(
+    pub(super) fn compare(
         &self,
         place: usize,
         round: u64,
         strategys: &MeasuredModel,
         local: &LocalModels,
-    ) -> Option<(Candidate, Option<MeasuredModel>)> {
+    ) -> Option<ComparedModels> {
         let TrialModels::Federated(federated) = &self.models else {
             return None;
         };
@@ -390,7 +389,7 @@ impl TrainedFederation {
             // Its rows were in no training of the model that it is given.
             usize::MAX
         };
-        let served = CandidateComparison {
+        let comparison = CandidateComparison {
             plain: &**plain,
             equipped: &*strategys.learner,
             alone: &alone(&self.scenario, Params::empty(), place, round),
@@ -400,18 +399,8 @@ impl TrainedFederation {
             global: global.as_ref().zip(Some(entries.len())),
             folds: self.scenario.serve.folds,
             adapted: self.scenario.is_noised(),
-        }
-        .serve();
-        let other = match served.candidate {
-            Candidate::Local | Candidate::Coalition => None,
-            Candidate::Robust => Some(plain),
-            Candidate::Global
-            | Candidate::FineTuned
-            | Candidate::OwnIntercept
-            | Candidate::Shrunken => Some(&strategys.learner),
         };
-        let other = other.map(|learner| MeasuredModel::of(learner.clone(), served.model));
-        Some((served.candidate, other))
+        Some(comparison.compare())
     }
 
     /// Names of the subgroups of rows.

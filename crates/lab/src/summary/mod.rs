@@ -17,6 +17,7 @@ mod newcomers;
 mod noise;
 mod reports;
 mod results;
+mod serving;
 mod silos;
 mod stops;
 
@@ -271,6 +272,17 @@ pub struct ServedInfo {
     pub metric: Option<f64>,
     /// The losses that the choice is based on.
     pub measured: Vec<ComparedLoss>,
+    /// What it would serve if it chose alone, as a node does.
+    pub alone: ChosenAlone,
+}
+
+/// The model that a silo would serve if it chose by its own rows alone.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ChosenAlone {
+    /// The chosen candidate.
+    pub candidate: Candidate,
+    /// Its held-out metric.
+    pub metric: Option<f64>,
 }
 
 /// Messages of a member that were refused for one reason.

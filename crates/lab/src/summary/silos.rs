@@ -9,8 +9,8 @@ use learn::{RowCounts, Study};
 use methods::learner::Task;
 use methods::robust::Radius;
 use methods::serving::{
-    Alone, CandidateComparison, Effort, LocalModels, TUNING_FOLDS, Tuned, alone_start,
-    is_never_trained, mean_of_coalitions, members_of, model_of_all_rows,
+    Alone, CandidateComparison, ComparedModels, Effort, LocalModels, TUNING_FOLDS, Tuned,
+    alone_start, is_never_trained, mean_of_coalitions, members_of, model_of_all_rows,
 };
 use methods::strategy::WeightRule;
 use methods::{Learner, Params};
@@ -30,6 +30,7 @@ use super::measured::{HeldOutResults, TrainingTargets, measured};
 use super::metrics::{AdoptedModel, OwnModel, adopted_models, last_adopted};
 use super::newcomers::given_model;
 use super::results::ModelKind;
+use super::serving::{self, ComparedSilo};
 
 /// The result of one silo, with metrics on its own held-out rows.
 pub(super) struct SiloResult {
@@ -148,7 +149,8 @@ pub(super) fn silo_results(
             };
             let (name, group, rows) = silo;
             let members = coalition_index.map_or(usize::MAX, |own| context.members_of(own));
-            let mut result = context.measure(&plain, &equipped, seed, own, members, rows);
+            let (mut result, compared) =
+                context.measure(&plain, &equipped, seed, own, members, rows);
             if rows.test > 0 {
                 let averages = averages.into_iter();
                 let averages = averages.map(|average| average.measured(&context, seed));
@@ -157,10 +159,19 @@ pub(super) fn silo_results(
             (result.name, result.group, result.rows) = (name, group, rows);
             result.coalition_index = coalition_index;
             result.member = takes_part.then_some(nth);
-            result
+            ComparedSilo {
+                result,
+                compared,
+                plain,
+                equipped,
+            }
         });
     }
-    threads.all(jobs).map_err(RunError::Setup)
+    serving::serve(
+        threads.all(jobs).map_err(RunError::Setup)?,
+        context.key,
+        threads,
+    )
 }
 
 /// A reference at one silo.
@@ -286,7 +297,7 @@ impl Context {
         own: Option<OwnModel>,
         members: usize,
         rows: RowCounts,
-    ) -> SiloResult {
+    ) -> (SiloResult, Option<ComparedModels>) {
         let mut models = BTreeMap::new();
         let alone = self.alone_with(seed);
         let folds = match self.folds {
@@ -307,12 +318,10 @@ impl Context {
             let personal = plain.initial_personal(self.alone.initial);
             measured(plain, &(model.clone(), personal))
         };
-        let served = match (&local, &own) {
+        let compared = match (&local, &own) {
             (Some(local), Some(coalition)) if self.folds > 0 => {
                 let learners = (plain, equipped);
-                let (served, measured) = self.serve(learners, &alone, local, (coalition, members));
-                models.insert(ModelKind::Served, measured);
-                Some(served)
+                Some(self.compare(learners, &alone, local, (coalition, members)))
             }
             _ => None,
         };
@@ -336,7 +345,7 @@ impl Context {
             // What learns only is not measured.
             models.clear();
         }
-        SiloResult {
+        let result = SiloResult {
             name: String::new(),
             group: None,
             rows: RowCounts::default(),
@@ -348,25 +357,26 @@ impl Context {
             }),
             targets,
             models,
-            served,
+            served: None,
             tuned,
-        }
+        };
+        (result, compared)
     }
 
-    /// Lets a silo choose what it serves: its own model, that of its coalition with so many members, or the
+    /// Compares what a silo could serve: its own model, that of its coalition with so many members, or the
     /// mean of all coalitions.
-    fn serve(
+    fn compare(
         &self,
         (plain, equipped): (&Arc<dyn Learner>, &Arc<dyn Learner>),
         alone: &Alone,
         local: &LocalModels,
         (coalition, members): (&OwnModel, usize),
-    ) -> (ServedInfo, Result<HeldOutResults, String>) {
+    ) -> ComparedModels {
         let global = self
             .last
             .as_ref()
             .and_then(|last| mean_of_coalitions(&last.state.models, &last.assignment));
-        let comparison = CandidateComparison {
+        CandidateComparison {
             plain: &**plain,
             equipped: &**equipped,
             alone,
@@ -377,22 +387,7 @@ impl Context {
             folds: self.folds,
             adapted: self.adapted,
         }
-        .serve();
-        let learner = if comparison.candidate.is_own() {
-            plain
-        } else {
-            equipped
-        };
-        let of_served = measured(learner, &comparison.model);
-        let metric = of_served.as_ref().ok();
-        let metric = metric.and_then(|served| served.metrics.get(self.key).copied());
-        let served = ServedInfo {
-            candidate: comparison.candidate,
-            on: comparison.on,
-            metric,
-            measured: comparison.measured,
-        };
-        (served, of_served)
+        .compare()
     }
 
     fn alone_with(&self, seed: u64) -> Alone {

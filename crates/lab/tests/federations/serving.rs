@@ -291,6 +291,65 @@ fn silos_with_too_few_rows_for_folds_serve_the_model_that_they_adopted() {
     }
 }
 
+/// Many silos of few rows: of what the common model is better than their own ones, they keep most where
+/// they decide together, and less where each decides alone. Where each has a truth of its own, they
+/// serve nothing that is worse than their own model.
+#[test]
+fn silos_that_decide_together_keep_most_of_the_gain() {
+    let means = |groups: usize| {
+        let mut sums = [0.0; 4];
+        for seed in 1..=3 {
+            let text = format!(
+                "name = \"few\"
+                seed = {seed}
+                rounds = 10
+                silos = 16
+                [task.table]
+                data = {{ synthetic = {{ groups = {groups}, features = 10, scale = 0.5, noise = 1.0, rows = [20, 20] }} }}
+                model = {{ linear = {{ loss = \"squared\" }} }}
+                standardise = \"none\"
+                split = {{ validation = 0.0 }}
+                metric = \"loss\"
+                [strategy]
+                name = \"fedavg\"
+                training = {{ epochs = 5, batch = 8, optimiser = {{ name = \"sgd\", rate = 0.03 }} }}"
+            );
+            let scenario = Scenario::parse("few.toml", &text).unwrap();
+            let options = Options {
+                memo: true,
+                ..Options::default()
+            };
+            for silo in run(&scenario, options).unwrap().silos {
+                let served = silo.served.unwrap();
+                let each = [
+                    silo.local,
+                    silo.coalition,
+                    served.metric,
+                    served.alone.metric,
+                ];
+                for (sum, value) in sums.iter_mut().zip(each) {
+                    *sum += value.unwrap() / 48.0;
+                }
+            }
+        }
+        sums
+    };
+    let [own, common, together, alone] = means(1);
+    let kept = |served: f64| (own - served) / (own - common);
+    println!(
+        "alike: kept together {:.2}, alone {:.2}",
+        kept(together),
+        kept(alone)
+    );
+    assert!(own - common > 0.3, "{own} {common}");
+    assert!(kept(together) > 0.85, "{}", kept(together));
+    assert!(kept(together) > kept(alone) + 0.1, "{}", kept(alone));
+    let [own, common, together, alone] = means(16);
+    println!("unlike: own {own:.4}, common {common:.4}, together {together:.4}, alone {alone:.4}");
+    assert!(common > own + 0.3, "{own} {common}");
+    assert!(together < own + 0.01 * (common - own), "{together} {own}");
+}
+
 #[test]
 fn outside_must_name_known_silos_and_leave_one_inside() {
     let error = |outside: &str| {

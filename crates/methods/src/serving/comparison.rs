@@ -1,9 +1,13 @@
 //! Compares the models that a silo could serve.
 
 use super::alone::Alone;
-use super::folds::{CandidateLosses, by_groups, loss, measured, with_more_rows, without_folds};
-use super::local::{FoldLosses, LocalModels};
-use super::{Adaptation, Candidate, ComparedOn, PersonalParts, Served, choose, is_never_trained};
+use super::folds::{
+    CandidateLosses, by_groups, has_classes, loss, measured, with_more_rows, without_folds,
+};
+use super::local::{FEW_ROWS, FoldLosses, LocalModels};
+use super::{
+    Adaptation, Candidate, ComparedModels, ComparedOn, PersonalParts, Served, is_never_trained,
+};
 use crate::learner::{LearnError, Learner, Split, Task};
 use crate::params::Params;
 
@@ -69,27 +73,28 @@ fn row_losses(
 }
 
 impl CandidateComparison<'_> {
-    /// Compares, and chooses. A candidate that cannot be trained or measured is left out. Personal parts that no
-    /// round has trained are trained around the coalition's model, as they are for the comparison.
+    /// Compares, and lets the silo choose alone.
     pub fn serve(&self) -> Served {
+        self.compare().alone()
+    }
+
+    /// Compares. A candidate that cannot be trained or measured is left out. Personal parts that no
+    /// round has trained are trained around the coalition's model, as they are for the comparison.
+    pub fn compare(&self) -> ComparedModels {
         let (model, personal) = self.coalition;
         if !is_never_trained(self.equipped, (model, personal), self.alone.initial) {
-            return self.chosen();
+            return self.compared();
         }
         let around = self.alone.around(self.equipped, model);
         let (coalition, parts) = match &around {
             Ok(around) => (around, PersonalParts::TrainedAtTheEnd),
             Err(_) => (self.coalition, PersonalParts::NeverTrained),
         };
-        let served = CandidateComparison { coalition, ..*self }.chosen();
-        let personal = match served.candidate {
-            Candidate::Coalition | Candidate::OwnIntercept | Candidate::Shrunken => parts,
-            _ => PersonalParts::Trained,
-        };
-        Served { personal, ..served }
+        let compared = CandidateComparison { coalition, ..*self }.compared();
+        ComparedModels { parts, ..compared }
     }
 
-    fn chosen(&self) -> Served {
+    fn compared(&self) -> ComparedModels {
         let global = self.global.and_then(|(model, _)| {
             let around = self.alone.around(self.equipped, model);
             around.ok()
@@ -110,21 +115,18 @@ impl CandidateComparison<'_> {
             tuned: tuned.as_ref(),
             adapted: &adapted,
         };
-        let (on, measured) = if let Some((all, rows)) = self.by_rows(models) {
-            (ComparedOn::ValidationRows, measured(&all, &rows))
+        let (on, measured, few) = if let Some((all, rows)) = self.by_rows(models) {
+            let few = self.few_of_classes(&rows, Split::Validation);
+            (ComparedOn::ValidationRows, measured(&all, &rows), few)
         } else if let Some(folds) = &self.local.folds {
             let all = self.by_folds(models, folds);
-            (ComparedOn::Folds, measured(&all, &folds.rows))
+            let few = self.few_of_classes(&folds.rows, Split::Train);
+            (ComparedOn::Folds, measured(&all, &folds.rows), few)
         } else {
-            (ComparedOn::Nothing, Vec::new())
-        };
-        let candidate = if measured.is_empty() {
-            Candidate::Coalition
-        } else {
-            choose(&measured)
+            (ComparedOn::Nothing, Vec::new(), false)
         };
         let robust = self.local.robust.as_ref().map(|fitted| &fitted.model);
-        let model = match candidate {
+        let model = |candidate| match candidate {
             Candidate::Local => Some(&self.local.model),
             Candidate::Robust => robust,
             Candidate::Coalition => Some(self.coalition),
@@ -132,13 +134,23 @@ impl CandidateComparison<'_> {
             Candidate::FineTuned => models.tuned,
             Candidate::OwnIntercept | Candidate::Shrunken => models.adapted(candidate),
         };
-        Served {
-            candidate,
+        let candidates = measured.iter().map(|one| one.candidate);
+        let all = candidates.filter_map(|one| Some((one, model(one)?.clone())));
+        ComparedModels {
             on,
+            models: all.collect(),
+            coalition: self.coalition.clone(),
             measured,
-            model: model.unwrap_or(self.coalition).clone(),
-            personal: PersonalParts::Trained,
+            few,
+            parts: PersonalParts::Trained,
         }
+    }
+
+    /// Whether these are few rows of classes, so that the row more of each says much of what is measured.
+    fn few_of_classes(&self, rows: &[f64], split: Split) -> bool {
+        let (model, personal) = &self.local.model;
+        rows.iter().sum::<f64>() < FEW_ROWS as f64
+            && has_classes(self.plain, (model, personal), split)
     }
 
     /// Losses on every validation row, or the mean of every group of them, which no model has seen, and the

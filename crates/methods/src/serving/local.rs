@@ -30,7 +30,7 @@ const RIDGES: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 10.0];
 /// Radii of robust fits, with the best ridge penalty of the exact ones.
 const RADII: [f64; 2] = [0.03, 0.1];
 /// Training rows below which a model of classes that has exact fits is not trained in steps as well.
-const FEW_ROWS: u64 = 50;
+pub(super) const FEW_ROWS: u64 = 50;
 /// Most training rows for exact fits, whose time grows fast with rows.
 pub const FIT_ROWS: u64 = 1_000;
 /// Checkpoints in a row without a smaller loss, after which a training is given up.

@@ -16,11 +16,14 @@
 //! lowers it is known for the model that the silo trains alone: its loss with the fold and without.
 //! The silo's share of that difference, one in the number of members, is added to the loss of the
 //! coalition's model. A model that no other silo shares is not compared by cross-validation.
+//!
+//! Where what all silos measured is known, as in a simulation, they decide [`Together`].
 
 mod adapted;
 mod adopted;
 mod all_rows;
 mod alone;
+mod compared;
 mod comparison;
 mod folds;
 mod intercept;
@@ -28,6 +31,7 @@ mod local;
 mod personal;
 mod rule;
 mod shrunken;
+mod together;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,12 +41,14 @@ pub use adapted::Adaptation;
 pub use adopted::{alone_start, mean_of_coalitions, members_of};
 pub use all_rows::model_of_all_rows;
 pub use alone::Alone;
+pub use compared::ComparedModels;
 pub use comparison::{CandidateComparison, VALIDATION_ROWS, comparable};
 pub use intercept::with_own_intercept;
 pub use local::{Effort, FIT_ROWS, Fitted, LocalModels, TUNING_FOLDS, Tuned, WORK};
 pub use personal::{PersonalParts, is_never_trained};
 pub use rule::Way;
 pub use shrunken::shrunken;
+pub use together::Together;
 
 /// How a silo chooses the model that it serves at the end, on its own rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

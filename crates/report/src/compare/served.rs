@@ -123,9 +123,14 @@ fn line(label: &str, served: &ServedSummary, outside: bool, decimals: usize) -> 
 /// What the columns mean.
 fn note(outside: bool) -> String {
     format!(
-        "Each silo chooses on its own rows between the strategy's model and models that it trains alone. own model: \
+        "Each silo chooses on its own rows between the strategy's model and models that it trains alone{}. own model: \
          the best one trained alone, by cross-validation. harmed: silos that are significantly worse off than with \
          it / how many of those that serve another model would seem so by chance.{}",
+        if outside {
+            ""
+        } else {
+            ", and weighs what it finds by what all silos find; a node has its own rows alone"
+        },
         if outside {
             ""
         } else {

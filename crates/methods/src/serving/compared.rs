@@ -1,0 +1,51 @@
+//! The candidates of a silo after its comparison, of which one is chosen.
+
+use std::collections::BTreeMap;
+
+use super::{Candidate, ComparedOn, Measured, PersonalParts, Served, choose};
+use crate::params::Params;
+
+/// A silo's candidates, compared.
+#[derive(Debug, Clone)]
+pub struct ComparedModels {
+    /// What they were compared on.
+    pub on: ComparedOn,
+    /// The comparison, the local model first; empty where the silo has too few rows to compare.
+    pub measured: Vec<Measured>,
+    /// Whether it was compared on so few rows of classes that the one row more of each, which losses are measured
+    /// with, says much of the advantages. Against luck that is good for the silo itself. In a mean over silos it
+    /// stays, because it goes the same way at all.
+    pub(super) few: bool,
+    /// Every measured model with its personal state.
+    pub(super) models: BTreeMap<Candidate, (Params, Params)>,
+    /// The model of its coalition, and the personal state.
+    pub(super) coalition: (Params, Params),
+    /// Where the personal parts of the coalition's model come from.
+    pub(super) parts: PersonalParts,
+}
+
+impl ComparedModels {
+    /// What the silo serves where it chooses by its own rows alone.
+    pub fn alone(self) -> Served {
+        let candidate = choose(&self.measured);
+        self.serve(candidate)
+    }
+
+    /// Serves this candidate; the model of its coalition where nothing was compared, or where the candidate was
+    /// not.
+    pub fn serve(mut self, candidate: Candidate) -> Served {
+        let model = self.models.remove(&candidate);
+        let candidate = model.as_ref().map_or(Candidate::Coalition, |_| candidate);
+        let personal = match candidate {
+            Candidate::Coalition | Candidate::OwnIntercept | Candidate::Shrunken => self.parts,
+            _ => PersonalParts::Trained,
+        };
+        Served {
+            candidate,
+            on: self.on,
+            measured: self.measured,
+            model: model.unwrap_or(self.coalition),
+            personal,
+        }
+    }
+}

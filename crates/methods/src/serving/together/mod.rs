@@ -1,0 +1,152 @@
+//! Serving decided together: every silo judges what it measured beside what all silos measured.
+//!
+//! With few rows a silo cannot tell an advantage over its own model from luck, and keeps its own although most
+//! silos would gain. So the advantage that it measured is shrunken towards the mean of all silos, by empirical
+//! Bayes (Morris 1983, "Parametric empirical Bayes inference", JASA 78): the less it knows, and the more alike
+//! silos are, the more the others count.
+//!
+//! For one candidate, silo `k` of `K` measured the advantage `a_k` with standard error `s_k`. The estimate of
+//! moments is DerSimonian and Laird's (1986) with equal weights, as Hedges and Olkin (1985) have it:
+//!
+//! ```text
+//! m    = Σ a / K                                          the mean advantage
+//! s²   = Σ s_k² / K                                       what silos cannot tell, in the mean
+//! τ²   = max(0, Σ (a_k − m)² / (K − 1) − s²)              how unlike silos are
+//! b_k  = (a_k/s_k² + m/τ²) / (1/s_k² + 1/τ²)              the shrunken advantage; m where τ² = 0
+//! e_k² = 1/(1/s_k² + 1/τ²) + (s_k²/(s_k² + τ²))² (τ² + s²)/K      its variance
+//! ```
+//!
+//! The last term is the variance of `m`. Weights `1/s_k²` would be better if the `s_k` were known. They are
+//! estimates from a handful of folds, and a silo whose folds agree by luck would speak for all. What the rows of
+//! one silo show [clearly](CLEAR) no other outweighs.
+//!
+//! Sums over silos of four numbers are enough: of 1, `a`, `a²` and `s²`.
+//!
+//! A mean over silos does away with luck, not with an error that all make alike. A silo with few rows of classes
+//! measures losses [as if there were one row more of each class](super), which is in favour of models that say
+//! little, and most of all with ten rows. Such a silo is in no sum, and chooses alone.
+
+use std::collections::BTreeMap;
+
+use super::{Candidate, ComparedModels, Measured, Served, choose};
+
+/// From how many standard errors on, either way, a silo's own measurement stays as it is.
+const CLEAR: f64 = 2.0;
+
+/// Sums over silos of what they measured of one candidate, in the unit of the loss.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct AdvantageSums {
+    /// Number of silos.
+    silos: f64,
+    /// Sum of the advantages over their own models.
+    advantages: f64,
+    /// Sum of the squares of these.
+    squares: f64,
+    /// Sum of the squares of their standard errors.
+    variances: f64,
+}
+
+/// What the advantages of all silos have in common.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Population {
+    mean: f64,
+    /// Variance of the true advantages between silos.
+    between: f64,
+    /// Variance of the mean.
+    of_mean: f64,
+}
+
+impl AdvantageSums {
+    /// Adds what one silo measured; nothing where that is not finite.
+    fn add(&mut self, one: &Measured) {
+        let variance = one.error * one.error;
+        let square = one.advantage * one.advantage;
+        if variance.is_finite() && square.is_finite() {
+            self.silos += 1.0;
+            self.advantages += one.advantage;
+            self.squares += square;
+            self.variances += variance;
+        }
+    }
+
+    /// `None` with less than two silos: nobody knows how unlike silos are.
+    fn population(&self) -> Option<Population> {
+        if self.silos < 2.0 {
+            return None;
+        }
+        let mean = self.advantages / self.silos;
+        let unknown = self.variances / self.silos;
+        let apart = (self.squares - self.silos * mean * mean).max(0.0) / (self.silos - 1.0);
+        let between = (apart - unknown).max(0.0);
+        Some(Population {
+            mean,
+            between,
+            of_mean: (between + unknown) / self.silos,
+        })
+    }
+
+    /// What a silo measured, its advantage shrunken towards the mean of all. As it is without other silos, where
+    /// it is not finite or exact, and where it is [clear](CLEAR).
+    fn shrunken(&self, one: &Measured) -> Measured {
+        let own = one.error * one.error;
+        let known = own.is_finite() && one.advantage.is_finite();
+        let known = known && one.advantage.abs() < CLEAR * one.error;
+        let Some(all) = self.population().filter(|_| known) else {
+            return one.clone();
+        };
+        let towards = own / (own + all.between);
+        let advantage = one.advantage + towards * (all.mean - one.advantage);
+        let variance = towards * all.between + towards * towards * all.of_mean;
+        Measured {
+            advantage,
+            error: variance.sqrt(),
+            loss: one.loss + one.advantage - advantage,
+            ..one.clone()
+        }
+    }
+}
+
+/// What all silos measured of every candidate.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Together(BTreeMap<Candidate, AdvantageSums>);
+
+impl Together {
+    /// The sums over silos, of the comparison of each; without those with few rows of classes.
+    pub fn of<'a>(silos: impl IntoIterator<Item = &'a ComparedModels>) -> Self {
+        let silos = silos.into_iter().filter(|silo| !silo.few);
+        Self::sums(silos.map(|silo| &silo.measured[..]))
+    }
+
+    fn sums<'a>(silos: impl IntoIterator<Item = &'a [Measured]>) -> Self {
+        let mut all = Self::default();
+        for one in silos.into_iter().flatten() {
+            all.0.entry(one.candidate).or_default().add(one);
+        }
+        all
+    }
+
+    /// What a silo serves with this comparison: by the rule for one that [chooses alone](choose), with every
+    /// advantage and its standard error shrunken. With few rows of classes it chooses alone.
+    pub fn serve(&self, compared: ComparedModels) -> Served {
+        if compared.few {
+            return compared.alone();
+        }
+        let candidate = self.choose(&compared.measured);
+        compared.serve(candidate)
+    }
+
+    fn choose(&self, measured: &[Measured]) -> Candidate {
+        choose(&self.shrunken(measured))
+    }
+
+    fn shrunken(&self, measured: &[Measured]) -> Vec<Measured> {
+        let shrunken = |one: &Measured| {
+            let sums = self.0.get(&one.candidate);
+            sums.map_or_else(|| one.clone(), |sums| sums.shrunken(one))
+        };
+        measured.iter().map(shrunken).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
