@@ -9,6 +9,7 @@ mod going_on;
 mod hospitals;
 mod nightly;
 mod python;
+mod shrunken;
 mod taking_out;
 
 use crate::nodes;

@@ -27,8 +27,8 @@ pub struct MaskedTask<'a> {
 pub(crate) type KeyFault = (&'static str, String);
 
 /// The strategies that need nothing but sums.
-const CHOOSE: &str = "choose fedavg, fedprox, fedadam, fedyogi, fedadagrad, fedper, fedrep, fedbn or \
-                      ditto, or `mode = \"clear\"`";
+const CHOOSE: &str = "choose fedavg, fedprox, fedadam, fedyogi, fedadagrad, fedper, fedrep, fedbn, ditto, \
+                      apfl, pfedme or fedala, or `mode = \"clear\"`";
 
 /// What a strategy needs of single silos.
 const CROSS_EVALUATION: &str = "members measure each other's models on their own rows";
@@ -37,6 +37,8 @@ const SINGLE_NUMBERS: &str = "it needs a number of every single silo, and weight
                               to round would give single models away";
 const MORE_VECTORS: &str =
     "silos send more than one model, and there are no agreed ranges for the rest";
+const COUNTED: &str = "its correction goes by how many members contributed to each model, and strategies see one \
+                       model of masked rounds, their sum";
 const FINE_SUMS: &str = "its sums need finer steps than those of masked models, and an account of how many \
                          numbers are opened, which this program does not keep yet";
 const SINGLE_RESULTS: &str = "its result is a model of every single silo";
@@ -156,6 +158,10 @@ fn needs(method: &Method) -> Needs {
         }
         Method::FedRep(options) => Needs::Sums(options.weight),
         Method::Ditto(options) => Needs::Sums(options.weight),
+        Method::Apfl(options) => Needs::Sums(options.weight),
+        Method::PFedMe(options) => Needs::Sums(options.weight),
+        Method::FedAla(options) => Needs::Sums(options.weight),
+        Method::FedDyn(_) => Needs::More(COUNTED),
         Method::CsRcfl(_) => Needs::More(CROSS_EVALUATION),
         Method::Hcct(_)
         | Method::HcctE(_)
@@ -169,6 +175,7 @@ fn needs(method: &Method) -> Needs {
         | Method::Afl(_)
         | Method::MaxFl(_)
         | Method::FedFa(_)
+        | Method::FedNova(_)
         | Method::Superquantile(_)
         | Method::Ifca(_)
         | Method::Flsc(_) => Needs::More(SINGLE_NUMBERS),

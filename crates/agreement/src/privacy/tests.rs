@@ -9,7 +9,7 @@ use crate::agreement::Agreement;
 const EXAMPLE: &str = include_str!("../../../../examples/federation.toml");
 
 /// The strategies of masked rounds.
-const SUMS: [&str; 9] = [
+const SUMS: [&str; 12] = [
     "fedavg",
     "fedprox",
     "fedadam",
@@ -19,6 +19,9 @@ const SUMS: [&str; 9] = [
     "fedrep",
     "fedbn",
     "ditto",
+    "apfl",
+    "pfedme",
+    "fedala",
 ];
 
 /// Four institutions, and these edits: a path and its value in TOML, or nothing to remove the key.

@@ -1,13 +1,14 @@
 //! Whole comparisons on the built-in patients.
 #![allow(clippy::unwrap_used)]
 
-use learn::TaskStudy;
 use std::path::{Path, PathBuf};
 
-use super::*;
-use crate::participation::participation;
+use learn::TaskStudy;
 use simulations::lies;
-use simulations::lying;
+
+use super::*;
+
+mod built_in;
 
 pub(super) const SMALL: &str = r#"
 name = "small"
@@ -415,33 +416,6 @@ fn errors_name_the_strategy_and_the_key() {
         },
     );
     assert!(error.contains("fedavgg"), "{error}");
-}
-
-#[test]
-fn the_silos_that_built_in_experiments_name_exist() {
-    let Some(data) = std::env::var_os("ROTA_DATA").map(std::path::PathBuf::from) else {
-        crate::skipped::skipped("needs the data sets, and ROTA_DATA is not set");
-        return;
-    };
-    for (name, _) in BUILT_IN {
-        let experiment = Experiment::load(name, &Choices::default()).unwrap();
-        for variant in &experiment.variants {
-            let entry = &experiment.entries[0];
-            let scenario = experiment.scenario(variant, entry, &RunSettings::new(), 0);
-            let scenario = scenario.unwrap();
-            let study = scenario
-                .task
-                .study(scenario.silos, Some(&data), scenario.seed);
-            let at = |error: String| format!("{name}, {}: {error}", variant.name);
-            let study = study.map_err(|error| at(error.to_string())).unwrap();
-            let taking_part = participation(&scenario, &study);
-            let taking_part = taking_part.map_err(|error| at(error.to_string()));
-            let members = taking_part.unwrap().study.silos;
-            let learners = lies(&members, &scenario.faults)
-                .and_then(|lies| lying(&members, &lies, scenario.seed));
-            assert_eq!(learners.map(|all| all.len()).map_err(at), Ok(members.len()));
-        }
-    }
 }
 
 /// Ten silos of one true model, three of which contribute their updates reversed.

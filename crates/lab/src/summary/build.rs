@@ -26,7 +26,8 @@ use super::newcomers::newcomers;
 use super::noise::NoiseBound;
 use super::reports::Reports;
 use super::results::Settings;
-use super::silos::{SiloResult, silo_results};
+use super::silo_result::SiloResult;
+use super::silos::silo_results;
 use super::stops::stops;
 use super::{Curve, MetricInfo, RoundInfo, Summary};
 

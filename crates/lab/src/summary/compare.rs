@@ -14,7 +14,7 @@ use super::measured::{Constant, HeldOutResults, constants, why_unusable};
 use super::results::{
     Gain, Harmed, MeanGain, ModelKind, ModelMean, SecondMetric, Tuning, Unusable,
 };
-use super::silos::SiloResult;
+use super::silo_result::SiloResult;
 use super::{MetricInfo, SiloInfo};
 use crate::statistic::BY_CHANCE;
 use simulations::RunError;

@@ -18,6 +18,7 @@ mod noise;
 mod reports;
 mod results;
 mod serving;
+mod silo_result;
 mod silos;
 mod stops;
 

@@ -7,7 +7,7 @@ use methods::serving::{ComparedModels, Served, Together};
 
 use super::measured::{HeldOutResults, measured};
 use super::results::ModelKind;
-use super::silos::SiloResult;
+use super::silo_result::SiloResult;
 use super::{ChosenAlone, ServedInfo};
 use simulations::RunError;
 use simulations::pool::Threads;

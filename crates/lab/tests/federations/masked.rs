@@ -19,7 +19,7 @@ use crate::common::three_tensors;
 use crate::skipped;
 
 /// The strategies that need nothing but sums.
-const ALLOWED: [&str; 9] = [
+const ALLOWED: [&str; 12] = [
     "fedavg",
     "fedprox",
     "fedadam",
@@ -29,6 +29,9 @@ const ALLOWED: [&str; 9] = [
     "fedrep",
     "fedbn",
     "ditto",
+    "apfl",
+    "pfedme",
+    "fedala",
 ];
 
 const MASKED: &str = "[privacy]\nmode = \"masked\"";

@@ -322,7 +322,7 @@ fn every_strategy_learns_real_digits() {
         }
         // Chance gives a tenth. Every silo has a few of the ten digits and is tested on all: models
         // of one silo, or of few, cannot know the others.
-        let own = ["fedper", "fedrep", "ditto"].contains(&info.name);
+        let own = ["fedper", "fedrep", "ditto", "pfedme", "apfl", "fedala"].contains(&info.name);
         let together = summary
             .rounds
             .iter()

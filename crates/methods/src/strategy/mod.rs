@@ -41,13 +41,17 @@ pub use assign_and_aggregate::AssignAndAggregate;
 pub use catalogue::config::StrategyConfig;
 pub use catalogue::methods::{Method, STRATEGIES, drafted_options};
 pub use catalogue::{StrategyInfo, StrategyOptions, build, described};
+pub use client::apfl::Apfl;
 pub use client::ditto::Ditto;
+pub use client::fedala::FedAla;
 pub use client::fedcg::{
     AdjacencyStart, Assignment, Branches, FedCg, Graphs, LayerKind, Mixing, Neighbours, findings,
 };
+pub use client::feddyn::FedDyn;
 pub use client::fedprox::FedProx;
 pub use client::fedrep::FedRep;
 pub use client::fedsr::FedSr;
+pub use client::pfedme::PFedMe;
 pub use client::robust_local::RobustLocal;
 pub use client::scaffold::Scaffold;
 pub use decision::{Claim, DecideError, Decision, Objection};
@@ -78,6 +82,7 @@ pub use server::one_model::client_sampling::{Losses, Participants};
 pub use server::one_model::drfa::Drfa;
 pub use server::one_model::fedavg::{Averaging, FedAvg, FedAvgOptions, WeightRule};
 pub use server::one_model::fedfa::{FedFa, Information};
+pub use server::one_model::fednova::FedNova;
 pub use server::one_model::fedopt::FedOpt;
 pub use server::one_model::hierarchical::Hierarchical;
 pub use server::one_model::maxfl::{Appeal, MaxFl};

@@ -113,6 +113,9 @@ fn weight(method: &mut Method) -> Option<&mut WeightRule> {
         }
         Method::FedRep(options) => Some(&mut options.weight),
         Method::Ditto(options) => Some(&mut options.weight),
+        Method::Apfl(options) => Some(&mut options.weight),
+        Method::PFedMe(options) => Some(&mut options.weight),
+        Method::FedAla(options) => Some(&mut options.weight),
         _ => None,
     }
 }

@@ -149,10 +149,19 @@ fn unfit(method: &Method) -> Option<&'static str> {
         Method::FedProx(_) => {
             Some("its proximal term is zero in the first step, and there is only one")
         }
-        Method::FedPer(_) | Method::FedRep(_) | Method::FedBn(_) | Method::Ditto(_) => {
+        Method::FedPer(_)
+        | Method::FedRep(_)
+        | Method::FedBn(_)
+        | Method::Ditto(_)
+        | Method::Apfl(_)
+        | Method::PFedMe(_)
+        | Method::FedAla(_) => {
             Some("silos train layers or models of their own on rows without noise")
         }
-        Method::Scaffold(_) | Method::FedCg(_) | Method::FedSr(_) => {
+        Method::FedNova(_) => {
+            Some("silos take one step each, so there are no numbers of steps to even out")
+        }
+        Method::Scaffold(_) | Method::FedDyn(_) | Method::FedCg(_) | Method::FedSr(_) => {
             Some("silos keep numbers from rounds without noise, or send more than a gradient")
         }
         Method::Hierarchical(_) => Some(

@@ -48,7 +48,7 @@ struct AdvantageSums {
 
 /// What the advantages of all silos have in common.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Population {
+struct TrueAdvantages {
     mean: f64,
     /// Variance of the true advantages between silos.
     between: f64,
@@ -70,7 +70,7 @@ impl AdvantageSums {
     }
 
     /// `None` with less than two silos: nobody knows how unlike silos are.
-    fn population(&self) -> Option<Population> {
+    fn population(&self) -> Option<TrueAdvantages> {
         if self.silos < 2.0 {
             return None;
         }
@@ -78,7 +78,7 @@ impl AdvantageSums {
         let unknown = self.variances / self.silos;
         let apart = (self.squares - self.silos * mean * mean).max(0.0) / (self.silos - 1.0);
         let between = (apart - unknown).max(0.0);
-        Some(Population {
+        Some(TrueAdvantages {
             mean,
             between,
             of_mean: (between + unknown) / self.silos,

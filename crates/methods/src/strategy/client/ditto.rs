@@ -5,18 +5,17 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::learner::{Capability, GradientModifier, Job, LearnError, Learner, Update, Watch};
-use crate::params::{Attached, Params};
+use crate::params::Params;
+use crate::strategy::client::personal_model::PersonalModel;
 use crate::strategy::options::{MethodSetting, not_negative};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
     LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
 };
-use crate::strategy::wrappers::standardise::without_scale;
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{EquipError, Strategy, StrategyError};
 
-/// Names in the personal state: the own model, and what the learner keeps beside it (personal
-/// layers), which the training of the common model must not change.
+/// Names in the personal state, see [`PersonalModel`].
 const KEPT: [&str; 2] = ["ditto", "ditto-own"];
 
 /// Options of Ditto.
@@ -60,43 +59,18 @@ struct ProximalLearner {
 
 impl StrategyWrapper for ProximalLearner {
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
-        let rest = inner.initial_personal(0).layout().clone();
-        let [own, beside] = KEPT;
-        let kept = [(own, &without_scale(&inner.layout())), (beside, &rest)];
-        let personal = Attached::new(&rest, &kept)?;
         let by = WithOwn {
             lambda: self.lambda,
-            personal,
+            models: PersonalModel::new(&*inner, KEPT)?,
         };
         Ok(WrappedLearner::equip(inner, by)?)
     }
 }
 
-/// A learner with a whole model in its personal state, buffers such as running statistics
-/// included. Only the scale that the federation agreed on is the common model's.
+/// A learner that trains the common model, and one of its own near it.
 struct WithOwn {
     lambda: f64,
-    personal: Attached,
-}
-
-/// A model and what the learner keeps beside it.
-type ModelAndPersonal = (Params, Params);
-
-impl WithOwn {
-    /// What is kept beside the common model, and the own model with what is kept beside it.
-    fn read(&self, model: &Params, personal: &Params) -> (Params, ModelAndPersonal) {
-        let (rest, kept) = self.personal.split(personal);
-        let own = Params::gather(model.layout(), &[&kept[0], model]);
-        let own = own.expect("tensors of this model");
-        (rest, (own, kept[1].clone()))
-    }
-
-    /// The personal state of these.
-    fn write(&self, rest: &Params, (own, beside): (&Params, &Params)) -> Params {
-        let own = Params::gather(self.personal.part(0), &[own]);
-        let own = own.expect("tensors of this model");
-        self.personal.join(rest, &[&own, beside])
-    }
+    models: PersonalModel,
 }
 
 impl LearnerWrapper for WithOwn {
@@ -112,16 +86,16 @@ impl LearnerWrapper for WithOwn {
     }
 
     fn initial_personal(&self, inner: &dyn Learner, seed: u64) -> Params {
-        let rest = inner.initial_personal(seed);
-        self.write(&rest, (&inner.initial(seed), &rest))
+        self.models.initial(inner, seed)
     }
 
     fn inside(&self, model: &Params, personal: &Params) -> (Params, Params) {
-        (model.clone(), self.personal.split(personal).0)
+        (model.clone(), self.models.rest(personal))
     }
 
     fn used(&self, model: &Params, personal: &Params) -> (Params, Params) {
-        self.read(model, personal).1
+        let kept = self.models.read(model, personal);
+        (kept.own, kept.beside)
     }
 
     fn learn(
@@ -130,10 +104,10 @@ impl LearnerWrapper for WithOwn {
         job: Job<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        let (rest, (own, beside)) = self.read(job.start, job.personal);
+        let kept = self.models.read(job.start, job.personal);
         let steps = job.training()?.steps(inner.samples());
         let common = Job {
-            personal: &rest,
+            personal: &kept.rest,
             ..job
         };
         let common = common.run(inner, &mut later(progress, 0, 2 * steps))?;
@@ -142,14 +116,15 @@ impl LearnerWrapper for WithOwn {
             ..GradientModifier::none(job.start)
         };
         let near = Job {
-            start: &own,
-            personal: &beside,
+            start: &kept.own,
+            personal: &kept.beside,
             ..job
         };
         let mut watch = later(progress, steps, 2 * steps);
         let near = near.modified(&proximal).run(inner, &mut watch)?;
+        let own = (&near.shared, &near.personal);
         Ok(Update {
-            personal: self.write(&common.personal, (&near.shared, &near.personal)),
+            personal: self.models.write(&common.personal, own),
             ..common
         })
     }

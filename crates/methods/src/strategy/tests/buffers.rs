@@ -59,6 +59,8 @@ fn a_model_of_a_silos_own_has_its_own_buffers_and_a_common_one_the_common_buffer
         ("ditto", json!({})),
         ("ditto", json!({ "lambda": 0.0 })),
         ("ditto", json!({ "personal": ["norm0"] })),
+        ("apfl", json!({})),
+        ("pfedme", json!({ "local-rounds": 1 })),
         ("fedbn", json!({})),
         ("fedavg", json!({ "personal": ["norm0"] })),
         ("fedrep", json!({ "personal": ["norm-layers"] })),
@@ -127,9 +129,12 @@ fn the_scale_that_was_agreed_on_is_that_of_the_silos_own_model_too() {
     let mut tensors = layout().tensors().to_vec();
     tensors.push(TensorSpec::new(MEAN, [2], Role::Buffer));
     tensors.push(TensorSpec::new(DEVIATION, [2], Role::Buffer));
-    let layout = Layout::new(tensors).unwrap();
+    let layout = Layout::by_depth(tensors).unwrap();
     for (name, options) in [
         ("ditto", json!({})),
+        ("apfl", json!({})),
+        ("pfedme", json!({})),
+        ("fedala", json!({})),
         ("maxfl", json!({ "variant": "joins" })),
     ] {
         let silo = QuadraticLearner::with_layout(&layout, &[1.0; 5]);

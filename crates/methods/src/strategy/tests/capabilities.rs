@@ -52,10 +52,12 @@ fn a_core_only_learner_is_refused_when_it_is_equipped_or_goes_through_every_roun
     let expected = [
         ("ditto", Some(ModifiedGradients)),
         ("fedcg", Some(Classifiers)),
+        ("feddyn", Some(ModifiedGradients)),
         ("fedfa", None),
         ("fedprox", Some(ModifiedGradients)),
         ("fedrep", Some(ModifiedGradients)),
         ("fedsr", Some(StochasticModels)),
+        ("pfedme", Some(ModifiedGradients)),
         ("robust-local", Some(RobustFits)),
         ("scaffold", Some(ModifiedGradients)),
     ];
@@ -100,7 +102,8 @@ fn every_wrapper_passes_on_all_capabilities_but_those_that_it_uses_up() {
         let lost = Capability::ALL.into_iter().filter(|&one| !has.has(one));
         let lost: Vec<_> = lost.collect();
         let expected: &[_] = match name {
-            "ditto" | "fedprox" | "fedrep" | "scaffold" => &[
+            "apfl" | "ditto" | "fedala" | "feddyn" | "fedprox" | "fedrep" | "pfedme"
+            | "scaffold" => &[
                 Summaries,
                 RobustFits,
                 ExactFits,

@@ -206,9 +206,13 @@ fn a_silo_that_no_round_drew_has_never_trained_what_it_keeps() {
         assert!(never(&drawn));
         assert!(!never(&drawn.rounds(1)));
     }
-    assert!(never(&federation("ditto", json!({}))));
+    for name in ["ditto", "apfl", "pfedme"] {
+        assert!(never(&federation(name, json!({}))), "{name}");
+    }
     // The model does not depend on what these keep, or they keep nothing.
-    for name in ["fedavg", "scaffold", "maxfl", "fedprox"] {
+    for name in [
+        "fedavg", "scaffold", "maxfl", "fedprox", "feddyn", "fednova",
+    ] {
         assert!(!never(&federation(name, json!({}))), "{name}");
     }
 }
@@ -324,7 +328,9 @@ fn ditto_lies_between_local_training_and_the_common_model() {
 
 #[test]
 fn equipped_learners_refuse_models_and_states_of_others() {
-    for name in ["scaffold", "fedadam", "ditto", "fedper", "fedrep"] {
+    for name in [
+        "scaffold", "fedadam", "ditto", "fedper", "fedrep", "feddyn", "apfl", "pfedme", "fedala",
+    ] {
         let learner = strategy(name, json!({}))
             .equip(Arc::new(silos().remove(0)))
             .unwrap();

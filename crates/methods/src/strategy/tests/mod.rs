@@ -26,6 +26,7 @@ mod hcct_found;
 mod hierarchical;
 mod hospital;
 mod multi_model;
+mod personalised;
 mod quadratic;
 mod robust_local;
 mod self_weighted;

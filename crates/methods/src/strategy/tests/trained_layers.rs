@@ -38,6 +38,10 @@ fn named_layers_are_trained_and_travel_and_all_others_stay_as_they_were() {
         ("scaffold", json!({})),
         ("fedadam", json!({})),
         ("ditto", json!({})),
+        ("fednova", json!({})),
+        ("feddyn", json!({})),
+        ("apfl", json!({})),
+        ("pfedme", json!({})),
     ] {
         let mut some = options.clone();
         some["trained"] = json!(["layer0", "norm0.weight"]);

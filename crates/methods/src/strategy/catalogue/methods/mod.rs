@@ -12,10 +12,10 @@ use crate::nearest;
 use crate::strategy::options::{Built, MethodSetting};
 use crate::strategy::server::one_model::fedopt::SecondMoment;
 use crate::strategy::{
-    Afl, Averaging, Cfl, CsRcflOptions, Ditto, Drfa, FedAvgOptions, FedCg, FedCollab, FedFa,
-    FedOpt, FedProx, FedRep, FedSr, Fesem, Flsc, Hcct, HcctE, Hierarchical, Ifca, LAST_LAYER,
-    LocalOptions, MaxFl, NORM_LAYERS, PFedGraph, RobustLocal, Scaffold, StrategyError,
-    Superquantile, Tfl,
+    Afl, Apfl, Averaging, Cfl, CsRcflOptions, Ditto, Drfa, FedAla, FedAvgOptions, FedCg, FedCollab,
+    FedDyn, FedFa, FedNova, FedOpt, FedProx, FedRep, FedSr, Fesem, Flsc, Hcct, HcctE, Hierarchical,
+    Ifca, LAST_LAYER, LocalOptions, MaxFl, NORM_LAYERS, PFedGraph, PFedMe, RobustLocal, Scaffold,
+    StrategyError, Superquantile, Tfl,
 };
 
 macro_rules! methods {
@@ -181,6 +181,20 @@ methods! {
         takes_rule: false,
         build: Scaffold::build,
     }
+    FedNova(FedNova) {
+        name: "fednova",
+        about: "one model; changes count by step, so that silos with many rows do not outpace others",
+        paper: "Wang et al. 2020, Tackling the Objective Inconsistency Problem",
+        takes_rule: false,
+        build: FedNova::build,
+    }
+    FedDyn(FedDyn) {
+        name: "feddyn",
+        about: "one model; a regulariser of each silo's own removes the drift of silos that differ",
+        paper: "Acar et al. 2021, Federated Learning Based on Dynamic Regularization",
+        takes_rule: false,
+        build: FedDyn::build,
+    }
     FedPer(Averaging) {
         name: "fedper",
         about: "one model except for the last layer, which stays with each silo",
@@ -212,6 +226,27 @@ methods! {
         paper: "Li et al. 2021, Fair and Robust Federated Learning Through Personalization",
         takes_rule: true,
         build: Ditto::build,
+    }
+    PFedMe(PFedMe) {
+        name: "pfedme",
+        about: "one model that silos get near from their own models, which a proximal term holds to it",
+        paper: "Dinh et al. 2020, Personalized Federated Learning with Moreau Envelopes",
+        takes_rule: true,
+        build: PFedMe::build,
+    }
+    Apfl(Apfl) {
+        name: "apfl",
+        about: "one model, and at every silo a mixture of it with a model of its own",
+        paper: "Deng et al. 2020, Adaptive Personalized Federated Learning",
+        takes_rule: true,
+        build: Apfl::build,
+    }
+    FedAla(FedAla) {
+        name: "fedala",
+        about: "one model; silos learn how much of each upper-layer weight to take from it",
+        paper: "Zhang et al. 2023, FedALA: Adaptive Local Aggregation",
+        takes_rule: true,
+        build: FedAla::build,
     }
     Hcct(Hcct) {
         name: "hcct",

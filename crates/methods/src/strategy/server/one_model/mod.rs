@@ -5,6 +5,7 @@ pub(crate) mod client_sampling;
 pub(crate) mod drfa;
 pub(crate) mod fedavg;
 pub(crate) mod fedfa;
+pub(crate) mod fednova;
 pub(crate) mod fedopt;
 pub(crate) mod hierarchical;
 pub(crate) mod maxfl;
