@@ -9,8 +9,8 @@ use learn::{RowCounts, Study};
 use methods::learner::Task;
 use methods::robust::Radius;
 use methods::serving::{
-    Alone, CandidateComparison, ComparedModels, Effort, LocalModels, TUNING_FOLDS, Tuned,
-    alone_start, is_never_trained, mean_of_coalitions, members_of, model_of_all_rows,
+    Alone, CandidateComparison, ComparedModels, Effort, LocalModels, TUNING_FOLDS, alone_start,
+    is_never_trained, mean_of_coalitions, members_of, model_of_all_rows,
 };
 use methods::strategy::WeightRule;
 use methods::{Learner, Params};
