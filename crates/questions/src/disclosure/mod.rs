@@ -1,0 +1,103 @@
+//! What is checked before anything is opened, so that sums do not tell of single rows.
+//!
+//! * [`SiteRules`]: what one institution allows at all.
+//! * [`Record`]: what a source of rows has answered so far. A site checks a new question against it: whether the
+//!   questions together single out few rows (*pieces*), whether one site or the rest is too small (*dominance*), and
+//!   whether more numbers are opened than a part of what they are made of (*numbers*).
+//! * [`suppression`]: small cells of printed tables, and further cells from which they could be computed.
+//!
+//! Limits of opened counts are checked by all members, before the next round.
+
+mod gates;
+mod pieces;
+mod record;
+pub mod suppression;
+
+#[cfg(test)]
+mod attacks;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use gates::gates;
+pub use record::{Answered, Record};
+
+/// What one institution allows. The default allows every kind and column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct SiteRules {
+    /// Kinds of questions that are answered; none for all.
+    pub kinds: Option<Vec<String>>,
+    /// Columns that no question may read.
+    pub forbidden_columns: Vec<String>,
+    /// The cuts of filters on numbers by column; a column that is not named may be cut anywhere.
+    pub cuts: std::collections::BTreeMap<String, Vec<f64>>,
+    /// The smallest cell m of this institution; the question's own is used where it is larger.
+    pub smallest_cell: u64,
+    /// The largest part of all rows, and of all events, that may be this site's.
+    pub largest_share: f64,
+    /// Numbers opened over the life of the source may be the unknowns of the others by this.
+    pub unknowns_per_number: f64,
+}
+
+impl Default for SiteRules {
+    fn default() -> Self {
+        Self {
+            kinds: None,
+            forbidden_columns: Vec::new(),
+            cuts: std::collections::BTreeMap::new(),
+            smallest_cell: 5,
+            largest_share: 0.9,
+            unknowns_per_number: 3.0,
+        }
+    }
+}
+
+/// The rule that a question breaks at a site, and what to do. No figure of the rows is named.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// A kind of question that is not allowed.
+    #[error("does not answer questions of kind \"{0}\" (rule kinds): ask its administrator to allow it")]
+    Kind(String),
+    /// A column that never leaves.
+    #[error("forbids the column \"{0}\" in questions (rule forbidden-columns): ask without it")]
+    Column(String),
+    /// A cut that is not agreed.
+    #[error("allows only agreed cuts of \"{0}\" in filters (rule cuts): use one of them")]
+    Cut(String),
+    /// Few rows could be singled out.
+    #[error(
+        "together with what was answered before, this singles out fewer than {0} rows (rule pieces): use the filter, \
+         groups and columns of an earlier question, or coarser ones"
+    )]
+    Pieces(u64),
+    /// Rows that came or went since an earlier answer.
+    #[error(
+        "has fewer than {0} new, changed or removed rows since an earlier answer (rule pieces): ask again when there \
+         are more, or read the stored answer"
+    )]
+    Changed(u64),
+    /// One site has nearly all rows, or the rest has few.
+    #[error(
+        "has nearly all the {0}, or the others together have too few (rule dominance): ask more sites, or a wider \
+         filter"
+    )]
+    Dominance(&'static str),
+    /// Small counts of one site that all would see.
+    #[error("has too few {0} of its own for a vector that all members see (rule clear): ask in mode \"masked\"")]
+    Clear(String),
+    /// Too many numbers.
+    #[error(
+        "would have opened more numbers over the life of its source than a part of the unknowns behind them (rule \
+         numbers): ask for fewer columns or rounds, or read stored answers"
+    )]
+    Numbers,
+    /// Too few sites for functions of a whole site.
+    #[error(
+        "needs {0} sites or more for sums of the sites' own estimates (rule numbers): with fewer they can be \
+         computed from the sums; ask in mode \"clear\" where all agree"
+    )]
+    Sites(u64),
+    /// A method whose sums reveal single sites.
+    #[error("does not open the sums of REML in mode \"masked\" (rule numbers): they reveal single sites; ask without `reml`")]
+    Reml,
+}

@@ -1,0 +1,37 @@
+//! Questions to a federation: statistics that are sums over sites.
+//!
+//! Every round of a [`Question`] needs one sum. A site computes a vector from its rows and from what all know
+//! ([`Question::answer`]), the vectors are added as integers, and everybody takes the same next step from the sum
+//! ([`Question::step`]), with `+ − × ÷ √` in a fixed order. So nobody needs the rows of another site, and whoever
+//! has the sums can repeat every step.
+//!
+//! * [`Kind`]: the questions, from means to Cox regression.
+//! * [`Layout`]: what the numbers of a round are, and their integers; a number beyond their reach is refused.
+//! * [`disclosure`]: what a site checks before it answers.
+//! * [`outcome`]: what is printed, after small cells are suppressed.
+//! * [`ask`](fn@ask): a whole question with the tables of all sites in one process.
+
+pub mod algebra;
+pub mod disclosure;
+mod driver;
+mod estimate;
+pub mod kinds;
+mod layout;
+pub mod newton;
+pub mod outcome;
+mod question;
+mod refusal;
+pub mod special;
+pub mod table;
+
+pub use driver::{Asked, AskedNothing, OpenedRound, ask};
+pub use estimate::Estimate;
+pub use layout::{Block, Layout, Opened, add_words};
+pub use question::{Agreed, Counts, Kind, KindProgress, Outcome, Question, QuestionMode, QuestionProgress, Rules, Step};
+pub use refusal::{QuestionError, Refusal, Stopped};
+
+#[cfg(test)]
+#[path = "../../../tests/skipped/mod.rs"]
+mod skipped;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,467 @@
+//! A question as a value, and its two functions: what a site computes, and what follows from a sum.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::kinds::{
+    correlate::{Correlate, CorrelateOutcome, CorrelateProgress},
+    cox::{Cox, CoxOutcome, CoxProgress},
+    crosstab::{Crosstab, CrosstabOutcome},
+    describe::{Describe, DescribeOutcome},
+    glm::{Glm, GlmOutcome, GlmProgress},
+    km::{Km, KmOutcome},
+    logrank::{Logrank, LogrankOutcome},
+    meta::{Meta, MetaOutcome, MetaProgress},
+    quantiles::{Quantiles, QuantilesOutcome, QuantilesProgress},
+};
+use crate::table::{Condition, Input, Table, Value, complete};
+use crate::{Layout, Opened, QuestionError, Refusal, Stopped};
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Question {
+    /// What is asked.
+    pub kind: Kind,
+    /// The rows that are asked for: all these conditions hold.
+    #[serde(default)]
+    pub filter: Vec<Condition>,
+    /// What all agreed on before anybody looked at rows.
+    #[serde(default)]
+    pub agreed: Agreed,
+    /// The limits of disclosure that members apply to opened counts.
+    #[serde(default)]
+    pub rules: Rules,
+    /// Who sees a site's vectors.
+    #[serde(default)]
+    pub mode: QuestionMode,
+    /// Real numbers are encoded in steps of 2^(`exponent`−30), up to ± 2^(22+`exponent`).
+    #[serde(default)]
+    pub exponent: i32,
+}
+
+/// Who sees a site's vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuestionMode {
+    /// Only sums are opened.
+    #[default]
+    Masked,
+    /// Every member sees every site's vectors, so limits of counts hold for each site alone.
+    Clear,
+}
+
+/// Ranges and levels of columns. They are agreed, and not read from rows.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Agreed {
+    /// The least and the largest value of columns of numbers.
+    #[serde(default)]
+    pub ranges: BTreeMap<String, [f64; 2]>,
+    /// The levels of columns of categories.
+    #[serde(default)]
+    pub levels: BTreeMap<String, Vec<String>>,
+}
+
+impl Agreed {
+    /// The agreed range of a column.
+    pub(crate) fn range(&self, column: &str) -> Result<[f64; 2], QuestionError> {
+        let range = self.ranges.get(column);
+        let range = *range.ok_or_else(|| QuestionError::Range(column.to_owned()))?;
+        if !(range[0] < range[1] && range[0].is_finite() && range[1].is_finite()) {
+            let wrong = format!("the range of column \"{column}\" must be two finite numbers, the least first");
+            return Err(QuestionError::Other(wrong));
+        }
+        Ok(range)
+    }
+
+    pub(crate) fn scaled(&self, column: &str) -> Result<Input, QuestionError> {
+        let range = self.range(column)?;
+        Ok(Input::Scaled { column: column.to_owned(), range })
+    }
+
+    /// A number within the agreed range, if there is one, else any.
+    pub(crate) fn number(&self, column: &str) -> Input {
+        let range = self.ranges.get(column).copied();
+        let range = range.unwrap_or([f64::MIN, f64::MAX]);
+        Input::Number { column: column.to_owned(), range }
+    }
+
+    pub(crate) fn level(&self, column: &str) -> Result<Input, QuestionError> {
+        let levels = self.levels.get(column).filter(|levels| !levels.is_empty());
+        let levels = levels.ok_or_else(|| QuestionError::Levels(column.to_owned()))?;
+        Ok(Input::Level { column: column.to_owned(), levels: levels.clone() })
+    }
+
+    /// A term: a condition is 0 or 1, a column is scaled to its range.
+    pub(crate) fn term(&self, term: &str) -> Result<Input, QuestionError> {
+        match term.parse::<Condition>() {
+            Ok(condition) => Ok(Input::Indicator(condition)),
+            Err(_) => self.scaled(term),
+        }
+    }
+
+    pub(crate) fn terms(&self, terms: &[String]) -> Result<Vec<Input>, QuestionError> {
+        if let Some(twice) = (1..terms.len()).find(|at| terms[..*at].contains(&terms[*at])) {
+            return Err(QuestionError::Other(format!("\"{}\" is asked for twice", terms[twice])));
+        }
+        terms.iter().map(|term| self.term(term)).collect()
+    }
+}
+
+/// The limits that members apply to opened counts, before more is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub struct Rules {
+    /// The smallest cell m: counts of 1 to m−1 are not printed, and no group may have as few rows.
+    pub smallest_cell: u64,
+    /// Complete rows for each coefficient.
+    pub rows_per_coefficient: u64,
+    /// Events for each coefficient of a Cox regression without ridge.
+    pub events_per_coefficient: u64,
+    /// Members who may pool what they know.
+    pub colluders: u64,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { smallest_cell: 5, rows_per_coefficient: 3, events_per_coefficient: 5, colluders: 1 }
+    }
+}
+
+/// The counts that the first round opens, and nothing else.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Counts {
+    /// Sites.
+    pub sites: f64,
+    /// Rows that the filter keeps.
+    pub rows: f64,
+    /// Rows in which every column of the question is known and within its range.
+    pub complete: f64,
+    /// Rows with a value beyond an agreed range or of no agreed level.
+    pub outside: f64,
+    /// Events among complete rows, where the question has events.
+    pub events: Option<f64>,
+    /// Rows of every group, where the question has groups: complete ones, or all with a known group.
+    pub groups: Vec<f64>,
+}
+
+impl Counts {
+    /// The counts of the first round's sum.
+    pub(crate) fn of(sum: &Opened) -> Self {
+        Self {
+            sites: sum.one("sites"),
+            rows: sum.one("rows"),
+            complete: sum.one("complete"),
+            outside: sum.one("outside"),
+            events: sum.block("events").first().copied(),
+            groups: sum.block("groups").to_vec(),
+        }
+    }
+}
+
+/// What all know when a site computes: the inputs, the rules, and the counts of the first round.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) rules: Rules,
+    pub(crate) counts: Counts,
+    pub(crate) agreed: Agreed,
+}
+
+/// What a kind demands of the counts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Gates {
+    /// Coefficients to be estimated.
+    pub(crate) coefficients: usize,
+    /// Whether the events must be many for each of them.
+    pub(crate) events: bool,
+    /// Number of groups.
+    pub(crate) groups: usize,
+    /// Whether there are events to count.
+    pub(crate) has_events: bool,
+}
+
+/// What follows from a sum.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step<P, O> {
+    /// Another round.
+    Next(P),
+    /// The answer.
+    Done(O),
+    /// No answer.
+    Stopped(Stopped),
+}
+
+impl<P, O> Step<P, O> {
+    fn map<Q, R>(self, next: impl FnOnce(P) -> Q, done: impl FnOnce(O) -> R) -> Step<Q, R> {
+        match self {
+            Self::Next(progress) => Step::Next(next(progress)),
+            Self::Done(outcome) => Step::Done(done(outcome)),
+            Self::Stopped(why) => Step::Stopped(why),
+        }
+    }
+}
+
+/// A kind of question. Rows are values of its inputs, in a fixed order.
+pub(crate) trait Sums {
+    type Progress;
+    type Outcome;
+
+    /// What is taken from a row.
+    fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError>;
+    fn gates(&self, known: &Known) -> Gates;
+    /// Whether a complete row is an event.
+    fn is_event(&self, _known: &Known, _row: &[f64]) -> bool {
+        false
+    }
+    /// The group of a row.
+    fn group(&self, _known: &Known, _row: &[Value]) -> Option<usize> {
+        None
+    }
+    /// The column whose levels are groups.
+    fn group_column(&self) -> Option<&str> {
+        None
+    }
+    /// What all know after the counts; or why the question ends with them.
+    fn start(&self, known: &Known) -> Result<Self::Progress, Stopped>;
+    fn layout(&self, known: &Known, progress: &Self::Progress) -> Layout;
+    fn answer(&self, known: &Known, rows: &[Vec<Value>], progress: &Self::Progress) -> Result<Vec<f64>, Refusal>;
+    fn step(&self, known: &Known, progress: &Self::Progress, sum: &Opened) -> Step<Self::Progress, Self::Outcome>;
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident $name:literal $progress:ty => $outcome:ty),* $(,)?) => {
+        /// The kinds of questions.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", rename_all = "kebab-case")]
+        pub enum Kind {
+            $($(#[$doc])* $kind($kind)),*
+        }
+
+        /// What all know of a question of a kind, between its rounds.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum KindProgress {
+            $($(#[$doc])* $kind($progress)),*
+        }
+
+        /// The answer to a question.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        pub enum Outcome {
+            $($(#[$doc])* $kind($outcome)),*
+        }
+
+        impl Kind {
+            fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
+                match self { $(Self::$kind(kind) => kind.inputs(agreed)),* }
+            }
+            fn gates(&self, known: &Known) -> Gates {
+                match self { $(Self::$kind(kind) => kind.gates(known)),* }
+            }
+            fn is_event(&self, known: &Known, row: &[f64]) -> bool {
+                match self { $(Self::$kind(kind) => kind.is_event(known, row)),* }
+            }
+            fn group(&self, known: &Known, row: &[Value]) -> Option<usize> {
+                match self { $(Self::$kind(kind) => kind.group(known, row)),* }
+            }
+            /// Its name in questions.
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$kind(_) => $name),* }
+            }
+            /// The column whose levels are groups.
+            pub fn group_column(&self) -> Option<&str> {
+                match self { $(Self::$kind(kind) => kind.group_column()),* }
+            }
+            fn start(&self, known: &Known) -> Result<KindProgress, Stopped> {
+                match self { $(Self::$kind(kind) => kind.start(known).map(KindProgress::$kind)),* }
+            }
+            fn layout(&self, known: &Known, progress: &KindProgress) -> Layout {
+                match (self, progress) {
+                    $((Self::$kind(kind), KindProgress::$kind(progress)) => kind.layout(known, progress),)*
+                    _ => Layout::default(),
+                }
+            }
+            fn answer(&self, known: &Known, rows: &[Vec<Value>], progress: &KindProgress) -> Result<Vec<f64>, Refusal> {
+                match (self, progress) {
+                    $((Self::$kind(kind), KindProgress::$kind(progress)) => kind.answer(known, rows, progress),)*
+                    _ => Err(Refusal::Rows("progress of another kind of question".to_owned())),
+                }
+            }
+            fn step(&self, known: &Known, progress: &KindProgress, sum: &Opened) -> Step<KindProgress, Outcome> {
+                match (self, progress) {
+                    $((Self::$kind(kind), KindProgress::$kind(progress)) => {
+                        kind.step(known, progress, sum).map(KindProgress::$kind, Outcome::$kind)
+                    })*
+                    _ => Step::Stopped(Stopped::Other("progress of another kind of question".to_owned())),
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Counts, means and standard deviations.
+    Describe "describe" () => DescribeOutcome,
+    /// Quantiles by counting.
+    Quantiles "quantiles" QuantilesProgress => QuantilesOutcome,
+    /// A table of counts.
+    Crosstab "crosstab" () => CrosstabOutcome,
+    /// Covariances, correlations and principal components.
+    Correlate "correlate" CorrelateProgress => CorrelateOutcome,
+    /// Survival and incidence on a grid of times.
+    Km "km" () => KmOutcome,
+    /// Comparison of survival between groups.
+    Logrank "logrank" () => LogrankOutcome,
+    /// Proportional hazards, stratified by site.
+    Cox "cox" CoxProgress => CoxOutcome,
+    /// Generalised linear models with an intercept for each site.
+    Glm "glm" GlmProgress => GlmOutcome,
+    /// Meta-analysis of the sites' own estimates.
+    Meta "meta" MetaProgress => MetaOutcome,
+}
+
+/// What all know of a question between its rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuestionProgress {
+    /// Before the first round, which opens counts.
+    Counts,
+    /// After it.
+    Rounds {
+        /// The counts.
+        counts: Counts,
+        /// What the kind keeps.
+        kind: KindProgress,
+    },
+}
+
+impl QuestionProgress {
+    /// The counts, once they are known.
+    pub fn counts(&self) -> Option<&Counts> {
+        match self {
+            Self::Counts => None,
+            Self::Rounds { counts, .. } => Some(counts),
+        }
+    }
+}
+
+impl Question {
+    /// A question of this kind about all rows, with the default rules.
+    pub fn new(kind: Kind, agreed: Agreed) -> Self {
+        Self { kind, filter: Vec::new(), agreed, rules: Rules::default(), mode: QuestionMode::default(), exponent: 0 }
+    }
+
+    fn known(&self, counts: Counts) -> Result<Known, QuestionError> {
+        let inputs = self.kind.inputs(&self.agreed)?;
+        Ok(Known { inputs, rules: self.rules, counts, agreed: self.agreed.clone() })
+    }
+
+    /// The inputs that are taken from a row.
+    ///
+    /// # Errors
+    /// If a range or levels are not agreed, or an option is wrong.
+    pub fn inputs(&self) -> Result<Vec<Input>, QuestionError> {
+        if !(0..=20).contains(&self.exponent) {
+            return Err(QuestionError::Other("`exponent` must be 0 to 20".to_owned()));
+        }
+        self.kind.inputs(&self.agreed)
+    }
+
+    /// The numbers of coefficients of the question's model; 0 where there is none.
+    pub fn coefficients(&self) -> usize {
+        let known = self.known(Counts::default());
+        known.map_or(0, |known| self.kind.gates(&known).coefficients)
+    }
+
+    /// The limits of the counts, and the counts of one site alone.
+    pub(crate) fn gates_of(&self, table: &Table) -> Result<(Gates, Known), Refusal> {
+        let counts = self.answer(table, &QuestionProgress::Counts)?;
+        let layout = self.layout(&QuestionProgress::Counts).map_err(|error| Refusal::Rows(error.to_string()))?;
+        let counts = Counts::of(&layout.opened(counts));
+        let known = self.known(counts).map_err(|error| Refusal::Rows(error.to_string()))?;
+        Ok((self.kind.gates(&known), known))
+    }
+
+    /// Whether the vectors are functions of a whole site, and not sums over its rows.
+    pub fn is_of_sites(&self) -> bool {
+        matches!(self.kind, Kind::Meta(_))
+    }
+
+    /// What the vector of the next round consists of.
+    ///
+    /// # Errors
+    /// If the question cannot be asked.
+    pub fn layout(&self, progress: &QuestionProgress) -> Result<Layout, QuestionError> {
+        match progress {
+            QuestionProgress::Counts => {
+                let gates = self.kind.gates(&self.known(Counts::default())?);
+                Ok(Layout::default()
+                    .counts("sites", 1, "sites")
+                    .counts("rows", 1, "rows that the filter keeps")
+                    .counts("complete", 1, "rows without missing values, within the agreed ranges")
+                    .counts("outside", 1, "rows beyond an agreed range or level")
+                    .counts("events", usize::from(gates.has_events), "events among complete rows")
+                    .counts("groups", gates.groups, "rows of each group"))
+            }
+            QuestionProgress::Rounds { counts, kind } => {
+                let known = self.known(counts.clone())?;
+                Ok(self.kind.layout(&known, kind).coarser(self.exponent))
+            }
+        }
+    }
+
+    /// What a site with these rows computes in the next round, in the order of the layout.
+    ///
+    /// # Errors
+    /// If the site lacks a column, or its rows do not allow the method.
+    pub fn answer(&self, table: &Table, progress: &QuestionProgress) -> Result<Vec<f64>, Refusal> {
+        let counts = progress.counts().cloned().unwrap_or_default();
+        let known = self.known(counts);
+        let known = known.map_err(|error| Refusal::Rows(error.to_string()))?;
+        let rows = table.read(&self.filter, &known.inputs)?;
+        match progress {
+            QuestionProgress::Counts => Ok(self.count(&known, &rows)),
+            QuestionProgress::Rounds { kind, .. } => self.kind.answer(&known, &rows, kind),
+        }
+    }
+
+    fn count(&self, known: &Known, rows: &[Vec<Value>]) -> Vec<f64> {
+        let gates = self.kind.gates(known);
+        let whole = complete(rows);
+        let outside = rows.iter().filter(|row| row.contains(&Value::Outside)).count();
+        let mut numbers = vec![1.0, rows.len() as f64, whole.len() as f64, outside as f64];
+        if gates.has_events {
+            let events = whole.iter().filter(|row| self.kind.is_event(known, row));
+            numbers.push(events.count() as f64);
+        }
+        let mut groups = vec![0.0; gates.groups];
+        for group in rows.iter().filter_map(|row| self.kind.group(known, row)) {
+            groups[group] += 1.0;
+        }
+        numbers.extend(groups);
+        numbers
+    }
+
+    /// The step that follows from the sum of a round.
+    pub fn step(&self, progress: &QuestionProgress, sum: &Opened) -> Step<QuestionProgress, Outcome> {
+        let counts = match progress {
+            QuestionProgress::Counts => Counts::of(sum),
+            QuestionProgress::Rounds { counts, .. } => counts.clone(),
+        };
+        let known = match self.known(counts.clone()) {
+            Ok(known) => known,
+            Err(error) => return Step::Stopped(Stopped::Other(error.to_string())),
+        };
+        let next = |kind| QuestionProgress::Rounds { counts, kind };
+        match progress {
+            QuestionProgress::Counts => {
+                let gates = self.kind.gates(&known);
+                let started = crate::disclosure::gates(&gates, &known).and_then(|()| self.kind.start(&known));
+                started.map_or_else(Step::Stopped, |kind| Step::Next(next(kind)))
+            }
+            QuestionProgress::Rounds { kind, .. } => self.kind.step(&known, kind, sum).map(next, |outcome| outcome),
+        }
+    }
+}
