@@ -1,7 +1,10 @@
 //! A whole question in one process, with the tables of all sites.
 
 use crate::table::Table;
-use crate::{Counts, Layout, Opened, Outcome, Question, QuestionError, QuestionProgress, Refusal, Step, Stopped, add_words};
+use crate::{
+    Counts, Layout, Opened, Outcome, Question, QuestionError, QuestionProgress, Refusal, Step,
+    Stopped, add_words,
+};
 
 /// One round of a question: what was opened.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,18 +79,27 @@ pub fn ask(
         }
         let sum = layout.decode(&words);
         let step = question.step(&progress, &sum);
-        rounds.push(OpenedRound { progress: progress.clone(), layout, sum });
+        rounds.push(OpenedRound {
+            progress: progress.clone(),
+            layout,
+            sum,
+        });
         match step {
             Step::Next(next) => progress = next,
             Step::Done(outcome) => break Ok(outcome),
             Step::Stopped(why) => break Err(AskedNothing::Stopped(why)),
         }
     };
-    let counts = rounds.first().and_then(|round| {
-        match question.step(&round.progress, &round.sum) {
-            Step::Next(next) => next.counts().cloned(),
-            Step::Done(_) | Step::Stopped(_) => None,
-        }
-    });
-    Ok(Asked { rounds, counts, end })
+    let counts =
+        rounds
+            .first()
+            .and_then(|round| match question.step(&round.progress, &round.sum) {
+                Step::Next(next) => next.counts().cloned(),
+                Step::Done(_) | Step::Stopped(_) => None,
+            });
+    Ok(Asked {
+        rounds,
+        counts,
+        end,
+    })
 }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::special::{normal_quantile, normal_two_sided, student_quantile_two_sided, student_two_sided};
+use crate::special::{
+    normal_quantile, normal_two_sided, student_quantile_two_sided, student_two_sided,
+};
 
 /// An estimate with its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -18,7 +20,11 @@ pub struct Estimate {
 impl Estimate {
     /// An estimate with a normal error.
     pub fn normal(value: f64, error: f64) -> Self {
-        Self { value, error, freedom: None }
+        Self {
+            value,
+            error,
+            freedom: None,
+        }
     }
 
     /// Wald's z or t.
@@ -40,6 +46,9 @@ impl Estimate {
             None => normal_quantile(0.5 * (1.0 - level)),
             Some(freedom) => student_quantile_two_sided(1.0 - level, freedom),
         };
-        [self.value - width * self.error, self.value + width * self.error]
+        [
+            self.value - width * self.error,
+            self.value + width * self.error,
+        ]
     }
 }

@@ -104,7 +104,10 @@ impl Layout {
 
     /// Numbers with their names.
     pub(crate) fn opened(&self, numbers: Vec<f64>) -> Opened {
-        Opened { layout: self.clone(), numbers }
+        Opened {
+            layout: self.clone(),
+            numbers,
+        }
     }
 
     /// The numbers of a sum of vectors.
@@ -178,7 +181,9 @@ mod tests {
     use super::*;
 
     fn layout() -> Layout {
-        Layout::default().counts("n", 1, "rows").reals("sums", 2, "")
+        Layout::default()
+            .counts("n", 1, "rows")
+            .reals("sums", 2, "")
     }
 
     #[test]
@@ -201,7 +206,12 @@ mod tests {
             let found = layout().encode(&[1.0, 0.0, wrong]);
             assert!(matches!(found, Err(Refusal::Reach { .. })), "{wrong}");
         }
-        assert!(layout().coarser(4).encode(&[1.0, 16.0 * BOUND, 0.0]).is_ok());
+        assert!(
+            layout()
+                .coarser(4)
+                .encode(&[1.0, 16.0 * BOUND, 0.0])
+                .is_ok()
+        );
         assert!(layout().encode(&[1.0]).is_err());
     }
 }

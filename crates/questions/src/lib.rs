@@ -27,7 +27,10 @@ pub mod table;
 pub use driver::{Asked, AskedNothing, OpenedRound, ask};
 pub use estimate::Estimate;
 pub use layout::{Block, Layout, Opened, add_words};
-pub use question::{Agreed, Counts, Kind, KindProgress, Outcome, Question, QuestionMode, QuestionProgress, Rules, Step};
+pub use question::{
+    Agreed, Counts, Kind, KindProgress, Outcome, Question, QuestionMode, QuestionProgress, Rules,
+    Step,
+};
 pub use refusal::{QuestionError, Refusal, Stopped};
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::algebra::{Symmetric, dot};
 use crate::Stopped;
+use crate::algebra::{Symmetric, dot};
 
 /// Most rounds of a fit.
 const ROUNDS: usize = 25;
@@ -79,24 +79,47 @@ pub(crate) struct Model<'a> {
 impl Newton {
     /// At the coefficients of a fit, for a last round.
     pub(crate) fn end(fit: &Fit) -> Self {
-        Self { rounds: fit.rounds, ..Self::start(fit.at.clone()) }
+        Self {
+            rounds: fit.rounds,
+            ..Self::start(fit.at.clone())
+        }
     }
 
     /// Before the first round, at these coefficients.
     pub(crate) fn start(at: Vec<f64>) -> Self {
-        Self { step: vec![0.0; at.len()], at, before: None, rounds: 0 }
+        Self {
+            step: vec![0.0; at.len()],
+            at,
+            before: None,
+            rounds: 0,
+        }
     }
 
     /// The next step.
     pub(crate) fn advance(&self, model: &Model<'_>, sum: &Sum<'_>) -> Result<Moved, Stopped> {
         let rounds = self.rounds + 1;
-        let penalty: f64 = model.ridge.iter().zip(&self.at).map(|(r, b)| 0.5 * r * b * b).sum();
+        let penalty: f64 = model
+            .ridge
+            .iter()
+            .zip(&self.at)
+            .map(|(r, b)| 0.5 * r * b * b)
+            .sum();
         let reached = sum.log_likelihood - penalty;
         let fell = |before: f64| reached < before - 1e-9 * (1.0 + before.abs());
         if self.before.is_some_and(fell) && rounds < ROUNDS {
             let step: Vec<f64> = self.step.iter().map(|step| 0.5 * step).collect();
-            let at = self.at.iter().zip(&step).map(|(at, step)| at - step).collect();
-            return Ok(Moved::On(Self { at, step, before: self.before, rounds }));
+            let at = self
+                .at
+                .iter()
+                .zip(&step)
+                .map(|(at, step)| at - step)
+                .collect();
+            return Ok(Moved::On(Self {
+                at,
+                step,
+                before: self.before,
+                rounds,
+            }));
         }
         let mut score = sum.score.to_vec();
         let mut information = Symmetric::of_triangle(score.len(), sum.information);
@@ -111,35 +134,72 @@ impl Newton {
         if gain.abs() < FLAT && !long.is_empty() && !model.curved {
             return Err(Stopped::Separated(named(model.names, &long)));
         }
-        let at: Vec<f64> = self.at.iter().zip(&step).map(|(at, step)| at + step).collect();
+        let at: Vec<f64> = self
+            .at
+            .iter()
+            .zip(&step)
+            .map(|(at, step)| at + step)
+            .collect();
         if gain.abs() < CONVERGED {
             let inverse = information.inverse();
-            let inverse = inverse.ok_or_else(|| Stopped::Collinear(named(model.names, &all(&at))))?;
+            let inverse =
+                inverse.ok_or_else(|| Stopped::Collinear(named(model.names, &all(&at))))?;
             let log_likelihood = sum.log_likelihood + 0.5 * dot(sum.score, &step);
-            return Ok(Moved::Converged(Fit { at, information, inverse, log_likelihood, rounds }));
+            return Ok(Moved::Converged(Fit {
+                at,
+                information,
+                inverse,
+                log_likelihood,
+                rounds,
+            }));
         }
         if rounds >= ROUNDS || !gain.is_finite() {
             return Err(Stopped::NoConvergence(ROUNDS));
         }
-        Ok(Moved::On(Self { at, step, before: Some(reached), rounds }))
+        Ok(Moved::On(Self {
+            at,
+            step,
+            before: Some(reached),
+            rounds,
+        }))
     }
 
-    fn direction(&self, model: &Model<'_>, information: &Symmetric, score: &[f64]) -> Result<Vec<f64>, Stopped> {
+    fn direction(
+        &self,
+        model: &Model<'_>,
+        information: &Symmetric,
+        score: &[f64],
+    ) -> Result<Vec<f64>, Stopped> {
         let width = score.len();
         let diagonal = information.diagonal();
         let rounding = model.sites * STEP;
-        let slopes = if model.curved { width.saturating_sub(1) } else { width };
+        let slopes = if model.curved {
+            width.saturating_sub(1)
+        } else {
+            width
+        };
         for at in 0..slopes {
             if diagonal[at] <= 2.0 * rounding || diagonal[at].is_nan() {
                 let name = model.names[at].clone();
-                return Err(if self.rounds == 0 { Stopped::Constant(name) } else { Stopped::Separated(named(model.names, &[at])) });
+                return Err(if self.rounds == 0 {
+                    Stopped::Constant(name)
+                } else {
+                    Stopped::Separated(named(model.names, &[at]))
+                });
             }
         }
-        let roots: Vec<f64> = diagonal.iter().map(|entry| entry.abs().max(rounding).sqrt()).collect();
+        let roots: Vec<f64> = diagonal
+            .iter()
+            .map(|entry| entry.abs().max(rounding).sqrt())
+            .collect();
         let mut scaled = Symmetric::zeros(width);
         for row in 0..width {
             for column in row..width {
-                scaled.set(row, column, information.at(row, column) / (roots[row] * roots[column]));
+                scaled.set(
+                    row,
+                    column,
+                    information.at(row, column) / (roots[row] * roots[column]),
+                );
             }
         }
         let eigen = scaled.eigen();
@@ -151,18 +211,37 @@ impl Newton {
                 let loud: Vec<usize> = (0..width).filter(|at| vector[*at].abs() > NAMED).collect();
                 let names = named(model.names, &loud);
                 let first = self.rounds == 0;
-                return Err(if first { Stopped::Collinear(names) } else { Stopped::Separated(names) });
+                return Err(if first {
+                    Stopped::Collinear(names)
+                } else {
+                    Stopped::Separated(names)
+                });
             }
         }
         // The step by eigenvectors, so that a direction of upward curvature can be turned round.
-        let right: Vec<f64> = score.iter().zip(&roots).map(|(score, root)| score / root).collect();
+        let right: Vec<f64> = score
+            .iter()
+            .zip(&roots)
+            .map(|(score, root)| score / root)
+            .collect();
         let mut step = vec![0.0; width];
         for (value, vector) in &eigen.pairs {
-            let part = dot(vector, &right) / if model.curved { value.abs().max(1e-6) } else { *value };
-            step.iter_mut().zip(vector).for_each(|(step, entry)| *step += part * entry);
+            let part = dot(vector, &right)
+                / if model.curved {
+                    value.abs().max(1e-6)
+                } else {
+                    *value
+                };
+            step.iter_mut()
+                .zip(vector)
+                .for_each(|(step, entry)| *step += part * entry);
         }
-        step.iter_mut().zip(&roots).for_each(|(step, root)| *step /= root);
-        if model.curved && let Some(last) = step.last_mut() {
+        step.iter_mut()
+            .zip(&roots)
+            .for_each(|(step, root)| *step /= root);
+        if model.curved
+            && let Some(last) = step.last_mut()
+        {
             *last = last.clamp(-CURVED_STEP, CURVED_STEP);
         }
         Ok(step)

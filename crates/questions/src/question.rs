@@ -69,7 +69,9 @@ impl Agreed {
         let range = self.ranges.get(column);
         let range = *range.ok_or_else(|| QuestionError::Range(column.to_owned()))?;
         if !(range[0] < range[1] && range[0].is_finite() && range[1].is_finite()) {
-            let wrong = format!("the range of column \"{column}\" must be two finite numbers, the least first");
+            let wrong = format!(
+                "the range of column \"{column}\" must be two finite numbers, the least first"
+            );
             return Err(QuestionError::Other(wrong));
         }
         Ok(range)
@@ -77,20 +79,29 @@ impl Agreed {
 
     pub(crate) fn scaled(&self, column: &str) -> Result<Input, QuestionError> {
         let range = self.range(column)?;
-        Ok(Input::Scaled { column: column.to_owned(), range })
+        Ok(Input::Scaled {
+            column: column.to_owned(),
+            range,
+        })
     }
 
     /// A number within the agreed range, if there is one, else any.
     pub(crate) fn number(&self, column: &str) -> Input {
         let range = self.ranges.get(column).copied();
         let range = range.unwrap_or([f64::MIN, f64::MAX]);
-        Input::Number { column: column.to_owned(), range }
+        Input::Number {
+            column: column.to_owned(),
+            range,
+        }
     }
 
     pub(crate) fn level(&self, column: &str) -> Result<Input, QuestionError> {
         let levels = self.levels.get(column).filter(|levels| !levels.is_empty());
         let levels = levels.ok_or_else(|| QuestionError::Levels(column.to_owned()))?;
-        Ok(Input::Level { column: column.to_owned(), levels: levels.clone() })
+        Ok(Input::Level {
+            column: column.to_owned(),
+            levels: levels.clone(),
+        })
     }
 
     /// A term: a condition is 0 or 1, a column is scaled to its range.
@@ -103,7 +114,10 @@ impl Agreed {
 
     pub(crate) fn terms(&self, terms: &[String]) -> Result<Vec<Input>, QuestionError> {
         if let Some(twice) = (1..terms.len()).find(|at| terms[..*at].contains(&terms[*at])) {
-            return Err(QuestionError::Other(format!("\"{}\" is asked for twice", terms[twice])));
+            return Err(QuestionError::Other(format!(
+                "\"{}\" is asked for twice",
+                terms[twice]
+            )));
         }
         terms.iter().map(|term| self.term(term)).collect()
     }
@@ -125,7 +139,12 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { smallest_cell: 5, rows_per_coefficient: 3, events_per_coefficient: 5, colluders: 1 }
+        Self {
+            smallest_cell: 5,
+            rows_per_coefficient: 3,
+            events_per_coefficient: 5,
+            colluders: 1,
+        }
     }
 }
 
@@ -226,8 +245,18 @@ pub(crate) trait Sums {
     /// What all know after the counts; or why the question ends with them.
     fn start(&self, known: &Known) -> Result<Self::Progress, Stopped>;
     fn layout(&self, known: &Known, progress: &Self::Progress) -> Layout;
-    fn answer(&self, known: &Known, rows: &[Vec<Value>], progress: &Self::Progress) -> Result<Vec<f64>, Refusal>;
-    fn step(&self, known: &Known, progress: &Self::Progress, sum: &Opened) -> Step<Self::Progress, Self::Outcome>;
+    fn answer(
+        &self,
+        known: &Known,
+        rows: &[Vec<Value>],
+        progress: &Self::Progress,
+    ) -> Result<Vec<f64>, Refusal>;
+    fn step(
+        &self,
+        known: &Known,
+        progress: &Self::Progress,
+        sum: &Opened,
+    ) -> Step<Self::Progress, Self::Outcome>;
 }
 
 macro_rules! kinds {
@@ -350,12 +379,24 @@ impl QuestionProgress {
 impl Question {
     /// A question of this kind about all rows, with the default rules.
     pub fn new(kind: Kind, agreed: Agreed) -> Self {
-        Self { kind, filter: Vec::new(), agreed, rules: Rules::default(), mode: QuestionMode::default(), exponent: 0 }
+        Self {
+            kind,
+            filter: Vec::new(),
+            agreed,
+            rules: Rules::default(),
+            mode: QuestionMode::default(),
+            exponent: 0,
+        }
     }
 
     fn known(&self, counts: Counts) -> Result<Known, QuestionError> {
         let inputs = self.kind.inputs(&self.agreed)?;
-        Ok(Known { inputs, rules: self.rules, counts, agreed: self.agreed.clone() })
+        Ok(Known {
+            inputs,
+            rules: self.rules,
+            counts,
+            agreed: self.agreed.clone(),
+        })
     }
 
     /// The inputs that are taken from a row.
@@ -364,7 +405,9 @@ impl Question {
     /// If a range or levels are not agreed, or an option is wrong.
     pub fn inputs(&self) -> Result<Vec<Input>, QuestionError> {
         if !(0..=20).contains(&self.exponent) {
-            return Err(QuestionError::Other("`exponent` must be 0 to 20".to_owned()));
+            return Err(QuestionError::Other(
+                "`exponent` must be 0 to 20".to_owned(),
+            ));
         }
         self.kind.inputs(&self.agreed)
     }
@@ -378,9 +421,13 @@ impl Question {
     /// The limits of the counts, and the counts of one site alone.
     pub(crate) fn gates_of(&self, table: &Table) -> Result<(Gates, Known), Refusal> {
         let counts = self.answer(table, &QuestionProgress::Counts)?;
-        let layout = self.layout(&QuestionProgress::Counts).map_err(|error| Refusal::Rows(error.to_string()))?;
+        let layout = self
+            .layout(&QuestionProgress::Counts)
+            .map_err(|error| Refusal::Rows(error.to_string()))?;
         let counts = Counts::of(&layout.opened(counts));
-        let known = self.known(counts).map_err(|error| Refusal::Rows(error.to_string()))?;
+        let known = self
+            .known(counts)
+            .map_err(|error| Refusal::Rows(error.to_string()))?;
         Ok((self.kind.gates(&known), known))
     }
 
@@ -400,9 +447,17 @@ impl Question {
                 Ok(Layout::default()
                     .counts("sites", 1, "sites")
                     .counts("rows", 1, "rows that the filter keeps")
-                    .counts("complete", 1, "rows without missing values, within the agreed ranges")
+                    .counts(
+                        "complete",
+                        1,
+                        "rows without missing values, within the agreed ranges",
+                    )
                     .counts("outside", 1, "rows beyond an agreed range or level")
-                    .counts("events", usize::from(gates.has_events), "events among complete rows")
+                    .counts(
+                        "events",
+                        usize::from(gates.has_events),
+                        "events among complete rows",
+                    )
                     .counts("groups", gates.groups, "rows of each group"))
             }
             QuestionProgress::Rounds { counts, kind } => {
@@ -430,7 +485,10 @@ impl Question {
     fn count(&self, known: &Known, rows: &[Vec<Value>]) -> Vec<f64> {
         let gates = self.kind.gates(known);
         let whole = complete(rows);
-        let outside = rows.iter().filter(|row| row.contains(&Value::Outside)).count();
+        let outside = rows
+            .iter()
+            .filter(|row| row.contains(&Value::Outside))
+            .count();
         let mut numbers = vec![1.0, rows.len() as f64, whole.len() as f64, outside as f64];
         if gates.has_events {
             let events = whole.iter().filter(|row| self.kind.is_event(known, row));
@@ -445,7 +503,11 @@ impl Question {
     }
 
     /// The step that follows from the sum of a round.
-    pub fn step(&self, progress: &QuestionProgress, sum: &Opened) -> Step<QuestionProgress, Outcome> {
+    pub fn step(
+        &self,
+        progress: &QuestionProgress,
+        sum: &Opened,
+    ) -> Step<QuestionProgress, Outcome> {
         let counts = match progress {
             QuestionProgress::Counts => Counts::of(sum),
             QuestionProgress::Rounds { counts, .. } => counts.clone(),
@@ -458,10 +520,14 @@ impl Question {
         match progress {
             QuestionProgress::Counts => {
                 let gates = self.kind.gates(&known);
-                let started = crate::disclosure::gates(&gates, &known).and_then(|()| self.kind.start(&known));
+                let started =
+                    crate::disclosure::gates(&gates, &known).and_then(|()| self.kind.start(&known));
                 started.map_or_else(Step::Stopped, |kind| Step::Next(next(kind)))
             }
-            QuestionProgress::Rounds { kind, .. } => self.kind.step(&known, kind, sum).map(next, |outcome| outcome),
+            QuestionProgress::Rounds { kind, .. } => self
+                .kind
+                .step(&known, kind, sum)
+                .map(next, |outcome| outcome),
         }
     }
 }

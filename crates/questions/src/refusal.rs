@@ -12,7 +12,9 @@ pub enum QuestionError {
     )]
     Range(String),
     /// No agreed levels of a column.
-    #[error("the levels of column \"{0}\" are not agreed: add them to `[levels]`, such as \"{0}\" = [\"0\", \"1\"]")]
+    #[error(
+        "the levels of column \"{0}\" are not agreed: add them to `[levels]`, such as \"{0}\" = [\"0\", \"1\"]"
+    )]
     Levels(String),
     /// Anything else.
     #[error("{0}")]
@@ -26,7 +28,9 @@ pub enum Refusal {
     #[error("has no column \"{0}\": ask without this column, or without this site")]
     Column(String),
     /// Categories where numbers are needed.
-    #[error("has categories in column \"{0}\", where numbers are needed: name a level, such as \"{0} = LEVEL\"")]
+    #[error(
+        "has categories in column \"{0}\", where numbers are needed: name a level, such as \"{0} = LEVEL\""
+    )]
     Words(String),
     /// A value that the method does not allow.
     #[error("has rows that the method does not allow: {0}")]
@@ -75,7 +79,9 @@ pub enum Stopped {
         remedy: String,
     },
     /// A column that has one value within every site.
-    #[error("column \"{0}\" tells nothing within sites: it has one value in each of them; leave it out")]
+    #[error(
+        "column \"{0}\" tells nothing within sites: it has one value in each of them; leave it out"
+    )]
     Constant(String),
     /// Columns that determine each other.
     #[error("columns {0} are collinear: leave one of them out")]

@@ -32,7 +32,11 @@ pub fn student_two_sided(t: f64, freedom: f64) -> f64 {
 
 /// P(F > f) of the F distribution with these degrees of freedom.
 pub fn f_above(f: f64, numerator: f64, denominator: f64) -> f64 {
-    beta_below(0.5 * denominator, 0.5 * numerator, denominator / (denominator + numerator * f))
+    beta_below(
+        0.5 * denominator,
+        0.5 * numerator,
+        denominator / (denominator + numerator * f),
+    )
 }
 
 /// The t that Student's t exceeds in absolute value with this probability.
@@ -119,7 +123,11 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
 }
 
 fn not_zero(number: f64) -> f64 {
-    if number.abs() < 1e-300 { 1e-300 } else { number }
+    if number.abs() < 1e-300 {
+        1e-300
+    } else {
+        number
+    }
 }
 
 /// ψ(x), the derivative of ln Γ, for x > 0.
@@ -131,7 +139,10 @@ pub fn digamma(mut x: f64) -> f64 {
     }
     let s = 1.0 / (x * x);
     // The asymptotic series with Bernoulli numbers (Abramowitz & Stegun 6.3.18).
-    let series = s * (1.0 / 12.0 - s * (1.0 / 120.0 - s * (1.0 / 252.0 - s * (1.0 / 240.0 - s * (1.0 / 132.0 - s * 691.0 / 32760.0)))));
+    let series = s
+        * (1.0 / 12.0
+            - s * (1.0 / 120.0
+                - s * (1.0 / 252.0 - s * (1.0 / 240.0 - s * (1.0 / 132.0 - s * 691.0 / 32760.0)))));
     below + libm::log(x) - 0.5 / x - series
 }
 
@@ -144,7 +155,10 @@ pub fn trigamma(mut x: f64) -> f64 {
     }
     let s = 1.0 / (x * x);
     // Abramowitz & Stegun 6.4.12.
-    let series = s * (1.0 / 6.0 - s * (1.0 / 30.0 - s * (1.0 / 42.0 - s * (1.0 / 30.0 - s * (5.0 / 66.0 - s * 691.0 / 2730.0)))));
+    let series = s
+        * (1.0 / 6.0
+            - s * (1.0 / 30.0
+                - s * (1.0 / 42.0 - s * (1.0 / 30.0 - s * (5.0 / 66.0 - s * 691.0 / 2730.0)))));
     below + 1.0 / x + 0.5 * s + series / x
 }
 
@@ -153,7 +167,10 @@ mod tests {
     use super::*;
 
     fn near(found: f64, expected: f64) {
-        assert!((found - expected).abs() <= 1e-12 * expected.abs().max(1e-3), "{found} {expected}");
+        assert!(
+            (found - expected).abs() <= 1e-12 * expected.abs().max(1e-3),
+            "{found} {expected}"
+        );
     }
 
     #[test]
@@ -165,14 +182,20 @@ mod tests {
         near(chi_squared_above(120.0, 6.0), 1.629_586_652_937_817e-23);
         near(student_two_sided(2.0, 5.0), 0.101_939_478_829_858_35);
         near(f_above(3.0, 2.0, 10.0), 0.095_367_431_640_624_96);
-        near(student_quantile_two_sided(0.05, 7.0), 2.364_624_251_592_784_3);
+        near(
+            student_quantile_two_sided(0.05, 7.0),
+            2.364_624_251_592_784_3,
+        );
     }
 
     #[test]
     fn derivatives_of_the_gamma_function_are_known_at_one() {
         // −γ and π²/6.
         near(digamma(1.0), -0.577_215_664_901_532_9);
-        near(trigamma(1.0), std::f64::consts::PI * std::f64::consts::PI / 6.0);
+        near(
+            trigamma(1.0),
+            std::f64::consts::PI * std::f64::consts::PI / 6.0,
+        );
         near(digamma(30.5) - digamma(29.5), 1.0 / 29.5);
         near(trigamma(0.3) - trigamma(1.3), 1.0 / 0.09);
     }

@@ -105,7 +105,9 @@ impl Table {
         rows.sort_by(|left, right| {
             let pairs = left.iter().zip(right);
             let mut orders = pairs.map(|(left, right)| left.order().total_cmp(&right.order()));
-            orders.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+            orders
+                .find(|order| order.is_ne())
+                .unwrap_or(std::cmp::Ordering::Equal)
         });
         Ok(rows)
     }
@@ -196,7 +198,9 @@ impl Input {
     /// The column that is read.
     pub fn column(&self) -> &str {
         match self {
-            Self::Scaled { column, .. } | Self::Number { column, .. } | Self::Level { column, .. } => column,
+            Self::Scaled { column, .. }
+            | Self::Number { column, .. }
+            | Self::Level { column, .. } => column,
             Self::Indicator(condition) => &condition.column,
         }
     }
@@ -245,7 +249,7 @@ impl Input {
                     None if is_level(cells, row, "").is_none() => Value::Missing,
                     None => Value::Outside,
                 }
-            },
+            }
         })
     }
 }
@@ -299,7 +303,10 @@ pub struct Condition {
 impl Condition {
     /// The number that cells are compared with, if it is one.
     pub fn number(&self) -> Option<f64> {
-        self.with.parse().ok().filter(|number: &f64| number.is_finite())
+        self.with
+            .parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite())
     }
 
     /// Whether it holds in a row; `None` where the cell is missing.
@@ -343,7 +350,10 @@ impl FromStr for Condition {
             with: text[at + sign.len()..].trim().to_owned(),
         };
         let ordered = !matches!(comparison, Comparison::Is | Comparison::IsNot);
-        if condition.column.is_empty() || condition.with.is_empty() || ordered && condition.number().is_none() {
+        if condition.column.is_empty()
+            || condition.with.is_empty()
+            || ordered && condition.number().is_none()
+        {
             return Err(format!(
                 "\"{text}\" is no condition: a column stands on the left, and a {} on the right",
                 if ordered { "number" } else { "level" }
@@ -355,7 +365,9 @@ impl FromStr for Condition {
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = SIGNS.iter().find(|(_, comparison)| *comparison == self.comparison);
+        let sign = SIGNS
+            .iter()
+            .find(|(_, comparison)| *comparison == self.comparison);
         let sign = sign.map_or(" = ", |(sign, _)| sign);
         write!(f, "{}{sign}{}", self.column, self.with)
     }
@@ -382,11 +394,25 @@ mod tests {
 
     #[test]
     fn conditions_are_read_as_they_are_written() {
-        for text in ["age >= 60", "stage = IIA", "morphology 8500/3 != 1", "a <= -1.5", "a < 2", "a > 0"] {
+        for text in [
+            "age >= 60",
+            "stage = IIA",
+            "morphology 8500/3 != 1",
+            "a <= -1.5",
+            "a < 2",
+            "a > 0",
+        ] {
             let condition: Condition = text.parse().unwrap();
             assert_eq!(condition.to_string(), text);
         }
-        for text in ["age", "age>60", "age >= sixty", " = 4", "age > inf", "age = "] {
+        for text in [
+            "age",
+            "age>60",
+            "age >= sixty",
+            " = 4",
+            "age > inf",
+            "age = ",
+        ] {
             assert!(text.parse::<Condition>().is_err(), "{text}");
         }
     }
@@ -405,7 +431,10 @@ mod tests {
     fn values_beyond_the_agreed_range_are_outside_not_missing() {
         let mut table = Table::new(3);
         table.insert("x", Cells::Numbers(vec![Some(10.0), None, Some(999.0)]));
-        let input = Input::Scaled { column: "x".into(), range: [0.0, 40.0] };
+        let input = Input::Scaled {
+            column: "x".into(),
+            range: [0.0, 40.0],
+        };
         let values: Vec<_> = table.read(&[], &[input]).unwrap().concat();
         assert_eq!(values, [Value::Known(-0.5), Value::Missing, Value::Outside]);
     }
@@ -417,6 +446,9 @@ mod tests {
         let found = table.filtered(&["w > 1".parse().unwrap()]);
         assert!(matches!(found, Err(Refusal::Words(_))));
         assert_eq!(table.filtered(&["w = a".parse().unwrap()]).unwrap(), [0]);
-        assert!(matches!(table.filtered(&["v = a".parse().unwrap()]), Err(Refusal::Column(_))));
+        assert!(matches!(
+            table.filtered(&["v = a".parse().unwrap()]),
+            Err(Refusal::Column(_))
+        ));
     }
 }

@@ -37,7 +37,9 @@ impl Eigen {
 
     /// The least eigenvalue; infinite for a matrix without rows.
     pub fn least(&self) -> f64 {
-        self.pairs.first().map_or(f64::INFINITY, |(value, _)| *value)
+        self.pairs
+            .first()
+            .map_or(f64::INFINITY, |(value, _)| *value)
     }
 }
 
@@ -59,7 +61,8 @@ fn rotate(
     let tangent = sign / (theta.abs() + (theta * theta + 1.0).sqrt());
     let cosine = 1.0 / (tangent * tangent + 1.0).sqrt();
     let sine = tangent * cosine;
-    let turned = |left: f64, right: f64| (cosine * left - sine * right, sine * left + cosine * right);
+    let turned =
+        |left: f64, right: f64| (cosine * left - sine * right, sine * left + cosine * right);
     for at in (0..width).filter(|at| *at != low && *at != high) {
         let (left, right) = turned(matrix[place(at, low)], matrix[place(at, high)]);
         for (column, value) in [(low, left), (high, right)] {
@@ -91,6 +94,10 @@ mod tests {
             again.add_outer(*value, vector);
         }
         let pairs = matrix.triangle().into_iter().zip(again.triangle());
-        assert!(pairs.into_iter().all(|(left, right)| (left - right).abs() < 1e-13));
+        assert!(
+            pairs
+                .into_iter()
+                .all(|(left, right)| (left - right).abs() < 1e-13)
+        );
     }
 }

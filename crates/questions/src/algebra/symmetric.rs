@@ -33,7 +33,11 @@ impl Symmetric {
     /// # Panics
     /// If the triangle has another number of entries.
     pub fn of_triangle(width: usize, triangle: &[f64]) -> Self {
-        assert_eq!(triangle.len(), Self::triangle_len(width), "entries of a triangle");
+        assert_eq!(
+            triangle.len(),
+            Self::triangle_len(width),
+            "entries of a triangle"
+        );
         let mut matrix = Self::zeros(width);
         let mut entries = triangle.iter();
         for row in 0..width {
@@ -216,8 +220,16 @@ mod tests {
 
     #[test]
     fn a_singular_or_indefinite_matrix_has_no_inverse() {
-        assert!(Symmetric::of_triangle(2, &[1.0, 1.0, 1.0]).inverse().is_none());
-        assert!(Symmetric::of_triangle(2, &[1.0, 2.0, 1.0]).solve(&[1.0, 1.0]).is_none());
+        assert!(
+            Symmetric::of_triangle(2, &[1.0, 1.0, 1.0])
+                .inverse()
+                .is_none()
+        );
+        assert!(
+            Symmetric::of_triangle(2, &[1.0, 2.0, 1.0])
+                .solve(&[1.0, 1.0])
+                .is_none()
+        );
         assert!(Symmetric::of_triangle(1, &[f64::NAN]).inverse().is_none());
     }
 

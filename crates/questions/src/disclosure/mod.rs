@@ -56,7 +56,9 @@ impl Default for SiteRules {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// A kind of question that is not allowed.
-    #[error("does not answer questions of kind \"{0}\" (rule kinds): ask its administrator to allow it")]
+    #[error(
+        "does not answer questions of kind \"{0}\" (rule kinds): ask its administrator to allow it"
+    )]
     Kind(String),
     /// A column that never leaves.
     #[error("forbids the column \"{0}\" in questions (rule forbidden-columns): ask without it")]
@@ -83,7 +85,9 @@ pub enum Broken {
     )]
     Dominance(&'static str),
     /// Small counts of one site that all would see.
-    #[error("has too few {0} of its own for a vector that all members see (rule clear): ask in mode \"masked\"")]
+    #[error(
+        "has too few {0} of its own for a vector that all members see (rule clear): ask in mode \"masked\""
+    )]
     Clear(String),
     /// Too many numbers.
     #[error(
@@ -98,6 +102,8 @@ pub enum Broken {
     )]
     Sites(u64),
     /// A method whose sums reveal single sites.
-    #[error("does not open the sums of REML in mode \"masked\" (rule numbers): they reveal single sites; ask without `reml`")]
+    #[error(
+        "does not open the sums of REML in mode \"masked\" (rule numbers): they reveal single sites; ask without `reml`"
+    )]
     Reml,
 }

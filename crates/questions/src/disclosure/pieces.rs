@@ -18,7 +18,9 @@ pub(super) struct RowSet {
 
 /// The sets of rows over which a question has sums.
 pub(super) fn sets(question: &Question, table: &Table) -> Result<Vec<RowSet>, Refusal> {
-    let inputs = question.inputs().map_err(|error| Refusal::Rows(error.to_string()))?;
+    let inputs = question
+        .inputs()
+        .map_err(|error| Refusal::Rows(error.to_string()))?;
     let filtered = members(table, &question.filter)?;
     let mut cuts = vec![filtered.clone()];
     if let Some(column) = question.kind.group_column() {
@@ -35,7 +37,10 @@ pub(super) fn sets(question: &Question, table: &Table) -> Result<Vec<RowSet>, Re
     let by_column = matches!(question.kind, Kind::Describe(_) | Kind::Quantiles(_));
     let mut sets = Vec::new();
     for cut in cuts {
-        sets.push(RowSet { members: cut.clone(), columns: Vec::new() });
+        sets.push(RowSet {
+            members: cut.clone(),
+            columns: Vec::new(),
+        });
         if by_column {
             for input in &inputs {
                 sets.push(summed(&cut, std::slice::from_ref(input), table)?);
@@ -49,15 +54,25 @@ pub(super) fn sets(question: &Question, table: &Table) -> Result<Vec<RowSet>, Re
 
 fn members(table: &Table, filter: &[Condition]) -> Result<Vec<bool>, Refusal> {
     let mut members = vec![false; table.rows()];
-    table.filtered(filter)?.into_iter().for_each(|row| members[row] = true);
+    table
+        .filtered(filter)?
+        .into_iter()
+        .for_each(|row| members[row] = true);
     Ok(members)
 }
 
 /// The rows of a cut in which these inputs are known.
 fn summed(cut: &[bool], inputs: &[Input], table: &Table) -> Result<RowSet, Refusal> {
     let known = table.known(inputs)?;
-    let members = cut.iter().zip(known).map(|(cut, known)| *cut && known).collect();
-    let mut columns: Vec<String> = inputs.iter().map(|input| input.column().to_owned()).collect();
+    let members = cut
+        .iter()
+        .zip(known)
+        .map(|(cut, known)| *cut && known)
+        .collect();
+    let mut columns: Vec<String> = inputs
+        .iter()
+        .map(|input| input.column().to_owned())
+        .collect();
     columns.sort();
     columns.dedup();
     Ok(RowSet { members, columns })
@@ -74,7 +89,10 @@ pub(super) fn single_out(sets: &[RowSet], smallest: u64) -> bool {
     columns.sort();
     columns.dedup();
     columns.into_iter().any(|column| {
-        let of: Vec<&RowSet> = sets.iter().filter(|set| set.columns.contains(column)).collect();
+        let of: Vec<&RowSet> = sets
+            .iter()
+            .filter(|set| set.columns.contains(column))
+            .collect();
         smallest_piece(&of, false) < smallest
     })
 }

@@ -39,18 +39,30 @@ impl Record {
     ///
     /// # Errors
     /// The first rule that it breaks.
-    pub fn check(&self, question: &Question, table: &Table, rules: &SiteRules) -> Result<(), Refusal> {
+    pub fn check(
+        &self,
+        question: &Question,
+        table: &Table,
+        rules: &SiteRules,
+    ) -> Result<(), Refusal> {
         allowed(question, rules)?;
         let smallest = rules.smallest_cell.max(question.rules.smallest_cell);
         let now = fingerprints(table);
         for answered in &self.answered {
             let changed = |rows: usize| rows > 0 && (rows as u64) < smallest;
-            if changed(missing_from(&now, &answered.rows)) || changed(missing_from(&answered.rows, &now)) {
+            if changed(missing_from(&now, &answered.rows))
+                || changed(missing_from(&answered.rows, &now))
+            {
                 return Err(Broken::Changed(smallest).into());
             }
         }
         let mut all: Vec<RowSet> = Vec::new();
-        for asked in self.answered.iter().map(|answered| &answered.question).chain([question]) {
+        for asked in self
+            .answered
+            .iter()
+            .map(|answered| &answered.question)
+            .chain([question])
+        {
             all.extend(sets(asked, table)?);
         }
         if single_out(&all, smallest) {
@@ -71,11 +83,27 @@ impl Record {
     ///
     /// # Errors
     /// The rule that it breaks.
-    pub fn check_round(&self, question: &Question, table: &Table, rules: &SiteRules, progress: &QuestionProgress, opened: u64) -> Result<(), Refusal> {
-        let Some(all) = progress.counts() else { return Ok(()) };
+    pub fn check_round(
+        &self,
+        question: &Question,
+        table: &Table,
+        rules: &SiteRules,
+        progress: &QuestionProgress,
+        opened: u64,
+    ) -> Result<(), Refusal> {
+        let Some(all) = progress.counts() else {
+            return Ok(());
+        };
         let (_, known) = question.gates_of(table)?;
-        dominance(&known.counts, all, rules, rules.smallest_cell.max(question.rules.smallest_cell))?;
-        let layout = question.layout(progress).map_err(|error| Refusal::Rows(error.to_string()))?;
+        dominance(
+            &known.counts,
+            all,
+            rules,
+            rules.smallest_cell.max(question.rules.smallest_cell),
+        )?;
+        let layout = question
+            .layout(progress)
+            .map_err(|error| Refusal::Rows(error.to_string()))?;
         let colluders = question.rules.colluders;
         if question.is_of_sites() {
             if question.mode == QuestionMode::Masked {
@@ -91,7 +119,12 @@ impl Record {
         }
         // What others would have to be found out: their rows, in every column that was asked for.
         let mut columns: Vec<String> = Vec::new();
-        for asked in self.answered.iter().map(|answered| &answered.question).chain([question]) {
+        for asked in self
+            .answered
+            .iter()
+            .map(|answered| &answered.question)
+            .chain([question])
+        {
             let inputs = asked.inputs().unwrap_or_default();
             columns.extend(inputs.iter().map(|input| input.column().to_owned()));
         }
@@ -107,8 +140,19 @@ impl Record {
     }
 
     /// Keeps a question of which rounds were opened, whether or not there was an answer.
-    pub fn keep(&mut self, question: &Question, table: &Table, opened: u64, outcome: Option<Outcome>) {
-        self.answered.push(Answered { question: question.clone(), opened, outcome, rows: fingerprints(table) });
+    pub fn keep(
+        &mut self,
+        question: &Question,
+        table: &Table,
+        opened: u64,
+        outcome: Option<Outcome>,
+    ) {
+        self.answered.push(Answered {
+            question: question.clone(),
+            opened,
+            outcome,
+            rows: fingerprints(table),
+        });
     }
 }
 
@@ -119,12 +163,21 @@ const SITES_OF_META: u64 = 13;
 /// Whether an institution allows a question at all.
 fn allowed(question: &Question, rules: &SiteRules) -> Result<(), Broken> {
     let name = question.kind.name();
-    if rules.kinds.as_ref().is_some_and(|kinds| !kinds.iter().any(|kind| kind == name)) {
+    if rules
+        .kinds
+        .as_ref()
+        .is_some_and(|kinds| !kinds.iter().any(|kind| kind == name))
+    {
         return Err(Broken::Kind(name.to_owned()));
     }
     let inputs = question.inputs().unwrap_or_default();
     let columns = inputs.iter().map(|input| input.column().to_owned());
-    let mut columns = columns.chain(question.filter.iter().map(|condition| condition.column.clone()));
+    let mut columns = columns.chain(
+        question
+            .filter
+            .iter()
+            .map(|condition| condition.column.clone()),
+    );
     if let Some(forbidden) = columns.find(|column| rules.forbidden_columns.contains(column)) {
         return Err(Broken::Column(forbidden));
     }
@@ -140,7 +193,9 @@ fn allowed(question: &Question, rules: &SiteRules) -> Result<(), Broken> {
 }
 
 fn dominance(own: &Counts, all: &Counts, rules: &SiteRules, smallest: u64) -> Result<(), Broken> {
-    let dominates = |own: f64, all: f64| own > 0.0 && (own > rules.largest_share * all || all - own < smallest as f64);
+    let dominates = |own: f64, all: f64| {
+        own > 0.0 && (own > rules.largest_share * all || all - own < smallest as f64)
+    };
     if dominates(own.rows, all.rows) || dominates(own.complete, all.complete) {
         return Err(Broken::Dominance("rows"));
     }
@@ -178,7 +233,10 @@ fn fingerprints(table: &Table) -> Vec<u64> {
         match table.cells(name) {
             Some(Cells::Numbers(cells)) => {
                 for (print, cell) in prints.iter_mut().zip(cells) {
-                    mix(print, &cell.map_or([0xff; 9].to_vec(), |x| x.to_bits().to_le_bytes().to_vec()));
+                    mix(
+                        print,
+                        &cell.map_or([0xff; 9].to_vec(), |x| x.to_bits().to_le_bytes().to_vec()),
+                    );
                 }
             }
             Some(Cells::Words(cells)) => {

@@ -6,7 +6,10 @@
 /// Which cells are hidden, row by row. Row and column sums may be printed.
 pub fn hidden(counts: &[Vec<f64>], smallest: u64) -> Vec<Vec<bool>> {
     let small = |count: f64| count > 0.0 && count < smallest as f64;
-    let mut hidden: Vec<Vec<bool>> = counts.iter().map(|row| row.iter().map(|count| small(*count)).collect()).collect();
+    let mut hidden: Vec<Vec<bool>> = counts
+        .iter()
+        .map(|row| row.iter().map(|count| small(*count)).collect())
+        .collect();
     let primary: Vec<(usize, usize)> = (0..counts.len())
         .flat_map(|row| (0..counts[row].len()).map(move |column| (row, column)))
         .filter(|(row, column)| small(counts[*row][*column]))
@@ -25,7 +28,12 @@ pub fn hidden(counts: &[Vec<f64>], smallest: u64) -> Vec<Vec<bool>> {
 }
 
 /// The opposite corner of the rectangle that hides the fewest further rows.
-fn rectangle(counts: &[Vec<f64>], hidden: &[Vec<bool>], (i, j): (usize, usize), smallest: f64) -> Option<(usize, usize)> {
+fn rectangle(
+    counts: &[Vec<f64>],
+    hidden: &[Vec<bool>],
+    (i, j): (usize, usize),
+    smallest: f64,
+) -> Option<(usize, usize)> {
     let mut best: Option<(f64, (usize, usize))> = None;
     for l in (0..counts.len()).filter(|l| *l != i) {
         for k in (0..counts[i].len()).filter(|k| *k != j) {
@@ -37,7 +45,13 @@ fn rectangle(counts: &[Vec<f64>], hidden: &[Vec<bool>], (i, j): (usize, usize), 
             if range < smallest {
                 continue;
             }
-            let cost = |row: usize, column: usize| if hidden[row][column] { 0.0 } else { counts[row][column] };
+            let cost = |row: usize, column: usize| {
+                if hidden[row][column] {
+                    0.0
+                } else {
+                    counts[row][column]
+                }
+            };
             let rows = cost(i, k) + cost(l, j) + cost(l, k);
             if best.is_none_or(|(least, _)| rows < least) {
                 best = Some((rows, (l, k)));
@@ -76,12 +90,20 @@ mod tests {
         found
     }
 
-    fn try_all(counts: &[Vec<f64>], cells: &[(usize, usize)], at: usize, guess: &mut Vec<Vec<f64>>, seen: &mut impl FnMut(&[Vec<f64>])) {
+    fn try_all(
+        counts: &[Vec<f64>],
+        cells: &[(usize, usize)],
+        at: usize,
+        guess: &mut Vec<Vec<f64>>,
+        seen: &mut impl FnMut(&[Vec<f64>]),
+    ) {
         let row_sum = |table: &[Vec<f64>], row: usize| table[row].iter().sum::<f64>();
-        let column_sum = |table: &[Vec<f64>], column: usize| table.iter().map(|row| row[column]).sum::<f64>();
+        let column_sum =
+            |table: &[Vec<f64>], column: usize| table.iter().map(|row| row[column]).sum::<f64>();
         if at == cells.len() {
             let rows = (0..counts.len()).all(|row| row_sum(guess, row) == row_sum(counts, row));
-            let columns = (0..counts[0].len()).all(|column| column_sum(guess, column) == column_sum(counts, column));
+            let columns = (0..counts[0].len())
+                .all(|column| column_sum(guess, column) == column_sum(counts, column));
             if rows && columns {
                 seen(guess);
             }
@@ -100,7 +122,9 @@ mod tests {
     fn a_small_cell_is_not_the_row_sum_less_the_others() {
         let counts = vec![vec![2.0, 9.0, 8.0], vec![7.0, 6.0, 8.0]];
         let only = |row: usize, column: usize| -> Vec<Vec<bool>> {
-            (0..2).map(|r| (0..3).map(|c| (r, c) == (row, column)).collect()).collect()
+            (0..2)
+                .map(|r| (0..3).map(|c| (r, c) == (row, column)).collect())
+                .collect()
         };
         // The attack: with the small cell alone hidden, its row's sum tells it.
         assert_eq!(range(&counts, &only(0, 0), (0, 0)), (2.0, 2.0));

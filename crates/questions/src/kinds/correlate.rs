@@ -53,13 +53,18 @@ impl Sums for Correlate {
 
     fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
         if self.columns.len() < 2 {
-            return Err(QuestionError::Other("name two `columns` or more to correlate".to_owned()));
+            return Err(QuestionError::Other(
+                "name two `columns` or more to correlate".to_owned(),
+            ));
         }
         agreed.terms(&self.columns)
     }
 
     fn gates(&self, _known: &Known) -> Gates {
-        Gates { coefficients: self.columns.len(), ..Gates::default() }
+        Gates {
+            coefficients: self.columns.len(),
+            ..Gates::default()
+        }
     }
 
     fn start(&self, _known: &Known) -> Result<CorrelateProgress, Stopped> {
@@ -68,17 +73,32 @@ impl Sums for Correlate {
 
     fn layout(&self, _known: &Known, progress: &CorrelateProgress) -> Layout {
         let p = self.columns.len();
-        let layout = Layout::default().reals("sum", p, "sum of values scaled to ±1, less the opened mean");
-        let products = if progress.means.is_some() { Symmetric::triangle_len(p) } else { 0 };
+        let layout =
+            Layout::default().reals("sum", p, "sum of values scaled to ±1, less the opened mean");
+        let products = if progress.means.is_some() {
+            Symmetric::triangle_len(p)
+        } else {
+            0
+        };
         layout.reals("products", products, "sums of products of the same")
     }
 
-    fn answer(&self, _known: &Known, rows: &[Vec<Value>], progress: &CorrelateProgress) -> Result<Vec<f64>, Refusal> {
+    fn answer(
+        &self,
+        _known: &Known,
+        rows: &[Vec<Value>],
+        progress: &CorrelateProgress,
+    ) -> Result<Vec<f64>, Refusal> {
         let p = self.columns.len();
         let mut sum = vec![0.0; p];
         let mut products = Symmetric::zeros(p);
         for row in complete(rows) {
-            let means = progress.means.iter().flatten().copied().chain(std::iter::repeat(0.0));
+            let means = progress
+                .means
+                .iter()
+                .flatten()
+                .copied()
+                .chain(std::iter::repeat(0.0));
             let z: Vec<f64> = row.iter().zip(means).map(|(u, mean)| u - mean).collect();
             sum.iter_mut().zip(&z).for_each(|(sum, z)| *sum += z);
             products.add_outer(1.0, &z);
@@ -89,7 +109,12 @@ impl Sums for Correlate {
         Ok(sum)
     }
 
-    fn step(&self, known: &Known, progress: &CorrelateProgress, sum: &Opened) -> Step<CorrelateProgress, CorrelateOutcome> {
+    fn step(
+        &self,
+        known: &Known,
+        progress: &CorrelateProgress,
+        sum: &Opened,
+    ) -> Step<CorrelateProgress, CorrelateOutcome> {
         let n = known.counts.complete;
         let p = self.columns.len();
         let first = sum.block("sum");
@@ -101,33 +126,58 @@ impl Sums for Correlate {
         covariance.add_outer(-1.0 / n, first);
         let limit = 1e-8 * known.counts.sites;
         if let Some(constant) = (0..p).find(|at| covariance.at(*at, *at) <= limit) {
-            let why = format!("column \"{}\" has one value in all rows, and correlates with nothing: leave it out", self.columns[constant]);
+            let why = format!(
+                "column \"{}\" has one value in all rows, and correlates with nothing: leave it out",
+                self.columns[constant]
+            );
             return Step::Stopped(Stopped::Other(why));
         }
-        let roots: Vec<f64> = covariance.diagonal().iter().map(|entry| entry.sqrt()).collect();
+        let roots: Vec<f64> = covariance
+            .diagonal()
+            .iter()
+            .map(|entry| entry.sqrt())
+            .collect();
         let halves: Vec<f64> = known.inputs.iter().map(Input::half).collect();
         let mut correlation = Symmetric::zeros(p);
         let mut in_units = Symmetric::zeros(p);
         for row in 0..p {
             for column in row..p {
                 let entry = covariance.at(row, column);
-                let scaled = if row == column { 1.0 } else { entry / (roots[row] * roots[column]) };
+                let scaled = if row == column {
+                    1.0
+                } else {
+                    entry / (roots[row] * roots[column])
+                };
                 correlation.set(row, column, scaled);
-                in_units.set(row, column, entry / (n - 1.0) * halves[row] * halves[column]);
+                in_units.set(
+                    row,
+                    column,
+                    entry / (n - 1.0) * halves[row] * halves[column],
+                );
             }
         }
-        let components = correlation.eigen().pairs.into_iter().rev().map(|(variance, mut weights)| {
-            let largest = weights.iter().copied().fold(0.0, |most: f64, w| if w.abs() > most.abs() + 1e-9 { w } else { most });
-            if largest < 0.0 {
-                weights.iter_mut().for_each(|weight| *weight = -*weight);
-            }
-            Component { variance, weights }
-        });
+        let components =
+            correlation
+                .eigen()
+                .pairs
+                .into_iter()
+                .rev()
+                .map(|(variance, mut weights)| {
+                    let largest = weights.iter().copied().fold(0.0, |most: f64, w| {
+                        if w.abs() > most.abs() + 1e-9 { w } else { most }
+                    });
+                    if largest < 0.0 {
+                        weights.iter_mut().for_each(|weight| *weight = -*weight);
+                    }
+                    Component { variance, weights }
+                });
         let inputs = known.inputs.iter().zip(means.iter().zip(first));
         Step::Done(CorrelateOutcome {
             columns: self.columns.clone(),
             rows: n,
-            means: inputs.map(|(input, (mean, rest))| input.middle() + input.half() * (mean + rest / n)).collect(),
+            means: inputs
+                .map(|(input, (mean, rest))| input.middle() + input.half() * (mean + rest / n))
+                .collect(),
             covariance: in_units.triangle(),
             correlation: correlation.triangle(),
             components: components.collect(),

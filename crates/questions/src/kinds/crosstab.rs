@@ -40,7 +40,10 @@ impl Sums for Crosstab {
     type Outcome = CrosstabOutcome;
 
     fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
-        Ok(vec![agreed.level(&self.rows)?, agreed.level(&self.columns)?])
+        Ok(vec![
+            agreed.level(&self.rows)?,
+            agreed.level(&self.columns)?,
+        ])
     }
 
     fn gates(&self, _known: &Known) -> Gates {
@@ -53,14 +56,20 @@ impl Sums for Crosstab {
 
     fn layout(&self, known: &Known, (): &()) -> Layout {
         let [rows, columns] = sizes(known);
-        Layout::default().counts("cells", rows * columns, "rows in each cell, missing values in cells of their own")
+        Layout::default().counts(
+            "cells",
+            rows * columns,
+            "rows in each cell, missing values in cells of their own",
+        )
     }
 
     fn answer(&self, known: &Known, rows: &[Vec<Value>], (): &()) -> Result<Vec<f64>, Refusal> {
         let [height, width] = sizes(known);
         let mut counts = vec![0.0; height * width];
         for row in rows {
-            let at = |value: Value, cells: usize| value.known().map_or(cells - 1, |level| level as usize);
+            let at = |value: Value, cells: usize| {
+                value.known().map_or(cells - 1, |level| level as usize)
+            };
             counts[at(row[0], height) * width + at(row[1], width)] += 1.0;
         }
         Ok(counts)
@@ -68,10 +77,18 @@ impl Sums for Crosstab {
 
     fn step(&self, known: &Known, (): &(), sum: &Opened) -> Step<(), CrosstabOutcome> {
         let [height, width] = sizes(known);
-        let counts: Vec<Vec<f64>> = sum.block("cells").chunks_exact(width).map(<[f64]>::to_vec).collect();
+        let counts: Vec<Vec<f64>> = sum
+            .block("cells")
+            .chunks_exact(width)
+            .map(<[f64]>::to_vec)
+            .collect();
         let (statistic, freedom) = chi_squared(&counts, height - 1, width - 1);
         let levels = |input: &Input| match input {
-            Input::Level { levels, .. } => levels.iter().cloned().chain(["(missing)".to_owned()]).collect(),
+            Input::Level { levels, .. } => levels
+                .iter()
+                .cloned()
+                .chain(["(missing)".to_owned()])
+                .collect(),
             _ => Vec::new(),
         };
         Step::Done(CrosstabOutcome {

@@ -65,7 +65,9 @@ impl Sums for Describe {
 
     fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
         if self.columns.is_empty() {
-            return Err(QuestionError::Other("name `columns` to describe".to_owned()));
+            return Err(QuestionError::Other(
+                "name `columns` to describe".to_owned(),
+            ));
         }
         let mut inputs = agreed.terms(&self.columns)?;
         if let Some(group) = &self.group {
@@ -76,7 +78,10 @@ impl Sums for Describe {
 
     fn gates(&self, known: &Known) -> Gates {
         let groups = self.group.is_some().then(|| self.groups(known));
-        Gates { groups: groups.unwrap_or(0), ..Gates::default() }
+        Gates {
+            groups: groups.unwrap_or(0),
+            ..Gates::default()
+        }
     }
 
     fn group(&self, _known: &Known, row: &[Value]) -> Option<usize> {
@@ -104,7 +109,9 @@ impl Sums for Describe {
         let cells = groups * columns;
         let mut numbers = vec![0.0; 3 * cells];
         for row in rows {
-            let Some(group) = self.group_of(row) else { continue };
+            let Some(group) = self.group_of(row) else {
+                continue;
+            };
             for (column, value) in row[..columns].iter().enumerate() {
                 if let Some(u) = value.known() {
                     let at = group * columns + column;
@@ -130,12 +137,19 @@ impl Sums for Describe {
             Described {
                 column: self.columns[column].clone(),
                 group: levels.map(|levels| levels[group].clone()),
-                rows: known.counts.groups.get(group).copied().unwrap_or(known.counts.rows),
+                rows: known
+                    .counts
+                    .groups
+                    .get(group)
+                    .copied()
+                    .unwrap_or(known.counts.rows),
                 known: n,
                 mean: (n > 0.0).then(|| input.middle() + input.half() * mean),
                 deviation: (n > 1.0).then(|| input.half() * variance.sqrt()),
             }
         });
-        Step::Done(DescribeOutcome { columns: described.collect() })
+        Step::Done(DescribeOutcome {
+            columns: described.collect(),
+        })
     }
 }

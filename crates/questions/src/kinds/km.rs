@@ -99,10 +99,19 @@ pub struct KmOutcome {
 }
 
 /// The inputs of a grid question: time, event, group.
-pub(super) fn grid_inputs(agreed: &Agreed, time: &str, event: &str, causes: usize, group: Option<&str>) -> Result<Vec<Input>, QuestionError> {
+pub(super) fn grid_inputs(
+    agreed: &Agreed,
+    time: &str,
+    event: &str,
+    causes: usize,
+    group: Option<&str>,
+) -> Result<Vec<Input>, QuestionError> {
     let event = match event.parse() {
         Ok(condition) if causes == 1 => Input::Indicator(condition),
-        _ => Input::Level { column: event.to_owned(), levels: (0..=causes).map(|cause| cause.to_string()).collect() },
+        _ => Input::Level {
+            column: event.to_owned(),
+            levels: (0..=causes).map(|cause| cause.to_string()).collect(),
+        },
     };
     let mut inputs = vec![agreed.number(time), event];
     if let Some(group) = group {
@@ -112,7 +121,12 @@ pub(super) fn grid_inputs(agreed: &Agreed, time: &str, event: &str, causes: usiz
 }
 
 /// Counts by group, cell 0 to J + 1, and cause 1 and so on, censored last.
-pub(super) fn grid_counts(rows: &[Vec<Value>], grid: Grid, causes: usize, groups: usize) -> Vec<f64> {
+pub(super) fn grid_counts(
+    rows: &[Vec<Value>],
+    grid: Grid,
+    causes: usize,
+    groups: usize,
+) -> Vec<f64> {
     let cells = grid.cells + 2;
     let mut counts = vec![0.0; groups * cells * (causes + 1)];
     for row in complete(rows) {
@@ -142,12 +156,26 @@ impl Sums for Km {
         if !(1..=9).contains(&self.causes) {
             return Err(QuestionError::Other("`causes` must be 1 to 9".to_owned()));
         }
-        grid_inputs(agreed, &self.time, &self.event, self.causes, self.group.as_deref())
+        grid_inputs(
+            agreed,
+            &self.time,
+            &self.event,
+            self.causes,
+            self.group.as_deref(),
+        )
     }
 
     fn gates(&self, known: &Known) -> Gates {
-        let groups = if self.group.is_some() { self.groups(known) } else { 0 };
-        Gates { groups, has_events: true, ..Gates::default() }
+        let groups = if self.group.is_some() {
+            self.groups(known)
+        } else {
+            0
+        };
+        Gates {
+            groups,
+            has_events: true,
+            ..Gates::default()
+        }
     }
 
     fn is_event(&self, _known: &Known, row: &[f64]) -> bool {
@@ -169,11 +197,20 @@ impl Sums for Km {
 
     fn layout(&self, known: &Known, (): &()) -> Layout {
         let cells = self.groups(known) * (self.grid.cells + 2) * (self.causes + 1);
-        Layout::default().counts("cells", cells, "rows by group, cell of time and cause, censored last")
+        Layout::default().counts(
+            "cells",
+            cells,
+            "rows by group, cell of time and cause, censored last",
+        )
     }
 
     fn answer(&self, known: &Known, rows: &[Vec<Value>], (): &()) -> Result<Vec<f64>, Refusal> {
-        Ok(grid_counts(rows, self.grid, self.causes, self.groups(known)))
+        Ok(grid_counts(
+            rows,
+            self.grid,
+            self.causes,
+            self.groups(known),
+        ))
     }
 
     fn step(&self, known: &Known, (): &(), sum: &Opened) -> Step<(), KmOutcome> {
@@ -181,12 +218,27 @@ impl Sums for Km {
         let kinds = self.causes + 1;
         let cells = self.grid.cells + 2;
         let mut beyond = 0.0;
-        let curves = sum.block("cells").chunks_exact(cells * kinds).enumerate().map(|(group, counts)| {
-            beyond += counts[(cells - 1) * kinds..][..self.causes].iter().sum::<f64>();
-            curve(levels.map(|levels| levels[group].clone()), counts, kinds, self.grid)
-        });
+        let curves = sum
+            .block("cells")
+            .chunks_exact(cells * kinds)
+            .enumerate()
+            .map(|(group, counts)| {
+                beyond += counts[(cells - 1) * kinds..][..self.causes]
+                    .iter()
+                    .sum::<f64>();
+                curve(
+                    levels.map(|levels| levels[group].clone()),
+                    counts,
+                    kinds,
+                    self.grid,
+                )
+            });
         let curves = curves.collect();
-        Step::Done(KmOutcome { causes: self.causes, curves, events_beyond: beyond })
+        Step::Done(KmOutcome {
+            causes: self.causes,
+            curves,
+            events_beyond: beyond,
+        })
     }
 }
 
@@ -208,7 +260,11 @@ fn curve(group: Option<String>, counts: &[f64], kinds: usize, grid: Grid) -> KmC
             survival *= 1.0 - all / at_risk;
             greenwood += all / (at_risk * (at_risk - all));
         }
-        let error = if survival > 0.0 { survival * greenwood.sqrt() } else { 0.0 };
+        let error = if survival > 0.0 {
+            survival * greenwood.sqrt()
+        } else {
+            0.0
+        };
         points.push(KmPoint {
             time: grid.time(cell),
             at_risk,
@@ -216,7 +272,11 @@ fn curve(group: Option<String>, counts: &[f64], kinds: usize, grid: Grid) -> KmC
             censored: counts[causes],
             survival,
             error,
-            incidence: if causes > 1 { incidence.iter().map(|i| [*i, 0.0]).collect() } else { Vec::new() },
+            incidence: if causes > 1 {
+                incidence.iter().map(|i| [*i, 0.0]).collect()
+            } else {
+                Vec::new()
+            },
         });
         at_risk -= all + counts[causes];
     }
@@ -224,7 +284,12 @@ fn curve(group: Option<String>, counts: &[f64], kinds: usize, grid: Grid) -> KmC
         incidence_errors(&mut points, causes);
     }
     let events = points.iter().flat_map(|point| &point.events).sum();
-    KmCurve { group, rows, events, points }
+    KmCurve {
+        group,
+        rows,
+        events,
+        points,
+    }
 }
 
 /// The variance of incidence by the delta method (Marubini & Valsecchi 1995, 10.3).

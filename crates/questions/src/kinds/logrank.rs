@@ -53,7 +53,10 @@ struct Excess {
 
 impl Excess {
     fn zero(groups: usize) -> Self {
-        Self { gap: vec![0.0; groups - 1], covariance: Symmetric::zeros(groups - 1) }
+        Self {
+            gap: vec![0.0; groups - 1],
+            covariance: Symmetric::zeros(groups - 1),
+        }
     }
 
     /// Adds a time with these rows at risk and events by group.
@@ -62,12 +65,17 @@ impl Excess {
         if d == 0.0 {
             return;
         }
-        let factor = if n > 1.0 { d * (n - d) / (n * n * (n - 1.0)) } else { 0.0 };
+        let factor = if n > 1.0 {
+            d * (n - d) / (n * n * (n - 1.0))
+        } else {
+            0.0
+        };
         for row in 0..self.gap.len() {
             self.gap[row] += events[row] - d * at_risk[row] / n;
             for column in row..self.gap.len() {
                 let own = if row == column { n * at_risk[row] } else { 0.0 };
-                let entry = self.covariance.at(row, column) + factor * (own - at_risk[row] * at_risk[column]);
+                let entry = self.covariance.at(row, column)
+                    + factor * (own - at_risk[row] * at_risk[column]);
                 self.covariance.set(row, column, entry);
             }
         }
@@ -101,7 +109,13 @@ impl Logrank {
         let cells = grid.cells + 2;
         let of = |group: usize, cell: usize| &counts[(group * cells + cell) * 2..][..2];
         let mut excess = Excess::zero(groups);
-        let mut at_risk: Vec<f64> = (0..groups).map(|group| (0..cells).map(|cell| of(group, cell).iter().sum::<f64>()).sum()).collect();
+        let mut at_risk: Vec<f64> = (0..groups)
+            .map(|group| {
+                (0..cells)
+                    .map(|cell| of(group, cell).iter().sum::<f64>())
+                    .sum()
+            })
+            .collect();
         for cell in 0..=grid.cells {
             let events: Vec<f64> = (0..groups).map(|group| of(group, cell)[0]).collect();
             excess.add(&at_risk, &events);
@@ -122,11 +136,19 @@ impl Sums for Logrank {
             grid.check()?;
             return grid_inputs(agreed, &self.time, &self.event, 1, Some(&self.group));
         }
-        Ok(vec![agreed.number(&self.time), event_input(&self.event), agreed.level(&self.group)?])
+        Ok(vec![
+            agreed.number(&self.time),
+            event_input(&self.event),
+            agreed.level(&self.group)?,
+        ])
     }
 
     fn gates(&self, known: &Known) -> Gates {
-        Gates { groups: self.groups(known), has_events: true, ..Gates::default() }
+        Gates {
+            groups: self.groups(known),
+            has_events: true,
+            ..Gates::default()
+        }
     }
 
     fn is_event(&self, _known: &Known, row: &[f64]) -> bool {
@@ -143,12 +165,21 @@ impl Sums for Logrank {
     }
 
     fn start(&self, known: &Known) -> Result<(), Stopped> {
-        let filled = known.counts.groups.iter().filter(|rows| **rows > 0.0).count();
+        let filled = known
+            .counts
+            .groups
+            .iter()
+            .filter(|rows| **rows > 0.0)
+            .count();
         if filled < 2 {
-            return Err(Stopped::Other("only one group has rows: there is nothing to compare".to_owned()));
+            return Err(Stopped::Other(
+                "only one group has rows: there is nothing to compare".to_owned(),
+            ));
         }
         if known.counts.events == Some(0.0) {
-            return Err(Stopped::Other("no events: all rows are censored, and nothing tells of a difference".to_owned()));
+            return Err(Stopped::Other(
+                "no events: all rows are censored, and nothing tells of a difference".to_owned(),
+            ));
         }
         Ok(())
     }
@@ -156,10 +187,22 @@ impl Sums for Logrank {
     fn layout(&self, known: &Known, (): &()) -> Layout {
         let groups = self.groups(known);
         match self.grid {
-            Some(grid) => Layout::default().counts("cells", groups * (grid.cells + 2) * 2, "rows by group and cell: events, censored"),
+            Some(grid) => Layout::default().counts(
+                "cells",
+                groups * (grid.cells + 2) * 2,
+                "rows by group and cell: events, censored",
+            ),
             None => Layout::default()
-                .reals("excess", groups - 1, "observed less expected events of each group but the last")
-                .reals("covariance", Symmetric::triangle_len(groups - 1), "their hypergeometric covariance"),
+                .reals(
+                    "excess",
+                    groups - 1,
+                    "observed less expected events of each group but the last",
+                )
+                .reals(
+                    "covariance",
+                    Symmetric::triangle_len(groups - 1),
+                    "their hypergeometric covariance",
+                ),
         }
     }
 
@@ -184,9 +227,13 @@ impl Sums for Logrank {
             },
         };
         // An empty group has neither events nor variance.
-        let filled: Vec<usize> = (0..groups - 1).filter(|at| excess.covariance.at(*at, *at) > 1e-7).collect();
+        let filled: Vec<usize> = (0..groups - 1)
+            .filter(|at| excess.covariance.at(*at, *at) > 1e-7)
+            .collect();
         let gap: Vec<f64> = filled.iter().map(|at| excess.gap[*at]).collect();
-        let form = (!filled.is_empty()).then(|| excess.covariance.part(&filled).inverse_form(&gap)).flatten();
+        let form = (!filled.is_empty())
+            .then(|| excess.covariance.part(&filled).inverse_form(&gap))
+            .flatten();
         let (form, freedom) = match form {
             Some(form) => (form, filled.len() as f64),
             // The last group is empty: the others determine each other.
@@ -198,13 +245,16 @@ impl Sums for Logrank {
             None => (f64::NAN, 0.0),
         };
         if !form.is_finite() {
-            let why = "groups are never at risk together at an event: nothing tells of a difference";
+            let why =
+                "groups are never at risk together at an event: nothing tells of a difference";
             return Step::Stopped(Stopped::Other(why.to_owned()));
         }
         let mut all = excess.gap.clone();
         all.push(-excess.gap.iter().sum::<f64>());
         Step::Done(LogrankOutcome {
-            groups: levels(known, Some(&self.group)).unwrap_or_default().to_vec(),
+            groups: levels(known, Some(&self.group))
+                .unwrap_or_default()
+                .to_vec(),
             rows: known.counts.groups.clone(),
             excess: all,
             statistic: form,

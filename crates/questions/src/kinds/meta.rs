@@ -106,7 +106,14 @@ impl MetaOutcome {
     pub fn prediction(&self, level: f64) -> Option<[f64; 2]> {
         let error = (self.between + self.random.error * self.random.error).sqrt();
         let freedom = self.sites - 2.0;
-        (freedom > 0.0).then(|| Estimate { value: self.random.value, error, freedom: Some(freedom) }.interval(level))
+        (freedom > 0.0).then(|| {
+            Estimate {
+                value: self.random.value,
+                error,
+                freedom: Some(freedom),
+            }
+            .interval(level)
+        })
     }
 }
 
@@ -117,14 +124,26 @@ impl Meta {
             Effect::Given { .. } => rows.first().map(|row| [row[0], row[1]]),
             Effect::Mean { .. } => mean(rows.iter().map(|row| row[0])),
             Effect::Difference { .. } => {
-                let of = |kind: f64| mean(rows.iter().filter(|row| row[1] == kind).map(|row| row[0]));
+                let of =
+                    |kind: f64| mean(rows.iter().filter(|row| row[1] == kind).map(|row| row[0]));
                 let ([with, first], [without, second]) = (of(1.0)?, of(0.0)?);
                 Some([with - without, first + second])
             }
             Effect::LogOddsRatio { .. } => {
-                let count = |a: f64, b: f64| rows.iter().filter(|row| row[0] == a && row[1] == b).count() as f64;
-                let mut cells = [count(1.0, 1.0), count(0.0, 0.0), count(1.0, 0.0), count(0.0, 1.0)];
-                if cells[0] + cells[2] == 0.0 || cells[1] + cells[3] == 0.0 || cells[0] + cells[3] == 0.0 || cells[1] + cells[2] == 0.0 {
+                let count = |a: f64, b: f64| {
+                    rows.iter().filter(|row| row[0] == a && row[1] == b).count() as f64
+                };
+                let mut cells = [
+                    count(1.0, 1.0),
+                    count(0.0, 0.0),
+                    count(1.0, 0.0),
+                    count(0.0, 1.0),
+                ];
+                if cells[0] + cells[2] == 0.0
+                    || cells[1] + cells[3] == 0.0
+                    || cells[0] + cells[3] == 0.0
+                    || cells[1] + cells[2] == 0.0
+                {
                     return None;
                 }
                 if cells.contains(&0.0) {
@@ -159,16 +178,32 @@ impl Sums for Meta {
     type Outcome = MetaOutcome;
 
     fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
-        let condition = |text: &String| text.parse().map(Input::Indicator).map_err(QuestionError::Other);
+        let condition = |text: &String| {
+            text.parse()
+                .map(Input::Indicator)
+                .map_err(QuestionError::Other)
+        };
         Ok(match &self.effect {
             Effect::Given { estimate, variance } => {
                 let positive = agreed.number(variance);
-                let Input::Number { column, range } = positive else { return Ok(Vec::new()) };
-                vec![agreed.number(estimate), Input::Number { column, range: [range[0].max(f64::MIN_POSITIVE), range[1]] }]
+                let Input::Number { column, range } = positive else {
+                    return Ok(Vec::new());
+                };
+                vec![
+                    agreed.number(estimate),
+                    Input::Number {
+                        column,
+                        range: [range[0].max(f64::MIN_POSITIVE), range[1]],
+                    },
+                ]
             }
             Effect::Mean { column } => vec![agreed.scaled(column)?],
-            Effect::Difference { column, between } => vec![agreed.scaled(column)?, condition(between)?],
-            Effect::LogOddsRatio { outcome, between } => vec![condition(outcome)?, condition(between)?],
+            Effect::Difference { column, between } => {
+                vec![agreed.scaled(column)?, condition(between)?]
+            }
+            Effect::LogOddsRatio { outcome, between } => {
+                vec![condition(outcome)?, condition(between)?]
+            }
         })
     }
 
@@ -177,12 +212,21 @@ impl Sums for Meta {
     }
 
     fn start(&self, _known: &Known) -> Result<MetaProgress, Stopped> {
-        Ok(MetaProgress { between: 0.0, first: None, rounds: 0, last: false })
+        Ok(MetaProgress {
+            between: 0.0,
+            first: None,
+            rounds: 0,
+            last: false,
+        })
     }
 
     fn layout(&self, _known: &Known, progress: &MetaProgress) -> Layout {
         let squares = usize::from(progress.first.is_none() || (self.reml && !progress.last));
-        let reml = if self.reml && progress.first.is_some() && !progress.last { 4 } else { 0 };
+        let reml = if self.reml && progress.first.is_some() && !progress.last {
+            4
+        } else {
+            0
+        };
         Layout::default()
             .counts("told", 1, "sites with an estimate")
             .reals("weights", 1, "Σw, w = 1/(variance + τ²)")
@@ -193,22 +237,49 @@ impl Sums for Meta {
             .reals("of reml, squared", usize::from(reml > 0), "Σw³y²")
     }
 
-    fn answer(&self, known: &Known, rows: &[Vec<Value>], progress: &MetaProgress) -> Result<Vec<f64>, Refusal> {
+    fn answer(
+        &self,
+        known: &Known,
+        rows: &[Vec<Value>],
+        progress: &MetaProgress,
+    ) -> Result<Vec<f64>, Refusal> {
         let rows = complete(rows);
         if matches!(self.effect, Effect::Given { .. }) && rows.len() > 1 {
-            return Err(Refusal::Rows("several estimates; a site gives one".to_owned()));
+            return Err(Refusal::Rows(
+                "several estimates; a site gives one".to_owned(),
+            ));
         }
         let len = self.layout(known, progress).len();
-        let Some([y, variance]) = self.own(&rows) else { return Ok(vec![0.0; len]) };
+        let Some([y, variance]) = self.own(&rows) else {
+            return Ok(vec![0.0; len]);
+        };
         let w = 1.0 / (variance + progress.between);
         let mut numbers = vec![1.0, w, w * y, w * y * y, w * w];
-        numbers.extend([w * w * y, w * w * y * y, w * w * w, w * w * w * y, w * w * w * y * y]);
+        numbers.extend([
+            w * w * y,
+            w * w * y * y,
+            w * w * w,
+            w * w * w * y,
+            w * w * w * y * y,
+        ]);
         numbers.truncate(len);
         Ok(numbers)
     }
 
-    fn step(&self, known: &Known, progress: &MetaProgress, sum: &Opened) -> Step<MetaProgress, MetaOutcome> {
-        let [k, w, wy, wyy, ww] = ["told", "weights", "weighted", "weighted squares", "squared weights"].map(|name| sum.one(name));
+    fn step(
+        &self,
+        known: &Known,
+        progress: &MetaProgress,
+        sum: &Opened,
+    ) -> Step<MetaProgress, MetaOutcome> {
+        let [k, w, wy, wyy, ww] = [
+            "told",
+            "weights",
+            "weighted",
+            "weighted squares",
+            "squared weights",
+        ]
+        .map(|name| sum.one(name));
         let Some(first) = &progress.first else {
             if k < 2.0 {
                 let why = "fewer than two sites have an estimate: there is nothing to combine";
@@ -216,8 +287,19 @@ impl Sums for Meta {
             }
             let heterogeneity = (wyy - wy * wy / w).max(0.0);
             let between = ((heterogeneity - k + 1.0) / (w - ww / w)).max(0.0);
-            let first = FirstRound { sites: k, mean: wy / w, weights: w, heterogeneity, between };
-            return Step::Next(MetaProgress { between, first: Some(first), rounds: 1, last: !self.reml });
+            let first = FirstRound {
+                sites: k,
+                mean: wy / w,
+                weights: w,
+                heterogeneity,
+                between,
+            };
+            return Step::Next(MetaProgress {
+                between,
+                first: Some(first),
+                rounds: 1,
+                last: !self.reml,
+            });
         };
         if !progress.last {
             return reml(progress, [w, wy, ww], sum);
@@ -225,7 +307,11 @@ impl Sums for Meta {
         let mean = wy / w;
         let knapp = ((wyy - mean * wy) / ((k - 1.0) * w)).max(0.0).sqrt();
         let [middle, half] = self.unit(known);
-        let at = |value: f64, error: f64, freedom| Estimate { value: middle + half * value, error: half * error, freedom };
+        let at = |value: f64, error: f64, freedom| Estimate {
+            value: middle + half * value,
+            error: half * error,
+            freedom,
+        };
         Step::Done(MetaOutcome {
             sites: k,
             fixed: at(first.mean, (1.0 / first.weights).sqrt(), None),
@@ -239,7 +325,11 @@ impl Sums for Meta {
 }
 
 /// A step of REML's τ².
-fn reml(progress: &MetaProgress, [w, wy, ww]: [f64; 3], sum: &Opened) -> Step<MetaProgress, MetaOutcome> {
+fn reml(
+    progress: &MetaProgress,
+    [w, wy, ww]: [f64; 3],
+    sum: &Opened,
+) -> Step<MetaProgress, MetaOutcome> {
     let &[wwy, wwyy, www, wwwy] = sum.block("of reml") else {
         return Step::Stopped(Stopped::Other("a sum of another round".to_owned()));
     };
@@ -251,12 +341,21 @@ fn reml(progress: &MetaProgress, [w, wy, ww]: [f64; 3], sum: &Opened) -> Step<Me
     let inner = wwy - m * ww;
     let b = wwwyy - 2.0 * m * wwwy + m * m * www - inner * inner / w;
     let observed = b - 0.5 * squared;
-    let curvature = if observed > 0.125 * squared { observed } else { 0.5 * squared };
+    let curvature = if observed > 0.125 * squared {
+        observed
+    } else {
+        0.5 * squared
+    };
     let next = (progress.between + 0.5 * (a - trace) / curvature).max(0.0);
     let rounds = progress.rounds + 1;
     if rounds > ROUNDS {
         return Step::Stopped(Stopped::NoConvergence(ROUNDS));
     }
     let last = (next - progress.between).abs() < 1e-10;
-    Step::Next(MetaProgress { between: next, rounds, last, ..progress.clone() })
+    Step::Next(MetaProgress {
+        between: next,
+        rounds,
+        last,
+        ..progress.clone()
+    })
 }

@@ -30,8 +30,16 @@ impl Grid {
     pub fn cell(self, time: f64) -> usize {
         let cell = (time.max(0.0) / self.step).ceil();
         // A quotient that rounding lifted above a whole number.
-        let cell = if cell >= 1.0 && (cell - 1.0) * self.step >= time { cell - 1.0 } else { cell };
-        if cell > self.cells as f64 { self.cells + 1 } else { cell as usize }
+        let cell = if cell >= 1.0 && (cell - 1.0) * self.step >= time {
+            cell - 1.0
+        } else {
+            cell
+        };
+        if cell > self.cells as f64 {
+            self.cells + 1
+        } else {
+            cell as usize
+        }
     }
 
     /// The time at the end of a cell.

@@ -70,7 +70,11 @@ pub struct QuantilesOutcome {
 
 /// The edge before a bin.
 fn edge(low: f64, high: f64, bin: usize) -> f64 {
-    if bin == BINS { high } else { low + (high - low) * (bin as f64 / BINS as f64) }
+    if bin == BINS {
+        high
+    } else {
+        low + (high - low) * (bin as f64 / BINS as f64)
+    }
 }
 
 impl QuantilesProgress {
@@ -97,9 +101,14 @@ impl Sums for Quantiles {
             return other("name `columns`, and `probabilities` such as [0.25, 0.5, 0.75]");
         }
         if self.probabilities.iter().any(|q| !(*q > 0.0 && *q < 1.0)) {
-            return other("`probabilities` lie between 0 and 1; the least and the largest value are never told");
+            return other(
+                "`probabilities` lie between 0 and 1; the least and the largest value are never told",
+            );
         }
-        if self.width.is_some_and(|width| width.is_nan() || width <= 0.0) {
+        if self
+            .width
+            .is_some_and(|width| width.is_nan() || width <= 0.0)
+        {
             return other("`width` must be above 0");
         }
         let ranged = |column: &String| agreed.range(column).map(|_| agreed.number(column));
@@ -134,10 +143,19 @@ impl Sums for Quantiles {
         Layout::default().counts("bins", bins, "rows in each of 64 bins")
     }
 
-    fn answer(&self, known: &Known, rows: &[Vec<Value>], progress: &QuantilesProgress) -> Result<Vec<f64>, Refusal> {
+    fn answer(
+        &self,
+        known: &Known,
+        rows: &[Vec<Value>],
+        progress: &QuantilesProgress,
+    ) -> Result<Vec<f64>, Refusal> {
         let mut numbers = Vec::new();
         for (column, low, high) in progress.bins() {
-            let last = known.agreed.ranges.get(&self.columns[column]).map(|range| range[1]);
+            let last = known
+                .agreed
+                .ranges
+                .get(&self.columns[column])
+                .map(|range| range[1]);
             let mut counts = vec![0.0; BINS];
             for x in rows.iter().filter_map(|row| row[column].known()) {
                 let closed = x == high && last == Some(high);
@@ -160,13 +178,21 @@ impl Sums for Quantiles {
         Ok(numbers)
     }
 
-    fn step(&self, known: &Known, progress: &QuantilesProgress, sum: &Opened) -> Step<QuantilesProgress, QuantilesOutcome> {
+    fn step(
+        &self,
+        known: &Known,
+        progress: &QuantilesProgress,
+        sum: &Opened,
+    ) -> Step<QuantilesProgress, QuantilesOutcome> {
         let bins = progress.bins();
         let smallest = known.rules.smallest_cell as f64;
         let mut next = progress.clone();
         for search in next.searches.iter_mut().filter(|search| !search.done) {
             let bin = (search.column, search.low, search.high);
-            let at = bins.iter().position(|other| *other == bin).unwrap_or_default();
+            let at = bins
+                .iter()
+                .position(|other| *other == bin)
+                .unwrap_or_default();
             let counts = &sum.block("bins")[at * BINS..(at + 1) * BINS];
             if search.rows == 0.0 {
                 search.rows = counts.iter().sum();
@@ -174,7 +200,10 @@ impl Sums for Quantiles {
                 if search.rows * tail < smallest {
                     let needed = (smallest / tail).ceil() as u64;
                     return Step::Stopped(Stopped::TooFew {
-                        what: format!("rows of \"{}\" for its quantile {}", self.columns[search.column], search.probability),
+                        what: format!(
+                            "rows of \"{}\" for its quantile {}",
+                            self.columns[search.column], search.probability
+                        ),
                         found: "fewer".to_owned(),
                         needed,
                         remedy: "ask for probabilities nearer to 0.5".to_owned(),
@@ -189,10 +218,19 @@ impl Sums for Quantiles {
                 here
             });
             let holds = holds.unwrap_or(BINS - 1);
-            let (low, high) = (edge(search.low, search.high, holds), edge(search.low, search.high, holds + 1));
-            let [least, most] = known.agreed.ranges.get(&self.columns[search.column]).copied().unwrap_or([0.0, 1.0]);
+            let (low, high) = (
+                edge(search.low, search.high, holds),
+                edge(search.low, search.high, holds + 1),
+            );
+            let [least, most] = known
+                .agreed
+                .ranges
+                .get(&self.columns[search.column])
+                .copied()
+                .unwrap_or([0.0, 1.0]);
             let narrow = self.width.unwrap_or((most - least) / FINE);
-            (search.low, search.high, search.below, search.inside) = (low, high, below, counts[holds]);
+            (search.low, search.high, search.below, search.inside) =
+                (low, high, below, counts[holds]);
             search.done = counts[holds] < 2.0 * smallest || high - low <= narrow * (1.0 + 1e-9);
         }
         if next.searches.iter().any(|search| !search.done) {
@@ -208,6 +246,8 @@ impl Sums for Quantiles {
                 width: search.high - search.low,
             }
         });
-        Step::Done(QuantilesOutcome { quantiles: quantiles.collect() })
+        Step::Done(QuantilesOutcome {
+            quantiles: quantiles.collect(),
+        })
     }
 }

@@ -19,13 +19,18 @@ pub(super) fn heart() -> Option<Vec<Table>> {
     let folder = folder()?.join("heart_disease");
     let read = |name: &str| {
         let text = std::fs::read_to_string(folder.join(format!("processed.{name}.data"))).unwrap();
-        let rows = text.lines().map(|line| line.split(',').map(|cell| cell.trim().parse().ok()).collect::<Vec<Option<f64>>>());
+        let rows = text.lines().map(|line| {
+            line.split(',')
+                .map(|cell| cell.trim().parse().ok())
+                .collect::<Vec<Option<f64>>>()
+        });
         let complete = rows.filter(|row| row.len() == 14).filter_map(|row| {
             let used = [0, 1, 2, 3, 7, 8, 9, 13].map(|at: usize| row[at]);
             used.into_iter().collect::<Option<Vec<f64>>>()
         });
         let rows: Vec<Vec<f64>> = complete.collect();
-        let column = |of: &dyn Fn(&[f64]) -> f64| rows.iter().map(|row| of(row)).collect::<Vec<f64>>();
+        let column =
+            |of: &dyn Fn(&[f64]) -> f64| rows.iter().map(|row| of(row)).collect::<Vec<f64>>();
         Table::new(rows.len())
             .with("age10", &column(&|r| (r[0] - 55.0) / 10.0))
             .with("sex", &column(&|r| r[1]))
@@ -39,7 +44,11 @@ pub(super) fn heart() -> Option<Vec<Table>> {
             .with("exposure", &column(&|r| libm::log(r[0] / 50.0)))
             .with("num", &column(&|r| r[7]))
     };
-    Some(["cleveland", "hungarian", "switzerland", "va"].map(read).into())
+    Some(
+        ["cleveland", "hungarian", "switzerland", "va"]
+            .map(read)
+            .into(),
+    )
 }
 
 /// Six regions of breast cancer patients: the columns of the known answers. `None` without the data.
@@ -52,7 +61,9 @@ pub(super) fn tcga() -> Option<Vec<Table>> {
         let row = cells(line);
         let number = |name: &str| {
             let at = names.iter().position(|other| other == name);
-            row[at.unwrap_or_else(|| panic!("{name} in {names:?}"))].parse::<f64>().unwrap()
+            row[at.unwrap_or_else(|| panic!("{name} in {names:?}"))]
+                .parse::<f64>()
+                .unwrap()
         };
         let days = number("days");
         let values = vec![
@@ -68,7 +79,17 @@ pub(super) fn tcga() -> Option<Vec<Table>> {
         ];
         regions.entry(row[0].clone()).or_default().push(values);
     }
-    let names = ["age", "black", "prior", "treatment", "lobular", "n1a", "days", "months", "event"];
+    let names = [
+        "age",
+        "black",
+        "prior",
+        "treatment",
+        "lobular",
+        "n1a",
+        "days",
+        "months",
+        "event",
+    ];
     let table = |rows: &Vec<Vec<f64>>| {
         let empty = Table::new(rows.len());
         names.iter().enumerate().fold(empty, |table, (at, name)| {

@@ -11,8 +11,12 @@ mod small;
 mod tcga;
 
 /// No limits of counts, for methods on few rows.
-pub(crate) const WITHOUT_LIMITS: Rules =
-    Rules { smallest_cell: 1, rows_per_coefficient: 1, events_per_coefficient: 0, colluders: 0 };
+pub(crate) const WITHOUT_LIMITS: Rules = Rules {
+    smallest_cell: 1,
+    rows_per_coefficient: 1,
+    events_per_coefficient: 0,
+    colluders: 0,
+};
 
 /// The whole question with the tables of all sites, without what sites check.
 pub(crate) fn asked(question: &Question, sites: &[Table]) -> Asked {
@@ -21,13 +25,19 @@ pub(crate) fn asked(question: &Question, sites: &[Table]) -> Asked {
 
 /// The answer to a question of this kind, with these agreed ranges and without limits of counts.
 pub(crate) fn answer(kind: Kind, agreed: &Agreed, sites: &[Table]) -> Outcome {
-    let question = Question { rules: WITHOUT_LIMITS, ..Question::new(kind, agreed.clone()) };
+    let question = Question {
+        rules: WITHOUT_LIMITS,
+        ..Question::new(kind, agreed.clone())
+    };
     asked(&question, sites).end.unwrap()
 }
 
 /// Why there is no answer.
 pub(crate) fn stopped(kind: Kind, agreed: &Agreed, sites: &[Table]) -> Stopped {
-    let question = Question { rules: WITHOUT_LIMITS, ..Question::new(kind, agreed.clone()) };
+    let question = Question {
+        rules: WITHOUT_LIMITS,
+        ..Question::new(kind, agreed.clone())
+    };
     match asked(&question, sites).end {
         Err(AskedNothing::Stopped(why)) => why,
         other => panic!("{other:?}"),
@@ -38,8 +48,14 @@ pub(crate) fn stopped(kind: Kind, agreed: &Agreed, sites: &[Table]) -> Stopped {
 pub(crate) fn agreed(ranges: &[(&str, [f64; 2])], levels: &[(&str, &[&str])]) -> Agreed {
     let words = |levels: &&[&str]| levels.iter().map(|level| (*level).to_owned()).collect();
     Agreed {
-        ranges: ranges.iter().map(|(name, range)| ((*name).to_owned(), *range)).collect(),
-        levels: levels.iter().map(|(name, levels)| ((*name).to_owned(), words(levels))).collect(),
+        ranges: ranges
+            .iter()
+            .map(|(name, range)| ((*name).to_owned(), *range))
+            .collect(),
+        levels: levels
+            .iter()
+            .map(|(name, levels)| ((*name).to_owned(), words(levels)))
+            .collect(),
     }
 }
 

@@ -95,13 +95,23 @@ impl Cox {
         let lives = complete(rows).into_iter().map(|row| Life {
             time: row[p],
             event: row[p + 1] == 1.0,
-            entry: if has_entry { row[p + 2] } else { f64::NEG_INFINITY },
-            stratum: if self.strata.is_some() { row[p + 2 + usize::from(has_entry)] as usize } else { 0 },
+            entry: if has_entry {
+                row[p + 2]
+            } else {
+                f64::NEG_INFINITY
+            },
+            stratum: if self.strata.is_some() {
+                row[p + 2 + usize::from(has_entry)] as usize
+            } else {
+                0
+            },
             features: row[..p].to_vec(),
         });
         let lives: Vec<Life> = lives.collect();
         if lives.iter().any(|life| life.entry >= life.time) {
-            return Err(Refusal::Rows("entry times at or after the time of the event or censoring".to_owned()));
+            return Err(Refusal::Rows(
+                "entry times at or after the time of the event or censoring".to_owned(),
+            ));
         }
         let least = match self.hazards {
             Some(HazardsTime::Log) => 0.0,
@@ -129,7 +139,9 @@ impl Sums for Cox {
             return other("`ridge` must be 0 or more");
         }
         if self.ridge > 0.0 && (self.robust || self.hazards.is_some()) {
-            return other("with a `ridge` there are no intervals and no tests: leave out `robust` and `hazards`");
+            return other(
+                "with a `ridge` there are no intervals and no tests: leave out `robust` and `hazards`",
+            );
         }
         if let Some(grid) = self.baseline {
             grid.check()?;
@@ -145,7 +157,12 @@ impl Sums for Cox {
     }
 
     fn gates(&self, _known: &Known) -> Gates {
-        Gates { coefficients: self.terms.len(), events: self.ridge == 0.0, groups: 0, has_events: true }
+        Gates {
+            coefficients: self.terms.len(),
+            events: self.ridge == 0.0,
+            groups: 0,
+            has_events: true,
+        }
     }
 
     fn is_event(&self, _known: &Known, row: &[f64]) -> bool {
@@ -154,9 +171,14 @@ impl Sums for Cox {
 
     fn start(&self, known: &Known) -> Result<CoxProgress, Stopped> {
         if known.counts.events == Some(0.0) {
-            return Err(Stopped::Other("no events: all rows are censored, and nothing tells of the hazards".to_owned()));
+            return Err(Stopped::Other(
+                "no events: all rows are censored, and nothing tells of the hazards".to_owned(),
+            ));
         }
-        Ok(CoxProgress { newton: Newton::start(vec![0.0; self.terms.len()]), fit: None })
+        Ok(CoxProgress {
+            newton: Newton::start(vec![0.0; self.terms.len()]),
+            fit: None,
+        })
     }
 
     fn layout(&self, _known: &Known, progress: &CoxProgress) -> Layout {
@@ -172,15 +194,36 @@ impl Sums for Cox {
         let hazards = self.hazards.is_some();
         let cells = self.baseline.map_or(0, |grid| grid.cells);
         Layout::default()
-            .reals("meat", with(self.robust, triangle), "products of the rows' score residuals")
+            .reals(
+                "meat",
+                with(self.robust, triangle),
+                "products of the rows' score residuals",
+            )
             .reals("score by time", with(hazards, p), "Σg(x−e)")
             .reals("information by time", with(hazards, triangle), "ΣgV")
-            .reals("information by squared time", with(hazards, triangle), "Σg²V")
-            .counts("pairs", with(self.concordance, 3), "concordant, discordant, tied pairs within sites")
-            .reals("cumulative hazard", cells, "rows × cumulative baseline hazard at the end of each cell")
+            .reals(
+                "information by squared time",
+                with(hazards, triangle),
+                "Σg²V",
+            )
+            .counts(
+                "pairs",
+                with(self.concordance, 3),
+                "concordant, discordant, tied pairs within sites",
+            )
+            .reals(
+                "cumulative hazard",
+                cells,
+                "rows × cumulative baseline hazard at the end of each cell",
+            )
     }
 
-    fn answer(&self, known: &Known, rows: &[Vec<Value>], progress: &CoxProgress) -> Result<Vec<f64>, Refusal> {
+    fn answer(
+        &self,
+        known: &Known,
+        rows: &[Vec<Value>],
+        progress: &CoxProgress,
+    ) -> Result<Vec<f64>, Refusal> {
         let lives = self.lives(rows)?;
         if progress.fit.is_none() {
             return Ok(lives.sums(&progress.newton.at));
@@ -198,18 +241,36 @@ impl Sums for Cox {
         }
         if let Some(grid) = self.baseline {
             // The hazard of a row whose every term is 0 in its own unit, as coefficients are printed.
-            let at_zero: f64 = known.inputs.iter().zip(at).map(|(input, b)| -b * input.middle() / input.half()).sum();
+            let at_zero: f64 = known
+                .inputs
+                .iter()
+                .zip(at)
+                .map(|(input, b)| -b * input.middle() / input.half())
+                .sum();
             numbers.extend(lives.hazards(at, libm::exp(at_zero), grid));
         }
         Ok(numbers)
     }
 
-    fn step(&self, known: &Known, progress: &CoxProgress, sum: &Opened) -> Step<CoxProgress, CoxOutcome> {
+    fn step(
+        &self,
+        known: &Known,
+        progress: &CoxProgress,
+        sum: &Opened,
+    ) -> Step<CoxProgress, CoxOutcome> {
         if let Some(fit) = &progress.fit {
             return Step::Done(CoxOutcome::of(self, known, fit, Some(sum)));
         }
-        let ridge: Vec<f64> = known.inputs[..self.terms.len()].iter().map(|input| self.ridge / (input.half() * input.half())).collect();
-        let of = Model { names: &self.terms, ridge: &ridge, sites: known.counts.sites, curved: false };
+        let ridge: Vec<f64> = known.inputs[..self.terms.len()]
+            .iter()
+            .map(|input| self.ridge / (input.half() * input.half()))
+            .collect();
+        let of = Model {
+            names: &self.terms,
+            ridge: &ridge,
+            sites: known.counts.sites,
+            curved: false,
+        };
         let sums = Sum {
             log_likelihood: sum.one("log likelihood"),
             score: sum.block("score"),
@@ -220,7 +281,10 @@ impl Sums for Cox {
             Ok(Moved::On(newton)) => Step::Next(CoxProgress { newton, fit: None }),
             Ok(Moved::Converged(fit)) if self.has_more() => {
                 let newton = Newton::end(&fit);
-                Step::Next(CoxProgress { newton, fit: Some(fit) })
+                Step::Next(CoxProgress {
+                    newton,
+                    fit: Some(fit),
+                })
             }
             Ok(Moved::Converged(fit)) => Step::Done(CoxOutcome::of(self, known, &fit, None)),
         }
@@ -231,6 +295,9 @@ impl Sums for Cox {
 pub(crate) fn event_input(event: &str) -> Input {
     match event.parse() {
         Ok(condition) => Input::Indicator(condition),
-        Err(_) => Input::Level { column: event.to_owned(), levels: vec!["0".to_owned(), "1".to_owned()] },
+        Err(_) => Input::Level {
+            column: event.to_owned(),
+            levels: vec!["0".to_owned(), "1".to_owned()],
+        },
     }
 }

@@ -76,13 +76,17 @@ impl CoxOutcome {
         let p = cox.terms.len();
         let block = |name: &str| more.map_or(&[][..], |sum| sum.block(name));
         let halves: Vec<f64> = known.inputs[..p].iter().map(|input| input.half()).collect();
-        let robust = (cox.robust && more.is_some())
-            .then(|| fit.inverse.sandwich(&Symmetric::of_triangle(p, block("meat"))));
+        let robust = (cox.robust && more.is_some()).then(|| {
+            fit.inverse
+                .sandwich(&Symmetric::of_triangle(p, block("meat")))
+        });
         let (each, hazards) = tests(fit, p, block);
         let has_errors = cox.ridge == 0.0;
         let coefficients = (0..p).map(|at| {
             let value = fit.at[at] / halves[at];
-            let with = |variance: &Symmetric| Estimate::normal(value, variance.at(at, at).max(0.0).sqrt() / halves[at]);
+            let with = |variance: &Symmetric| {
+                Estimate::normal(value, variance.at(at, at).max(0.0).sqrt() / halves[at])
+            };
             CoxCoefficient {
                 term: cox.terms[at].clone(),
                 value,
@@ -95,20 +99,31 @@ impl CoxOutcome {
         let mut covariance = Symmetric::zeros(p);
         for row in 0..p {
             for column in row..p {
-                covariance.set(row, column, fit.inverse.at(row, column) / (halves[row] * halves[column]));
+                covariance.set(
+                    row,
+                    column,
+                    fit.inverse.at(row, column) / (halves[row] * halves[column]),
+                );
             }
         }
         let pairs = <[f64; 3]>::try_from(block("pairs")).ok();
-        let points = block("cumulative hazard").iter().enumerate().map(|(cell, sum)| BaselinePoint {
-            time: cox.baseline.map_or(0.0, |grid| grid.time(cell + 1)),
-            hazard: sum / known.counts.complete,
-        });
+        let points = block("cumulative hazard")
+            .iter()
+            .enumerate()
+            .map(|(cell, sum)| BaselinePoint {
+                time: cox.baseline.map_or(0.0, |grid| grid.time(cell + 1)),
+                hazard: sum / known.counts.complete,
+            });
         Self {
             rows: known.counts.complete,
             events: known.counts.events.unwrap_or_default(),
             log_likelihood: fit.log_likelihood,
             coefficients,
-            covariance: if has_errors { covariance.triangle() } else { Vec::new() },
+            covariance: if has_errors {
+                covariance.triangle()
+            } else {
+                Vec::new()
+            },
             hazards,
             pairs,
             baseline: points.collect(),
@@ -118,7 +133,11 @@ impl CoxOutcome {
 }
 
 /// χ² of each term and of all.
-fn tests<'a>(fit: &Fit, p: usize, block: impl Fn(&str) -> &'a [f64]) -> (Vec<f64>, Option<HazardsTest>) {
+fn tests<'a>(
+    fit: &Fit,
+    p: usize,
+    block: impl Fn(&str) -> &'a [f64],
+) -> (Vec<f64>, Option<HazardsTest>) {
     let score = block("score by time");
     if score.is_empty() {
         return (Vec::new(), None);
@@ -128,7 +147,12 @@ fn tests<'a>(fit: &Fit, p: usize, block: impl Fn(&str) -> &'a [f64]) -> (Vec<f64
     // I₂₂ − I₂₁·I₁₁⁻¹·I₁₂, symmetric.
     let through = first.sandwich(&fit.inverse);
     left.add(-1.0, &through);
-    let each = (0..p).map(|at| score[at] * score[at] / left.at(at, at)).collect();
-    let all = left.inverse_form(score).map(|statistic| HazardsTest { statistic, freedom: p as f64 });
+    let each = (0..p)
+        .map(|at| score[at] * score[at] / left.at(at, at))
+        .collect();
+    let all = left.inverse_form(score).map(|statistic| HazardsTest {
+        statistic,
+        freedom: p as f64,
+    });
     (each, all)
 }

@@ -33,12 +33,19 @@ struct Weighted {
 
 impl Weighted {
     fn zero(width: usize) -> Self {
-        Self { total: 0.0, first: vec![0.0; width], second: Symmetric::zeros(width) }
+        Self {
+            total: 0.0,
+            first: vec![0.0; width],
+            second: Symmetric::zeros(width),
+        }
     }
 
     fn add(&mut self, weight: f64, x: &[f64]) {
         self.total += weight;
-        self.first.iter_mut().zip(x).for_each(|(sum, x)| *sum += weight * x);
+        self.first
+            .iter_mut()
+            .zip(x)
+            .for_each(|(sum, x)| *sum += weight * x);
         self.second.add_outer(weight, x);
     }
 
@@ -46,7 +53,10 @@ impl Weighted {
     fn less(&self, part: f64, other: &Self) -> Self {
         let mut left = self.clone();
         left.total -= part * other.total;
-        left.first.iter_mut().zip(&other.first).for_each(|(sum, other)| *sum -= part * other);
+        left.first
+            .iter_mut()
+            .zip(&other.first)
+            .for_each(|(sum, other)| *sum -= part * other);
         left.second.add(-part, &other.second);
         left
     }
@@ -73,22 +83,35 @@ impl Lives {
             strata.entry(life.stratum).or_default().push(life);
         }
         let mut strata: Vec<Vec<Life>> = strata.into_values().collect();
-        strata.iter_mut().for_each(|lives| lives.sort_by(|l, r| r.time.total_cmp(&l.time)));
-        Self { strata, efron, rows }
+        strata
+            .iter_mut()
+            .for_each(|lives| lives.sort_by(|l, r| r.time.total_cmp(&l.time)));
+        Self {
+            strata,
+            efron,
+            rows,
+        }
     }
 
     /// Log likelihood, score and information.
     pub(super) fn sums(&self, at: &[f64]) -> Vec<f64> {
         let width = at.len();
-        let (mut log_likelihood, mut score, mut information) = (0.0, vec![0.0; width], Symmetric::zeros(width));
+        let (mut log_likelihood, mut score, mut information) =
+            (0.0, vec![0.0; width], Symmetric::zeros(width));
         for lives in &self.strata {
             for life in lives.iter().filter(|life| life.event) {
                 log_likelihood += dot(&life.features, at);
-                score.iter_mut().zip(&life.features).for_each(|(sum, x)| *sum += x);
+                score
+                    .iter_mut()
+                    .zip(&life.features)
+                    .for_each(|(sum, x)| *sum += x);
             }
             for term in self.terms(lives, at) {
                 log_likelihood -= libm::log(term.total);
-                score.iter_mut().zip(&term.mean).for_each(|(sum, mean)| *sum -= mean);
+                score
+                    .iter_mut()
+                    .zip(&term.mean)
+                    .for_each(|(sum, mean)| *sum -= mean);
                 information.add(1.0, &term.variance);
             }
         }
@@ -102,7 +125,10 @@ impl Lives {
     fn terms(&self, lives: &[Life], at: &[f64]) -> Vec<Term> {
         let width = at.len();
         let weight = |life: &Life| libm::exp(dot(&life.features, at));
-        let mut leaving: Vec<&Life> = lives.iter().filter(|life| life.entry > f64::NEG_INFINITY).collect();
+        let mut leaving: Vec<&Life> = lives
+            .iter()
+            .filter(|life| life.entry > f64::NEG_INFINITY)
+            .collect();
         leaving.sort_by(|l, r| r.entry.total_cmp(&l.entry));
         let (mut entered, mut left) = (0, 0);
         let mut at_risk = Weighted::zero(width);
@@ -124,13 +150,24 @@ impl Lives {
                 left += 1;
             }
             for number in 0..deaths {
-                let part = if self.efron { f64::from(number) / f64::from(deaths) } else { 0.0 };
+                let part = if self.efron {
+                    f64::from(number) / f64::from(deaths)
+                } else {
+                    0.0
+                };
                 let rest = at_risk.less(part, &dead);
                 let mean: Vec<f64> = rest.first.iter().map(|sum| sum / rest.total).collect();
                 let mut variance = Symmetric::zeros(width);
                 variance.add(1.0 / rest.total, &rest.second);
                 variance.add_outer(-1.0, &mean);
-                terms.push(Term { time, part, deaths: f64::from(deaths), total: rest.total, mean, variance });
+                terms.push(Term {
+                    time,
+                    part,
+                    deaths: f64::from(deaths),
+                    total: rest.total,
+                    mean,
+                    variance,
+                });
             }
         }
         terms
@@ -152,7 +189,9 @@ impl Lives {
                     let own = if dies { 1.0 / term.deaths } else { 0.0 };
                     let lacking = if dies { term.part } else { 0.0 };
                     let factor = own - weight * (1.0 - lacking) / term.total;
-                    for ((residual, x), mean) in residual.iter_mut().zip(&life.features).zip(&term.mean) {
+                    for ((residual, x), mean) in
+                        residual.iter_mut().zip(&life.features).zip(&term.mean)
+                    {
                         *residual += factor * (x - mean);
                     }
                 }
@@ -170,15 +209,25 @@ impl Lives {
             HazardsTime::LogPlusOne => libm::log1p(t),
         };
         let width = at.len();
-        let (mut score, mut first, mut second) = (vec![0.0; width], Symmetric::zeros(width), Symmetric::zeros(width));
+        let (mut score, mut first, mut second) = (
+            vec![0.0; width],
+            Symmetric::zeros(width),
+            Symmetric::zeros(width),
+        );
         for lives in &self.strata {
             for life in lives.iter().filter(|life| life.event) {
                 let g = g(life.time);
-                score.iter_mut().zip(&life.features).for_each(|(sum, x)| *sum += g * x);
+                score
+                    .iter_mut()
+                    .zip(&life.features)
+                    .for_each(|(sum, x)| *sum += g * x);
             }
             for term in self.terms(lives, at) {
                 let g = g(term.time);
-                score.iter_mut().zip(&term.mean).for_each(|(sum, mean)| *sum -= g * mean);
+                score
+                    .iter_mut()
+                    .zip(&term.mean)
+                    .for_each(|(sum, mean)| *sum -= g * mean);
                 first.add(g, &term.variance);
                 second.add(g * g, &term.variance);
             }

@@ -44,7 +44,13 @@ impl Family {
             Self::Gaussian => {
                 let residual = y - eta;
                 let squared_residual = residual * residual;
-                Row { log_likelihood: -0.5 * squared_residual, score: residual, weight: 1.0, squared_residual, ..Row::default() }
+                Row {
+                    log_likelihood: -0.5 * squared_residual,
+                    score: residual,
+                    weight: 1.0,
+                    squared_residual,
+                    ..Row::default()
+                }
             }
             Self::Binomial => {
                 let small = libm::exp(-eta.abs());
@@ -52,18 +58,34 @@ impl Family {
                 let probability = if eta >= 0.0 { above } else { small * above };
                 let log_likelihood = y * eta - eta.max(0.0) - libm::log1p(small);
                 let weight = small * above * above;
-                Row { log_likelihood, score: y - probability, weight, ..Row::default() }
+                Row {
+                    log_likelihood,
+                    score: y - probability,
+                    weight,
+                    ..Row::default()
+                }
             }
             Self::Gamma => {
                 let ratio = y * libm::exp(-eta);
                 let squared_residual = (ratio - 1.0) * (ratio - 1.0);
-                Row { log_likelihood: -ratio - eta, score: ratio - 1.0, weight: ratio, squared_residual, ..Row::default() }
+                Row {
+                    log_likelihood: -ratio - eta,
+                    score: ratio - 1.0,
+                    weight: ratio,
+                    squared_residual,
+                    ..Row::default()
+                }
             }
             Self::Poisson | Self::NegativeBinomial => match theta {
                 None => {
                     let mean = libm::exp(eta);
                     let log_likelihood = y * eta - mean - libm::lgamma(y + 1.0);
-                    Row { log_likelihood, score: y - mean, weight: mean, ..Row::default() }
+                    Row {
+                        log_likelihood,
+                        score: y - mean,
+                        weight: mean,
+                        ..Row::default()
+                    }
                 }
                 Some(theta) => overdispersed(y, libm::exp(eta), theta),
             },
@@ -72,11 +94,18 @@ impl Family {
 
     /// Whether a site with these outcomes and weights tells anything of the slopes.
     pub(super) fn tells(self, outcome: &[f64], weights: &[f64]) -> bool {
-        let weighted: Vec<f64> = outcome.iter().zip(weights).filter(|(_, w)| **w > 0.0).map(|(y, _)| *y).collect();
+        let weighted: Vec<f64> = outcome
+            .iter()
+            .zip(weights)
+            .filter(|(_, w)| **w > 0.0)
+            .map(|(y, _)| *y)
+            .collect();
         match self {
             Self::Gaussian => !weighted.is_empty(),
             Self::Binomial => weighted.contains(&0.0) && weighted.contains(&1.0),
-            Self::Poisson | Self::Gamma | Self::NegativeBinomial => weighted.iter().any(|y| *y > 0.0),
+            Self::Poisson | Self::Gamma | Self::NegativeBinomial => {
+                weighted.iter().any(|y| *y > 0.0)
+            }
         }
     }
 }
@@ -87,9 +116,15 @@ fn overdispersed(y: f64, mean: f64, theta: f64) -> Row {
     let sum = mean + theta;
     let log_likelihood = libm::lgamma(y + theta) - libm::lgamma(theta) - libm::lgamma(y + 1.0)
         + theta * libm::log(theta / sum)
-        + if y > 0.0 { y * libm::log(mean / sum) } else { 0.0 };
-    let by_theta = digamma(y + theta) - digamma(theta) + libm::log(theta / sum) + 1.0 - (y + theta) / sum;
-    let twice = trigamma(y + theta) - trigamma(theta) + 1.0 / theta - 2.0 / sum + (y + theta) / (sum * sum);
+        + if y > 0.0 {
+            y * libm::log(mean / sum)
+        } else {
+            0.0
+        };
+    let by_theta =
+        digamma(y + theta) - digamma(theta) + libm::log(theta / sum) + 1.0 - (y + theta) / sum;
+    let twice =
+        trigamma(y + theta) - trigamma(theta) + 1.0 / theta - 2.0 / sum + (y + theta) / (sum * sum);
     Row {
         log_likelihood,
         score: (y - mean) / q,

@@ -82,7 +82,11 @@ impl Glm {
     }
 
     fn names(&self, model: &ModelProgress) -> Vec<String> {
-        let mut names: Vec<String> = model.terms.iter().map(|at| self.terms[*at].clone()).collect();
+        let mut names: Vec<String> = model
+            .terms
+            .iter()
+            .map(|at| self.terms[*at].clone())
+            .collect();
         if model.dispersed {
             names.push("log θ".to_owned());
         }
@@ -106,19 +110,36 @@ impl Glm {
     fn site(&self, rows: &[Vec<Value>]) -> Result<Site, Refusal> {
         let p = self.terms.len();
         let rows = complete(rows);
-        let (mut features, mut outcome, mut offset, mut weights) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut features, mut outcome, mut offset, mut weights) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for row in &rows {
             features.push(row[..p].to_vec());
             outcome.push(row[p]);
-            offset.push(if self.offset.is_some() { row[p + 1] } else { 0.0 });
+            offset.push(if self.offset.is_some() {
+                row[p + 1]
+            } else {
+                0.0
+            });
             let weight = p + 1 + usize::from(self.offset.is_some());
-            weights.push(if self.weights.is_some() { row[weight] } else { 1.0 });
+            weights.push(if self.weights.is_some() {
+                row[weight]
+            } else {
+                1.0
+            });
         }
         if self.family == Family::Binomial && outcome.iter().any(|y| *y != 0.0 && *y != 1.0) {
-            let wrong = format!("the outcome \"{}\" is neither 0 nor 1; name a condition, such as \"{} > 0\"", self.outcome, self.outcome);
+            let wrong = format!(
+                "the outcome \"{}\" is neither 0 nor 1; name a condition, such as \"{} > 0\"",
+                self.outcome, self.outcome
+            );
             return Err(Refusal::Rows(wrong));
         }
-        Ok(Site { features, outcome, offset, weights })
+        Ok(Site {
+            features,
+            outcome,
+            offset,
+            weights,
+        })
     }
 }
 
@@ -132,7 +153,9 @@ impl Sums for Glm {
             return other("a model needs `terms`".to_owned());
         }
         if let Some(unknown) = self.without.iter().find(|term| !self.terms.contains(term)) {
-            return other(format!("`without` names \"{unknown}\", which is none of the terms"));
+            return other(format!(
+                "`without` names \"{unknown}\", which is none of the terms"
+            ));
         }
         if self.ridge < 0.0 || !self.ridge.is_finite() {
             return other("`ridge` must be 0 or more".to_owned());
@@ -150,11 +173,17 @@ impl Sums for Glm {
                 Ok(condition) => Input::Indicator(condition),
                 Err(_) => agreed.number(&self.outcome),
             },
-            Family::Poisson | Family::NegativeBinomial => at_least(agreed.number(&self.outcome), 0.0),
+            Family::Poisson | Family::NegativeBinomial => {
+                at_least(agreed.number(&self.outcome), 0.0)
+            }
             Family::Gamma => at_least(agreed.number(&self.outcome), f64::MIN_POSITIVE),
         });
         inputs.extend(self.offset.iter().map(|column| agreed.number(column)));
-        inputs.extend(self.weights.iter().map(|column| at_least(agreed.number(column), 0.0)));
+        inputs.extend(
+            self.weights
+                .iter()
+                .map(|column| at_least(agreed.number(column), 0.0)),
+        );
         Ok(inputs)
     }
 
@@ -178,7 +207,8 @@ impl Sums for Glm {
                 what: "sites for errors clustered by site".to_owned(),
                 found: known.counts.sites.to_string(),
                 needed: needed as u64,
-                remedy: "with fewer, the sum shows the score of each site; ask without `clustered`".to_owned(),
+                remedy: "with fewer, the sum shows the score of each site; ask without `clustered`"
+                    .to_owned(),
             });
         }
         let model = |terms: Vec<usize>| ModelProgress {
@@ -197,28 +227,61 @@ impl Sums for Glm {
 
     fn layout(&self, _known: &Known, progress: &GlmProgress) -> Layout {
         let mut layout = Layout::default();
-        let open = progress.models.iter().zip(PREFIX).filter(|(model, _)| model.fit.is_none());
+        let open = progress
+            .models
+            .iter()
+            .zip(PREFIX)
+            .filter(|(model, _)| model.fit.is_none());
         for (model, prefix) in open {
             let p = model.newton.at.len();
             let name = |block: &str| format!("{prefix}{block}");
             layout = layout
-                .counts(&name("told"), 2, "rows and sites that tell of the coefficients")
+                .counts(
+                    &name("told"),
+                    2,
+                    "rows and sites that tell of the coefficients",
+                )
                 .reals(&name("log likelihood"), 1, "")
-                .reals(&name("score"), p, "derivatives of the log likelihood, of columns scaled to ±1")
-                .reals(&name("information"), Symmetric::triangle_len(p), "negative second derivatives");
+                .reals(
+                    &name("score"),
+                    p,
+                    "derivatives of the log likelihood, of columns scaled to ±1",
+                )
+                .reals(
+                    &name("information"),
+                    Symmetric::triangle_len(p),
+                    "negative second derivatives",
+                );
         }
         if layout.is_empty() {
             let p = progress.models[0].newton.at.len();
             let triangle = Symmetric::triangle_len(p);
             layout = layout
-                .reals("squared residuals", usize::from(self.family == Family::Gamma), "Σ(y−μ)²/μ²")
-                .reals("meat of rows", if self.robust { triangle } else { 0 }, "products of the rows' scores")
-                .reals("meat of sites", if self.clustered { triangle } else { 0 }, "products of the sites' scores");
+                .reals(
+                    "squared residuals",
+                    usize::from(self.family == Family::Gamma),
+                    "Σ(y−μ)²/μ²",
+                )
+                .reals(
+                    "meat of rows",
+                    if self.robust { triangle } else { 0 },
+                    "products of the rows' scores",
+                )
+                .reals(
+                    "meat of sites",
+                    if self.clustered { triangle } else { 0 },
+                    "products of the sites' scores",
+                );
         }
         layout
     }
 
-    fn answer(&self, _known: &Known, rows: &[Vec<Value>], progress: &GlmProgress) -> Result<Vec<f64>, Refusal> {
+    fn answer(
+        &self,
+        _known: &Known,
+        rows: &[Vec<Value>],
+        progress: &GlmProgress,
+    ) -> Result<Vec<f64>, Refusal> {
         let site = self.site(rows)?;
         let mut numbers = Vec::new();
         let open = progress.models.iter().filter(|model| model.fit.is_none());
@@ -228,7 +291,8 @@ impl Sums for Glm {
         }
         if progress.models.iter().all(|model| model.fit.is_some()) {
             let model = &progress.models[0];
-            let sums: SiteSums = site.sums(self.family, &model.terms, &model.newton.at, model.dispersed)?;
+            let sums: SiteSums =
+                site.sums(self.family, &model.terms, &model.newton.at, model.dispersed)?;
             if self.family == Family::Gamma {
                 numbers.push(sums.squared_residuals);
             }
@@ -242,12 +306,21 @@ impl Sums for Glm {
         Ok(numbers)
     }
 
-    fn step(&self, known: &Known, progress: &GlmProgress, sum: &Opened) -> Step<GlmProgress, GlmOutcome> {
+    fn step(
+        &self,
+        known: &Known,
+        progress: &GlmProgress,
+        sum: &Opened,
+    ) -> Step<GlmProgress, GlmOutcome> {
         if progress.models.iter().all(|model| model.fit.is_some()) {
             return Step::Done(GlmOutcome::of(self, known, progress, Some(sum)));
         }
         let mut next = progress.clone();
-        let open = next.models.iter_mut().zip(PREFIX).filter(|(model, _)| model.fit.is_none());
+        let open = next
+            .models
+            .iter_mut()
+            .zip(PREFIX)
+            .filter(|(model, _)| model.fit.is_none());
         for (model, prefix) in open {
             if let Err(why) = self.advance(known, model, prefix, sum) {
                 return Step::Stopped(why);
@@ -262,7 +335,13 @@ impl Sums for Glm {
 }
 
 impl Glm {
-    fn advance(&self, known: &Known, model: &mut ModelProgress, prefix: &str, sum: &Opened) -> Result<(), Stopped> {
+    fn advance(
+        &self,
+        known: &Known,
+        model: &mut ModelProgress,
+        prefix: &str,
+        sum: &Opened,
+    ) -> Result<(), Stopped> {
         let block = |name: &str| sum.block(&format!("{prefix}{name}"));
         if let &[rows, sites] = block("told") {
             model.told = [rows, sites];
@@ -273,7 +352,12 @@ impl Glm {
         }
         let names = self.names(model);
         let ridge = self.penalties(known, model);
-        let of = Model { names: &names, ridge: &ridge, sites: known.counts.sites, curved: model.dispersed };
+        let of = Model {
+            names: &names,
+            ridge: &ridge,
+            sites: known.counts.sites,
+            curved: model.dispersed,
+        };
         let sums = Sum {
             log_likelihood: block("log likelihood")[0],
             score: block("score"),
@@ -287,7 +371,9 @@ impl Glm {
                 }
                 model.newton = newton;
             }
-            Moved::Converged(fit) if self.family == Family::NegativeBinomial && !model.dispersed => {
+            Moved::Converged(fit)
+                if self.family == Family::NegativeBinomial && !model.dispersed =>
+            {
                 let mut at = fit.at;
                 at.push(0.0);
                 model.newton = Newton::start(at);
@@ -305,7 +391,10 @@ impl Glm {
 /// An input whose range begins at this number or above.
 fn at_least(input: Input, least: f64) -> Input {
     match input {
-        Input::Number { column, range } => Input::Number { column, range: [range[0].max(least), range[1]] },
+        Input::Number { column, range } => Input::Number {
+            column,
+            range: [range[0].max(least), range[1]],
+        },
         other => other,
     }
 }

@@ -40,7 +40,9 @@ impl LikelihoodRatio {
     pub fn p(&self) -> f64 {
         match self.denominator {
             None => crate::special::chi_squared_above(self.statistic, self.freedom),
-            Some(denominator) => crate::special::f_above(self.statistic / self.freedom, self.freedom, denominator),
+            Some(denominator) => {
+                crate::special::f_above(self.statistic / self.freedom, self.freedom, denominator)
+            }
         }
     }
 }
@@ -73,9 +75,17 @@ pub struct GlmOutcome {
 }
 
 impl GlmOutcome {
-    pub(super) fn of(glm: &Glm, known: &Known, progress: &GlmProgress, more: Option<&Opened>) -> Self {
+    pub(super) fn of(
+        glm: &Glm,
+        known: &Known,
+        progress: &GlmProgress,
+        more: Option<&Opened>,
+    ) -> Self {
         let model = &progress.models[0];
-        let fit = model.fit.as_ref().expect("the question ends after its fits");
+        let fit = model
+            .fit
+            .as_ref()
+            .expect("the question ends after its fits");
         let p = model.terms.len();
         let [rows_told, sites_told] = model.told;
         let outcome = &known.inputs[glm.terms.len()];
@@ -88,18 +98,26 @@ impl GlmOutcome {
         };
         let student = scaled_dispersion.map(|_| freedom);
         let slopes: Vec<usize> = (0..p).collect();
-        let to_column: Vec<f64> = model.terms.iter().map(|at| unit / known.inputs[*at].half()).collect();
+        let to_column: Vec<f64> = model
+            .terms
+            .iter()
+            .map(|at| unit / known.inputs[*at].half())
+            .collect();
         let mut covariance = Symmetric::zeros(p);
         covariance.add(scaled_dispersion.unwrap_or(1.0), &fit.inverse.part(&slopes));
         let sandwich = |block: &str, factor: f64| {
             let triangle = more?.block(block);
-            let meat = (!triangle.is_empty()).then(|| Symmetric::of_triangle(fit.at.len(), triangle))?;
+            let meat =
+                (!triangle.is_empty()).then(|| Symmetric::of_triangle(fit.at.len(), triangle))?;
             let mut variance = Symmetric::zeros(p);
             variance.add(factor, &fit.inverse.sandwich(&meat).part(&slopes));
             Some(variance)
         };
         let sites = sites_told / (sites_told - 1.0);
-        let (robust, clustered) = (sandwich("meat of rows", 1.0), sandwich("meat of sites", sites));
+        let (robust, clustered) = (
+            sandwich("meat of rows", 1.0),
+            sandwich("meat of sites", sites),
+        );
         let coefficients = slopes.iter().map(|&at| {
             let value = fit.at[at] * to_column[at];
             let with = |variance: &Symmetric| Estimate {
@@ -119,7 +137,11 @@ impl GlmOutcome {
         let mut in_units = Symmetric::zeros(p);
         for row in 0..p {
             for column in row..p {
-                in_units.set(row, column, covariance.at(row, column) * to_column[row] * to_column[column]);
+                in_units.set(
+                    row,
+                    column,
+                    covariance.at(row, column) * to_column[row] * to_column[column],
+                );
             }
         }
         let has_likelihood = !matches!(glm.family, Family::Gaussian | Family::Gamma);
@@ -129,23 +151,40 @@ impl GlmOutcome {
             rows_told,
             sites_told,
             coefficients,
-            covariance: if glm.ridge == 0.0 { in_units.triangle() } else { Vec::new() },
+            covariance: if glm.ridge == 0.0 {
+                in_units.triangle()
+            } else {
+                Vec::new()
+            },
             log_likelihood: has_likelihood.then_some(fit.log_likelihood),
             dispersion: scaled_dispersion.map(|dispersion| dispersion * unit * unit),
             log_theta: fit.at.last().copied().filter(|_| model.dispersed),
             rounds: fit.rounds,
-            likelihood_ratio: progress.models.get(1).map(|smaller| ratio(glm, model, smaller, freedom)),
+            likelihood_ratio: progress
+                .models
+                .get(1)
+                .map(|smaller| ratio(glm, model, smaller, freedom)),
         }
     }
 }
 
-fn ratio(glm: &Glm, model: &ModelProgress, smaller: &ModelProgress, freedom: f64) -> LikelihoodRatio {
-    let log_likelihood = |model: &ModelProgress| model.fit.as_ref().map_or(0.0, |fit| fit.log_likelihood);
+fn ratio(
+    glm: &Glm,
+    model: &ModelProgress,
+    smaller: &ModelProgress,
+    freedom: f64,
+) -> LikelihoodRatio {
+    let log_likelihood =
+        |model: &ModelProgress| model.fit.as_ref().map_or(0.0, |fit| fit.log_likelihood);
     let (whole, part) = (log_likelihood(model), log_likelihood(smaller));
     let by_f = glm.family == Family::Gaussian;
     LikelihoodRatio {
         without: glm.without.clone(),
-        statistic: if by_f { (part - whole) / (whole / freedom) } else { 2.0 * (whole - part) },
+        statistic: if by_f {
+            (part - whole) / (whole / freedom)
+        } else {
+            2.0 * (whole - part)
+        },
         freedom: (model.terms.len() - smaller.terms.len()) as f64,
         denominator: by_f.then_some(freedom),
     }

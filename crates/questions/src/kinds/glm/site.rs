@@ -58,21 +58,41 @@ impl SiteSums {
 impl Site {
     /// The sums at these coefficients of some terms; the last one is log θ if `dispersed`. A site that tells
     /// nothing, such as one with one class only, has zeros.
-    pub(super) fn sums(&self, family: Family, terms: &[usize], at: &[f64], dispersed: bool) -> Result<SiteSums, Refusal> {
+    pub(super) fn sums(
+        &self,
+        family: Family,
+        terms: &[usize],
+        at: &[f64],
+        dispersed: bool,
+    ) -> Result<SiteSums, Refusal> {
         let width = at.len();
         let mut sums = SiteSums::nothing(width);
         if !family.tells(&self.outcome, &self.weights) {
             return Ok(sums);
         }
         let theta = at.last().filter(|_| dispersed).map(|log| libm::exp(*log));
-        let features: Vec<Vec<f64>> = self.features.iter().map(|row| terms.iter().map(|at| row[*at]).collect()).collect();
+        let features: Vec<Vec<f64>> = self
+            .features
+            .iter()
+            .map(|row| terms.iter().map(|at| row[*at]).collect())
+            .collect();
         let slopes = &at[..terms.len()];
-        let base: Vec<f64> = features.iter().zip(&self.offset).map(|(row, offset)| offset + dot(row, slopes)).collect();
+        let base: Vec<f64> = features
+            .iter()
+            .zip(&self.offset)
+            .map(|(row, offset)| offset + dot(row, slopes))
+            .collect();
         let intercept = self.intercept(family, &base, theta)?;
-        let rows: Vec<Row> = base.iter().zip(&self.outcome).map(|(base, y)| family.row(*y, base + intercept, theta)).collect();
+        let rows: Vec<Row> = base
+            .iter()
+            .zip(&self.outcome)
+            .map(|(base, y)| family.row(*y, base + intercept, theta))
+            .collect();
         let weighted = || rows.iter().zip(&self.weights).zip(&features);
         // Products with the intercept, by its own.
-        let total: f64 = weighted().map(|((row, weight), _)| weight * row.weight).sum();
+        let total: f64 = weighted()
+            .map(|((row, weight), _)| weight * row.weight)
+            .sum();
         let mut mean = vec![0.0; width];
         for ((row, weight), x) in weighted() {
             for (mean, x) in mean.iter_mut().zip(x) {
@@ -90,7 +110,10 @@ impl Site {
             if dispersed {
                 score.push(weight * (row.dispersion - mean[width - 1] * row.score));
             }
-            sums.score.iter_mut().zip(&score).for_each(|(sum, score)| *sum += score);
+            sums.score
+                .iter_mut()
+                .zip(&score)
+                .for_each(|(sum, score)| *sum += score);
             sums.meat_of_rows.add_outer(1.0, &score);
             let mut direction = centred;
             direction.resize(width, 0.0);
@@ -108,6 +131,27 @@ impl Site {
         Ok(sums)
     }
 
+    /// Where the search begins: the closed form for the log link with Poisson or gamma outcomes, else 0.
+    fn first_intercept(&self, family: Family, base: &[f64]) -> f64 {
+        let sign = if family == Family::Gamma { -1.0 } else { 1.0 };
+        if matches!(family, Family::Gaussian | Family::Binomial) {
+            return 0.0;
+        }
+        // Sums of exponentials relative to the largest, so that nothing overflows.
+        let most = base
+            .iter()
+            .map(|base| sign * base)
+            .fold(f64::NEG_INFINITY, f64::max);
+        let (mut outcomes, mut predicted) = (0.0, 0.0);
+        for ((base, y), weight) in base.iter().zip(&self.outcome).zip(&self.weights) {
+            let exponential = libm::exp(sign * base - most);
+            let is_gamma = family == Family::Gamma;
+            outcomes += weight * if is_gamma { y * exponential } else { *y };
+            predicted += weight * if is_gamma { 1.0 } else { exponential };
+        }
+        libm::log(outcomes / predicted) - sign * most
+    }
+
     /// The intercept of largest likelihood, where the sum of scores is 0.
     fn intercept(&self, family: Family, base: &[f64], theta: Option<f64>) -> Result<f64, Refusal> {
         let sums = |intercept: f64| {
@@ -119,12 +163,8 @@ impl Site {
             }
             sums
         };
-        let (mut low, mut high) = (-1e3, 1e3);
-        let mut at = 0.0;
-        if family != Family::Gaussian {
-            // Begins where the largest predictor is small, so that nothing overflows.
-            at = -base.iter().copied().fold(f64::NEG_INFINITY, f64::max).clamp(-700.0, 700.0);
-        }
+        let (mut low, mut high) = (-1e4, 1e4);
+        let mut at = self.first_intercept(family, base);
         for _ in 0..STEPS {
             let [score, weight] = sums(at);
             if score > 0.0 {
@@ -133,17 +173,20 @@ impl Site {
                 high = at;
             }
             let newton = at + score / weight;
-            let inside = newton > low && newton < high && newton.is_finite();
-            let next = if family == Family::Gaussian || inside { newton } else { 0.5 * (low + high) };
-            let moved = (next - at).abs();
-            at = next;
-            if moved <= 1e-14 * (1.0 + at.abs()) {
-                return Ok(at);
+            if (newton - at).abs() <= 1e-14 * (1.0 + at.abs()) {
+                return Ok(newton);
             }
+            let inside = newton > low && newton < high && newton.is_finite();
+            at = if family == Family::Gaussian || inside {
+                newton
+            } else {
+                0.5 * (low + high)
+            };
         }
         let [score, weight] = sums(at);
         let near = score.abs() <= 1e-9 * (1.0 + weight);
-        near.then_some(at).ok_or_else(|| Refusal::Fit("intercept".to_owned()))
+        near.then_some(at)
+            .ok_or_else(|| Refusal::Fit("intercept".to_owned()))
     }
 }
 
@@ -154,5 +197,9 @@ fn add_dispersion(information: &mut Symmetric, weight: f64, row: &Row, centred: 
         let value = information.at(at, last) + weight * row.cross * x;
         information.set(at, last, value);
     }
-    information.set(last, last, information.at(last, last) + weight * row.curvature);
+    information.set(
+        last,
+        last,
+        information.at(last, last) + weight * row.curvature,
+    );
 }
