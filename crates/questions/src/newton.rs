@@ -178,15 +178,15 @@ impl Newton {
         } else {
             width
         };
-        for at in 0..slopes {
-            if diagonal[at] <= 2.0 * rounding || diagonal[at].is_nan() {
-                let name = model.names[at].clone();
-                return Err(if self.rounds == 0 {
-                    Stopped::Constant(name)
-                } else {
-                    Stopped::Separated(named(model.names, &[at]))
-                });
-            }
+        let nothing = |entry: &f64| *entry <= 2.0 * rounding || entry.is_nan();
+        if let Some(at) = diagonal[..slopes].iter().position(nothing) {
+            let first = self.rounds == 0;
+            let constant = Stopped::Constant(model.names[at].clone());
+            return Err(if first {
+                constant
+            } else {
+                Stopped::Separated(named(model.names, &[at]))
+            });
         }
         let roots: Vec<f64> = diagonal
             .iter()

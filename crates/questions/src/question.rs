@@ -362,7 +362,7 @@ pub enum QuestionProgress {
         /// The counts.
         counts: Counts,
         /// What the kind keeps.
-        kind: KindProgress,
+        kind: Box<KindProgress>,
     },
 }
 
@@ -516,7 +516,10 @@ impl Question {
             Ok(known) => known,
             Err(error) => return Step::Stopped(Stopped::Other(error.to_string())),
         };
-        let next = |kind| QuestionProgress::Rounds { counts, kind };
+        let next = |kind| QuestionProgress::Rounds {
+            counts,
+            kind: Box::new(kind),
+        };
         match progress {
             QuestionProgress::Counts => {
                 let gates = self.kind.gates(&known);

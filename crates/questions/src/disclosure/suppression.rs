@@ -3,7 +3,7 @@
 //! Cells of 1 to m−1 rows, and for each of them further cells, so that row and column sums do not determine it: a
 //! rectangle of nonzero cells that leaves the hidden counts a range of m or more.
 
-/// Which cells are hidden, row by row. Row and column sums may be printed.
+/// Which cells are hidden, row by row. What may be printed of row and column sums says [`totals`].
 pub fn hidden(counts: &[Vec<f64>], smallest: u64) -> Vec<Vec<bool>> {
     let small = |count: f64| count > 0.0 && count < smallest as f64;
     let mut hidden: Vec<Vec<bool>> = counts
@@ -25,6 +25,18 @@ pub fn hidden(counts: &[Vec<f64>], smallest: u64) -> Vec<Vec<bool>> {
         }
     }
     hidden
+}
+
+/// Sums of rows and of columns. Where one is 1 to m−1, none of its kind may be printed: the others and the number of
+/// all rows would determine it.
+pub fn totals(counts: &[Vec<f64>], smallest: u64) -> [Option<Vec<f64>>; 2] {
+    let rows: Vec<f64> = counts.iter().map(|row| row.iter().sum()).collect();
+    let width = counts.first().map_or(0, Vec::len);
+    let columns: Vec<f64> = (0..width)
+        .map(|at| counts.iter().map(|row| row[at]).sum())
+        .collect();
+    let small = |sum: &f64| *sum > 0.0 && *sum < smallest as f64;
+    [rows, columns].map(|sums| (!sums.iter().any(small)).then_some(sums))
 }
 
 /// The opposite corner of the rectangle that hides the fewest further rows.
@@ -61,7 +73,7 @@ fn rectangle(
     best.map(|(_, corner)| corner)
 }
 
-/// Hides a whole row, and where other rows would reveal it by column sums, those cells of the largest other row.
+/// Hides a whole row and the smallest other one, because column sums would reveal a single hidden row.
 fn hide_row(hidden: &mut [Vec<bool>], counts: &[Vec<f64>], row: usize) {
     hidden[row].fill(true);
     let total = |at: usize| counts[at].iter().sum::<f64>();
@@ -137,6 +149,13 @@ mod tests {
     fn tables_without_small_cells_are_printed_whole() {
         let counts = vec![vec![0.0, 9.0], vec![7.0, 5.0]];
         assert!(!hidden(&counts, 5).concat().contains(&true));
+    }
+
+    #[test]
+    fn small_sums_hide_all_sums_of_their_kind() {
+        let counts = vec![vec![2.0, 0.0], vec![10.0, 30.0]];
+        let [rows, columns] = totals(&counts, 5);
+        assert_eq!((rows, columns), (None, Some(vec![12.0, 30.0])));
     }
 
     #[test]
