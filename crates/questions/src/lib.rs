@@ -15,6 +15,7 @@ pub mod algebra;
 pub mod disclosure;
 mod driver;
 mod estimate;
+mod explain;
 pub mod kinds;
 mod layout;
 pub mod newton;
@@ -26,6 +27,7 @@ pub mod table;
 
 pub use driver::{Asked, AskedNothing, OpenedRound, ask};
 pub use estimate::Estimate;
+pub use explain::bytes;
 pub use layout::{Block, Layout, Opened, add_words};
 pub use question::{
     Agreed, Counts, Kind, KindProgress, Outcome, Question, QuestionMode, QuestionProgress, Rules,

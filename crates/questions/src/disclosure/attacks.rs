@@ -84,9 +84,9 @@ fn guarded(
     records: &mut [Record],
     rules: &SiteRules,
 ) -> Result<Outcome, AskedNothing> {
-    if let Some(outcome) = records[0]
+    if let Some((_, outcome)) = records[0]
         .stored(question)
-        .and_then(|stored| stored.outcome.clone())
+        .and_then(|stored| stored.answer.clone())
     {
         return Ok(outcome);
     }
@@ -103,7 +103,7 @@ fn guarded(
     });
     let found = found.unwrap();
     for (record, table) in records.iter_mut().zip(sites) {
-        record.keep(question, table, opened, found.end.clone().ok());
+        record.keep(question, table, &found);
     }
     found.end
 }

@@ -6,7 +6,7 @@ use super::pieces::{RowSet, sets, single_out};
 use super::{Broken, SiteRules, gates};
 use crate::question::Question;
 use crate::table::{Cells, Comparison, Table};
-use crate::{Counts, Kind, Outcome, QuestionMode, QuestionProgress, Refusal};
+use crate::{Asked, Counts, Kind, Outcome, QuestionMode, QuestionProgress, Refusal};
 
 /// One answered question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,8 +15,8 @@ pub struct Answered {
     pub question: Question,
     /// Numbers that its rounds opened.
     pub opened: u64,
-    /// The answer, if it had one.
-    pub outcome: Option<Outcome>,
+    /// The counts of its first round and the answer, if it had one.
+    pub answer: Option<(Counts, Outcome)>,
     /// A fingerprint of every row then, sorted.
     rows: Vec<u64>,
 }
@@ -32,7 +32,7 @@ impl Record {
     /// The answer that an identical question got before. Asking again opens nothing.
     pub fn stored(&self, question: &Question) -> Option<&Answered> {
         let mut answered = self.answered.iter();
-        answered.find(|answered| answered.question == *question && answered.outcome.is_some())
+        answered.find(|answered| answered.question == *question && answered.answer.is_some())
     }
 
     /// Whether a site may answer the first round of a question.
@@ -140,17 +140,13 @@ impl Record {
     }
 
     /// Keeps a question of which rounds were opened, whether or not there was an answer.
-    pub fn keep(
-        &mut self,
-        question: &Question,
-        table: &Table,
-        opened: u64,
-        outcome: Option<Outcome>,
-    ) {
+    pub fn keep(&mut self, question: &Question, table: &Table, asked: &Asked) {
+        let numbers = asked.rounds.iter().map(|round| round.layout.len() as u64);
+        let answer = asked.counts.clone().zip(asked.end.clone().ok());
         self.answered.push(Answered {
             question: question.clone(),
-            opened,
-            outcome,
+            opened: numbers.sum(),
+            answer,
             rows: fingerprints(table),
         });
     }
