@@ -82,6 +82,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "agreement",
             "formatting",
             "lab",
+            "questions",
             "silo",
             "simulations",
             "task",

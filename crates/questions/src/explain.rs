@@ -85,7 +85,7 @@ fn numbers(layout: &Layout) -> String {
 
 fn write_blocks(text: &mut String, layout: &Layout) {
     for block in &layout.blocks {
-        let unit = if block.unit.is_empty() {
+        let unit = if block.unit.is_empty() || block.unit == block.name {
             String::new()
         } else {
             format!(": {}", block.unit)

@@ -20,6 +20,9 @@ pub(crate) struct Ask {
     /// Print the tables of the answer as CSV, with an empty line between them
     #[arg(long, conflicts_with = "explain")]
     pub(crate) csv: bool,
+    /// File for an HTML page of the answer, which is not overwritten [default: none]
+    #[arg(long, value_name = "FILE", conflicts_with = "explain")]
+    pub(crate) html: Option<PathBuf>,
     /// File that keeps what the sites have answered, so that later questions are checked against it [default: none]
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,

@@ -68,8 +68,8 @@ pub enum Broken {
     Cut(String),
     /// Few rows could be singled out.
     #[error(
-        "together with what was answered before, this singles out fewer than {0} rows (rule pieces): use the filter, \
-         groups and columns of an earlier question, or coarser ones"
+        "would single out fewer than {0} rows, alone or together with what it answered before (rule pieces): use the \
+         filter, groups and columns of an earlier question, or coarser ones"
     )]
     Pieces(u64),
     /// Rows that came or went since an earlier answer.

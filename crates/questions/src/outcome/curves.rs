@@ -99,7 +99,7 @@ pub(super) fn survival(found: &KmOutcome, smallest: u64) -> Vec<Sheet> {
             name.clone(),
             count(curve.rows),
             count(curve.events),
-            SheetCell::number(median),
+            median.map_or(SheetCell::Nothing, SheetCell::Exact),
         ]);
         for JoinedPoint {
             point,
@@ -110,7 +110,7 @@ pub(super) fn survival(found: &KmOutcome, smallest: u64) -> Vec<Sheet> {
             let interval = point.interval(LEVEL);
             let mut row = vec![
                 name.clone(),
-                SheetCell::Number(point.time),
+                SheetCell::Exact(point.time),
                 SheetCell::Count(at_risk),
                 SheetCell::Count(events.iter().sum()),
                 SheetCell::Number(point.survival),

@@ -24,6 +24,8 @@ pub enum SheetCell {
     Count(f64),
     /// A number.
     Number(f64),
+    /// A number that is printed with all its digits, such as a time of a grid.
+    Exact(f64),
     /// A p-value.
     Probability(f64),
     /// A count that is not printed, because it or another one is small.
@@ -44,6 +46,7 @@ impl SheetCell {
             Self::Text(text) => text.clone(),
             Self::Count(count) => grouped(*count),
             Self::Number(number) => significant(*number),
+            Self::Exact(number) => number.to_string(),
             Self::Probability(p) if *p < 0.0001 => "< 0.0001".to_owned(),
             Self::Probability(p) => format!("{p:.4}"),
             Self::Suppressed => "·".to_owned(),
@@ -55,9 +58,10 @@ impl SheetCell {
     pub fn exact(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            Self::Count(number) | Self::Number(number) | Self::Probability(number) => {
-                number.to_string()
-            }
+            Self::Count(number)
+            | Self::Number(number)
+            | Self::Exact(number)
+            | Self::Probability(number) => number.to_string(),
             Self::Suppressed | Self::Nothing => String::new(),
         }
     }
@@ -72,7 +76,9 @@ impl Serialize for SheetCell {
         match self {
             Self::Text(text) => serializer.serialize_str(text),
             Self::Count(count) => serializer.serialize_u64(*count as u64),
-            Self::Number(number) | Self::Probability(number) => serializer.serialize_f64(*number),
+            Self::Number(number) | Self::Exact(number) | Self::Probability(number) => {
+                serializer.serialize_f64(*number)
+            }
             Self::Suppressed => serializer.serialize_str("suppressed"),
             Self::Nothing => serializer.serialize_none(),
         }
@@ -186,7 +192,7 @@ impl Sheet {
 /// The sheets of an answer. Small cells are suppressed.
 pub fn sheets(question: &Question, counts: &Counts, outcome: &Outcome) -> Vec<Sheet> {
     let smallest = question.rules.smallest_cell;
-    let mut sheets = vec![rows(counts)];
+    let mut sheets = vec![rows(counts, smallest)];
     match outcome {
         Outcome::Describe(found) => sheets.push(tables::described(found, smallest)),
         Outcome::Quantiles(found) => sheets.push(tables::quantiles(found)),
@@ -202,7 +208,7 @@ pub fn sheets(question: &Question, counts: &Counts, outcome: &Outcome) -> Vec<Sh
 }
 
 /// The counts of the first round.
-fn rows(counts: &Counts) -> Sheet {
+fn rows(counts: &Counts, smallest: u64) -> Sheet {
     let columns = [
         ("sites", "sites"),
         ("rows", "rows"),
@@ -212,20 +218,24 @@ fn rows(counts: &Counts) -> Sheet {
     ];
     let mut sheet = Sheet::new("rows", "Rows", &columns);
     let missing = counts.rows - counts.complete - counts.outside;
-    let mut cells = vec![
+    let counted = [
         counts.sites,
         counts.rows,
         counts.complete,
         missing,
         counts.outside,
     ];
+    let mut cells = counted.map(SheetCell::Count).to_vec();
     if let Some(events) = counts.events {
         sheet.column("events", "events");
-        cells.push(events);
+        let few = events > 0.0 && events < smallest as f64;
+        cells.push(if few {
+            SheetCell::Suppressed
+        } else {
+            SheetCell::Count(events)
+        });
     }
-    sheet
-        .rows
-        .push(cells.into_iter().map(SheetCell::Count).collect());
+    sheet.rows.push(cells);
     sheet
 }
 

@@ -236,7 +236,7 @@ pub(super) fn cox(found: &CoxOutcome) -> Vec<Sheet> {
         for point in &found.baseline {
             let survival = libm::exp(-point.hazard);
             baseline.rows.push(vec![
-                SheetCell::Number(point.time),
+                SheetCell::Exact(point.time),
                 SheetCell::Number(point.hazard),
                 SheetCell::Number(survival),
             ]);

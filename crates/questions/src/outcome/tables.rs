@@ -73,7 +73,7 @@ pub(super) fn quantiles(found: &QuantilesOutcome) -> Sheet {
         sheet.rows.push(vec![
             SheetCell::Text(quantile.column.clone()),
             SheetCell::Count(quantile.rows),
-            SheetCell::Number(quantile.probability),
+            SheetCell::Exact(quantile.probability),
             SheetCell::Number(quantile.value),
             SheetCell::Number(quantile.width),
         ]);

@@ -11,7 +11,8 @@ use std::path::Path;
 use formatting::numbers;
 use questions::disclosure::Record;
 use questions::outcome::{Sheet, sheets};
-use questions::{Asked, AskedNothing, Counts, Outcome, Question, QuestionProgress};
+use questions::{Asked, AskedNothing, Counts, Outcome, Question, QuestionMode, QuestionProgress};
+use report::question::QuestionStory;
 use serde::Serialize;
 
 use super::{CommandError, wrapped};
@@ -35,7 +36,6 @@ struct AskedDocument<'a> {
     sites: Vec<&'a str>,
     rounds: usize,
     numbers_opened: u64,
-    bytes_per_site: u64,
     stored: bool,
     answer: Vec<Sheet>,
 }
@@ -57,6 +57,9 @@ pub(crate) fn run(options: &Ask) -> Result<(), CommandError> {
     if options.explain {
         return Ok(out.flush()?);
     }
+    if let Some(page) = &options.html {
+        super::vacant(page, false)?;
+    }
     let sites = tables::read(question, &read.sites, options.data_folder().as_deref())?;
     let mut records = match &options.record {
         Some(path) => read_records(path)?,
@@ -76,29 +79,37 @@ pub(crate) fn run(options: &Ask) -> Result<(), CommandError> {
         (Ok(_), None) => return Err(CommandError::failed("the question ended without counts")),
     };
     let answer = sheets(question, &counts, &outcome);
-    let opened: u64 = asked
-        .rounds
-        .iter()
-        .map(|round| round.layout.len() as u64)
-        .sum();
-    let bytes: u64 = asked
-        .rounds
-        .iter()
-        .map(|round| questions::bytes(&round.layout) as u64)
-        .sum();
+    let line = opened_line(&asked, played.stored);
+    if let Some(page) = &options.html {
+        let name = options
+            .question
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let story = QuestionStory {
+            name: &name,
+            lead: SIMULATED,
+            explanation: &explanation,
+            outcome: &outcome,
+            sheets: &answer,
+            smallest: question.rules.smallest_cell,
+            opened: &line,
+            command: &format!("rota ask {}", options.question.display()),
+        };
+        super::write(page, &report::question::page(&story))?;
+    }
     if options.json {
         let document = AskedDocument {
             simulated: true,
             question: question.kind.name(),
-            mode: if question.mode == questions::QuestionMode::Clear {
+            mode: if question.mode == QuestionMode::Clear {
                 "clear"
             } else {
                 "masked"
             },
             sites: sites.iter().map(|(name, _)| name.as_str()).collect(),
             rounds: asked.rounds.len(),
-            numbers_opened: opened,
-            bytes_per_site: bytes,
+            numbers_opened: opened(&asked),
             stored: played.stored,
             answer,
         };
@@ -110,25 +121,42 @@ pub(crate) fn run(options: &Ask) -> Result<(), CommandError> {
     } else {
         for sheet in &answer {
             writeln!(out)?;
-            write!(out, "{}", numbers::message(&sheet.text()))?;
+            for line in sheet.text().lines() {
+                writeln!(out, "{}", numbers::plain(line))?;
+            }
             for note in &sheet.notes {
                 writeln!(out, "{}", wrapped(&format!("  {note}")))?;
             }
         }
-        let from = if played.stored {
-            "; the stored answer of an identical question, nothing new was opened"
-        } else {
-            ""
-        };
-        let line = format!(
-            "opened    {} in {}, {} sent by each site{from}",
-            numbers::plural(usize::try_from(opened).unwrap_or(usize::MAX), "number"),
-            numbers::plural(asked.rounds.len(), "round"),
-            numbers::bytes(bytes),
-        );
         writeln!(out, "\n{}", wrapped(&line))?;
     }
     Ok(out.flush()?)
+}
+
+/// Numbers that the rounds opened.
+fn opened(asked: &Asked) -> u64 {
+    let rounds = asked.rounds.iter();
+    rounds.map(|round| round.layout.len() as u64).sum()
+}
+
+/// What was opened, in one line.
+fn opened_line(asked: &Asked, stored: bool) -> String {
+    if stored {
+        return "opened    nothing: this is the stored answer of an identical question".to_owned();
+    }
+    let rounds = asked.rounds.iter();
+    let bytes = rounds
+        .map(|round| questions::bytes(&round.layout) as u64)
+        .sum();
+    format!(
+        "opened    {} in {}, {} sent by each site",
+        numbers::plural(
+            usize::try_from(opened(asked)).unwrap_or(usize::MAX),
+            "number"
+        ),
+        numbers::plural(asked.rounds.len(), "round"),
+        numbers::bytes(bytes),
+    )
 }
 
 /// A played question.
