@@ -68,6 +68,7 @@ impl Question {
                  else is asked of the fit"
                     .to_owned()
             }
+            Kind::Mixed(_) => "then rounds of the same kind, until the estimates are exact (300 at most)".to_owned(),
             Kind::Meta(meta) if meta.reml => "then rounds of ten such sums at new τ², until it is exact (100 at most)".to_owned(),
             Kind::Meta(_) => "round 3: the same at the estimated τ²; then the answer".to_owned(),
         }

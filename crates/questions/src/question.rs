@@ -13,6 +13,7 @@ use crate::kinds::{
     km::{Km, KmOutcome},
     logrank::{Logrank, LogrankOutcome},
     meta::{Meta, MetaOutcome, MetaProgress},
+    mixed::{Mixed, MixedFitProgress, MixedOutcome},
     quantiles::{Quantiles, QuantilesOutcome, QuantilesProgress},
 };
 use crate::table::{Condition, Input, Table, Value, complete};
@@ -349,6 +350,8 @@ kinds! {
     Glm "glm" GlmProgress => GlmOutcome,
     /// Meta-analysis of the sites' own estimates.
     Meta "meta" MetaProgress => MetaOutcome,
+    /// Linear mixed models.
+    Mixed "mixed" MixedFitProgress => MixedOutcome,
 }
 
 /// What all know of a question between its rounds.
@@ -433,7 +436,7 @@ impl Question {
 
     /// Whether the vectors are functions of a whole site, and not sums over its rows.
     pub fn is_of_sites(&self) -> bool {
-        matches!(self.kind, Kind::Meta(_))
+        matches!(self.kind, Kind::Meta(_) | Kind::Mixed(_))
     }
 
     /// What the vector of the next round consists of.

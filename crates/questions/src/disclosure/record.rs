@@ -104,18 +104,16 @@ impl Record {
         let layout = question
             .layout(progress)
             .map_err(|error| Refusal::Rows(error.to_string()))?;
-        let colluders = question.rules.colluders;
         if question.is_of_sites() {
-            if question.mode == QuestionMode::Masked {
-                if matches!(&question.kind, Kind::Meta(meta) if meta.reml) {
-                    return Err(Broken::Reml.into());
-                }
-                let needed = SITES_OF_META + colluders;
-                if all.sites < needed as f64 {
-                    return Err(Broken::Sites(needed).into());
-                }
-            }
-            return Ok(());
+            return match question.mode {
+                QuestionMode::Clear => Ok(()),
+                QuestionMode::Masked => self.check_functions_of_sites(
+                    question,
+                    all,
+                    opened + layout.len() as u64,
+                    rules,
+                ),
+            };
         }
         // What others would have to be found out: their rows, in every column that was asked for.
         let mut columns: Vec<String> = Vec::new();
@@ -134,6 +132,37 @@ impl Record {
         let before: u64 = self.answered.iter().map(|answered| answered.opened).sum();
         let numbers = before + opened + layout.len() as u64;
         if numbers as f64 * rules.unknowns_per_number > unknowns {
+            return Err(Broken::Numbers.into());
+        }
+        Ok(())
+    }
+
+    /// Whether sums of functions of whole sites hide those of single ones: `numbers` are opened by this question.
+    fn check_functions_of_sites(
+        &self,
+        question: &Question,
+        all: &Counts,
+        numbers: u64,
+        rules: &SiteRules,
+    ) -> Result<(), Refusal> {
+        let colluders = question.rules.colluders;
+        if let Kind::Meta(meta) = &question.kind {
+            let needed = SITES_OF_META + colluders;
+            return match meta.reml {
+                true => Err(Broken::Reml.into()),
+                false if all.sites < needed as f64 => Err(Broken::Sites(needed).into()),
+                false => Ok(()),
+            };
+        }
+        // Of each other site the products of its columns with each other and with the outcome are unknown.
+        let p = question.coefficients() as f64;
+        let unknowns = (all.sites - 1.0 - colluders as f64) * p * (p + 3.0) / 2.0;
+        let same = self
+            .answered
+            .iter()
+            .filter(|answered| answered.question.is_of_sites());
+        let before: u64 = same.map(|answered| answered.opened).sum();
+        if (before + numbers) as f64 * rules.unknowns_per_number > unknowns {
             return Err(Broken::Numbers.into());
         }
         Ok(())

@@ -8,6 +8,7 @@ pub mod glm;
 pub mod km;
 pub mod logrank;
 pub mod meta;
+pub mod mixed;
 pub mod quantiles;
 
 use serde::{Deserialize, Serialize};

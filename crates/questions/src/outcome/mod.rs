@@ -203,6 +203,7 @@ pub fn sheets(question: &Question, counts: &Counts, outcome: &Outcome) -> Vec<Sh
         Outcome::Cox(found) => sheets.extend(models::cox(found)),
         Outcome::Glm(found) => sheets.extend(models::glm(found)),
         Outcome::Meta(found) => sheets.extend(models::meta(found)),
+        Outcome::Mixed(found) => sheets.extend(models::mixed(found)),
     }
     sheets
 }

@@ -6,6 +6,7 @@ use crate::Estimate;
 use crate::kinds::cox::CoxOutcome;
 use crate::kinds::glm::{Family, GlmOutcome};
 use crate::kinds::meta::MetaOutcome;
+use crate::kinds::mixed::MixedOutcome;
 use crate::special::chi_squared_above;
 
 /// The columns of an estimate after its value.
@@ -305,4 +306,45 @@ pub(super) fn meta(found: &MetaOutcome) -> Vec<Sheet> {
         SheetCell::Number(found.between),
     ]);
     vec![sheet, spread]
+}
+
+/// A mixed model.
+pub(super) fn mixed(found: &MixedOutcome) -> [Sheet; 2] {
+    let mut sheet = Sheet::new(
+        "coefficients",
+        "Common coefficients",
+        &[("term", "term"), ("coefficient", "coefficient")],
+    );
+    INTERVAL
+        .iter()
+        .for_each(|(name, header)| sheet.column(name, header));
+    sheet.column("deviation", "SD between sites");
+    for coefficient in &found.coefficients {
+        let mut row = vec![
+            SheetCell::Text(coefficient.term.clone()),
+            SheetCell::Number(coefficient.estimate.value),
+        ];
+        row.extend(interval(Some(coefficient.estimate)));
+        row.push(SheetCell::number(coefficient.deviation));
+        sheet.rows.push(row);
+    }
+    sheet
+        .notes
+        .push("the intercept is the outcome in the middle of all agreed ranges".to_owned());
+    let columns = [
+        ("rows", "rows"),
+        ("sites", "sites"),
+        ("rounds", "rounds"),
+        ("residual", "residual variance"),
+        ("intraclass", "intraclass correlation"),
+    ];
+    let mut fit = Sheet::new("fit", "Fit (REML)", &columns);
+    fit.rows.push(vec![
+        SheetCell::Count(found.rows),
+        SheetCell::Count(found.sites),
+        SheetCell::Count(found.rounds as f64),
+        SheetCell::Number(found.residual),
+        SheetCell::Number(found.intraclass()),
+    ]);
+    [sheet, fit]
 }

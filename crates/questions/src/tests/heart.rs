@@ -4,6 +4,7 @@ use super::data::heart;
 use super::*;
 use crate::kinds::glm::{Family, Glm, GlmOutcome};
 use crate::kinds::meta::{Effect, Meta};
+use crate::kinds::mixed::Mixed;
 use crate::kinds::{correlate::Correlate, describe::Describe, quantiles::Quantiles};
 
 const TERMS: [&str; 7] = [
@@ -224,4 +225,29 @@ fn means_correlations_and_quantiles_are_those_of_the_pooled_rows() {
         let gap = (quantile.value - sorted[rank - 1]).abs();
         assert!(gap <= quantile.width, "{quantile:?}: {}", sorted[rank - 1]);
     }
+}
+
+#[test]
+fn random_intercepts_of_four_hospitals_are_those_of_reml() {
+    let Some(sites) = heart() else { return };
+    let kind = Mixed {
+        outcome: "thalach25".to_owned(),
+        terms: words(&[
+            "age10",
+            "sex = 1",
+            "trestbps20",
+            "exang = 1",
+            "oldpeak",
+            "cp = 4",
+        ]),
+        slopes: Vec::new(),
+    };
+    let Outcome::Mixed(found) = answer(Kind::Mixed(kind), &ranges(), &sites) else {
+        panic!()
+    };
+    let deviation = found.coefficients[0].deviation.unwrap();
+    near(deviation * deviation, 0.1447983827, 1e-7);
+    near(found.residual, 0.6712979035, 1e-8);
+    near(found.coefficients[1].estimate.value, -0.3632978383, 1e-7);
+    assert!(found.rounds <= 40, "{}", found.rounds);
 }

@@ -6,6 +6,7 @@ use crate::{Agreed, Asked, AskedNothing, Kind, Outcome, Question, Rules, Stopped
 mod data;
 mod hard;
 mod heart;
+mod mixed;
 mod properties;
 mod small;
 mod tcga;

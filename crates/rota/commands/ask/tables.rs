@@ -7,7 +7,7 @@ use questions::Question;
 use questions::table::{Cells, Comparison, Input, Table};
 use simulations::Scenario;
 use task::TaskConfig;
-use task::data::{DataError, Format, RawFile, RowsFile, Target, open_columns, silo_of};
+use task::data::{DataError, Format, RawFile, RowPlace, RowsFile, Target, open, silo_of};
 
 use super::CommandError;
 use super::file::SitesTable;
@@ -15,110 +15,128 @@ use super::file::SitesTable;
 /// A site by name, with its rows.
 pub(super) type SiteTable = (String, Table);
 
-/// Reads the columns that a question names.
+/// Reads the rows of all sites: all columns, because earlier questions may have used others.
 pub(super) fn read(
     question: &Question,
     sites: &SitesTable,
     data: Option<&Path>,
 ) -> Result<Vec<SiteTable>, CommandError> {
-    let wanted = Wanted::of(question);
     match &sites.scenario {
         Some(name) => of_scenario(name, sites.silos, data),
-        None => of_files(sites, &wanted),
+        None => of_files(sites, &numbers_of(question)),
     }
 }
 
-/// The columns that a question reads.
-struct Wanted {
-    all: BTreeSet<String>,
-    /// Those that have to be numbers.
-    numbers: BTreeSet<String>,
+/// The columns that a question needs as numbers.
+fn numbers_of(question: &Question) -> BTreeSet<String> {
+    let inputs = question.inputs().unwrap_or_default();
+    let mut numbers = BTreeSet::new();
+    let mut conditions: Vec<_> = question.filter.iter().collect();
+    for input in &inputs {
+        match input {
+            Input::Scaled { column, .. } | Input::Number { column, .. } => {
+                numbers.insert(column.clone());
+            }
+            Input::Indicator(condition) => conditions.push(condition),
+            Input::Level { .. } => {}
+        }
+    }
+    let ordered = |comparison| !matches!(comparison, Comparison::Is | Comparison::IsNot);
+    let ordered = conditions
+        .into_iter()
+        .filter(|condition| ordered(condition.comparison));
+    numbers.extend(ordered.map(|condition| condition.column.clone()));
+    numbers
 }
 
-impl Wanted {
-    fn of(question: &Question) -> Self {
-        let inputs = question.inputs().unwrap_or_default();
-        let mut conditions: Vec<_> = question.filter.iter().collect();
-        let (mut all, mut numbers) = (BTreeSet::new(), BTreeSet::new());
-        for input in &inputs {
-            all.insert(input.column().to_owned());
-            match input {
-                Input::Scaled { column, .. } | Input::Number { column, .. } => {
-                    numbers.insert(column.clone());
-                }
-                Input::Indicator(condition) => conditions.push(condition),
-                Input::Level { .. } => {}
-            }
+/// The cells of a site by column while its files are read, and its rows so far.
+#[derive(Default)]
+struct SiteCells {
+    columns: BTreeMap<String, Vec<Option<CellText>>>,
+    rows: usize,
+}
+
+impl SiteCells {
+    /// Adds a cell of the row that is read.
+    fn push(&mut self, column: &str, cell: Option<CellText>) {
+        let rows = self.rows;
+        let cells = self.columns.entry(column.to_owned());
+        cells.or_insert_with(|| vec![None; rows]).push(cell);
+    }
+
+    /// Ends a row: columns that its file lacks have no value there.
+    fn end_row(&mut self) {
+        self.rows += 1;
+        let rows = self.rows;
+        self.columns
+            .values_mut()
+            .for_each(|cells| cells.resize(rows, None));
+    }
+
+    fn table(self) -> Table {
+        let mut table = Table::new(self.rows);
+        for (column, cells) in self.columns {
+            table.insert(&column, in_one_kind(cells));
         }
-        for condition in conditions {
-            all.insert(condition.column.clone());
-            if !matches!(condition.comparison, Comparison::Is | Comparison::IsNot) {
-                numbers.insert(condition.column.clone());
-            }
-        }
-        Self { all, numbers }
+        table
     }
 }
 
-fn of_files(sites: &SitesTable, wanted: &Wanted) -> Result<Vec<SiteTable>, CommandError> {
-    // The cells of every site by column; a site may have several files.
-    let mut cells: Vec<(String, BTreeMap<String, Vec<Option<CellText>>>, usize)> = Vec::new();
+fn of_files(
+    sites: &SitesTable,
+    numbers: &BTreeSet<String>,
+) -> Result<Vec<SiteTable>, CommandError> {
+    let mut read: Vec<(String, SiteCells)> = Vec::new();
     for file in &sites.files {
         let format = sites.format_of(file);
-        let mut names: Vec<&str> = wanted
-            .all
-            .iter()
-            .map(|name| file.names.column(name))
-            .collect();
-        names.extend(sites.site_column.as_deref());
-        let raw = open_columns(file.path.clone(), format, Some(&names))?;
+        let raw = open(file.path.clone(), format)?;
         let site_place = sites
             .site_column
             .as_deref()
             .map(|column| raw.place(column))
             .transpose()?;
+        let columns = agreed_names(file, &raw);
         for row in &raw.rows {
             let site = match site_place {
                 None => file.silo.clone().unwrap_or_else(|| silo_of(&file.path)),
                 Some(place) => row.cells.get(place).unwrap_or_default().to_owned(),
             };
-            let at = cells
+            let at = read
                 .iter()
-                .position(|(name, ..)| *name == site)
+                .position(|(name, _)| *name == site)
                 .unwrap_or_else(|| {
-                    cells.push((site, BTreeMap::new(), 0));
-                    cells.len() - 1
+                    read.push((site, SiteCells::default()));
+                    read.len() - 1
                 });
-            let (_, columns, rows) = &mut cells[at];
-            for column in wanted
-                .all
-                .iter()
-                .filter(|column| raw.has(file.names.column(column)))
-            {
-                let place = raw.place(file.names.column(column))?;
-                let text = row.cells.get(place).unwrap_or_default();
-                let numeric = wanted.numbers.contains(column);
-                let cell = CellText::of(file, &raw, format, column, text, numeric, row.at)?;
-                columns
-                    .entry(column.clone())
-                    .or_insert_with(|| vec![None; *rows])
-                    .push(cell);
+            let cells = &mut read[at].1;
+            for (place, column) in &columns {
+                let text = row.cells.get(*place).unwrap_or_default();
+                let numeric = numbers.contains(column);
+                let cell = CellText::of(file, &raw, format, (column, text), numeric, row.at)?;
+                cells.push(column, cell);
             }
-            *rows += 1;
-            columns
-                .values_mut()
-                .for_each(|cells| cells.resize(*rows, None));
+            cells.end_row();
         }
     }
-    let table =
-        |(name, columns, rows): (String, BTreeMap<String, Vec<Option<CellText>>>, usize)| {
-            let mut table = Table::new(rows);
-            for (column, cells) in columns {
-                table.insert(&column, in_one_kind(cells));
-            }
-            (name, table)
-        };
-    Ok(cells.into_iter().map(table).collect())
+    Ok(read
+        .into_iter()
+        .map(|(name, cells)| (name, cells.table()))
+        .collect())
+}
+
+/// The columns of a file by their places, with their agreed names.
+fn agreed_names(file: &RowsFile, raw: &RawFile) -> Vec<(usize, String)> {
+    let agreed = |local: &String| {
+        let mut names = file.names.columns.iter();
+        let found = names.find(|(_, own)| *own == local);
+        found.map_or(local, |(agreed, _)| agreed).clone()
+    };
+    let read = raw
+        .header
+        .iter()
+        .enumerate()
+        .filter(|(_, name)| !file.names.ignore.contains(name));
+    read.map(|(place, name)| (place, agreed(name))).collect()
 }
 
 /// A cell with a value, and the number that it writes, if it is one.
@@ -133,10 +151,9 @@ impl CellText {
         file: &RowsFile,
         raw: &RawFile,
         format: &Format,
-        column: &str,
-        text: &str,
+        (column, text): (&str, &str),
         numeric: bool,
-        at: task::data::RowPlace,
+        at: RowPlace,
     ) -> Result<Option<Self>, DataError> {
         if format.is_missing(text) && file.names.value(column, text) == text {
             return Ok(None);
