@@ -12,6 +12,7 @@
 //! * [`ask`](fn@ask): a whole question with the tables of all sites in one process.
 
 pub mod algebra;
+mod broken;
 pub mod disclosure;
 mod driver;
 mod estimate;
@@ -23,17 +24,16 @@ pub mod outcome;
 mod question;
 mod refusal;
 pub mod special;
+mod sums;
 pub mod table;
 
 pub use driver::{Asked, AskedNothing, OpenedRound, ask};
 pub use estimate::Estimate;
 pub use explain::bytes;
 pub use layout::{Block, Layout, Opened, add_words};
-pub use question::{
-    Agreed, Counts, Kind, KindProgress, Outcome, Question, QuestionMode, QuestionProgress, Rules,
-    Step,
-};
+pub use question::{Kind, KindProgress, Outcome, Question, QuestionProgress};
 pub use refusal::{QuestionError, Refusal, Stopped};
+pub use sums::{Agreed, Counts, QuestionMode, Rules, Step};
 
 #[cfg(test)]
 #[path = "../../../tests/skipped/mod.rs"]

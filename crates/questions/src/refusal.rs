@@ -59,7 +59,7 @@ pub enum Refusal {
     Fit(String),
     /// A rule of disclosure.
     #[error("{0}")]
-    Rule(#[from] crate::disclosure::Broken),
+    Rule(#[from] crate::broken::Broken),
 }
 
 /// Why members end a question without an answer. All of them find the same.

@@ -1,7 +1,7 @@
 //! Limits of opened counts, which all members check.
 
 use crate::Stopped;
-use crate::question::{Gates, Known};
+use crate::sums::{Gates, Known};
 
 /// Whether the counts allow another round.
 pub(crate) fn gates(gates: &Gates, known: &Known) -> Result<(), Stopped> {

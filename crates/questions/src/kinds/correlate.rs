@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::algebra::Symmetric;
-use crate::question::{Gates, Known, Sums};
+use crate::sums::{Gates, Known, Sums};
 use crate::table::{Input, Value, complete};
 use crate::{Agreed, Layout, Opened, QuestionError, Refusal, Step, Stopped};
 

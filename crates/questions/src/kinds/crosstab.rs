@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::question::{Gates, Known, Sums};
+use crate::sums::{Gates, Known, Sums};
 use crate::table::{Input, Value};
 use crate::{Agreed, Layout, Opened, QuestionError, Refusal, Step, Stopped};
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Grid;
 use super::describe::levels;
-use crate::question::{Gates, Known, Sums};
+use crate::sums::{Gates, Known, Sums};
 use crate::table::{Input, Value, complete};
 use crate::{Agreed, Layout, Opened, QuestionError, Refusal, Step, Stopped};
 

@@ -8,7 +8,7 @@ use super::describe::levels;
 use super::km::{grid_counts, grid_inputs};
 use super::{Grid, cox::event_input};
 use crate::algebra::Symmetric;
-use crate::question::{Gates, Known, Sums};
+use crate::sums::{Gates, Known, Sums};
 use crate::table::{Input, Value, complete};
 use crate::{Agreed, Layout, Opened, QuestionError, Refusal, Step, Stopped};
 

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::question::{Gates, Known, Sums};
+use crate::sums::{Gates, Known, Sums};
 use crate::table::{Input, Value, complete};
 use crate::{Agreed, Estimate, Layout, Opened, QuestionError, Refusal, Step, Stopped};
 

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::algebra::{Symmetric, dot};
-use crate::question::{Gates, Known, Sums};
+use crate::sums::{Gates, Known, Sums};
 use crate::table::{Input, Value, complete};
 use crate::{Agreed, Estimate, Layout, Opened, QuestionError, Refusal, Step, Stopped};
 

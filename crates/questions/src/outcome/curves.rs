@@ -1,7 +1,7 @@
 //! Sheets of survival curves and of their comparison.
 
 use super::tables::test;
-use super::{LEVEL, Sheet, SheetCell};
+use super::{LEVEL, PrintedCell, PrintedTable};
 use crate::kinds::km::{KmCurve, KmOutcome, KmPoint};
 use crate::kinds::logrank::LogrankOutcome;
 
@@ -49,8 +49,8 @@ pub fn joined(curve: &KmCurve, smallest: u64) -> Vec<JoinedPoint> {
 }
 
 /// One sheet for each curve, and one with medians.
-pub(super) fn survival(found: &KmOutcome, smallest: u64) -> Vec<Sheet> {
-    let mut groups = Sheet::new(
+pub(super) fn survival(found: &KmOutcome, smallest: u64) -> Vec<PrintedTable> {
+    let mut groups = PrintedTable::new(
         "groups",
         "Groups",
         &[
@@ -60,7 +60,7 @@ pub(super) fn survival(found: &KmOutcome, smallest: u64) -> Vec<Sheet> {
             ("median", "median survival"),
         ],
     );
-    let mut sheet = Sheet::new(
+    let mut sheet = PrintedTable::new(
         "survival",
         "Survival (Kaplan–Meier), by group",
         &[
@@ -81,13 +81,13 @@ pub(super) fn survival(found: &KmOutcome, smallest: u64) -> Vec<Sheet> {
         }
     }
     for curve in &found.curves {
-        let name = SheetCell::Text(curve.group.clone().unwrap_or_else(|| "all".to_owned()));
+        let name = PrintedCell::Text(curve.group.clone().unwrap_or_else(|| "all".to_owned()));
         let few = |count: f64| count > 0.0 && count < smallest as f64;
         let count = |count: f64| {
             if few(count) {
-                SheetCell::Suppressed
+                PrintedCell::Suppressed
             } else {
-                SheetCell::Count(count)
+                PrintedCell::Count(count)
             }
         };
         let points = joined(curve, smallest);
@@ -99,7 +99,7 @@ pub(super) fn survival(found: &KmOutcome, smallest: u64) -> Vec<Sheet> {
             name.clone(),
             count(curve.rows),
             count(curve.events),
-            median.map_or(SheetCell::Nothing, SheetCell::Exact),
+            median.map_or(PrintedCell::Nothing, PrintedCell::Exact),
         ]);
         for JoinedPoint {
             point,
@@ -110,20 +110,20 @@ pub(super) fn survival(found: &KmOutcome, smallest: u64) -> Vec<Sheet> {
             let interval = point.interval(LEVEL);
             let mut row = vec![
                 name.clone(),
-                SheetCell::Exact(point.time),
-                SheetCell::Count(at_risk),
-                SheetCell::Count(events.iter().sum()),
-                SheetCell::Number(point.survival),
-                SheetCell::Number(point.error),
-                SheetCell::number(interval.map(|interval| interval[0])),
-                SheetCell::number(interval.map(|interval| interval[1])),
+                PrintedCell::Exact(point.time),
+                PrintedCell::Count(at_risk),
+                PrintedCell::Count(events.iter().sum()),
+                PrintedCell::Number(point.survival),
+                PrintedCell::Number(point.error),
+                PrintedCell::number(interval.map(|interval| interval[0])),
+                PrintedCell::number(interval.map(|interval| interval[1])),
             ];
             row.extend(
                 point
                     .incidence
                     .iter()
                     .flatten()
-                    .map(|number| SheetCell::Number(*number)),
+                    .map(|number| PrintedCell::Number(*number)),
             );
             sheet.rows.push(row);
         }
@@ -147,8 +147,8 @@ pub(super) fn survival(found: &KmOutcome, smallest: u64) -> Vec<Sheet> {
 }
 
 /// Observed less expected events, and the test.
-pub(super) fn logrank(found: &LogrankOutcome) -> Vec<Sheet> {
-    let mut sheet = Sheet::new(
+pub(super) fn logrank(found: &LogrankOutcome) -> Vec<PrintedTable> {
+    let mut sheet = PrintedTable::new(
         "groups",
         "Groups",
         &[
@@ -159,9 +159,9 @@ pub(super) fn logrank(found: &LogrankOutcome) -> Vec<Sheet> {
     );
     for (at, group) in found.groups.iter().enumerate() {
         sheet.rows.push(vec![
-            SheetCell::Text(group.clone()),
-            SheetCell::Count(found.rows[at]),
-            SheetCell::Number(found.excess[at]),
+            PrintedCell::Text(group.clone()),
+            PrintedCell::Count(found.rows[at]),
+            PrintedCell::Number(found.excess[at]),
         ]);
     }
     let title = if found.by_site {

@@ -1,4 +1,4 @@
-//! What is printed of an answer: sheets of named columns, after small cells are suppressed.
+//! What is printed of an answer: tables of named columns, after small cells are suppressed.
 //!
 //! One sheet has the same cells as text, CSV and JSON; only their digits differ.
 
@@ -17,7 +17,7 @@ pub const LEVEL: f64 = 0.95;
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
-pub enum SheetCell {
+pub enum PrintedCell {
     /// A name.
     Text(String),
     /// A whole number.
@@ -34,7 +34,7 @@ pub enum SheetCell {
     Nothing,
 }
 
-impl SheetCell {
+impl PrintedCell {
     /// A number, if there is one.
     pub fn number(number: Option<f64>) -> Self {
         number.map_or(Self::Nothing, Self::Number)
@@ -71,7 +71,7 @@ impl SheetCell {
     }
 }
 
-impl Serialize for SheetCell {
+impl Serialize for PrintedCell {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Text(text) => serializer.serialize_str(text),
@@ -87,7 +87,7 @@ impl Serialize for SheetCell {
 
 /// A table of cells.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Sheet {
+pub struct PrintedTable {
     /// Its name for programs, in snake case.
     pub name: String,
     /// Its title for people.
@@ -98,12 +98,12 @@ pub struct Sheet {
     #[serde(skip)]
     pub header: Vec<String>,
     /// The rows.
-    pub rows: Vec<Vec<SheetCell>>,
+    pub rows: Vec<Vec<PrintedCell>>,
     /// What to know about them, in sentences without a full stop.
     pub notes: Vec<String>,
 }
 
-impl Sheet {
+impl PrintedTable {
     /// A sheet of these columns, each with its name for programs and for people.
     fn new(name: &str, title: &str, columns: &[(&str, &str)]) -> Self {
         Self {
@@ -129,7 +129,7 @@ impl Sheet {
         let cells: Vec<Vec<String>> = self
             .rows
             .iter()
-            .map(|row| row.iter().map(SheetCell::text).collect())
+            .map(|row| row.iter().map(PrintedCell::text).collect())
             .collect();
         let width = |at: usize| {
             let all = cells
@@ -142,7 +142,7 @@ impl Sheet {
         let left = |at: usize| {
             self.rows
                 .iter()
-                .all(|row| row.get(at).is_none_or(SheetCell::is_text))
+                .all(|row| row.get(at).is_none_or(PrintedCell::is_text))
         };
         let line = |cells: &[String]| {
             let padded = cells.iter().enumerate().map(|(at, text)| {
@@ -184,13 +184,13 @@ impl Sheet {
         let rows = self
             .rows
             .iter()
-            .map(|row| line(row.iter().map(SheetCell::exact).collect()));
+            .map(|row| line(row.iter().map(PrintedCell::exact).collect()));
         line(self.columns.clone()) + &rows.collect::<String>()
     }
 }
 
 /// The sheets of an answer. Small cells are suppressed.
-pub fn sheets(question: &Question, counts: &Counts, outcome: &Outcome) -> Vec<Sheet> {
+pub fn sheets(question: &Question, counts: &Counts, outcome: &Outcome) -> Vec<PrintedTable> {
     let smallest = question.rules.smallest_cell;
     let mut sheets = vec![rows(counts, smallest)];
     match outcome {
@@ -209,7 +209,7 @@ pub fn sheets(question: &Question, counts: &Counts, outcome: &Outcome) -> Vec<Sh
 }
 
 /// The counts of the first round.
-fn rows(counts: &Counts, smallest: u64) -> Sheet {
+fn rows(counts: &Counts, smallest: u64) -> PrintedTable {
     let columns = [
         ("sites", "sites"),
         ("rows", "rows"),
@@ -217,7 +217,7 @@ fn rows(counts: &Counts, smallest: u64) -> Sheet {
         ("missing", "missing"),
         ("outside", "out of range"),
     ];
-    let mut sheet = Sheet::new("rows", "Rows", &columns);
+    let mut sheet = PrintedTable::new("rows", "Rows", &columns);
     let missing = counts.rows - counts.complete - counts.outside;
     let counted = [
         counts.sites,
@@ -226,14 +226,14 @@ fn rows(counts: &Counts, smallest: u64) -> Sheet {
         missing,
         counts.outside,
     ];
-    let mut cells = counted.map(SheetCell::Count).to_vec();
+    let mut cells = counted.map(PrintedCell::Count).to_vec();
     if let Some(events) = counts.events {
         sheet.column("events", "events");
         let few = events > 0.0 && events < smallest as f64;
         cells.push(if few {
-            SheetCell::Suppressed
+            PrintedCell::Suppressed
         } else {
-            SheetCell::Count(events)
+            PrintedCell::Count(events)
         });
     }
     sheet.rows.push(cells);
@@ -318,20 +318,20 @@ mod tests {
 
     #[test]
     fn a_sheet_has_the_same_cells_in_every_form() {
-        let mut sheet = Sheet::new(
+        let mut sheet = PrintedTable::new(
             "s",
-            "Sheet",
+            "PrintedTable",
             &[("term", "term"), ("n", "rows"), ("p_value", "p")],
         );
         sheet.rows.push(vec![
-            SheetCell::Text("a, b".to_owned()),
-            SheetCell::Count(1200.0),
-            SheetCell::Probability(0.00001),
+            PrintedCell::Text("a, b".to_owned()),
+            PrintedCell::Count(1200.0),
+            PrintedCell::Probability(0.00001),
         ]);
         sheet.rows.push(vec![
-            SheetCell::Text("c".to_owned()),
-            SheetCell::Suppressed,
-            SheetCell::Nothing,
+            PrintedCell::Text("c".to_owned()),
+            PrintedCell::Suppressed,
+            PrintedCell::Nothing,
         ]);
         assert_eq!(sheet.csv(), "term,n,p_value\n\"a, b\",1200,0.00001\nc,,\n");
         assert!(

@@ -1,7 +1,7 @@
 //! Sheets of coefficients.
 
 use super::tables::test;
-use super::{LEVEL, Sheet, SheetCell};
+use super::{LEVEL, PrintedCell, PrintedTable};
 use crate::Estimate;
 use crate::kinds::cox::CoxOutcome;
 use crate::kinds::glm::{Family, GlmOutcome};
@@ -17,37 +17,37 @@ const INTERVAL: [(&str, &str); 4] = [
     ("p_value", "p"),
 ];
 
-fn interval(estimate: Option<Estimate>) -> [SheetCell; 4] {
+fn interval(estimate: Option<Estimate>) -> [PrintedCell; 4] {
     let Some(estimate) = estimate else {
         return [
-            SheetCell::Nothing,
-            SheetCell::Nothing,
-            SheetCell::Nothing,
-            SheetCell::Nothing,
+            PrintedCell::Nothing,
+            PrintedCell::Nothing,
+            PrintedCell::Nothing,
+            PrintedCell::Nothing,
         ];
     };
     let [low, high] = estimate.interval(LEVEL);
     [
-        SheetCell::Number(estimate.error),
-        SheetCell::Number(low),
-        SheetCell::Number(high),
-        SheetCell::Probability(estimate.p()),
+        PrintedCell::Number(estimate.error),
+        PrintedCell::Number(low),
+        PrintedCell::Number(high),
+        PrintedCell::Probability(estimate.p()),
     ]
 }
 
 /// e to a coefficient, which is a ratio.
-fn ratio(value: f64) -> SheetCell {
-    SheetCell::Number(libm::exp(value))
+fn ratio(value: f64) -> PrintedCell {
+    PrintedCell::Number(libm::exp(value))
 }
 
 /// A generalised linear model.
-pub(super) fn glm(found: &GlmOutcome) -> Vec<Sheet> {
+pub(super) fn glm(found: &GlmOutcome) -> Vec<PrintedTable> {
     let ratio_name = match found.family {
         Family::Gaussian => None,
         Family::Binomial => Some("odds ratio"),
         Family::Poisson | Family::Gamma | Family::NegativeBinomial => Some("ratio"),
     };
-    let mut sheet = Sheet::new(
+    let mut sheet = PrintedTable::new(
         "coefficients",
         "Coefficients, with an intercept for each site",
         &[("term", "term"), ("coefficient", "coefficient")],
@@ -71,8 +71,8 @@ pub(super) fn glm(found: &GlmOutcome) -> Vec<Sheet> {
     }
     for coefficient in &found.coefficients {
         let mut row = vec![
-            SheetCell::Text(coefficient.term.clone()),
-            SheetCell::Number(coefficient.value),
+            PrintedCell::Text(coefficient.term.clone()),
+            PrintedCell::Number(coefficient.value),
         ];
         row.extend(interval(coefficient.estimate));
         if ratio_name.is_some() {
@@ -85,7 +85,8 @@ pub(super) fn glm(found: &GlmOutcome) -> Vec<Sheet> {
         .into_iter()
         .filter(|(wanted, _)| *wanted);
         row.extend(
-            errors.map(|(_, estimate)| SheetCell::number(estimate.map(|estimate| estimate.error))),
+            errors
+                .map(|(_, estimate)| PrintedCell::number(estimate.map(|estimate| estimate.error))),
         );
         sheet.rows.push(row);
     }
@@ -99,15 +100,15 @@ pub(super) fn glm(found: &GlmOutcome) -> Vec<Sheet> {
             found.rows
         ));
     }
-    let mut fit = Sheet::new(
+    let mut fit = PrintedTable::new(
         "fit",
         "Fit",
         &[("rows", "rows"), ("sites", "sites"), ("rounds", "rounds")],
     );
     let mut row = vec![
-        SheetCell::Count(found.rows_told),
-        SheetCell::Count(found.sites_told),
-        SheetCell::Count(found.rounds as f64),
+        PrintedCell::Count(found.rows_told),
+        PrintedCell::Count(found.sites_told),
+        PrintedCell::Count(found.rounds as f64),
     ];
     let theta = found.log_theta.map(libm::exp);
     let more = [
@@ -118,7 +119,7 @@ pub(super) fn glm(found: &GlmOutcome) -> Vec<Sheet> {
     for (name, header, value) in more {
         if let Some(value) = value {
             fit.column(name, header);
-            row.push(SheetCell::Number(value));
+            row.push(PrintedCell::Number(value));
         }
     }
     fit.rows.push(row);
@@ -133,15 +134,15 @@ pub(super) fn glm(found: &GlmOutcome) -> Vec<Sheet> {
         } else {
             ("statistic", "likelihood ratio")
         };
-        let mut sheet = Sheet::new(
+        let mut sheet = PrintedTable::new(
             "comparison",
             &title,
             &[name, ("freedom", "df"), ("p_value", "p")],
         );
         sheet.rows.push(vec![
-            SheetCell::Number(smaller.statistic),
-            SheetCell::Count(smaller.freedom),
-            SheetCell::Probability(smaller.p()),
+            PrintedCell::Number(smaller.statistic),
+            PrintedCell::Count(smaller.freedom),
+            PrintedCell::Probability(smaller.p()),
         ]);
         sheets.push(sheet);
     }
@@ -149,8 +150,8 @@ pub(super) fn glm(found: &GlmOutcome) -> Vec<Sheet> {
 }
 
 /// A Cox regression.
-pub(super) fn cox(found: &CoxOutcome) -> Vec<Sheet> {
-    let mut sheet = Sheet::new(
+pub(super) fn cox(found: &CoxOutcome) -> Vec<PrintedTable> {
+    let mut sheet = PrintedTable::new(
         "coefficients",
         "Log hazard ratios, stratified by site",
         &[("term", "term"), ("coefficient", "coefficient")],
@@ -172,13 +173,13 @@ pub(super) fn cox(found: &CoxOutcome) -> Vec<Sheet> {
     }
     for coefficient in &found.coefficients {
         let mut row = vec![
-            SheetCell::Text(coefficient.term.clone()),
-            SheetCell::Number(coefficient.value),
+            PrintedCell::Text(coefficient.term.clone()),
+            PrintedCell::Number(coefficient.value),
         ];
         row.extend(interval(coefficient.estimate));
         row.push(ratio(coefficient.value));
         if robust {
-            row.push(SheetCell::number(
+            row.push(PrintedCell::number(
                 coefficient.robust.map(|estimate| estimate.error),
             ));
         }
@@ -186,14 +187,14 @@ pub(super) fn cox(found: &CoxOutcome) -> Vec<Sheet> {
             let p = coefficient
                 .hazards
                 .map(|statistic| chi_squared_above(statistic, 1.0));
-            row.push(p.map_or(SheetCell::Nothing, SheetCell::Probability));
+            row.push(p.map_or(PrintedCell::Nothing, PrintedCell::Probability));
         }
         sheet.rows.push(row);
     }
     if found.covariance.is_empty() {
         sheet.notes.push("no intervals: a ridge shrinks the coefficients, and their errors are not those of a test".to_owned());
     }
-    let mut fit = Sheet::new(
+    let mut fit = PrintedTable::new(
         "fit",
         "Fit",
         &[
@@ -204,14 +205,14 @@ pub(super) fn cox(found: &CoxOutcome) -> Vec<Sheet> {
         ],
     );
     let mut row = vec![
-        SheetCell::Count(found.rows),
-        SheetCell::Count(found.events),
-        SheetCell::Count(found.rounds as f64),
-        SheetCell::Number(found.log_likelihood),
+        PrintedCell::Count(found.rows),
+        PrintedCell::Count(found.events),
+        PrintedCell::Count(found.rounds as f64),
+        PrintedCell::Number(found.log_likelihood),
     ];
     if let Some(concordance) = found.concordance() {
         fit.column("concordance", "concordance within sites");
-        row.push(SheetCell::Number(concordance));
+        row.push(PrintedCell::Number(concordance));
     }
     fit.rows.push(row);
     let mut sheets = vec![sheet, fit];
@@ -229,7 +230,7 @@ pub(super) fn cox(found: &CoxOutcome) -> Vec<Sheet> {
             ("cumulative_hazard", "cumulative hazard"),
             ("survival", "survival"),
         ];
-        let mut baseline = Sheet::new(
+        let mut baseline = PrintedTable::new(
             "baseline",
             "Baseline, where every term is 0, averaged over sites by their rows",
             &columns,
@@ -237,9 +238,9 @@ pub(super) fn cox(found: &CoxOutcome) -> Vec<Sheet> {
         for point in &found.baseline {
             let survival = libm::exp(-point.hazard);
             baseline.rows.push(vec![
-                SheetCell::Exact(point.time),
-                SheetCell::Number(point.hazard),
-                SheetCell::Number(survival),
+                PrintedCell::Exact(point.time),
+                PrintedCell::Number(point.hazard),
+                PrintedCell::Number(survival),
             ]);
         }
         sheets.push(baseline);
@@ -248,8 +249,8 @@ pub(super) fn cox(found: &CoxOutcome) -> Vec<Sheet> {
 }
 
 /// A meta-analysis.
-pub(super) fn meta(found: &MetaOutcome) -> Vec<Sheet> {
-    let mut sheet = Sheet::new(
+pub(super) fn meta(found: &MetaOutcome) -> Vec<PrintedTable> {
+    let mut sheet = PrintedTable::new(
         "effects",
         "Effect",
         &[("model", "model"), ("effect", "effect")],
@@ -264,22 +265,22 @@ pub(super) fn meta(found: &MetaOutcome) -> Vec<Sheet> {
     ];
     for (model, estimate) in models {
         let mut row = vec![
-            SheetCell::Text(model.to_owned()),
-            SheetCell::Number(estimate.value),
+            PrintedCell::Text(model.to_owned()),
+            PrintedCell::Number(estimate.value),
         ];
         row.extend(interval(Some(estimate)));
         sheet.rows.push(row);
     }
     if let Some([low, high]) = found.prediction(LEVEL) {
         let mut row = vec![
-            SheetCell::Text("prediction for another site".to_owned()),
-            SheetCell::Number(found.random.value),
+            PrintedCell::Text("prediction for another site".to_owned()),
+            PrintedCell::Number(found.random.value),
         ];
         row.extend([
-            SheetCell::Nothing,
-            SheetCell::Number(low),
-            SheetCell::Number(high),
-            SheetCell::Nothing,
+            PrintedCell::Nothing,
+            PrintedCell::Number(low),
+            PrintedCell::Number(high),
+            PrintedCell::Nothing,
         ]);
         sheet.rows.push(row);
     }
@@ -296,21 +297,21 @@ pub(super) fn meta(found: &MetaOutcome) -> Vec<Sheet> {
         ("inconsistency", "I²"),
         ("between", between),
     ];
-    let mut spread = Sheet::new("heterogeneity", "Differences between sites", &columns);
+    let mut spread = PrintedTable::new("heterogeneity", "Differences between sites", &columns);
     spread.rows.push(vec![
-        SheetCell::Count(found.sites),
-        SheetCell::Number(found.heterogeneity),
-        SheetCell::Count(found.sites - 1.0),
-        SheetCell::Probability(chi_squared_above(found.heterogeneity, found.sites - 1.0)),
-        SheetCell::Number(found.inconsistency()),
-        SheetCell::Number(found.between),
+        PrintedCell::Count(found.sites),
+        PrintedCell::Number(found.heterogeneity),
+        PrintedCell::Count(found.sites - 1.0),
+        PrintedCell::Probability(chi_squared_above(found.heterogeneity, found.sites - 1.0)),
+        PrintedCell::Number(found.inconsistency()),
+        PrintedCell::Number(found.between),
     ]);
     vec![sheet, spread]
 }
 
 /// A mixed model.
-pub(super) fn mixed(found: &MixedOutcome) -> [Sheet; 2] {
-    let mut sheet = Sheet::new(
+pub(super) fn mixed(found: &MixedOutcome) -> [PrintedTable; 2] {
+    let mut sheet = PrintedTable::new(
         "coefficients",
         "Common coefficients",
         &[("term", "term"), ("coefficient", "coefficient")],
@@ -321,11 +322,11 @@ pub(super) fn mixed(found: &MixedOutcome) -> [Sheet; 2] {
     sheet.column("deviation", "SD between sites");
     for coefficient in &found.coefficients {
         let mut row = vec![
-            SheetCell::Text(coefficient.term.clone()),
-            SheetCell::Number(coefficient.estimate.value),
+            PrintedCell::Text(coefficient.term.clone()),
+            PrintedCell::Number(coefficient.estimate.value),
         ];
         row.extend(interval(Some(coefficient.estimate)));
-        row.push(SheetCell::number(coefficient.deviation));
+        row.push(PrintedCell::number(coefficient.deviation));
         sheet.rows.push(row);
     }
     sheet
@@ -338,13 +339,13 @@ pub(super) fn mixed(found: &MixedOutcome) -> [Sheet; 2] {
         ("residual", "residual variance"),
         ("intraclass", "intraclass correlation"),
     ];
-    let mut fit = Sheet::new("fit", "Fit (REML)", &columns);
+    let mut fit = PrintedTable::new("fit", "Fit (REML)", &columns);
     fit.rows.push(vec![
-        SheetCell::Count(found.rows),
-        SheetCell::Count(found.sites),
-        SheetCell::Count(found.rounds as f64),
-        SheetCell::Number(found.residual),
-        SheetCell::Number(found.intraclass()),
+        PrintedCell::Count(found.rows),
+        PrintedCell::Count(found.sites),
+        PrintedCell::Count(found.rounds as f64),
+        PrintedCell::Number(found.residual),
+        PrintedCell::Number(found.intraclass()),
     ]);
     [sheet, fit]
 }

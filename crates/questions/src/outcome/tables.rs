@@ -1,6 +1,6 @@
 //! Sheets of counts, means and correlations.
 
-use super::{Sheet, SheetCell};
+use super::{PrintedCell, PrintedTable};
 use crate::disclosure::suppression::{hidden, totals};
 use crate::kinds::correlate::CorrelateOutcome;
 use crate::kinds::crosstab::CrosstabOutcome;
@@ -9,7 +9,7 @@ use crate::kinds::quantiles::QuantilesOutcome;
 use crate::special::chi_squared_above;
 
 /// Means and deviations; nothing of fewer than `smallest` values.
-pub(super) fn described(found: &DescribeOutcome, smallest: u64) -> Sheet {
+pub(super) fn described(found: &DescribeOutcome, smallest: u64) -> PrintedTable {
     let columns = [
         ("column", "column"),
         ("n", "n"),
@@ -17,7 +17,7 @@ pub(super) fn described(found: &DescribeOutcome, smallest: u64) -> Sheet {
         ("mean", "mean"),
         ("standard_deviation", "SD"),
     ];
-    let mut sheet = Sheet::new("columns", "Columns", &columns);
+    let mut sheet = PrintedTable::new("columns", "Columns", &columns);
     let grouped = found.columns.iter().any(|column| column.group.is_some());
     if grouped {
         sheet.columns.insert(0, "group".to_owned());
@@ -27,23 +27,26 @@ pub(super) fn described(found: &DescribeOutcome, smallest: u64) -> Sheet {
     for column in &found.columns {
         let mut row = Vec::new();
         if grouped {
-            row.push(SheetCell::Text(column.group.clone().unwrap_or_default()));
+            row.push(PrintedCell::Text(column.group.clone().unwrap_or_default()));
         }
-        row.push(SheetCell::Text(column.column.clone()));
+        row.push(PrintedCell::Text(column.column.clone()));
         if column.known > 0.0 && column.known < smallest as f64 {
             any = true;
             row.extend([
-                SheetCell::Suppressed,
-                SheetCell::Suppressed,
-                SheetCell::Suppressed,
-                SheetCell::Suppressed,
+                PrintedCell::Suppressed,
+                PrintedCell::Suppressed,
+                PrintedCell::Suppressed,
+                PrintedCell::Suppressed,
             ]);
         } else {
             let missing = column.rows - column.known;
-            row.extend([SheetCell::Count(column.known), SheetCell::Count(missing)]);
             row.extend([
-                SheetCell::number(column.mean),
-                SheetCell::number(column.deviation),
+                PrintedCell::Count(column.known),
+                PrintedCell::Count(missing),
+            ]);
+            row.extend([
+                PrintedCell::number(column.mean),
+                PrintedCell::number(column.deviation),
             ]);
         }
         sheet.rows.push(row);
@@ -60,7 +63,7 @@ pub(super) fn described(found: &DescribeOutcome, smallest: u64) -> Sheet {
 }
 
 /// Quantiles with the width of their bins.
-pub(super) fn quantiles(found: &QuantilesOutcome) -> Sheet {
+pub(super) fn quantiles(found: &QuantilesOutcome) -> PrintedTable {
     let columns = [
         ("column", "column"),
         ("n", "n"),
@@ -68,23 +71,23 @@ pub(super) fn quantiles(found: &QuantilesOutcome) -> Sheet {
         ("value", "value"),
         ("within", "within ±"),
     ];
-    let mut sheet = Sheet::new("quantiles", "Quantiles", &columns);
+    let mut sheet = PrintedTable::new("quantiles", "Quantiles", &columns);
     for quantile in &found.quantiles {
         sheet.rows.push(vec![
-            SheetCell::Text(quantile.column.clone()),
-            SheetCell::Count(quantile.rows),
-            SheetCell::Exact(quantile.probability),
-            SheetCell::Number(quantile.value),
-            SheetCell::Number(quantile.width),
+            PrintedCell::Text(quantile.column.clone()),
+            PrintedCell::Count(quantile.rows),
+            PrintedCell::Exact(quantile.probability),
+            PrintedCell::Number(quantile.value),
+            PrintedCell::Number(quantile.width),
         ]);
     }
     sheet
 }
 
 /// A table of counts with suppressed cells, and the test of independence.
-pub(super) fn crosstab(found: &CrosstabOutcome, smallest: u64) -> Vec<Sheet> {
+pub(super) fn crosstab(found: &CrosstabOutcome, smallest: u64) -> Vec<PrintedTable> {
     let title = format!("{} by {}", found.row_column, found.column_column);
-    let mut sheet = Sheet::new("counts", &title, &[("level", found.row_column.as_str())]);
+    let mut sheet = PrintedTable::new("counts", &title, &[("level", found.row_column.as_str())]);
     for level in &found.columns {
         sheet.column(level, level);
     }
@@ -94,23 +97,23 @@ pub(super) fn crosstab(found: &CrosstabOutcome, smallest: u64) -> Vec<Sheet> {
         sheet.column("total", "total");
     }
     for (at, counts) in found.counts.iter().enumerate() {
-        let mut row = vec![SheetCell::Text(found.rows[at].clone())];
+        let mut row = vec![PrintedCell::Text(found.rows[at].clone())];
         let cell = |column: usize| {
             if hidden[at][column] {
-                SheetCell::Suppressed
+                PrintedCell::Suppressed
             } else {
-                SheetCell::Count(counts[column])
+                PrintedCell::Count(counts[column])
             }
         };
         row.extend((0..counts.len()).map(cell));
-        row.extend(row_sums.iter().map(|sums| SheetCell::Count(sums[at])));
+        row.extend(row_sums.iter().map(|sums| PrintedCell::Count(sums[at])));
         sheet.rows.push(row);
     }
     if let Some(sums) = &column_sums {
-        let mut row = vec![SheetCell::Text("total".to_owned())];
-        row.extend(sums.iter().map(|sum| SheetCell::Count(*sum)));
+        let mut row = vec![PrintedCell::Text("total".to_owned())];
+        row.extend(sums.iter().map(|sum| PrintedCell::Count(*sum)));
         if row_sums.is_some() {
-            row.push(SheetCell::Count(sums.iter().sum()));
+            row.push(PrintedCell::Count(sums.iter().sum()));
         }
         sheet.rows.push(row);
     }
@@ -138,24 +141,24 @@ pub(super) fn crosstab(found: &CrosstabOutcome, smallest: u64) -> Vec<Sheet> {
 }
 
 /// A χ² statistic with its degrees of freedom and p-value.
-pub(super) fn test(name: &str, title: &str, statistic: f64, freedom: f64) -> Sheet {
-    let mut sheet = Sheet::new(
+pub(super) fn test(name: &str, title: &str, statistic: f64, freedom: f64) -> PrintedTable {
+    let mut sheet = PrintedTable::new(
         name,
         title,
         &[("chi_squared", "χ²"), ("freedom", "df"), ("p_value", "p")],
     );
     let p = chi_squared_above(statistic, freedom);
     sheet.rows.push(vec![
-        SheetCell::Number(statistic),
-        SheetCell::Count(freedom),
-        SheetCell::Probability(p),
+        PrintedCell::Number(statistic),
+        PrintedCell::Count(freedom),
+        PrintedCell::Probability(p),
     ]);
     sheet
 }
 
 /// Correlations and principal components.
-pub(super) fn correlations(found: &CorrelateOutcome) -> [Sheet; 2] {
-    let mut sheet = Sheet::new(
+pub(super) fn correlations(found: &CorrelateOutcome) -> [PrintedTable; 2] {
+    let mut sheet = PrintedTable::new(
         "correlations",
         "Correlations",
         &[
@@ -164,7 +167,7 @@ pub(super) fn correlations(found: &CorrelateOutcome) -> [Sheet; 2] {
             ("standard_deviation", "SD"),
         ],
     );
-    let mut components = Sheet::new(
+    let mut components = PrintedTable::new(
         "components",
         "Principal components of the standardised columns",
         &[("component", "component"), ("share", "share of variance")],
@@ -178,23 +181,23 @@ pub(super) fn correlations(found: &CorrelateOutcome) -> [Sheet; 2] {
     let covariance = crate::algebra::Symmetric::of_triangle(width, &found.covariance);
     for (at, column) in found.columns.iter().enumerate() {
         let mut row = vec![
-            SheetCell::Text(column.clone()),
-            SheetCell::Number(found.means[at]),
+            PrintedCell::Text(column.clone()),
+            PrintedCell::Number(found.means[at]),
         ];
-        row.push(SheetCell::Number(covariance.at(at, at).sqrt()));
-        row.extend((0..width).map(|other| SheetCell::Number(correlation.at(at, other))));
+        row.push(PrintedCell::Number(covariance.at(at, at).sqrt()));
+        row.extend((0..width).map(|other| PrintedCell::Number(correlation.at(at, other))));
         sheet.rows.push(row);
     }
     for (at, component) in found.components.iter().enumerate() {
         let mut row = vec![
-            SheetCell::Count((at + 1) as f64),
-            SheetCell::Number(component.variance / width as f64),
+            PrintedCell::Count((at + 1) as f64),
+            PrintedCell::Number(component.variance / width as f64),
         ];
         row.extend(
             component
                 .weights
                 .iter()
-                .map(|weight| SheetCell::Number(*weight)),
+                .map(|weight| PrintedCell::Number(*weight)),
         );
         components.rows.push(row);
     }

@@ -5,7 +5,7 @@ mod forest;
 
 use maud::{Markup, html};
 use questions::Outcome;
-use questions::outcome::{Sheet, SheetCell};
+use questions::outcome::{PrintedCell, PrintedTable};
 
 use crate::page::document;
 
@@ -21,7 +21,7 @@ pub struct QuestionStory<'a> {
     /// The answer.
     pub outcome: &'a Outcome,
     /// Its tables, after suppression.
-    pub sheets: &'a [Sheet],
+    pub sheets: &'a [PrintedTable],
     /// The smallest cell that is printed.
     pub smallest: u64,
     /// What was opened in all.
@@ -78,7 +78,7 @@ fn picture(story: &QuestionStory<'_>) -> Markup {
     }
 }
 
-fn table(sheet: &Sheet) -> Markup {
+fn table(sheet: &PrintedTable) -> Markup {
     html! {
         section {
             h2 { (sheet.title) }
@@ -89,7 +89,7 @@ fn table(sheet: &Sheet) -> Markup {
                     } } }
                     tbody { @for row in &sheet.rows { tr { @for cell in row {
                         @match cell {
-                            SheetCell::Text(text) => { td { (text) } }
+                            PrintedCell::Text(text) => { td { (text) } }
                             other => { td.number { (other.text()) } }
                         }
                     } } } }
@@ -100,9 +100,9 @@ fn table(sheet: &Sheet) -> Markup {
     }
 }
 
-fn is_text(sheet: &Sheet, at: usize) -> bool {
+fn is_text(sheet: &PrintedTable, at: usize) -> bool {
     sheet
         .rows
         .first()
-        .is_some_and(|row| matches!(row.get(at), Some(SheetCell::Text(_))))
+        .is_some_and(|row| matches!(row.get(at), Some(PrintedCell::Text(_))))
 }

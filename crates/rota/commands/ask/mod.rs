@@ -10,7 +10,7 @@ use std::path::Path;
 
 use formatting::numbers;
 use questions::disclosure::Record;
-use questions::outcome::{Sheet, sheets};
+use questions::outcome::{PrintedTable, sheets};
 use questions::{Asked, AskedNothing, Counts, Outcome, Question, QuestionMode, QuestionProgress};
 use report::question::QuestionStory;
 use serde::Serialize;
@@ -37,7 +37,7 @@ struct AskedDocument<'a> {
     rounds: usize,
     numbers_opened: u64,
     stored: bool,
-    answer: Vec<Sheet>,
+    answer: Vec<PrintedTable>,
 }
 
 /// Explains, asks and prints.
@@ -116,7 +116,7 @@ pub(crate) fn run(options: &Ask) -> Result<(), CommandError> {
         let json = serde_json::to_string_pretty(&document).map_err(io::Error::from)?;
         writeln!(out, "{}", numbers::escaped(&json))?;
     } else if options.csv {
-        let texts: Vec<String> = answer.iter().map(Sheet::csv).collect();
+        let texts: Vec<String> = answer.iter().map(PrintedTable::csv).collect();
         write!(out, "{}", texts.join("\n"))?;
     } else {
         for sheet in &answer {

@@ -13,7 +13,7 @@ pub use result::{BaselinePoint, CoxCoefficient, CoxOutcome, HazardsTest};
 use super::Grid;
 use crate::algebra::Symmetric;
 use crate::newton::{Fit, Model, Moved, Newton, Sum};
-use crate::question::{Gates, Known, Sums};
+use crate::sums::{Gates, Known, Sums};
 use crate::table::{Input, Value, complete};
 use crate::{Agreed, Layout, Opened, QuestionError, Refusal, Step, Stopped};
 use site::{Life, Lives};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Cox;
 use crate::algebra::Symmetric;
 use crate::newton::Fit;
-use crate::question::Known;
+use crate::sums::Known;
 use crate::{Estimate, Opened};
 
 /// One log hazard ratio.

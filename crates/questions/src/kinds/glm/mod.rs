@@ -15,7 +15,7 @@ pub use result::{Coefficient, GlmOutcome, LikelihoodRatio};
 
 use crate::algebra::Symmetric;
 use crate::newton::{Fit, Model, Moved, Newton, Sum};
-use crate::question::{Gates, Known, Sums};
+use crate::sums::{Gates, Known, Sums};
 use crate::table::{Condition, Input, Value, complete};
 use crate::{Agreed, Layout, Opened, QuestionError, Refusal, Step, Stopped};
 use site::{Site, SiteSums};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Family, Glm, GlmProgress, ModelProgress};
 use crate::algebra::Symmetric;
-use crate::question::Known;
+use crate::sums::Known;
 use crate::{Estimate, Opened};
 
 /// One coefficient.
