@@ -1,29 +1,29 @@
 //! A whole question in one process, with the tables of all sites.
 
-use crate::table::Table;
+use crate::table::RowTable;
 use crate::{
-    Counts, Layout, Opened, Outcome, Question, QuestionError, QuestionProgress, Refusal, Step,
-    Stopped, add_words,
+    DecodedSum, FederatedQuestion, FirstCounts, Outcome, QuestionError, QuestionProgress,
+    QuestionStopped, SiteRefusal, Step, SumLayout, add_words,
 };
 
 /// One round of a question: what was opened.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OpenedRound {
+pub struct QuestionRound {
     /// What all knew before.
     pub progress: QuestionProgress,
     /// What each site's vector consists of.
-    pub layout: Layout,
+    pub layout: SumLayout,
     /// The sum over sites.
-    pub sum: Opened,
+    pub sum: DecodedSum,
 }
 
 /// A question with its rounds and its end.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct AskedQuestion {
     /// The rounds, in order.
-    pub rounds: Vec<OpenedRound>,
+    pub rounds: Vec<QuestionRound>,
     /// The counts of the first round; none if a site refused it.
-    pub counts: Option<Counts>,
+    pub counts: Option<FirstCounts>,
     /// The answer, or why there is none.
     pub end: Result<Outcome, AskedNothing>,
 }
@@ -33,14 +33,14 @@ pub struct Asked {
 pub enum AskedNothing {
     /// The sums do not allow an answer, or a gate of the counts.
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    Stopped(#[from] QuestionStopped),
     /// A site refused.
     #[error("site {site} {why}")]
     Refused {
         /// Its place among the sites.
         site: usize,
         /// Its reason.
-        why: Refusal,
+        why: SiteRefusal,
     },
 }
 
@@ -50,10 +50,10 @@ pub enum AskedNothing {
 /// # Errors
 /// If the question cannot be asked as it is written.
 pub fn ask(
-    question: &Question,
-    sites: &[Table],
-    mut check: impl FnMut(usize, &QuestionProgress, &[f64]) -> Result<(), Refusal>,
-) -> Result<Asked, QuestionError> {
+    question: &FederatedQuestion,
+    sites: &[RowTable],
+    mut check: impl FnMut(usize, &QuestionProgress, &[f64]) -> Result<(), SiteRefusal>,
+) -> Result<AskedQuestion, QuestionError> {
     question.inputs()?;
     let mut progress = QuestionProgress::Counts;
     let mut rounds = Vec::new();
@@ -79,7 +79,7 @@ pub fn ask(
         }
         let sum = layout.decode(&words);
         let step = question.step(&progress, &sum);
-        rounds.push(OpenedRound {
+        rounds.push(QuestionRound {
             progress: progress.clone(),
             layout,
             sum,
@@ -97,7 +97,7 @@ pub fn ask(
                 Step::Next(next) => next.counts().cloned(),
                 Step::Done(_) | Step::Stopped(_) => None,
             });
-    Ok(Asked {
+    Ok(AskedQuestion {
         rounds,
         counts,
         end,

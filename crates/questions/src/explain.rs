@@ -2,29 +2,31 @@
 
 use std::fmt::Write;
 
-use crate::{Kind, Layout, Question, QuestionError, QuestionMode, QuestionProgress, Step};
+use crate::{
+    FederatedQuestion, Kind, QuestionError, QuestionMode, QuestionProgress, Step, SumLayout,
+};
 
 /// Words that masked vectors have beside the numbers, and bytes of each.
 const CHECKS: usize = 4;
 const WORD: usize = 8;
 
 /// Bytes that a site sends in a round with these numbers.
-pub fn bytes(layout: &Layout) -> usize {
+pub fn bytes(layout: &SumLayout) -> usize {
     WORD * (layout.len() + CHECKS)
 }
 
-impl Question {
+impl FederatedQuestion {
     /// The layouts of the first two rounds, which do not depend on rows. The first one opens counts.
     ///
     /// # Errors
     /// If the question cannot be asked as it is written.
-    pub fn first_layouts(&self) -> Result<[Layout; 2], QuestionError> {
+    pub fn first_layouts(&self) -> Result<[SumLayout; 2], QuestionError> {
         self.inputs()?;
         let counts = self.layout(&QuestionProgress::Counts)?;
         let many = vec![MANY; counts.len()];
         let sum = counts.opened(many);
         let Step::Next(next) = self.step(&QuestionProgress::Counts, &sum) else {
-            return Ok([counts, Layout::default()]);
+            return Ok([counts, SumLayout::default()]);
         };
         Ok([counts, self.layout(&next)?])
     }
@@ -78,13 +80,13 @@ impl Question {
 /// Counts that pass every limit.
 const MANY: f64 = 1e9;
 
-fn numbers(layout: &Layout) -> String {
+fn numbers(layout: &SumLayout) -> String {
     let count = layout.len();
     let plural = if count == 1 { "number" } else { "numbers" };
     format!("{count} {plural} ({} bytes)", bytes(layout))
 }
 
-fn write_blocks(text: &mut String, layout: &Layout) {
+fn write_blocks(text: &mut String, layout: &SumLayout) {
     for block in &layout.blocks {
         let unit = if block.unit.is_empty() || block.unit == block.name {
             String::new()
@@ -117,7 +119,8 @@ mod tests {
             concordance: false,
             baseline: None,
         };
-        let mut question = Question::new(Kind::Cox(cox), agreed(&[("a", [0.0, 1.0])], &[]));
+        let mut question =
+            FederatedQuestion::new(Kind::Cox(cox), agreed(&[("a", [0.0, 1.0])], &[]));
         question.filter.push("a >= 0.5".parse().unwrap());
         let text = question.explain().unwrap();
         assert!(

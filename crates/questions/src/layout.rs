@@ -3,7 +3,7 @@
 use privacy::masks::Fixed;
 use serde::{Deserialize, Serialize};
 
-use crate::Refusal;
+use crate::SiteRefusal;
 
 /// Largest absolute value of an encoded number.
 const BOUND: f64 = 4_194_304.0;
@@ -12,7 +12,7 @@ const BITS: u32 = 30;
 
 /// One block of a vector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Block {
+pub struct SumBlock {
     /// Its name.
     pub name: String,
     /// Number of numbers.
@@ -25,12 +25,12 @@ pub struct Block {
 
 /// The blocks of a vector, in order.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Layout {
+pub struct SumLayout {
     /// The blocks.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<SumBlock>,
 }
 
-impl Layout {
+impl SumLayout {
     /// Adds a block of whole numbers.
     #[must_use]
     pub fn counts(self, name: &str, len: usize, unit: &str) -> Self {
@@ -45,7 +45,7 @@ impl Layout {
 
     fn block(mut self, name: &str, len: usize, unit: &str, exponent: i32) -> Self {
         if len > 0 {
-            self.blocks.push(Block {
+            self.blocks.push(SumBlock {
                 name: name.to_owned(),
                 len,
                 unit: unit.to_owned(),
@@ -77,9 +77,9 @@ impl Layout {
     ///
     /// # Errors
     /// If a number is beyond ± 2²²·2^e or not finite, or there are more or fewer numbers than the layout has.
-    pub fn encode(&self, numbers: &[f64]) -> Result<Vec<u64>, Refusal> {
+    pub fn encode(&self, numbers: &[f64]) -> Result<Vec<u64>, SiteRefusal> {
         if numbers.len() != self.len() {
-            return Err(Refusal::Length {
+            return Err(SiteRefusal::Length {
                 found: numbers.len(),
                 expected: self.len(),
             });
@@ -91,7 +91,7 @@ impl Layout {
             for number in numbers.by_ref().take(block.len) {
                 let scaled = number / power(block.exponent);
                 if !scaled.is_finite() || scaled.abs() > BOUND {
-                    return Err(Refusal::Reach {
+                    return Err(SiteRefusal::Reach {
                         block: block.name.clone(),
                         most: BOUND * power(block.exponent),
                     });
@@ -103,8 +103,8 @@ impl Layout {
     }
 
     /// Numbers with their names.
-    pub(crate) fn opened(&self, numbers: Vec<f64>) -> Opened {
-        Opened {
+    pub(crate) fn opened(&self, numbers: Vec<f64>) -> DecodedSum {
+        DecodedSum {
             layout: self.clone(),
             numbers,
         }
@@ -114,7 +114,7 @@ impl Layout {
     ///
     /// # Panics
     /// If there are more or fewer words than the layout has numbers.
-    pub fn decode(&self, words: &[u64]) -> Opened {
+    pub fn decode(&self, words: &[u64]) -> DecodedSum {
         assert_eq!(words.len(), self.len(), "words of a sum");
         let mut numbers = Vec::with_capacity(words.len());
         let mut words = words.iter();
@@ -123,7 +123,7 @@ impl Layout {
             let taken = words.by_ref().take(block.len);
             numbers.extend(taken.map(|word| word.cast_signed() as f64 * step));
         }
-        Opened {
+        DecodedSum {
             layout: self.clone(),
             numbers,
         }
@@ -143,14 +143,14 @@ fn power(exponent: i32) -> f64 {
 
 /// The sum of a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Opened {
+pub struct DecodedSum {
     /// What the numbers are.
-    pub layout: Layout,
+    pub layout: SumLayout,
     /// The numbers.
     pub numbers: Vec<f64>,
 }
 
-impl Opened {
+impl DecodedSum {
     /// The numbers of a block; none where the layout has no such block.
     pub fn block(&self, name: &str) -> &[f64] {
         let mut at = 0;
@@ -180,8 +180,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn layout() -> Layout {
-        Layout::default()
+    fn layout() -> SumLayout {
+        SumLayout::default()
             .counts("n", 1, "rows")
             .reals("sums", 2, "")
     }
@@ -204,7 +204,7 @@ mod tests {
         assert!(layout().encode(&[1.0, BOUND, 0.0]).is_ok());
         for wrong in [BOUND + 1.0, -BOUND - 1.0, f64::NAN, f64::INFINITY] {
             let found = layout().encode(&[1.0, 0.0, wrong]);
-            assert!(matches!(found, Err(Refusal::Reach { .. })), "{wrong}");
+            assert!(matches!(found, Err(SiteRefusal::Reach { .. })), "{wrong}");
         }
         assert!(
             layout()

@@ -1,12 +1,12 @@
 //! Questions to a federation: statistics that are sums over sites.
 //!
-//! Every round of a [`Question`] needs one sum. A site computes a vector from its rows and from what all know
-//! ([`Question::answer`]), the vectors are added as integers, and everybody takes the same next step from the sum
-//! ([`Question::step`]), with `+ − × ÷ √` in a fixed order. So nobody needs the rows of another site, and whoever
+//! Every round of a [`FederatedQuestion`] needs one sum. A site computes a vector from its rows and from what all know
+//! ([`FederatedQuestion::answer`]), the vectors are added as integers, and everybody takes the same next step from the sum
+//! ([`FederatedQuestion::step`]), with `+ − × ÷ √` in a fixed order. So nobody needs the rows of another site, and whoever
 //! has the sums can repeat every step.
 //!
 //! * [`Kind`]: the questions, from means to Cox regression.
-//! * [`Layout`]: what the numbers of a round are, and their integers; a number beyond their reach is refused.
+//! * [`SumLayout`]: what the numbers of a round are, and their integers; a number beyond their reach is refused.
 //! * [`disclosure`]: what a site checks before it answers.
 //! * [`outcome`]: what is printed, after small cells are suppressed.
 //! * [`ask`](fn@ask): a whole question with the tables of all sites in one process.
@@ -27,13 +27,13 @@ pub mod special;
 mod sums;
 pub mod table;
 
-pub use driver::{Asked, AskedNothing, OpenedRound, ask};
+pub use driver::{AskedNothing, AskedQuestion, QuestionRound, ask};
 pub use estimate::Estimate;
 pub use explain::bytes;
-pub use layout::{Block, Layout, Opened, add_words};
-pub use question::{Kind, KindProgress, Outcome, Question, QuestionProgress};
-pub use refusal::{QuestionError, Refusal, Stopped};
-pub use sums::{Agreed, Counts, QuestionMode, Rules, Step};
+pub use layout::{DecodedSum, SumBlock, SumLayout, add_words};
+pub use question::{FederatedQuestion, Kind, KindProgress, Outcome, QuestionProgress};
+pub use refusal::{QuestionError, QuestionStopped, SiteRefusal};
+pub use sums::{AgreedColumns, FirstCounts, QuestionMode, QuestionRules, Step};
 
 #[cfg(test)]
 #[path = "../../../tests/skipped/mod.rs"]

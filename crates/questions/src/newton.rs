@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Stopped;
+use crate::QuestionStopped;
 use crate::algebra::{Symmetric, dot};
 
 /// Most rounds of a fit.
@@ -37,7 +37,7 @@ pub struct Newton {
 
 /// A fit that has converged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Fit {
+pub struct NewtonFit {
     /// Coefficients, of scaled columns.
     pub at: Vec<f64>,
     /// Information, with the ridge.
@@ -53,18 +53,18 @@ pub struct Fit {
 /// What a sum leads to.
 pub(crate) enum Moved {
     On(Newton),
-    Converged(Fit),
+    Converged(NewtonFit),
 }
 
 /// The sums of a round.
-pub(crate) struct Sum<'a> {
+pub(crate) struct NewtonSum<'a> {
     pub(crate) log_likelihood: f64,
     pub(crate) score: &'a [f64],
     pub(crate) information: &'a [f64],
 }
 
 /// What a fit is of.
-pub(crate) struct Model<'a> {
+pub(crate) struct NewtonModel<'a> {
     /// Names of coefficients, for messages.
     pub(crate) names: &'a [String],
     /// The penalty ½·ridge·β² of each.
@@ -78,7 +78,7 @@ pub(crate) struct Model<'a> {
 
 impl Newton {
     /// At the coefficients of a fit, for a last round.
-    pub(crate) fn end(fit: &Fit) -> Self {
+    pub(crate) fn end(fit: &NewtonFit) -> Self {
         Self {
             rounds: fit.rounds,
             ..Self::start(fit.at.clone())
@@ -96,7 +96,11 @@ impl Newton {
     }
 
     /// The next step.
-    pub(crate) fn advance(&self, model: &Model<'_>, sum: &Sum<'_>) -> Result<Moved, Stopped> {
+    pub(crate) fn advance(
+        &self,
+        model: &NewtonModel<'_>,
+        sum: &NewtonSum<'_>,
+    ) -> Result<Moved, QuestionStopped> {
         let rounds = self.rounds + 1;
         let penalty: f64 = model
             .ridge
@@ -132,7 +136,7 @@ impl Newton {
         let long = |at: &usize| step[*at].abs() > LONG && model.ridge[*at] == 0.0;
         let long: Vec<usize> = (0..step.len()).filter(long).collect();
         if gain.abs() < FLAT && !long.is_empty() && !model.curved {
-            return Err(Stopped::Separated(named(model.names, &long)));
+            return Err(QuestionStopped::Separated(named(model.names, &long)));
         }
         let at: Vec<f64> = self
             .at
@@ -143,9 +147,9 @@ impl Newton {
         if gain.abs() < CONVERGED {
             let inverse = information.inverse();
             let inverse =
-                inverse.ok_or_else(|| Stopped::Collinear(named(model.names, &all(&at))))?;
+                inverse.ok_or_else(|| QuestionStopped::Collinear(named(model.names, &all(&at))))?;
             let log_likelihood = sum.log_likelihood + 0.5 * dot(sum.score, &step);
-            return Ok(Moved::Converged(Fit {
+            return Ok(Moved::Converged(NewtonFit {
                 at,
                 information,
                 inverse,
@@ -154,7 +158,7 @@ impl Newton {
             }));
         }
         if rounds >= ROUNDS || !gain.is_finite() {
-            return Err(Stopped::NoConvergence(ROUNDS));
+            return Err(QuestionStopped::NoConvergence(ROUNDS));
         }
         Ok(Moved::On(Self {
             at,
@@ -166,10 +170,10 @@ impl Newton {
 
     fn direction(
         &self,
-        model: &Model<'_>,
+        model: &NewtonModel<'_>,
         information: &Symmetric,
         score: &[f64],
-    ) -> Result<Vec<f64>, Stopped> {
+    ) -> Result<Vec<f64>, QuestionStopped> {
         let width = score.len();
         let diagonal = information.diagonal();
         let rounding = model.sites * STEP;
@@ -181,11 +185,11 @@ impl Newton {
         let nothing = |entry: &f64| *entry <= 2.0 * rounding || entry.is_nan();
         if let Some(at) = diagonal[..slopes].iter().position(nothing) {
             let first = self.rounds == 0;
-            let constant = Stopped::Constant(model.names[at].clone());
+            let constant = QuestionStopped::Constant(model.names[at].clone());
             return Err(if first {
                 constant
             } else {
-                Stopped::Separated(named(model.names, &[at]))
+                QuestionStopped::Separated(named(model.names, &[at]))
             });
         }
         let roots: Vec<f64> = diagonal
@@ -212,9 +216,9 @@ impl Newton {
                 let names = named(model.names, &loud);
                 let first = self.rounds == 0;
                 return Err(if first {
-                    Stopped::Collinear(names)
+                    QuestionStopped::Collinear(names)
                 } else {
-                    Stopped::Separated(names)
+                    QuestionStopped::Separated(names)
                 });
             }
         }

@@ -14,15 +14,17 @@ use crate::kinds::{
     mixed::{Mixed, MixedFitProgress, MixedOutcome},
     quantiles::{Quantiles, QuantilesOutcome, QuantilesProgress},
 };
-use crate::layout::{Layout, Opened};
-use crate::refusal::{QuestionError, Refusal, Stopped};
-use crate::sums::{Agreed, Counts, Gates, Known, QuestionMode, Rules, Step, Sums};
-use crate::table::{Condition, Input, Table, Value, complete};
+use crate::layout::{DecodedSum, SumLayout};
+use crate::refusal::{QuestionError, QuestionStopped, SiteRefusal};
+use crate::sums::{
+    AgreedColumns, CommonKnowledge, FirstCounts, Gates, QuestionMode, QuestionRules, Step, SumKind,
+};
+use crate::table::{CellValue, Condition, QuestionInput, RowTable, complete};
 
 /// A question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Question {
+pub struct FederatedQuestion {
     /// What is asked.
     pub kind: Kind,
     /// The rows that are asked for: all these conditions hold.
@@ -30,10 +32,10 @@ pub struct Question {
     pub filter: Vec<Condition>,
     /// What all agreed on before anybody looked at rows.
     #[serde(default)]
-    pub agreed: Agreed,
+    pub agreed: AgreedColumns,
     /// The limits of disclosure that members apply to opened counts.
     #[serde(default)]
-    pub rules: Rules,
+    pub rules: QuestionRules,
     /// Who sees a site's vectors.
     #[serde(default)]
     pub mode: QuestionMode,
@@ -66,16 +68,16 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
+            fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
                 match self { $(Self::$kind(kind) => kind.inputs(agreed)),* }
             }
-            fn gates(&self, known: &Known) -> Gates {
+            fn gates(&self, known: &CommonKnowledge) -> Gates {
                 match self { $(Self::$kind(kind) => kind.gates(known)),* }
             }
-            fn is_event(&self, known: &Known, row: &[f64]) -> bool {
+            fn is_event(&self, known: &CommonKnowledge, row: &[f64]) -> bool {
                 match self { $(Self::$kind(kind) => kind.is_event(known, row)),* }
             }
-            fn group(&self, known: &Known, row: &[Value]) -> Option<usize> {
+            fn group(&self, known: &CommonKnowledge, row: &[CellValue]) -> Option<usize> {
                 match self { $(Self::$kind(kind) => kind.group(known, row)),* }
             }
             /// Its name in questions.
@@ -86,27 +88,27 @@ macro_rules! kinds {
             pub fn group_column(&self) -> Option<&str> {
                 match self { $(Self::$kind(kind) => kind.group_column()),* }
             }
-            fn start(&self, known: &Known) -> Result<KindProgress, Stopped> {
+            fn start(&self, known: &CommonKnowledge) -> Result<KindProgress, QuestionStopped> {
                 match self { $(Self::$kind(kind) => kind.start(known).map(KindProgress::$kind)),* }
             }
-            fn layout(&self, known: &Known, progress: &KindProgress) -> Layout {
+            fn layout(&self, known: &CommonKnowledge, progress: &KindProgress) -> SumLayout {
                 match (self, progress) {
                     $((Self::$kind(kind), KindProgress::$kind(progress)) => kind.layout(known, progress),)*
-                    _ => Layout::default(),
+                    _ => SumLayout::default(),
                 }
             }
-            fn answer(&self, known: &Known, rows: &[Vec<Value>], progress: &KindProgress) -> Result<Vec<f64>, Refusal> {
+            fn answer(&self, known: &CommonKnowledge, rows: &[Vec<CellValue>], progress: &KindProgress) -> Result<Vec<f64>, SiteRefusal> {
                 match (self, progress) {
                     $((Self::$kind(kind), KindProgress::$kind(progress)) => kind.answer(known, rows, progress),)*
-                    _ => Err(Refusal::Rows("progress of another kind of question".to_owned())),
+                    _ => Err(SiteRefusal::Rows("progress of another kind of question".to_owned())),
                 }
             }
-            fn step(&self, known: &Known, progress: &KindProgress, sum: &Opened) -> Step<KindProgress, Outcome> {
+            fn step(&self, known: &CommonKnowledge, progress: &KindProgress, sum: &DecodedSum) -> Step<KindProgress, Outcome> {
                 match (self, progress) {
                     $((Self::$kind(kind), KindProgress::$kind(progress)) => {
                         kind.step(known, progress, sum).map(KindProgress::$kind, Outcome::$kind)
                     })*
-                    _ => Step::Stopped(Stopped::Other("progress of another kind of question".to_owned())),
+                    _ => Step::Stopped(QuestionStopped::Other("progress of another kind of question".to_owned())),
                 }
             }
         }
@@ -145,7 +147,7 @@ pub enum QuestionProgress {
     /// After it.
     Rounds {
         /// The counts.
-        counts: Counts,
+        counts: FirstCounts,
         /// What the kind keeps.
         kind: Box<KindProgress>,
     },
@@ -153,7 +155,7 @@ pub enum QuestionProgress {
 
 impl QuestionProgress {
     /// The counts, once they are known.
-    pub fn counts(&self) -> Option<&Counts> {
+    pub fn counts(&self) -> Option<&FirstCounts> {
         match self {
             Self::Counts => None,
             Self::Rounds { counts, .. } => Some(counts),
@@ -161,22 +163,22 @@ impl QuestionProgress {
     }
 }
 
-impl Question {
+impl FederatedQuestion {
     /// A question of this kind about all rows, with the default rules.
-    pub fn new(kind: Kind, agreed: Agreed) -> Self {
+    pub fn new(kind: Kind, agreed: AgreedColumns) -> Self {
         Self {
             kind,
             filter: Vec::new(),
             agreed,
-            rules: Rules::default(),
+            rules: QuestionRules::default(),
             mode: QuestionMode::default(),
             exponent: 0,
         }
     }
 
-    fn known(&self, counts: Counts) -> Result<Known, QuestionError> {
+    fn known(&self, counts: FirstCounts) -> Result<CommonKnowledge, QuestionError> {
         let inputs = self.kind.inputs(&self.agreed)?;
-        Ok(Known {
+        Ok(CommonKnowledge {
             inputs,
             rules: self.rules,
             counts,
@@ -188,7 +190,7 @@ impl Question {
     ///
     /// # Errors
     /// If a range or levels are not agreed, or an option is wrong.
-    pub fn inputs(&self) -> Result<Vec<Input>, QuestionError> {
+    pub fn inputs(&self) -> Result<Vec<QuestionInput>, QuestionError> {
         if !(0..=20).contains(&self.exponent) {
             return Err(QuestionError::Other(
                 "`exponent` must be 0 to 20".to_owned(),
@@ -199,20 +201,23 @@ impl Question {
 
     /// The numbers of coefficients of the question's model; 0 where there is none.
     pub fn coefficients(&self) -> usize {
-        let known = self.known(Counts::default());
+        let known = self.known(FirstCounts::default());
         known.map_or(0, |known| self.kind.gates(&known).coefficients)
     }
 
     /// The limits of the counts, and the counts of one site alone.
-    pub(crate) fn gates_of(&self, table: &Table) -> Result<(Gates, Known), Refusal> {
+    pub(crate) fn gates_of(
+        &self,
+        table: &RowTable,
+    ) -> Result<(Gates, CommonKnowledge), SiteRefusal> {
         let counts = self.answer(table, &QuestionProgress::Counts)?;
         let layout = self
             .layout(&QuestionProgress::Counts)
-            .map_err(|error| Refusal::Rows(error.to_string()))?;
-        let counts = Counts::of(&layout.opened(counts));
+            .map_err(|error| SiteRefusal::Rows(error.to_string()))?;
+        let counts = FirstCounts::of(&layout.opened(counts));
         let known = self
             .known(counts)
-            .map_err(|error| Refusal::Rows(error.to_string()))?;
+            .map_err(|error| SiteRefusal::Rows(error.to_string()))?;
         Ok((self.kind.gates(&known), known))
     }
 
@@ -225,11 +230,11 @@ impl Question {
     ///
     /// # Errors
     /// If the question cannot be asked.
-    pub fn layout(&self, progress: &QuestionProgress) -> Result<Layout, QuestionError> {
+    pub fn layout(&self, progress: &QuestionProgress) -> Result<SumLayout, QuestionError> {
         match progress {
             QuestionProgress::Counts => {
-                let gates = self.kind.gates(&self.known(Counts::default())?);
-                Ok(Layout::default()
+                let gates = self.kind.gates(&self.known(FirstCounts::default())?);
+                Ok(SumLayout::default()
                     .counts("sites", 1, "sites")
                     .counts("rows", 1, "rows that the filter keeps")
                     .counts(
@@ -256,10 +261,14 @@ impl Question {
     ///
     /// # Errors
     /// If the site lacks a column, or its rows do not allow the method.
-    pub fn answer(&self, table: &Table, progress: &QuestionProgress) -> Result<Vec<f64>, Refusal> {
+    pub fn answer(
+        &self,
+        table: &RowTable,
+        progress: &QuestionProgress,
+    ) -> Result<Vec<f64>, SiteRefusal> {
         let counts = progress.counts().cloned().unwrap_or_default();
         let known = self.known(counts);
-        let known = known.map_err(|error| Refusal::Rows(error.to_string()))?;
+        let known = known.map_err(|error| SiteRefusal::Rows(error.to_string()))?;
         let rows = table.read(&self.filter, &known.inputs)?;
         match progress {
             QuestionProgress::Counts => Ok(self.count(&known, &rows)),
@@ -267,12 +276,12 @@ impl Question {
         }
     }
 
-    fn count(&self, known: &Known, rows: &[Vec<Value>]) -> Vec<f64> {
+    fn count(&self, known: &CommonKnowledge, rows: &[Vec<CellValue>]) -> Vec<f64> {
         let gates = self.kind.gates(known);
         let whole = complete(rows);
         let outside = rows
             .iter()
-            .filter(|row| row.contains(&Value::Outside))
+            .filter(|row| row.contains(&CellValue::Outside))
             .count();
         let mut numbers = vec![1.0, rows.len() as f64, whole.len() as f64, outside as f64];
         if gates.has_events {
@@ -291,15 +300,15 @@ impl Question {
     pub fn step(
         &self,
         progress: &QuestionProgress,
-        sum: &Opened,
+        sum: &DecodedSum,
     ) -> Step<QuestionProgress, Outcome> {
         let counts = match progress {
-            QuestionProgress::Counts => Counts::of(sum),
+            QuestionProgress::Counts => FirstCounts::of(sum),
             QuestionProgress::Rounds { counts, .. } => counts.clone(),
         };
         let known = match self.known(counts.clone()) {
             Ok(known) => known,
-            Err(error) => return Step::Stopped(Stopped::Other(error.to_string())),
+            Err(error) => return Step::Stopped(QuestionStopped::Other(error.to_string())),
         };
         let next = |kind| QuestionProgress::Rounds {
             counts,

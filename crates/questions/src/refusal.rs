@@ -23,7 +23,7 @@ pub enum QuestionError {
 
 /// Why a site does not answer. It names no figure of its rows.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Refusal {
+pub enum SiteRefusal {
     /// A column that the site lacks.
     #[error("has no column \"{0}\": ask without this column, or without this site")]
     Column(String),
@@ -65,7 +65,7 @@ pub enum Refusal {
 /// Why members end a question without an answer. All of them find the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum Stopped {
+pub enum QuestionStopped {
     /// Too few rows, events or rows of a group.
     #[error("{what}: {found}, at least {needed} are needed: {remedy}")]
     TooFew {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::layout::{Layout, Opened};
-use crate::refusal::{QuestionError, Refusal, Stopped};
-use crate::table::{Condition, Input, Value};
+use crate::layout::{DecodedSum, SumLayout};
+use crate::refusal::{QuestionError, QuestionStopped, SiteRefusal};
+use crate::table::{CellValue, Condition, QuestionInput};
 
 /// Who sees a site's vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub enum QuestionMode {
 
 /// Ranges and levels of columns. They are agreed, and not read from rows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Agreed {
+pub struct AgreedColumns {
     /// The least and the largest value of columns of numbers.
     #[serde(default)]
     pub ranges: BTreeMap<String, [f64; 2]>,
@@ -30,7 +30,7 @@ pub struct Agreed {
     pub levels: BTreeMap<String, Vec<String>>,
 }
 
-impl Agreed {
+impl AgreedColumns {
     /// The agreed range of a column.
     pub(crate) fn range(&self, column: &str) -> Result<[f64; 2], QuestionError> {
         let range = self.ranges.get(column);
@@ -44,42 +44,42 @@ impl Agreed {
         Ok(range)
     }
 
-    pub(crate) fn scaled(&self, column: &str) -> Result<Input, QuestionError> {
+    pub(crate) fn scaled(&self, column: &str) -> Result<QuestionInput, QuestionError> {
         let range = self.range(column)?;
-        Ok(Input::Scaled {
+        Ok(QuestionInput::Scaled {
             column: column.to_owned(),
             range,
         })
     }
 
     /// A number within the agreed range, if there is one, else any.
-    pub(crate) fn number(&self, column: &str) -> Input {
+    pub(crate) fn number(&self, column: &str) -> QuestionInput {
         let range = self.ranges.get(column).copied();
         let range = range.unwrap_or([f64::MIN, f64::MAX]);
-        Input::Number {
+        QuestionInput::Number {
             column: column.to_owned(),
             range,
         }
     }
 
-    pub(crate) fn level(&self, column: &str) -> Result<Input, QuestionError> {
+    pub(crate) fn level(&self, column: &str) -> Result<QuestionInput, QuestionError> {
         let levels = self.levels.get(column).filter(|levels| !levels.is_empty());
         let levels = levels.ok_or_else(|| QuestionError::Levels(column.to_owned()))?;
-        Ok(Input::Level {
+        Ok(QuestionInput::Level {
             column: column.to_owned(),
             levels: levels.clone(),
         })
     }
 
     /// A term: a condition is 0 or 1, a column is scaled to its range.
-    pub(crate) fn term(&self, term: &str) -> Result<Input, QuestionError> {
+    pub(crate) fn term(&self, term: &str) -> Result<QuestionInput, QuestionError> {
         match term.parse::<Condition>() {
-            Ok(condition) => Ok(Input::Indicator(condition)),
+            Ok(condition) => Ok(QuestionInput::Indicator(condition)),
             Err(_) => self.scaled(term),
         }
     }
 
-    pub(crate) fn terms(&self, terms: &[String]) -> Result<Vec<Input>, QuestionError> {
+    pub(crate) fn terms(&self, terms: &[String]) -> Result<Vec<QuestionInput>, QuestionError> {
         if let Some(twice) = (1..terms.len()).find(|at| terms[..*at].contains(&terms[*at])) {
             return Err(QuestionError::Other(format!(
                 "\"{}\" is asked for twice",
@@ -93,7 +93,7 @@ impl Agreed {
 /// The limits that members apply to opened counts, before more is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
-pub struct Rules {
+pub struct QuestionRules {
     /// The smallest cell m: counts of 1 to m−1 are not printed, and no group may have as few rows.
     pub smallest_cell: u64,
     /// Complete rows for each coefficient.
@@ -104,7 +104,7 @@ pub struct Rules {
     pub colluders: u64,
 }
 
-impl Default for Rules {
+impl Default for QuestionRules {
     fn default() -> Self {
         Self {
             smallest_cell: 5,
@@ -117,7 +117,7 @@ impl Default for Rules {
 
 /// The counts that the first round opens, and nothing else.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Counts {
+pub struct FirstCounts {
     /// Sites.
     pub sites: f64,
     /// Rows that the filter keeps.
@@ -132,9 +132,9 @@ pub struct Counts {
     pub groups: Vec<f64>,
 }
 
-impl Counts {
+impl FirstCounts {
     /// The counts of the first round's sum.
-    pub(crate) fn of(sum: &Opened) -> Self {
+    pub(crate) fn of(sum: &DecodedSum) -> Self {
         Self {
             sites: sum.one("sites"),
             rows: sum.one("rows"),
@@ -148,11 +148,11 @@ impl Counts {
 
 /// What all know when a site computes: the inputs, the rules, and the counts of the first round.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
-    pub(crate) inputs: Vec<Input>,
-    pub(crate) rules: Rules,
-    pub(crate) counts: Counts,
-    pub(crate) agreed: Agreed,
+pub(crate) struct CommonKnowledge {
+    pub(crate) inputs: Vec<QuestionInput>,
+    pub(crate) rules: QuestionRules,
+    pub(crate) counts: FirstCounts,
+    pub(crate) agreed: AgreedColumns,
 }
 
 /// What a kind demands of the counts.
@@ -176,7 +176,7 @@ pub enum Step<P, O> {
     /// The answer.
     Done(O),
     /// No answer.
-    Stopped(Stopped),
+    Stopped(QuestionStopped),
 }
 
 impl<P, O> Step<P, O> {
@@ -194,19 +194,19 @@ impl<P, O> Step<P, O> {
 }
 
 /// A kind of question. Rows are values of its inputs, in a fixed order.
-pub(crate) trait Sums {
+pub(crate) trait SumKind {
     type Progress;
     type Outcome;
 
     /// What is taken from a row.
-    fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError>;
-    fn gates(&self, known: &Known) -> Gates;
+    fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError>;
+    fn gates(&self, known: &CommonKnowledge) -> Gates;
     /// Whether a complete row is an event.
-    fn is_event(&self, _known: &Known, _row: &[f64]) -> bool {
+    fn is_event(&self, _known: &CommonKnowledge, _row: &[f64]) -> bool {
         false
     }
     /// The group of a row.
-    fn group(&self, _known: &Known, _row: &[Value]) -> Option<usize> {
+    fn group(&self, _known: &CommonKnowledge, _row: &[CellValue]) -> Option<usize> {
         None
     }
     /// The column whose levels are groups.
@@ -214,18 +214,18 @@ pub(crate) trait Sums {
         None
     }
     /// What all know after the counts; or why the question ends with them.
-    fn start(&self, known: &Known) -> Result<Self::Progress, Stopped>;
-    fn layout(&self, known: &Known, progress: &Self::Progress) -> Layout;
+    fn start(&self, known: &CommonKnowledge) -> Result<Self::Progress, QuestionStopped>;
+    fn layout(&self, known: &CommonKnowledge, progress: &Self::Progress) -> SumLayout;
     fn answer(
         &self,
-        known: &Known,
-        rows: &[Vec<Value>],
+        known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
         progress: &Self::Progress,
-    ) -> Result<Vec<f64>, Refusal>;
+    ) -> Result<Vec<f64>, SiteRefusal>;
     fn step(
         &self,
-        known: &Known,
+        known: &CommonKnowledge,
         progress: &Self::Progress,
-        sum: &Opened,
+        sum: &DecodedSum,
     ) -> Step<Self::Progress, Self::Outcome>;
 }

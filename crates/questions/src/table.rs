@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Refusal;
+use crate::SiteRefusal;
 
 /// The cells of one column; `None` is a missing one.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Cells {
+pub enum CellColumn {
     /// Finite numbers.
     Numbers(Vec<Option<f64>>),
     /// Categories.
@@ -19,12 +19,12 @@ pub enum Cells {
 
 /// The rows of one site.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
-    columns: BTreeMap<String, Cells>,
+pub struct RowTable {
+    columns: BTreeMap<String, CellColumn>,
     rows: usize,
 }
 
-impl Table {
+impl RowTable {
     /// A table of `rows` rows without columns.
     pub fn new(rows: usize) -> Self {
         Self {
@@ -37,10 +37,10 @@ impl Table {
     ///
     /// # Panics
     /// If it has another number of cells than the table has rows.
-    pub fn insert(&mut self, name: &str, cells: Cells) {
+    pub fn insert(&mut self, name: &str, cells: CellColumn) {
         let len = match &cells {
-            Cells::Numbers(cells) => cells.len(),
-            Cells::Words(cells) => cells.len(),
+            CellColumn::Numbers(cells) => cells.len(),
+            CellColumn::Words(cells) => cells.len(),
         };
         assert_eq!(len, self.rows, "cells of column {name}");
         self.columns.insert(name.to_owned(), cells);
@@ -50,7 +50,7 @@ impl Table {
     #[must_use]
     pub fn with(mut self, name: &str, numbers: &[f64]) -> Self {
         let cells = numbers.iter().map(|number| Some(*number)).collect();
-        self.insert(name, Cells::Numbers(cells));
+        self.insert(name, CellColumn::Numbers(cells));
         self
     }
 
@@ -65,12 +65,12 @@ impl Table {
     }
 
     /// The cells of a column.
-    pub fn cells(&self, name: &str) -> Option<&Cells> {
+    pub fn cells(&self, name: &str) -> Option<&CellColumn> {
         self.columns.get(name)
     }
 
-    fn column(&self, name: &str) -> Result<&Cells, Refusal> {
-        let lacks = || Refusal::Column(name.to_owned());
+    fn column(&self, name: &str) -> Result<&CellColumn, SiteRefusal> {
+        let lacks = || SiteRefusal::Column(name.to_owned());
         self.columns.get(name).ok_or_else(lacks)
     }
 
@@ -78,7 +78,7 @@ impl Table {
     ///
     /// # Errors
     /// If the site lacks a column, or it has categories where numbers are compared.
-    pub fn filtered(&self, filter: &[Condition]) -> Result<Vec<usize>, Refusal> {
+    pub fn filtered(&self, filter: &[Condition]) -> Result<Vec<usize>, SiteRefusal> {
         let mut kept: Vec<usize> = (0..self.rows).collect();
         for condition in filter {
             let cells = self.column(&condition.column)?;
@@ -93,7 +93,11 @@ impl Table {
     ///
     /// # Errors
     /// If the site lacks a column, or it has categories where numbers are needed.
-    pub fn read(&self, filter: &[Condition], inputs: &[Input]) -> Result<Vec<Vec<Value>>, Refusal> {
+    pub fn read(
+        &self,
+        filter: &[Condition],
+        inputs: &[QuestionInput],
+    ) -> Result<Vec<Vec<CellValue>>, SiteRefusal> {
         let kept = self.filtered(filter)?;
         let mut rows = vec![Vec::with_capacity(inputs.len()); kept.len()];
         for input in inputs {
@@ -113,12 +117,12 @@ impl Table {
     }
 }
 
-impl Table {
+impl RowTable {
     /// Whether all these inputs are known, by row.
     ///
     /// # Errors
     /// If the site lacks a column, or it has categories where numbers are needed.
-    pub fn known(&self, inputs: &[Input]) -> Result<Vec<bool>, Refusal> {
+    pub fn known(&self, inputs: &[QuestionInput]) -> Result<Vec<bool>, SiteRefusal> {
         let mut known = vec![true; self.rows];
         for input in inputs {
             let cells = self.column(input.column())?;
@@ -132,7 +136,7 @@ impl Table {
 
 /// What a row has of an input.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Value {
+pub enum CellValue {
     /// A number, or the number of a level.
     Known(f64),
     /// No value.
@@ -141,7 +145,7 @@ pub enum Value {
     Outside,
 }
 
-impl Value {
+impl CellValue {
     /// The number, if it is known.
     pub fn known(self) -> Option<f64> {
         match self {
@@ -161,14 +165,14 @@ impl Value {
 }
 
 /// The values of rows in which every input is known.
-pub fn complete(rows: &[Vec<Value>]) -> Vec<Vec<f64>> {
-    let known = |row: &Vec<Value>| row.iter().map(|value| value.known()).collect();
+pub fn complete(rows: &[Vec<CellValue>]) -> Vec<Vec<f64>> {
+    let known = |row: &Vec<CellValue>| row.iter().map(|value| value.known()).collect();
     rows.iter().filter_map(known).collect()
 }
 
 /// A number that a question takes from a row.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Input {
+pub enum QuestionInput {
     /// `(x − middle) / half` of an agreed range.
     Scaled {
         /// The column.
@@ -194,7 +198,7 @@ pub enum Input {
     },
 }
 
-impl Input {
+impl QuestionInput {
     /// The column that is read.
     pub fn column(&self) -> &str {
         match self {
@@ -221,33 +225,33 @@ impl Input {
         }
     }
 
-    fn value(&self, cells: &Cells, row: usize) -> Result<Value, Refusal> {
+    fn value(&self, cells: &CellColumn, row: usize) -> Result<CellValue, SiteRefusal> {
         let number = || match cells {
-            Cells::Numbers(cells) => Ok(cells[row]),
-            Cells::Words(_) => Err(Refusal::Words(self.column().to_owned())),
+            CellColumn::Numbers(cells) => Ok(cells[row]),
+            CellColumn::Words(_) => Err(SiteRefusal::Words(self.column().to_owned())),
         };
         let within = |number: f64, [low, high]: [f64; 2]| number >= low && number <= high;
         Ok(match self {
             Self::Scaled { range, .. } => match number()? {
-                None => Value::Missing,
-                Some(x) if within(x, *range) => Value::Known((x - self.middle()) / self.half()),
-                Some(_) => Value::Outside,
+                None => CellValue::Missing,
+                Some(x) if within(x, *range) => CellValue::Known((x - self.middle()) / self.half()),
+                Some(_) => CellValue::Outside,
             },
             Self::Number { range, .. } => match number()? {
-                None => Value::Missing,
-                Some(x) if within(x, *range) => Value::Known(x),
-                Some(_) => Value::Outside,
+                None => CellValue::Missing,
+                Some(x) if within(x, *range) => CellValue::Known(x),
+                Some(_) => CellValue::Outside,
             },
             Self::Indicator(condition) => match condition.holds(cells, row)? {
-                None => Value::Missing,
-                Some(holds) => Value::Known(f64::from(u8::from(holds))),
+                None => CellValue::Missing,
+                Some(holds) => CellValue::Known(f64::from(u8::from(holds))),
             },
             Self::Level { levels, .. } => {
                 let of = |level: &String| is_level(cells, row, level);
                 match levels.iter().position(|level| of(level) == Some(true)) {
-                    Some(at) => Value::Known(at as f64),
-                    None if is_level(cells, row, "").is_none() => Value::Missing,
-                    None => Value::Outside,
+                    Some(at) => CellValue::Known(at as f64),
+                    None if is_level(cells, row, "").is_none() => CellValue::Missing,
+                    None => CellValue::Outside,
                 }
             }
         })
@@ -255,16 +259,16 @@ impl Input {
 }
 
 /// Whether a cell is of a level; `None` if it is missing. Numbers are compared as numbers.
-fn is_level(cells: &Cells, row: usize, level: &str) -> Option<bool> {
+fn is_level(cells: &CellColumn, row: usize, level: &str) -> Option<bool> {
     match cells {
-        Cells::Numbers(cells) => cells[row].map(|x| level.trim().parse() == Ok(x)),
-        Cells::Words(cells) => cells[row].as_ref().map(|word| word == level),
+        CellColumn::Numbers(cells) => cells[row].map(|x| level.trim().parse() == Ok(x)),
+        CellColumn::Words(cells) => cells[row].as_ref().map(|word| word == level),
     }
 }
 
 /// How a cell is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
+pub enum ConditionSign {
     /// Of this level.
     Is,
     /// Of another level.
@@ -279,13 +283,13 @@ pub enum Comparison {
     AtLeast,
 }
 
-const SIGNS: [(&str, Comparison); 6] = [
-    (" >= ", Comparison::AtLeast),
-    (" <= ", Comparison::AtMost),
-    (" != ", Comparison::IsNot),
-    (" = ", Comparison::Is),
-    (" > ", Comparison::Above),
-    (" < ", Comparison::Below),
+const SIGNS: [(&str, ConditionSign); 6] = [
+    (" >= ", ConditionSign::AtLeast),
+    (" <= ", ConditionSign::AtMost),
+    (" != ", ConditionSign::IsNot),
+    (" = ", ConditionSign::Is),
+    (" > ", ConditionSign::Above),
+    (" < ", ConditionSign::Below),
 ];
 
 /// A condition on one column, such as `age >= 60` or `stage = IIA`, written with spaces around the sign.
@@ -295,7 +299,7 @@ pub struct Condition {
     /// The column.
     pub column: String,
     /// The comparison.
-    pub comparison: Comparison,
+    pub comparison: ConditionSign,
     /// What a cell is compared with: a level, or a number.
     pub with: String,
 }
@@ -310,23 +314,26 @@ impl Condition {
     }
 
     /// Whether it holds in a row; `None` where the cell is missing.
-    fn holds(&self, cells: &Cells, row: usize) -> Result<Option<bool>, Refusal> {
+    fn holds(&self, cells: &CellColumn, row: usize) -> Result<Option<bool>, SiteRefusal> {
         let level = is_level(cells, row, &self.with);
         match self.comparison {
-            Comparison::Is => return Ok(level),
-            Comparison::IsNot => return Ok(level.map(|is| !is)),
-            Comparison::Below | Comparison::AtMost | Comparison::Above | Comparison::AtLeast => {}
+            ConditionSign::Is => return Ok(level),
+            ConditionSign::IsNot => return Ok(level.map(|is| !is)),
+            ConditionSign::Below
+            | ConditionSign::AtMost
+            | ConditionSign::Above
+            | ConditionSign::AtLeast => {}
         }
-        let Cells::Numbers(cells) = cells else {
-            return Err(Refusal::Words(self.column.clone()));
+        let CellColumn::Numbers(cells) = cells else {
+            return Err(SiteRefusal::Words(self.column.clone()));
         };
         let cut = self.number().unwrap_or(f64::NAN);
         Ok(cells[row].map(|x| match self.comparison {
-            Comparison::Below => x < cut,
-            Comparison::AtMost => x <= cut,
-            Comparison::Above => x > cut,
-            Comparison::AtLeast => x >= cut,
-            Comparison::Is | Comparison::IsNot => x == cut,
+            ConditionSign::Below => x < cut,
+            ConditionSign::AtMost => x <= cut,
+            ConditionSign::Above => x > cut,
+            ConditionSign::AtLeast => x >= cut,
+            ConditionSign::Is | ConditionSign::IsNot => x == cut,
         }))
     }
 }
@@ -335,7 +342,7 @@ impl FromStr for Condition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let at = |(sign, comparison): (&'static str, Comparison)| {
+        let at = |(sign, comparison): (&'static str, ConditionSign)| {
             text.rfind(sign).map(|at| (at, sign, comparison))
         };
         let Some((at, sign, comparison)) = SIGNS.into_iter().find_map(at) else {
@@ -349,7 +356,7 @@ impl FromStr for Condition {
             comparison,
             with: text[at + sign.len()..].trim().to_owned(),
         };
-        let ordered = !matches!(comparison, Comparison::Is | Comparison::IsNot);
+        let ordered = !matches!(comparison, ConditionSign::Is | ConditionSign::IsNot);
         if condition.column.is_empty()
             || condition.with.is_empty()
             || ordered && condition.number().is_none()
@@ -419,8 +426,8 @@ mod tests {
 
     #[test]
     fn missing_cells_fulfil_no_condition_and_not_its_opposite() {
-        let mut table = Table::new(3);
-        table.insert("x", Cells::Numbers(vec![Some(4.0), None, Some(5.0)]));
+        let mut table = RowTable::new(3);
+        table.insert("x", CellColumn::Numbers(vec![Some(4.0), None, Some(5.0)]));
         let rows = |text: &str| table.filtered(&[text.parse().unwrap()]).unwrap();
         assert_eq!(rows("x = 4"), [0]);
         assert_eq!(rows("x != 4"), [2]);
@@ -429,26 +436,36 @@ mod tests {
 
     #[test]
     fn values_beyond_the_agreed_range_are_outside_not_missing() {
-        let mut table = Table::new(3);
-        table.insert("x", Cells::Numbers(vec![Some(10.0), None, Some(999.0)]));
-        let input = Input::Scaled {
+        let mut table = RowTable::new(3);
+        table.insert(
+            "x",
+            CellColumn::Numbers(vec![Some(10.0), None, Some(999.0)]),
+        );
+        let input = QuestionInput::Scaled {
             column: "x".into(),
             range: [0.0, 40.0],
         };
         let values: Vec<_> = table.read(&[], &[input]).unwrap().concat();
-        assert_eq!(values, [Value::Known(-0.5), Value::Missing, Value::Outside]);
+        assert_eq!(
+            values,
+            [
+                CellValue::Known(-0.5),
+                CellValue::Missing,
+                CellValue::Outside
+            ]
+        );
     }
 
     #[test]
     fn words_are_no_numbers() {
-        let mut table = Table::new(1);
-        table.insert("w", Cells::Words(vec![Some("a".into())]));
+        let mut table = RowTable::new(1);
+        table.insert("w", CellColumn::Words(vec![Some("a".into())]));
         let found = table.filtered(&["w > 1".parse().unwrap()]);
-        assert!(matches!(found, Err(Refusal::Words(_))));
+        assert!(matches!(found, Err(SiteRefusal::Words(_))));
         assert_eq!(table.filtered(&["w = a".parse().unwrap()]).unwrap(), [0]);
         assert!(matches!(
             table.filtered(&["v = a".parse().unwrap()]),
-            Err(Refusal::Column(_))
+            Err(SiteRefusal::Column(_))
         ));
     }
 }

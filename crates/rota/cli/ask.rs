@@ -8,7 +8,7 @@ use super::data_folder;
 
 /// Options of `rota ask`.
 #[derive(Debug, Args)]
-pub(crate) struct Ask {
+pub(crate) struct AskOptions {
     /// TOML file of the question and of the sites that play it, such as examples/questions/survival.toml
     pub(crate) question: PathBuf,
     /// Print what each site computes and what is opened, and read no rows
@@ -31,7 +31,7 @@ pub(crate) struct Ask {
     pub(crate) data: Option<PathBuf>,
 }
 
-impl Ask {
+impl AskOptions {
     /// The folder of data: `--data`, or from the environment, or `./data` if that exists.
     pub(crate) fn data_folder(&self) -> Option<PathBuf> {
         data_folder(self.data.as_deref())

@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use node::cli::{LogOptions, TransportKind, program};
 use simulations::Overrides;
 
-pub(crate) use ask::Ask;
+pub(crate) use ask::AskOptions;
 pub(crate) use attack::{
     AbsenceOptions, AttackCanary, AttackCommand, AttackHow, AttackMembership, AttackOptions,
 };
@@ -68,7 +68,7 @@ pub(crate) enum RotaCommand {
     /// Recommend a strategy, or not to federate
     Advise(Advise),
     /// Ask sites for statistics: means, survival, coefficients
-    Ask(Ask),
+    Ask(AskOptions),
     /// Measure what a curious member can infer
     #[command(subcommand)]
     Attack(AttackCommand),

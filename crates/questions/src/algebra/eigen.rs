@@ -7,12 +7,12 @@
 const SWEEPS: usize = 60;
 
 /// The eigenvalues of a symmetric matrix with their eigenvectors.
-pub struct Eigen {
+pub struct EigenPairs {
     /// Eigenvalues with eigenvectors of norm 1, the least first.
     pub pairs: Vec<(f64, Vec<f64>)>,
 }
 
-impl Eigen {
+impl EigenPairs {
     /// Those of a symmetric matrix of `width` rows.
     pub(super) fn of(mut matrix: Vec<f64>, width: usize) -> Self {
         let mut vectors = vec![0.0; width * width];

@@ -3,7 +3,7 @@
 mod eigen;
 mod symmetric;
 
-pub use eigen::Eigen;
+pub use eigen::EigenPairs;
 pub use symmetric::Symmetric;
 
 /// The sum of products of two vectors.

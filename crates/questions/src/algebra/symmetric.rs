@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Eigen;
+use super::EigenPairs;
 
 /// A pivot below this part of its diagonal entry counts as 0.
 const SINGULAR: f64 = 1e-13;
@@ -129,8 +129,8 @@ impl Symmetric {
     }
 
     /// Eigenvalues and eigenvectors.
-    pub fn eigen(&self) -> Eigen {
-        Eigen::of(self.entries.clone(), self.width)
+    pub fn eigen(&self) -> EigenPairs {
+        EigenPairs::of(self.entries.clone(), self.width)
     }
 
     /// The lower factor of Cholesky, row by row; `None` where the matrix is not positive definite.

@@ -2,26 +2,26 @@
 
 #![allow(clippy::unwrap_used)]
 
-use super::{Broken, Record, SiteRules};
+use super::{AnswerRecord, AnswerRules, Broken};
 use crate::kinds::describe::Describe;
-use crate::kinds::glm::{Family, Glm};
-use crate::kinds::meta::{Effect, Meta};
-use crate::table::{Cells, Table};
+use crate::kinds::glm::{Glm, GlmFamily};
+use crate::kinds::meta::{Meta, SiteEffect};
+use crate::table::{CellColumn, RowTable};
 use crate::tests::{WITHOUT_LIMITS, agreed, near, words};
 use crate::{
-    Agreed, Asked, AskedNothing, Kind, Outcome, Question, QuestionMode, QuestionProgress, Refusal,
-    Rules, ask,
+    AgreedColumns, AskedNothing, AskedQuestion, FederatedQuestion, Kind, Outcome, QuestionMode,
+    QuestionProgress, QuestionRules, SiteRefusal, ask,
 };
 
 /// Rows of each of four sites.
 const ROWS: usize = 60;
 
-fn site(number: usize) -> Table {
+fn site(number: usize) -> RowTable {
     let column = |of: &dyn Fn(usize) -> f64| (0..ROWS).map(of).collect::<Vec<f64>>();
     let mixed = |row: usize, times: usize, below: usize| {
         ((row * times + number * 13 + row * row) % below) as f64
     };
-    Table::new(ROWS)
+    RowTable::new(ROWS)
         .with("age", &column(&|row| 40.0 + mixed(row, 7, 50)))
         .with("dose", &column(&|row| mixed(row, 11, 97) / 10.0))
         .with(
@@ -32,27 +32,27 @@ fn site(number: usize) -> Table {
 }
 
 /// Four sites; at the first one a single patient is 97 years old.
-fn sites() -> Vec<Table> {
-    let mut sites: Vec<Table> = (0..4).map(site).collect();
+fn sites() -> Vec<RowTable> {
+    let mut sites: Vec<RowTable> = (0..4).map(site).collect();
     let ages: Vec<f64> = match sites[0].cells("age") {
-        Some(Cells::Numbers(cells)) => cells.iter().flatten().copied().collect(),
+        Some(CellColumn::Numbers(cells)) => cells.iter().flatten().copied().collect(),
         other => panic!("{other:?}"),
     };
     let mut oldest = ages;
     oldest[17] = 97.0;
     let cells = oldest.into_iter().map(Some).collect();
-    sites[0].insert("age", Cells::Numbers(cells));
+    sites[0].insert("age", CellColumn::Numbers(cells));
     sites
 }
 
 fn dose_of_the_oldest() -> f64 {
     match sites()[0].cells("dose") {
-        Some(Cells::Numbers(cells)) => cells[17].unwrap(),
+        Some(CellColumn::Numbers(cells)) => cells[17].unwrap(),
         other => panic!("{other:?}"),
     }
 }
 
-fn known() -> Agreed {
+fn known() -> AgreedColumns {
     agreed(
         &[("age", [0.0, 120.0]), ("dose", [0.0, 10.0])],
         &[("ward", &["0", "1", "2"])],
@@ -60,29 +60,29 @@ fn known() -> Agreed {
 }
 
 /// The mean dose of the rows of a filter.
-fn doses(filter: &[&str], group: Option<&str>) -> Question {
+fn doses(filter: &[&str], group: Option<&str>) -> FederatedQuestion {
     let kind = Describe {
         columns: words(&["dose"]),
         group: group.map(str::to_owned),
     };
     let filter = filter.iter().map(|text| text.parse().unwrap()).collect();
-    Question {
+    FederatedQuestion {
         filter,
-        ..Question::new(Kind::Describe(kind), known())
+        ..FederatedQuestion::new(Kind::Describe(kind), known())
     }
 }
 
 /// A question without what sites check.
-fn unguarded(question: &Question, sites: &[Table]) -> Asked {
+fn unguarded(question: &FederatedQuestion, sites: &[RowTable]) -> AskedQuestion {
     ask(question, sites, |_, _, _| Ok(())).unwrap()
 }
 
 /// A question of which every site checks every round by its record and these rules.
 fn guarded(
-    question: &Question,
-    sites: &[Table],
-    records: &mut [Record],
-    rules: &SiteRules,
+    question: &FederatedQuestion,
+    sites: &[RowTable],
+    records: &mut [AnswerRecord],
+    rules: &AnswerRules,
 ) -> Result<Outcome, AskedNothing> {
     if let Some((_, outcome)) = records[0]
         .stored(question)
@@ -108,14 +108,14 @@ fn guarded(
     found.end
 }
 
-fn records() -> Vec<Record> {
-    vec![Record::default(); 4]
+fn records() -> Vec<AnswerRecord> {
+    vec![AnswerRecord::default(); 4]
 }
 
 #[track_caller]
 fn breaks(found: Result<Outcome, AskedNothing>, rule: &str) {
     let Err(AskedNothing::Refused {
-        why: Refusal::Rule(broken),
+        why: SiteRefusal::Rule(broken),
         ..
     }) = found
     else {
@@ -151,7 +151,7 @@ fn two_filters_that_differ_in_one_patient_tell_its_dose() {
     assert_eq!(rows - fewer, 1.0);
     near(sum - less, dose_of_the_oldest(), 1e-6);
     let mut records = records();
-    let rules = SiteRules::default();
+    let rules = AnswerRules::default();
     assert!(guarded(&all, &sites(), &mut records, &rules).is_ok());
     breaks(guarded(&younger, &sites(), &mut records, &rules), "pieces");
 }
@@ -166,11 +166,11 @@ fn groups_inside_groups_tell_one_patients_dose() {
     assert_eq!(rows - fewer, 1.0);
     near(sum - less, dose_of_the_oldest(), 1e-6);
     let mut records = records();
-    let rules = SiteRules::default();
+    let rules = AnswerRules::default();
     assert!(guarded(&wards, &sites(), &mut records, &rules).is_ok());
     breaks(guarded(&younger, &sites(), &mut records, &rules), "pieces");
     // Two cuts that each leave many rows, and together few: ward 2 above and below.
-    let mut fresh = vec![Record::default(); 4];
+    let mut fresh = vec![AnswerRecord::default(); 4];
     assert!(guarded(&doses(&["ward = 2"], None), &sites(), &mut fresh, &rules).is_ok());
     breaks(
         guarded(&doses(&["age >= 86"], None), &sites(), &mut fresh, &rules),
@@ -184,17 +184,17 @@ fn a_missing_cell_tells_a_patient_apart_without_any_filter() {
     let weights = (0..ROWS)
         .map(|row| (row != 17).then_some(70.0 + (row % 9) as f64))
         .collect();
-    sites[0].insert("weight", Cells::Numbers(weights));
+    sites[0].insert("weight", CellColumn::Numbers(weights));
     for site in &mut sites[1..] {
         let weights = (0..ROWS).map(|row| Some(70.0 + (row % 7) as f64)).collect();
-        site.insert("weight", Cells::Numbers(weights));
+        site.insert("weight", CellColumn::Numbers(weights));
     }
     let mut agreed = known();
     agreed.ranges.insert("weight".to_owned(), [0.0, 200.0]);
     let both = crate::kinds::correlate::Correlate {
         columns: words(&["dose", "weight"]),
     };
-    let both = Question::new(Kind::Correlate(both), agreed);
+    let both = FederatedQuestion::new(Kind::Correlate(both), agreed);
     let Ok(Outcome::Correlate(found)) = unguarded(&both, &sites).end else {
         panic!()
     };
@@ -205,7 +205,7 @@ fn a_missing_cell_tells_a_patient_apart_without_any_filter() {
         dose_of_the_oldest(),
         1e-5,
     );
-    let (mut records, rules) = (records(), SiteRules::default());
+    let (mut records, rules) = (records(), AnswerRules::default());
     assert!(guarded(&both, &sites, &mut records, &rules).is_ok());
     breaks(
         guarded(&doses(&[], None), &sites, &mut records, &rules),
@@ -217,15 +217,15 @@ fn a_missing_cell_tells_a_patient_apart_without_any_filter() {
 fn a_row_that_came_since_an_answer_is_not_its_difference() {
     let before = sites();
     let mut after = sites();
-    let grown = Table::new(ROWS + 1);
-    let with = |table: Table, name: &str| {
+    let grown = RowTable::new(ROWS + 1);
+    let with = |table: RowTable, name: &str| {
         let mut cells = match before[0].cells(name) {
-            Some(Cells::Numbers(cells)) => cells.clone(),
+            Some(CellColumn::Numbers(cells)) => cells.clone(),
             other => panic!("{other:?}"),
         };
         cells.push(Some(7.5));
         let mut table = table;
-        table.insert(name, Cells::Numbers(cells));
+        table.insert(name, CellColumn::Numbers(cells));
         table
     };
     after[0] = before[0].names().fold(grown, with);
@@ -233,7 +233,7 @@ fn a_row_that_came_since_an_answer_is_not_its_difference() {
     let [_, sum] = rows_and_sum(&unguarded(&doses(&[], None), &before).end.unwrap(), 0);
     let [_, more] = rows_and_sum(&unguarded(&question, &after).end.unwrap(), 0);
     near(more - sum, 7.5, 1e-6);
-    let (mut records, rules) = (records(), SiteRules::default());
+    let (mut records, rules) = (records(), AnswerRules::default());
     assert!(guarded(&doses(&[], None), &before, &mut records, &rules).is_ok());
     breaks(guarded(&question, &after, &mut records, &rules), "pieces");
     // The identical question has its stored answer, of the rows then.
@@ -244,11 +244,11 @@ fn a_row_that_came_since_an_answer_is_not_its_difference() {
 #[test]
 fn a_member_subtracts_its_own_rows_from_the_sum() {
     // One site has five rows, the other one sixty of its own.
-    let few = |table: &Table| {
+    let few = |table: &RowTable| {
         table
             .names()
-            .fold(Table::new(5), |few, name| match table.cells(name) {
-                Some(Cells::Numbers(cells)) => {
+            .fold(RowTable::new(5), |few, name| match table.cells(name) {
+                Some(CellColumn::Numbers(cells)) => {
                     let cells: Vec<f64> = cells.iter().take(5).flatten().copied().collect();
                     few.with(name, &cells)
                 }
@@ -262,7 +262,7 @@ fn a_member_subtracts_its_own_rows_from_the_sum() {
     let [rows, sum] = rows_and_sum(&unguarded(&question, &both).end.unwrap(), 0);
     let [mine, my_sum] = rows_and_sum(&unguarded(&question, &[own]).end.unwrap(), 0);
     assert_eq!(rows - mine, 5.0);
-    let theirs = Question {
+    let theirs = FederatedQuestion {
         rules: WITHOUT_LIMITS,
         ..question.clone()
     };
@@ -271,10 +271,10 @@ fn a_member_subtracts_its_own_rows_from_the_sum() {
         rows_and_sum(&unguarded(&theirs, &[others]).end.unwrap(), 0)[1],
         1e-6,
     );
-    let mut records = vec![Record::default(); 2];
-    let rules = SiteRules {
+    let mut records = vec![AnswerRecord::default(); 2];
+    let rules = AnswerRules {
         unknowns_per_number: 0.1,
-        ..SiteRules::default()
+        ..AnswerRules::default()
     };
     breaks(guarded(&question, &both, &mut records, &rules), "dominance");
 }
@@ -288,7 +288,7 @@ fn many_different_questions_tell_all_rows_in_the_end() {
             columns: terms.to_vec(),
             group: None,
         };
-        Question::new(Kind::Describe(kind), known())
+        FederatedQuestion::new(Kind::Describe(kind), known())
     };
     let Ok(Outcome::Describe(found)) = unguarded(&proportions(&cuts), &sites()).end else {
         panic!()
@@ -303,7 +303,7 @@ fn many_different_questions_tell_all_rows_in_the_end() {
         .map(|site| site.filtered(&["age = 40".parse().unwrap()]).unwrap().len() as f64)
         .sum();
     near(younger[0], at_40, 1e-6);
-    let (mut records, rules) = (records(), SiteRules::default());
+    let (mut records, rules) = (records(), AnswerRules::default());
     let mut answered = 0;
     let refused = cuts.chunks(10).find_map(|cuts| {
         let found = guarded(&proportions(cuts), &sites(), &mut records, &rules);
@@ -316,7 +316,7 @@ fn many_different_questions_tell_all_rows_in_the_end() {
 
 #[test]
 fn asking_again_opens_nothing_and_counts_nothing() {
-    let (mut records, rules) = (records(), SiteRules::default());
+    let (mut records, rules) = (records(), AnswerRules::default());
     let question = doses(&[], None);
     let first = guarded(&question, &sites(), &mut records, &rules).unwrap();
     for _ in 0..100 {
@@ -328,17 +328,20 @@ fn asking_again_opens_nothing_and_counts_nothing() {
     assert_eq!(records[0].answered.len(), 1);
     // The record is kept between runs.
     let text = serde_json::to_string(&records[0]).unwrap();
-    assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), records[0]);
+    assert_eq!(
+        serde_json::from_str::<AnswerRecord>(&text).unwrap(),
+        records[0]
+    );
 }
 
 #[test]
 fn two_sites_solve_their_sums_for_each_others_estimates() {
-    let effect = Effect::Mean {
+    let effect = SiteEffect::Mean {
         column: "dose".to_owned(),
     };
-    let question = |reml, mode| Question {
+    let question = |reml, mode| FederatedQuestion {
         mode,
-        ..Question::new(
+        ..FederatedQuestion::new(
             Kind::Meta(Meta {
                 effect: effect.clone(),
                 reml,
@@ -346,7 +349,7 @@ fn two_sites_solve_their_sums_for_each_others_estimates() {
             known(),
         )
     };
-    let two: Vec<Table> = sites().into_iter().take(2).collect();
+    let two: Vec<RowTable> = sites().into_iter().take(2).collect();
     let masked = question(false, QuestionMode::Masked);
     let found = unguarded(&masked, &two);
     // Of two sites one knows its own w, and so the other's mean.
@@ -358,12 +361,12 @@ fn two_sites_solve_their_sums_for_each_others_estimates() {
         (round.one("weighted") - own.one("weighted")) / (round.one("weights") - own.one("weights"));
     let [rows, sum] = rows_and_sum(&unguarded(&doses(&[], None), &two[1..]).end.unwrap(), 0);
     near(5.0 + 5.0 * mean, sum / rows, 1e-6);
-    let rules = SiteRules::default();
+    let rules = AnswerRules::default();
     breaks(
         guarded(
             &masked,
             &two,
-            &mut [Record::default(), Record::default()],
+            &mut [AnswerRecord::default(), AnswerRecord::default()],
             &rules,
         ),
         "numbers",
@@ -373,7 +376,7 @@ fn two_sites_solve_their_sums_for_each_others_estimates() {
         guarded(
             &reml,
             &two,
-            &mut [Record::default(), Record::default()],
+            &mut [AnswerRecord::default(), AnswerRecord::default()],
             &rules,
         ),
         "numbers",
@@ -383,7 +386,7 @@ fn two_sites_solve_their_sums_for_each_others_estimates() {
         guarded(
             &clear,
             &two,
-            &mut [Record::default(), Record::default()],
+            &mut [AnswerRecord::default(), AnswerRecord::default()],
             &rules
         )
         .is_ok()
@@ -393,7 +396,7 @@ fn two_sites_solve_their_sums_for_each_others_estimates() {
 #[test]
 fn a_small_site_does_not_answer_where_all_see_its_vector() {
     let glm = Glm {
-        family: Family::Binomial,
+        family: GlmFamily::Binomial,
         outcome: "ill".to_owned(),
         terms: words(&["age", "dose"]),
         offset: None,
@@ -403,21 +406,21 @@ fn a_small_site_does_not_answer_where_all_see_its_vector() {
         clustered: false,
         without: Vec::new(),
     };
-    let rules = Rules {
+    let rules = QuestionRules {
         rows_per_coefficient: 31,
-        ..Rules::default()
+        ..QuestionRules::default()
     };
-    let question = Question {
+    let question = FederatedQuestion {
         rules,
         mode: QuestionMode::Clear,
-        ..Question::new(Kind::Glm(glm), known())
+        ..FederatedQuestion::new(Kind::Glm(glm), known())
     };
-    let own = SiteRules {
+    let own = AnswerRules {
         unknowns_per_number: 0.1,
-        ..SiteRules::default()
+        ..AnswerRules::default()
     };
     breaks(guarded(&question, &sites(), &mut records(), &own), "clear");
-    let masked = Question {
+    let masked = FederatedQuestion {
         mode: QuestionMode::Masked,
         ..question
     };
@@ -426,29 +429,30 @@ fn a_small_site_does_not_answer_where_all_see_its_vector() {
 
 #[test]
 fn an_institution_forbids_kinds_columns_and_cuts() {
-    let check =
-        |rules: &SiteRules, question: &Question| guarded(question, &sites(), &mut records(), rules);
-    let kinds = SiteRules {
+    let check = |rules: &AnswerRules, question: &FederatedQuestion| {
+        guarded(question, &sites(), &mut records(), rules)
+    };
+    let kinds = AnswerRules {
         kinds: Some(words(&["km"])),
-        ..SiteRules::default()
+        ..AnswerRules::default()
     };
     breaks(check(&kinds, &doses(&[], None)), "kinds");
-    let forbidden = SiteRules {
+    let forbidden = AnswerRules {
         forbidden_columns: words(&["dose"]),
-        ..SiteRules::default()
+        ..AnswerRules::default()
     };
     breaks(check(&forbidden, &doses(&[], None)), "forbidden-columns");
-    let forbidden = SiteRules {
+    let forbidden = AnswerRules {
         forbidden_columns: words(&["age"]),
-        ..SiteRules::default()
+        ..AnswerRules::default()
     };
     breaks(
         check(&forbidden, &doses(&["age >= 60"], None)),
         "forbidden-columns",
     );
-    let cuts = SiteRules {
+    let cuts = AnswerRules {
         cuts: [("age".to_owned(), vec![60.0])].into(),
-        ..SiteRules::default()
+        ..AnswerRules::default()
     };
     breaks(check(&cuts, &doses(&["age >= 61"], None)), "cuts");
     assert!(check(&cuts, &doses(&["age >= 60"], None)).is_ok());
@@ -456,7 +460,7 @@ fn an_institution_forbids_kinds_columns_and_cuts() {
 
 #[test]
 fn small_groups_stop_the_question_for_all() {
-    let question = Question {
+    let question = FederatedQuestion {
         filter: vec!["age >= 88".parse().unwrap()],
         ..doses(&[], Some("ward"))
     };

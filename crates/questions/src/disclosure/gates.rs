@@ -1,10 +1,10 @@
 //! Limits of opened counts, which all members check.
 
-use crate::Stopped;
-use crate::sums::{Gates, Known};
+use crate::QuestionStopped;
+use crate::sums::{CommonKnowledge, Gates};
 
 /// Whether the counts allow another round.
-pub(crate) fn gates(gates: &Gates, known: &Known) -> Result<(), Stopped> {
+pub(crate) fn gates(gates: &Gates, known: &CommonKnowledge) -> Result<(), QuestionStopped> {
     let (counts, rules) = (&known.counts, &known.rules);
     let coefficients = gates.coefficients as u64;
     let smallest = rules.smallest_cell;
@@ -17,7 +17,7 @@ pub(crate) fn gates(gates: &Gates, known: &Known) -> Result<(), Stopped> {
         } else {
             found.to_string()
         };
-        Err(Stopped::TooFew {
+        Err(QuestionStopped::TooFew {
             what: what.to_owned(),
             found: shown,
             needed,

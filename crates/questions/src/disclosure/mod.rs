@@ -1,7 +1,7 @@
 //! What is checked before anything is opened, so that sums do not tell of single rows.
 //!
-//! * [`SiteRules`]: what one institution allows at all.
-//! * [`Record`]: what a source of rows has answered so far. A site checks a new question against it: whether the
+//! * [`AnswerRules`]: what one institution allows at all.
+//! * [`AnswerRecord`]: what a source of rows has answered so far. A site checks a new question against it: whether the
 //!   questions together single out few rows (*pieces*), whether one site or the rest is too small (*dominance*), and
 //!   whether more numbers are opened than a part of what they are made of (*numbers*).
 //! * [`suppression`]: small cells of printed tables, and further cells from which they could be computed.
@@ -20,12 +20,12 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::broken::Broken;
 pub(crate) use gates::gates;
-pub use record::{Answered, Record};
+pub use record::{AnswerRecord, Answered};
 
 /// What one institution allows. The default allows every kind and column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
-pub struct SiteRules {
+pub struct AnswerRules {
     /// Kinds of questions that are answered; none for all.
     pub kinds: Option<Vec<String>>,
     /// Columns that no question may read.
@@ -40,7 +40,7 @@ pub struct SiteRules {
     pub unknowns_per_number: f64,
 }
 
-impl Default for SiteRules {
+impl Default for AnswerRules {
     fn default() -> Self {
         Self {
             kinds: None,

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::question::Question;
-use crate::table::{Condition, Input, Table};
-use crate::{Kind, Refusal};
+use crate::question::FederatedQuestion;
+use crate::table::{Condition, QuestionInput, RowTable};
+use crate::{Kind, SiteRefusal};
 
 /// The rows of one sum: membership by row, and the columns that are summed over them.
 pub(super) struct RowSet {
@@ -17,10 +17,13 @@ pub(super) struct RowSet {
 }
 
 /// The sets of rows over which a question has sums.
-pub(super) fn sets(question: &Question, table: &Table) -> Result<Vec<RowSet>, Refusal> {
+pub(super) fn sets(
+    question: &FederatedQuestion,
+    table: &RowTable,
+) -> Result<Vec<RowSet>, SiteRefusal> {
     let inputs = question
         .inputs()
-        .map_err(|error| Refusal::Rows(error.to_string()))?;
+        .map_err(|error| SiteRefusal::Rows(error.to_string()))?;
     let filtered = members(table, &question.filter)?;
     let mut cuts = vec![filtered.clone()];
     if let Some(column) = question.kind.group_column() {
@@ -28,7 +31,7 @@ pub(super) fn sets(question: &Question, table: &Table) -> Result<Vec<RowSet>, Re
             let mut filter = question.filter.clone();
             filter.push(Condition {
                 column: column.to_owned(),
-                comparison: crate::table::Comparison::Is,
+                comparison: crate::table::ConditionSign::Is,
                 with: level.clone(),
             });
             cuts.push(members(table, &filter)?);
@@ -52,7 +55,7 @@ pub(super) fn sets(question: &Question, table: &Table) -> Result<Vec<RowSet>, Re
     Ok(sets)
 }
 
-fn members(table: &Table, filter: &[Condition]) -> Result<Vec<bool>, Refusal> {
+fn members(table: &RowTable, filter: &[Condition]) -> Result<Vec<bool>, SiteRefusal> {
     let mut members = vec![false; table.rows()];
     table
         .filtered(filter)?
@@ -62,7 +65,7 @@ fn members(table: &Table, filter: &[Condition]) -> Result<Vec<bool>, Refusal> {
 }
 
 /// The rows of a cut in which these inputs are known.
-fn summed(cut: &[bool], inputs: &[Input], table: &Table) -> Result<RowSet, Refusal> {
+fn summed(cut: &[bool], inputs: &[QuestionInput], table: &RowTable) -> Result<RowSet, SiteRefusal> {
     let known = table.known(inputs)?;
     let members = cut
         .iter()

@@ -3,34 +3,36 @@
 use serde::{Deserialize, Serialize};
 
 use super::pieces::{RowSet, sets, single_out};
-use super::{Broken, SiteRules, gates};
-use crate::question::Question;
-use crate::table::{Cells, Comparison, Table};
-use crate::{Asked, Counts, Kind, Outcome, QuestionMode, QuestionProgress, Refusal};
+use super::{AnswerRules, Broken, gates};
+use crate::question::FederatedQuestion;
+use crate::table::{CellColumn, ConditionSign, RowTable};
+use crate::{
+    AskedQuestion, FirstCounts, Kind, Outcome, QuestionMode, QuestionProgress, SiteRefusal,
+};
 
 /// One answered question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answered {
     /// The question.
-    pub question: Question,
+    pub question: FederatedQuestion,
     /// Numbers that its rounds opened.
     pub opened: u64,
     /// The counts of its first round and the answer, if it had one.
-    pub answer: Option<(Counts, Outcome)>,
+    pub answer: Option<(FirstCounts, Outcome)>,
     /// A fingerprint of every row then, sorted.
     rows: Vec<u64>,
 }
 
 /// What a source has answered over its life, for all federations that it is in.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Record {
+pub struct AnswerRecord {
     /// The answered questions, in order.
     pub answered: Vec<Answered>,
 }
 
-impl Record {
+impl AnswerRecord {
     /// The answer that an identical question got before. Asking again opens nothing.
-    pub fn stored(&self, question: &Question) -> Option<&Answered> {
+    pub fn stored(&self, question: &FederatedQuestion) -> Option<&Answered> {
         let mut answered = self.answered.iter();
         answered.find(|answered| answered.question == *question && answered.answer.is_some())
     }
@@ -41,10 +43,10 @@ impl Record {
     /// The first rule that it breaks.
     pub fn check(
         &self,
-        question: &Question,
-        table: &Table,
-        rules: &SiteRules,
-    ) -> Result<(), Refusal> {
+        question: &FederatedQuestion,
+        table: &RowTable,
+        rules: &AnswerRules,
+    ) -> Result<(), SiteRefusal> {
         allowed(question, rules)?;
         let smallest = rules.smallest_cell.max(question.rules.smallest_cell);
         let now = fingerprints(table);
@@ -85,12 +87,12 @@ impl Record {
     /// The rule that it breaks.
     pub fn check_round(
         &self,
-        question: &Question,
-        table: &Table,
-        rules: &SiteRules,
+        question: &FederatedQuestion,
+        table: &RowTable,
+        rules: &AnswerRules,
         progress: &QuestionProgress,
         opened: u64,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SiteRefusal> {
         let Some(all) = progress.counts() else {
             return Ok(());
         };
@@ -103,7 +105,7 @@ impl Record {
         )?;
         let layout = question
             .layout(progress)
-            .map_err(|error| Refusal::Rows(error.to_string()))?;
+            .map_err(|error| SiteRefusal::Rows(error.to_string()))?;
         if question.is_of_sites() {
             return match question.mode {
                 QuestionMode::Clear => Ok(()),
@@ -140,11 +142,11 @@ impl Record {
     /// Whether sums of functions of whole sites hide those of single ones: `numbers` are opened by this question.
     fn check_functions_of_sites(
         &self,
-        question: &Question,
-        all: &Counts,
+        question: &FederatedQuestion,
+        all: &FirstCounts,
         numbers: u64,
-        rules: &SiteRules,
-    ) -> Result<(), Refusal> {
+        rules: &AnswerRules,
+    ) -> Result<(), SiteRefusal> {
         let colluders = question.rules.colluders;
         if let Kind::Meta(meta) = &question.kind {
             let needed = SITES_OF_META + colluders;
@@ -169,7 +171,7 @@ impl Record {
     }
 
     /// Keeps a question of which rounds were opened, whether or not there was an answer.
-    pub fn keep(&mut self, question: &Question, table: &Table, asked: &Asked) {
+    pub fn keep(&mut self, question: &FederatedQuestion, table: &RowTable, asked: &AskedQuestion) {
         let numbers = asked.rounds.iter().map(|round| round.layout.len() as u64);
         let answer = asked.counts.clone().zip(asked.end.clone().ok());
         self.answered.push(Answered {
@@ -186,7 +188,7 @@ impl Record {
 const SITES_OF_META: u64 = 13;
 
 /// Whether an institution allows a question at all.
-fn allowed(question: &Question, rules: &SiteRules) -> Result<(), Broken> {
+fn allowed(question: &FederatedQuestion, rules: &AnswerRules) -> Result<(), Broken> {
     let name = question.kind.name();
     if rules
         .kinds
@@ -207,7 +209,10 @@ fn allowed(question: &Question, rules: &SiteRules) -> Result<(), Broken> {
         return Err(Broken::Column(forbidden));
     }
     for condition in &question.filter {
-        let ordered = !matches!(condition.comparison, Comparison::Is | Comparison::IsNot);
+        let ordered = !matches!(
+            condition.comparison,
+            ConditionSign::Is | ConditionSign::IsNot
+        );
         if let (true, Some(cuts)) = (ordered, rules.cuts.get(&condition.column))
             && !condition.number().is_some_and(|cut| cuts.contains(&cut))
         {
@@ -217,7 +222,12 @@ fn allowed(question: &Question, rules: &SiteRules) -> Result<(), Broken> {
     Ok(())
 }
 
-fn dominance(own: &Counts, all: &Counts, rules: &SiteRules, smallest: u64) -> Result<(), Broken> {
+fn dominance(
+    own: &FirstCounts,
+    all: &FirstCounts,
+    rules: &AnswerRules,
+    smallest: u64,
+) -> Result<(), Broken> {
     let dominates = |own: f64, all: f64| {
         own > 0.0 && (own > rules.largest_share * all || all - own < smallest as f64)
     };
@@ -247,7 +257,7 @@ fn missing_from(of: &[u64], others: &[u64]) -> usize {
 }
 
 /// A number for every row that changes with any of its cells (Fowler–Noll–Vo). It stays at the site.
-fn fingerprints(table: &Table) -> Vec<u64> {
+fn fingerprints(table: &RowTable) -> Vec<u64> {
     let mut prints = vec![0xcbf2_9ce4_8422_2325_u64; table.rows()];
     let mix = |print: &mut u64, bytes: &[u8]| {
         for byte in bytes {
@@ -256,7 +266,7 @@ fn fingerprints(table: &Table) -> Vec<u64> {
     };
     for name in table.names() {
         match table.cells(name) {
-            Some(Cells::Numbers(cells)) => {
+            Some(CellColumn::Numbers(cells)) => {
                 for (print, cell) in prints.iter_mut().zip(cells) {
                     mix(
                         print,
@@ -264,7 +274,7 @@ fn fingerprints(table: &Table) -> Vec<u64> {
                     );
                 }
             }
-            Some(Cells::Words(cells)) => {
+            Some(CellColumn::Words(cells)) => {
                 for (print, cell) in prints.iter_mut().zip(cells) {
                     mix(print, cell.as_deref().unwrap_or("\u{0}").as_bytes());
                     mix(print, &[0xff]);

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::algebra::Symmetric;
-use crate::sums::{Gates, Known, Sums};
-use crate::table::{Input, Value, complete};
-use crate::{Agreed, Layout, Opened, QuestionError, Refusal, Step, Stopped};
+use crate::sums::{CommonKnowledge, Gates, SumKind};
+use crate::table::{CellValue, QuestionInput, complete};
+use crate::{
+    AgreedColumns, DecodedSum, QuestionError, QuestionStopped, SiteRefusal, Step, SumLayout,
+};
 
 /// Correlations and principal components.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,7 +25,7 @@ pub struct CorrelateProgress {
 
 /// One principal component of the standardised columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Component {
+pub struct PrincipalComponent {
     /// Its variance.
     pub variance: f64,
     /// The weight of every column; the largest in absolute value is positive.
@@ -44,14 +46,14 @@ pub struct CorrelateOutcome {
     /// Correlations, upper triangle row by row.
     pub correlation: Vec<f64>,
     /// Principal components of the correlations, the largest variance first.
-    pub components: Vec<Component>,
+    pub components: Vec<PrincipalComponent>,
 }
 
-impl Sums for Correlate {
+impl SumKind for Correlate {
     type Progress = CorrelateProgress;
     type Outcome = CorrelateOutcome;
 
-    fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
+    fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
         if self.columns.len() < 2 {
             return Err(QuestionError::Other(
                 "name two `columns` or more to correlate".to_owned(),
@@ -60,21 +62,24 @@ impl Sums for Correlate {
         agreed.terms(&self.columns)
     }
 
-    fn gates(&self, _known: &Known) -> Gates {
+    fn gates(&self, _known: &CommonKnowledge) -> Gates {
         Gates {
             coefficients: self.columns.len(),
             ..Gates::default()
         }
     }
 
-    fn start(&self, _known: &Known) -> Result<CorrelateProgress, Stopped> {
+    fn start(&self, _known: &CommonKnowledge) -> Result<CorrelateProgress, QuestionStopped> {
         Ok(CorrelateProgress { means: None })
     }
 
-    fn layout(&self, _known: &Known, progress: &CorrelateProgress) -> Layout {
+    fn layout(&self, _known: &CommonKnowledge, progress: &CorrelateProgress) -> SumLayout {
         let p = self.columns.len();
-        let layout =
-            Layout::default().reals("sum", p, "sum of values scaled to ±1, less the opened mean");
+        let layout = SumLayout::default().reals(
+            "sum",
+            p,
+            "sum of values scaled to ±1, less the opened mean",
+        );
         let products = if progress.means.is_some() {
             Symmetric::triangle_len(p)
         } else {
@@ -85,10 +90,10 @@ impl Sums for Correlate {
 
     fn answer(
         &self,
-        _known: &Known,
-        rows: &[Vec<Value>],
+        _known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
         progress: &CorrelateProgress,
-    ) -> Result<Vec<f64>, Refusal> {
+    ) -> Result<Vec<f64>, SiteRefusal> {
         let p = self.columns.len();
         let mut sum = vec![0.0; p];
         let mut products = Symmetric::zeros(p);
@@ -111,9 +116,9 @@ impl Sums for Correlate {
 
     fn step(
         &self,
-        known: &Known,
+        known: &CommonKnowledge,
         progress: &CorrelateProgress,
-        sum: &Opened,
+        sum: &DecodedSum,
     ) -> Step<CorrelateProgress, CorrelateOutcome> {
         let n = known.counts.complete;
         let p = self.columns.len();
@@ -130,14 +135,14 @@ impl Sums for Correlate {
                 "column \"{}\" has one value in all rows, and correlates with nothing: leave it out",
                 self.columns[constant]
             );
-            return Step::Stopped(Stopped::Other(why));
+            return Step::Stopped(QuestionStopped::Other(why));
         }
         let roots: Vec<f64> = covariance
             .diagonal()
             .iter()
             .map(|entry| entry.sqrt())
             .collect();
-        let halves: Vec<f64> = known.inputs.iter().map(Input::half).collect();
+        let halves: Vec<f64> = known.inputs.iter().map(QuestionInput::half).collect();
         let mut correlation = Symmetric::zeros(p);
         let mut in_units = Symmetric::zeros(p);
         for row in 0..p {
@@ -169,7 +174,7 @@ impl Sums for Correlate {
                     if largest < 0.0 {
                         weights.iter_mut().for_each(|weight| *weight = -*weight);
                     }
-                    Component { variance, weights }
+                    PrincipalComponent { variance, weights }
                 });
         let inputs = known.inputs.iter().zip(means.iter().zip(first));
         Step::Done(CorrelateOutcome {

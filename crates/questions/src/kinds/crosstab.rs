@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::sums::{Gates, Known, Sums};
-use crate::table::{Input, Value};
-use crate::{Agreed, Layout, Opened, QuestionError, Refusal, Step, Stopped};
+use crate::sums::{CommonKnowledge, Gates, SumKind};
+use crate::table::{CellValue, QuestionInput};
+use crate::{
+    AgreedColumns, DecodedSum, QuestionError, QuestionStopped, SiteRefusal, Step, SumLayout,
+};
 
 /// A table of counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,39 +37,44 @@ pub struct CrosstabOutcome {
     pub freedom: f64,
 }
 
-impl Sums for Crosstab {
+impl SumKind for Crosstab {
     type Progress = ();
     type Outcome = CrosstabOutcome;
 
-    fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
+    fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
         Ok(vec![
             agreed.level(&self.rows)?,
             agreed.level(&self.columns)?,
         ])
     }
 
-    fn gates(&self, _known: &Known) -> Gates {
+    fn gates(&self, _known: &CommonKnowledge) -> Gates {
         Gates::default()
     }
 
-    fn start(&self, _known: &Known) -> Result<(), Stopped> {
+    fn start(&self, _known: &CommonKnowledge) -> Result<(), QuestionStopped> {
         Ok(())
     }
 
-    fn layout(&self, known: &Known, (): &()) -> Layout {
+    fn layout(&self, known: &CommonKnowledge, (): &()) -> SumLayout {
         let [rows, columns] = sizes(known);
-        Layout::default().counts(
+        SumLayout::default().counts(
             "cells",
             rows * columns,
             "rows in each cell, missing values in cells of their own",
         )
     }
 
-    fn answer(&self, known: &Known, rows: &[Vec<Value>], (): &()) -> Result<Vec<f64>, Refusal> {
+    fn answer(
+        &self,
+        known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
+        (): &(),
+    ) -> Result<Vec<f64>, SiteRefusal> {
         let [height, width] = sizes(known);
         let mut counts = vec![0.0; height * width];
         for row in rows {
-            let at = |value: Value, cells: usize| {
+            let at = |value: CellValue, cells: usize| {
                 value.known().map_or(cells - 1, |level| level as usize)
             };
             counts[at(row[0], height) * width + at(row[1], width)] += 1.0;
@@ -75,7 +82,12 @@ impl Sums for Crosstab {
         Ok(counts)
     }
 
-    fn step(&self, known: &Known, (): &(), sum: &Opened) -> Step<(), CrosstabOutcome> {
+    fn step(
+        &self,
+        known: &CommonKnowledge,
+        (): &(),
+        sum: &DecodedSum,
+    ) -> Step<(), CrosstabOutcome> {
         let [height, width] = sizes(known);
         let counts: Vec<Vec<f64>> = sum
             .block("cells")
@@ -83,8 +95,8 @@ impl Sums for Crosstab {
             .map(<[f64]>::to_vec)
             .collect();
         let (statistic, freedom) = chi_squared(&counts, height - 1, width - 1);
-        let levels = |input: &Input| match input {
-            Input::Level { levels, .. } => levels
+        let levels = |input: &QuestionInput| match input {
+            QuestionInput::Level { levels, .. } => levels
                 .iter()
                 .cloned()
                 .chain(["(missing)".to_owned()])
@@ -104,9 +116,9 @@ impl Sums for Crosstab {
 }
 
 /// Levels of both columns, and one for missing values.
-fn sizes(known: &Known) -> [usize; 2] {
-    let levels = |input: &Input| match input {
-        Input::Level { levels, .. } => levels.len() + 1,
+fn sizes(known: &CommonKnowledge) -> [usize; 2] {
+    let levels = |input: &QuestionInput| match input {
+        QuestionInput::Level { levels, .. } => levels.len() + 1,
         _ => 1,
     };
     [levels(&known.inputs[0]), levels(&known.inputs[1])]

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::sums::{Gates, Known, Sums};
-use crate::table::{Input, Value};
-use crate::{Agreed, Layout, Opened, QuestionError, Refusal, Step, Stopped};
+use crate::sums::{CommonKnowledge, Gates, SumKind};
+use crate::table::{CellValue, QuestionInput};
+use crate::{
+    AgreedColumns, DecodedSum, QuestionError, QuestionStopped, SiteRefusal, Step, SumLayout,
+};
 
 /// Means and standard deviations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,7 +21,7 @@ pub struct Describe {
 
 /// One column in one group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Described {
+pub struct DescribedColumn {
     /// The column or condition.
     pub column: String,
     /// The level of the group; none for all rows.
@@ -38,32 +40,32 @@ pub struct Described {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DescribeOutcome {
     /// Every column in every group.
-    pub columns: Vec<Described>,
+    pub columns: Vec<DescribedColumn>,
 }
 
 impl Describe {
-    fn group_of(&self, row: &[Value]) -> Option<usize> {
+    fn group_of(&self, row: &[CellValue]) -> Option<usize> {
         if self.group.is_none() {
             return Some(0);
         }
         row.last()?.known().map(|level| level as usize)
     }
 
-    fn groups(&self, known: &Known) -> usize {
+    fn groups(&self, known: &CommonKnowledge) -> usize {
         levels(known, self.group.as_deref()).map_or(1, <[String]>::len)
     }
 }
 
 /// The agreed levels of a group's column.
-pub(super) fn levels<'a>(known: &'a Known, group: Option<&str>) -> Option<&'a [String]> {
+pub(super) fn levels<'a>(known: &'a CommonKnowledge, group: Option<&str>) -> Option<&'a [String]> {
     known.agreed.levels.get(group?).map(Vec::as_slice)
 }
 
-impl Sums for Describe {
+impl SumKind for Describe {
     type Progress = ();
     type Outcome = DescribeOutcome;
 
-    fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
+    fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
         if self.columns.is_empty() {
             return Err(QuestionError::Other(
                 "name `columns` to describe".to_owned(),
@@ -76,7 +78,7 @@ impl Sums for Describe {
         Ok(inputs)
     }
 
-    fn gates(&self, known: &Known) -> Gates {
+    fn gates(&self, known: &CommonKnowledge) -> Gates {
         let groups = self.group.is_some().then(|| self.groups(known));
         Gates {
             groups: groups.unwrap_or(0),
@@ -84,7 +86,7 @@ impl Sums for Describe {
         }
     }
 
-    fn group(&self, _known: &Known, row: &[Value]) -> Option<usize> {
+    fn group(&self, _known: &CommonKnowledge, row: &[CellValue]) -> Option<usize> {
         self.group.is_some().then(|| self.group_of(row))?
     }
 
@@ -92,19 +94,24 @@ impl Sums for Describe {
         self.group.as_deref()
     }
 
-    fn start(&self, _known: &Known) -> Result<(), Stopped> {
+    fn start(&self, _known: &CommonKnowledge) -> Result<(), QuestionStopped> {
         Ok(())
     }
 
-    fn layout(&self, known: &Known, (): &()) -> Layout {
+    fn layout(&self, known: &CommonKnowledge, (): &()) -> SumLayout {
         let cells = self.groups(known) * self.columns.len();
-        Layout::default()
+        SumLayout::default()
             .counts("known", cells, "rows with a value, by group and column")
             .reals("sum", cells, "sum of values scaled to ±1")
             .reals("squares", cells, "sum of squared scaled values")
     }
 
-    fn answer(&self, known: &Known, rows: &[Vec<Value>], (): &()) -> Result<Vec<f64>, Refusal> {
+    fn answer(
+        &self,
+        known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
+        (): &(),
+    ) -> Result<Vec<f64>, SiteRefusal> {
         let (groups, columns) = (self.groups(known), self.columns.len());
         let cells = groups * columns;
         let mut numbers = vec![0.0; 3 * cells];
@@ -124,7 +131,12 @@ impl Sums for Describe {
         Ok(numbers)
     }
 
-    fn step(&self, known: &Known, (): &(), sum: &Opened) -> Step<(), DescribeOutcome> {
+    fn step(
+        &self,
+        known: &CommonKnowledge,
+        (): &(),
+        sum: &DecodedSum,
+    ) -> Step<(), DescribeOutcome> {
         let levels = levels(known, self.group.as_deref());
         let columns = self.columns.len();
         let described = (0..self.groups(known) * columns).map(|at| {
@@ -134,7 +146,7 @@ impl Sums for Describe {
             let (first, second) = (sum.block("sum")[at], sum.block("squares")[at]);
             let mean = first / n;
             let variance = ((second - first * mean) / (n - 1.0)).max(0.0);
-            Described {
+            DescribedColumn {
                 column: self.columns[column].clone(),
                 group: levels.map(|levels| levels[group].clone()),
                 rows: known

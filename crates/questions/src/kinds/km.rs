@@ -5,11 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Grid;
+use super::TimeGrid;
 use super::describe::levels;
-use crate::sums::{Gates, Known, Sums};
-use crate::table::{Input, Value, complete};
-use crate::{Agreed, Layout, Opened, QuestionError, Refusal, Step, Stopped};
+use crate::sums::{CommonKnowledge, Gates, SumKind};
+use crate::table::{CellValue, QuestionInput, complete};
+use crate::{
+    AgreedColumns, DecodedSum, QuestionError, QuestionStopped, SiteRefusal, Step, SumLayout,
+};
 
 /// Survival curves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,7 +25,7 @@ pub struct Km {
     #[serde(default = "one")]
     pub causes: usize,
     /// The grid of times.
-    pub grid: Grid,
+    pub grid: TimeGrid,
     /// A column whose agreed levels have curves of their own.
     #[serde(default)]
     pub group: Option<String>,
@@ -100,15 +102,15 @@ pub struct KmOutcome {
 
 /// The inputs of a grid question: time, event, group.
 pub(super) fn grid_inputs(
-    agreed: &Agreed,
+    agreed: &AgreedColumns,
     time: &str,
     event: &str,
     causes: usize,
     group: Option<&str>,
-) -> Result<Vec<Input>, QuestionError> {
+) -> Result<Vec<QuestionInput>, QuestionError> {
     let event = match event.parse() {
-        Ok(condition) if causes == 1 => Input::Indicator(condition),
-        _ => Input::Level {
+        Ok(condition) if causes == 1 => QuestionInput::Indicator(condition),
+        _ => QuestionInput::Level {
             column: event.to_owned(),
             levels: (0..=causes).map(|cause| cause.to_string()).collect(),
         },
@@ -122,8 +124,8 @@ pub(super) fn grid_inputs(
 
 /// Counts by group, cell 0 to J + 1, and cause 1 and so on, censored last.
 pub(super) fn grid_counts(
-    rows: &[Vec<Value>],
-    grid: Grid,
+    rows: &[Vec<CellValue>],
+    grid: TimeGrid,
     causes: usize,
     groups: usize,
 ) -> Vec<f64> {
@@ -142,16 +144,16 @@ pub(super) fn grid_counts(
 }
 
 impl Km {
-    fn groups(&self, known: &Known) -> usize {
+    fn groups(&self, known: &CommonKnowledge) -> usize {
         levels(known, self.group.as_deref()).map_or(1, <[String]>::len)
     }
 }
 
-impl Sums for Km {
+impl SumKind for Km {
     type Progress = ();
     type Outcome = KmOutcome;
 
-    fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
+    fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
         self.grid.check()?;
         if !(1..=9).contains(&self.causes) {
             return Err(QuestionError::Other("`causes` must be 1 to 9".to_owned()));
@@ -165,7 +167,7 @@ impl Sums for Km {
         )
     }
 
-    fn gates(&self, known: &Known) -> Gates {
+    fn gates(&self, known: &CommonKnowledge) -> Gates {
         let groups = if self.group.is_some() {
             self.groups(known)
         } else {
@@ -178,11 +180,11 @@ impl Sums for Km {
         }
     }
 
-    fn is_event(&self, _known: &Known, row: &[f64]) -> bool {
+    fn is_event(&self, _known: &CommonKnowledge, row: &[f64]) -> bool {
         row[1] != 0.0
     }
 
-    fn group(&self, _known: &Known, row: &[Value]) -> Option<usize> {
+    fn group(&self, _known: &CommonKnowledge, row: &[CellValue]) -> Option<usize> {
         let known: Option<Vec<f64>> = row.iter().map(|value| value.known()).collect();
         Some(*known?.get(2)? as usize)
     }
@@ -191,20 +193,25 @@ impl Sums for Km {
         self.group.as_deref()
     }
 
-    fn start(&self, _known: &Known) -> Result<(), Stopped> {
+    fn start(&self, _known: &CommonKnowledge) -> Result<(), QuestionStopped> {
         Ok(())
     }
 
-    fn layout(&self, known: &Known, (): &()) -> Layout {
+    fn layout(&self, known: &CommonKnowledge, (): &()) -> SumLayout {
         let cells = self.groups(known) * (self.grid.cells + 2) * (self.causes + 1);
-        Layout::default().counts(
+        SumLayout::default().counts(
             "cells",
             cells,
             "rows by group, cell of time and cause, censored last",
         )
     }
 
-    fn answer(&self, known: &Known, rows: &[Vec<Value>], (): &()) -> Result<Vec<f64>, Refusal> {
+    fn answer(
+        &self,
+        known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
+        (): &(),
+    ) -> Result<Vec<f64>, SiteRefusal> {
         Ok(grid_counts(
             rows,
             self.grid,
@@ -213,7 +220,7 @@ impl Sums for Km {
         ))
     }
 
-    fn step(&self, known: &Known, (): &(), sum: &Opened) -> Step<(), KmOutcome> {
+    fn step(&self, known: &CommonKnowledge, (): &(), sum: &DecodedSum) -> Step<(), KmOutcome> {
         let levels = levels(known, self.group.as_deref());
         let kinds = self.causes + 1;
         let cells = self.grid.cells + 2;
@@ -243,7 +250,7 @@ impl Sums for Km {
 }
 
 /// The curve of the counts of a group.
-fn curve(group: Option<String>, counts: &[f64], kinds: usize, grid: Grid) -> KmCurve {
+fn curve(group: Option<String>, counts: &[f64], kinds: usize, grid: TimeGrid) -> KmCurve {
     let causes = kinds - 1;
     let rows: f64 = counts.iter().sum();
     let mut at_risk = rows;

@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::describe::levels;
 use super::km::{grid_counts, grid_inputs};
-use super::{Grid, cox::event_input};
+use super::{TimeGrid, cox::event_input};
 use crate::algebra::Symmetric;
-use crate::sums::{Gates, Known, Sums};
-use crate::table::{Input, Value, complete};
-use crate::{Agreed, Layout, Opened, QuestionError, Refusal, Step, Stopped};
+use crate::sums::{CommonKnowledge, Gates, SumKind};
+use crate::table::{CellValue, QuestionInput, complete};
+use crate::{
+    AgreedColumns, DecodedSum, QuestionError, QuestionStopped, SiteRefusal, Step, SumLayout,
+};
 
 /// A log-rank test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,7 +27,7 @@ pub struct Logrank {
     /// With a grid all sites are one stratum, and times are rounded up to it; without, each site is one, with exact
     /// times.
     #[serde(default)]
-    pub grid: Option<Grid>,
+    pub grid: Option<TimeGrid>,
 }
 
 /// The result of a log-rank test.
@@ -83,7 +85,7 @@ impl Excess {
 }
 
 impl Logrank {
-    fn groups(&self, known: &Known) -> usize {
+    fn groups(&self, known: &CommonKnowledge) -> usize {
         levels(known, Some(&self.group)).map_or(2, <[String]>::len)
     }
 
@@ -105,7 +107,7 @@ impl Logrank {
     }
 
     /// The excess of all rows, from counts on a grid.
-    fn pooled(counts: &[f64], grid: Grid, groups: usize) -> Excess {
+    fn pooled(counts: &[f64], grid: TimeGrid, groups: usize) -> Excess {
         let cells = grid.cells + 2;
         let of = |group: usize, cell: usize| &counts[(group * cells + cell) * 2..][..2];
         let mut excess = Excess::zero(groups);
@@ -127,11 +129,11 @@ impl Logrank {
     }
 }
 
-impl Sums for Logrank {
+impl SumKind for Logrank {
     type Progress = ();
     type Outcome = LogrankOutcome;
 
-    fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
+    fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
         if let Some(grid) = self.grid {
             grid.check()?;
             return grid_inputs(agreed, &self.time, &self.event, 1, Some(&self.group));
@@ -143,7 +145,7 @@ impl Sums for Logrank {
         ])
     }
 
-    fn gates(&self, known: &Known) -> Gates {
+    fn gates(&self, known: &CommonKnowledge) -> Gates {
         Gates {
             groups: self.groups(known),
             has_events: true,
@@ -151,11 +153,11 @@ impl Sums for Logrank {
         }
     }
 
-    fn is_event(&self, _known: &Known, row: &[f64]) -> bool {
+    fn is_event(&self, _known: &CommonKnowledge, row: &[f64]) -> bool {
         row[1] == 1.0
     }
 
-    fn group(&self, _known: &Known, row: &[Value]) -> Option<usize> {
+    fn group(&self, _known: &CommonKnowledge, row: &[CellValue]) -> Option<usize> {
         let known: Option<Vec<f64>> = row.iter().map(|value| value.known()).collect();
         Some(*known?.get(2)? as usize)
     }
@@ -164,7 +166,7 @@ impl Sums for Logrank {
         Some(&self.group)
     }
 
-    fn start(&self, known: &Known) -> Result<(), Stopped> {
+    fn start(&self, known: &CommonKnowledge) -> Result<(), QuestionStopped> {
         let filled = known
             .counts
             .groups
@@ -172,27 +174,27 @@ impl Sums for Logrank {
             .filter(|rows| **rows > 0.0)
             .count();
         if filled < 2 {
-            return Err(Stopped::Other(
+            return Err(QuestionStopped::Other(
                 "only one group has rows: there is nothing to compare".to_owned(),
             ));
         }
         if known.counts.events == Some(0.0) {
-            return Err(Stopped::Other(
+            return Err(QuestionStopped::Other(
                 "no events: all rows are censored, and nothing tells of a difference".to_owned(),
             ));
         }
         Ok(())
     }
 
-    fn layout(&self, known: &Known, (): &()) -> Layout {
+    fn layout(&self, known: &CommonKnowledge, (): &()) -> SumLayout {
         let groups = self.groups(known);
         match self.grid {
-            Some(grid) => Layout::default().counts(
+            Some(grid) => SumLayout::default().counts(
                 "cells",
                 groups * (grid.cells + 2) * 2,
                 "rows by group and cell: events, censored",
             ),
-            None => Layout::default()
+            None => SumLayout::default()
                 .reals(
                     "excess",
                     groups - 1,
@@ -206,7 +208,12 @@ impl Sums for Logrank {
         }
     }
 
-    fn answer(&self, known: &Known, rows: &[Vec<Value>], (): &()) -> Result<Vec<f64>, Refusal> {
+    fn answer(
+        &self,
+        known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
+        (): &(),
+    ) -> Result<Vec<f64>, SiteRefusal> {
         let groups = self.groups(known);
         if let Some(grid) = self.grid {
             return Ok(grid_counts(rows, grid, 1, groups));
@@ -217,7 +224,7 @@ impl Sums for Logrank {
         Ok(numbers)
     }
 
-    fn step(&self, known: &Known, (): &(), sum: &Opened) -> Step<(), LogrankOutcome> {
+    fn step(&self, known: &CommonKnowledge, (): &(), sum: &DecodedSum) -> Step<(), LogrankOutcome> {
         let groups = self.groups(known);
         let excess = match self.grid {
             Some(grid) => Self::pooled(sum.block("cells"), grid, groups),
@@ -247,7 +254,7 @@ impl Sums for Logrank {
         if !form.is_finite() {
             let why =
                 "groups are never at risk together at an event: nothing tells of a difference";
-            return Step::Stopped(Stopped::Other(why.to_owned()));
+            return Step::Stopped(QuestionStopped::Other(why.to_owned()));
         }
         let mut all = excess.gap.clone();
         all.push(-excess.gap.iter().sum::<f64>());

@@ -5,9 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::sums::{Gates, Known, Sums};
-use crate::table::{Input, Value, complete};
-use crate::{Agreed, Estimate, Layout, Opened, QuestionError, Refusal, Step, Stopped};
+use crate::sums::{CommonKnowledge, Gates, SumKind};
+use crate::table::{CellValue, QuestionInput, complete};
+use crate::{
+    AgreedColumns, DecodedSum, Estimate, QuestionError, QuestionStopped, SiteRefusal, Step,
+    SumLayout,
+};
 
 /// Most rounds of REML.
 const ROUNDS: usize = 100;
@@ -15,7 +18,7 @@ const ROUNDS: usize = 100;
 /// What a site estimates from its own rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Effect {
+pub enum SiteEffect {
     /// The mean of a column.
     Mean {
         /// The column, with an agreed range.
@@ -49,7 +52,7 @@ pub enum Effect {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Meta {
     /// What each site estimates.
-    pub effect: Effect,
+    pub effect: SiteEffect,
     /// Whether τ² is estimated by REML. Only where every site's vector may be seen.
     #[serde(default)]
     pub reml: bool,
@@ -121,15 +124,15 @@ impl Meta {
     /// The site's estimate and its variance; none if its rows do not tell it.
     fn own(&self, rows: &[Vec<f64>]) -> Option<[f64; 2]> {
         match &self.effect {
-            Effect::Given { .. } => rows.first().map(|row| [row[0], row[1]]),
-            Effect::Mean { .. } => mean(rows.iter().map(|row| row[0])),
-            Effect::Difference { .. } => {
+            SiteEffect::Given { .. } => rows.first().map(|row| [row[0], row[1]]),
+            SiteEffect::Mean { .. } => mean(rows.iter().map(|row| row[0])),
+            SiteEffect::Difference { .. } => {
                 let of =
                     |kind: f64| mean(rows.iter().filter(|row| row[1] == kind).map(|row| row[0]));
                 let ([with, first], [without, second]) = (of(1.0)?, of(0.0)?);
                 Some([with - without, first + second])
             }
-            Effect::LogOddsRatio { .. } => {
+            SiteEffect::LogOddsRatio { .. } => {
                 let count = |a: f64, b: f64| {
                     rows.iter().filter(|row| row[0] == a && row[1] == b).count() as f64
                 };
@@ -155,11 +158,11 @@ impl Meta {
         }
     }
 
-    fn unit(&self, known: &Known) -> [f64; 2] {
+    fn unit(&self, known: &CommonKnowledge) -> [f64; 2] {
         match self.effect {
-            Effect::Mean { .. } => [known.inputs[0].middle(), known.inputs[0].half()],
-            Effect::Difference { .. } => [0.0, known.inputs[0].half()],
-            Effect::LogOddsRatio { .. } | Effect::Given { .. } => [0.0, 1.0],
+            SiteEffect::Mean { .. } => [known.inputs[0].middle(), known.inputs[0].half()],
+            SiteEffect::Difference { .. } => [0.0, known.inputs[0].half()],
+            SiteEffect::LogOddsRatio { .. } | SiteEffect::Given { .. } => [0.0, 1.0],
         }
     }
 }
@@ -173,45 +176,45 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
     (squares > 0.0).then(|| [mean, squares / (n - 1.0) / n])
 }
 
-impl Sums for Meta {
+impl SumKind for Meta {
     type Progress = MetaProgress;
     type Outcome = MetaOutcome;
 
-    fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
+    fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
         let condition = |text: &String| {
             text.parse()
-                .map(Input::Indicator)
+                .map(QuestionInput::Indicator)
                 .map_err(QuestionError::Other)
         };
         Ok(match &self.effect {
-            Effect::Given { estimate, variance } => {
+            SiteEffect::Given { estimate, variance } => {
                 let positive = agreed.number(variance);
-                let Input::Number { column, range } = positive else {
+                let QuestionInput::Number { column, range } = positive else {
                     return Ok(Vec::new());
                 };
                 vec![
                     agreed.number(estimate),
-                    Input::Number {
+                    QuestionInput::Number {
                         column,
                         range: [range[0].max(f64::MIN_POSITIVE), range[1]],
                     },
                 ]
             }
-            Effect::Mean { column } => vec![agreed.scaled(column)?],
-            Effect::Difference { column, between } => {
+            SiteEffect::Mean { column } => vec![agreed.scaled(column)?],
+            SiteEffect::Difference { column, between } => {
                 vec![agreed.scaled(column)?, condition(between)?]
             }
-            Effect::LogOddsRatio { outcome, between } => {
+            SiteEffect::LogOddsRatio { outcome, between } => {
                 vec![condition(outcome)?, condition(between)?]
             }
         })
     }
 
-    fn gates(&self, _known: &Known) -> Gates {
+    fn gates(&self, _known: &CommonKnowledge) -> Gates {
         Gates::default()
     }
 
-    fn start(&self, _known: &Known) -> Result<MetaProgress, Stopped> {
+    fn start(&self, _known: &CommonKnowledge) -> Result<MetaProgress, QuestionStopped> {
         Ok(MetaProgress {
             between: 0.0,
             first: None,
@@ -220,14 +223,14 @@ impl Sums for Meta {
         })
     }
 
-    fn layout(&self, _known: &Known, progress: &MetaProgress) -> Layout {
+    fn layout(&self, _known: &CommonKnowledge, progress: &MetaProgress) -> SumLayout {
         let squares = usize::from(progress.first.is_none() || (self.reml && !progress.last));
         let reml = if self.reml && progress.first.is_some() && !progress.last {
             4
         } else {
             0
         };
-        Layout::default()
+        SumLayout::default()
             .counts("told", 1, "sites with an estimate")
             .reals("weights", 1, "Σw, w = 1/(variance + τ²)")
             .reals("weighted", 1, "Σwy")
@@ -239,13 +242,13 @@ impl Sums for Meta {
 
     fn answer(
         &self,
-        known: &Known,
-        rows: &[Vec<Value>],
+        known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
         progress: &MetaProgress,
-    ) -> Result<Vec<f64>, Refusal> {
+    ) -> Result<Vec<f64>, SiteRefusal> {
         let rows = complete(rows);
-        if matches!(self.effect, Effect::Given { .. }) && rows.len() > 1 {
-            return Err(Refusal::Rows(
+        if matches!(self.effect, SiteEffect::Given { .. }) && rows.len() > 1 {
+            return Err(SiteRefusal::Rows(
                 "several estimates; a site gives one".to_owned(),
             ));
         }
@@ -268,9 +271,9 @@ impl Sums for Meta {
 
     fn step(
         &self,
-        known: &Known,
+        known: &CommonKnowledge,
         progress: &MetaProgress,
-        sum: &Opened,
+        sum: &DecodedSum,
     ) -> Step<MetaProgress, MetaOutcome> {
         let [k, w, wy, wyy, ww] = [
             "told",
@@ -283,7 +286,7 @@ impl Sums for Meta {
         let Some(first) = &progress.first else {
             if k < 2.0 {
                 let why = "fewer than two sites have an estimate: there is nothing to combine";
-                return Step::Stopped(Stopped::Other(why.to_owned()));
+                return Step::Stopped(QuestionStopped::Other(why.to_owned()));
             }
             let heterogeneity = (wyy - wy * wy / w).max(0.0);
             let between = ((heterogeneity - k + 1.0) / (w - ww / w)).max(0.0);
@@ -328,10 +331,10 @@ impl Sums for Meta {
 fn reml(
     progress: &MetaProgress,
     [w, wy, ww]: [f64; 3],
-    sum: &Opened,
+    sum: &DecodedSum,
 ) -> Step<MetaProgress, MetaOutcome> {
     let &[wwy, wwyy, www, wwwy] = sum.block("of reml") else {
-        return Step::Stopped(Stopped::Other("a sum of another round".to_owned()));
+        return Step::Stopped(QuestionStopped::Other("a sum of another round".to_owned()));
     };
     let wwwyy = sum.one("of reml, squared");
     let m = wy / w;
@@ -349,7 +352,7 @@ fn reml(
     let next = (progress.between + 0.5 * (a - trace) / curvature).max(0.0);
     let rounds = progress.rounds + 1;
     if rounds > ROUNDS {
-        return Step::Stopped(Stopped::NoConvergence(ROUNDS));
+        return Step::Stopped(QuestionStopped::NoConvergence(ROUNDS));
     }
     let last = (next - progress.between).abs() < 1e-10;
     Step::Next(MetaProgress {

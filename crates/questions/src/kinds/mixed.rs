@@ -7,9 +7,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::algebra::{Symmetric, dot};
-use crate::sums::{Gates, Known, Sums};
-use crate::table::{Input, Value, complete};
-use crate::{Agreed, Estimate, Layout, Opened, QuestionError, Refusal, Step, Stopped};
+use crate::sums::{CommonKnowledge, Gates, SumKind};
+use crate::table::{CellValue, QuestionInput, complete};
+use crate::{
+    AgreedColumns, DecodedSum, Estimate, QuestionError, QuestionStopped, SiteRefusal, Step,
+    SumLayout,
+};
 
 /// Most rounds.
 const ROUNDS: usize = 300;
@@ -100,11 +103,11 @@ impl Mixed {
     }
 }
 
-impl Sums for Mixed {
+impl SumKind for Mixed {
     type Progress = MixedFitProgress;
     type Outcome = MixedOutcome;
 
-    fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
+    fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
         if let Some(unknown) = self.slopes.iter().find(|slope| !self.terms.contains(slope)) {
             return Err(QuestionError::Other(format!(
                 "`slopes` names \"{unknown}\", which is none of the terms"
@@ -115,14 +118,14 @@ impl Sums for Mixed {
         Ok(inputs)
     }
 
-    fn gates(&self, _known: &Known) -> Gates {
+    fn gates(&self, _known: &CommonKnowledge) -> Gates {
         Gates {
             coefficients: self.width(),
             ..Gates::default()
         }
     }
 
-    fn start(&self, _known: &Known) -> Result<MixedFitProgress, Stopped> {
+    fn start(&self, _known: &CommonKnowledge) -> Result<MixedFitProgress, QuestionStopped> {
         let variances: Vec<f64> = self
             .varying()
             .iter()
@@ -138,9 +141,9 @@ impl Sums for Mixed {
         })
     }
 
-    fn layout(&self, _known: &Known, _progress: &MixedFitProgress) -> Layout {
+    fn layout(&self, _known: &CommonKnowledge, _progress: &MixedFitProgress) -> SumLayout {
         let p = self.width();
-        Layout::default()
+        SumLayout::default()
             .counts("told", 2, "rows, sites with rows")
             .reals("score", p, "derivatives z of the log likelihood")
             .reals("squared score", p, "T·z²")
@@ -155,24 +158,24 @@ impl Sums for Mixed {
 
     fn answer(
         &self,
-        known: &Known,
-        rows: &[Vec<Value>],
+        known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
         progress: &MixedFitProgress,
-    ) -> Result<Vec<f64>, Refusal> {
+    ) -> Result<Vec<f64>, SiteRefusal> {
         let rows = complete(rows);
         if rows.is_empty() {
             return Ok(vec![0.0; self.layout(known, progress).len()]);
         }
-        let site =
-            SiteFit::of(&rows, progress).ok_or_else(|| Refusal::Fit("coefficients".to_owned()))?;
+        let site = SiteFit::of(&rows, progress)
+            .ok_or_else(|| SiteRefusal::Fit("coefficients".to_owned()))?;
         Ok(site.numbers(rows.len(), progress))
     }
 
     fn step(
         &self,
-        known: &Known,
+        known: &CommonKnowledge,
         progress: &MixedFitProgress,
-        sum: &Opened,
+        sum: &DecodedSum,
     ) -> Step<MixedFitProgress, MixedOutcome> {
         match self.next(progress, sum) {
             Err(why) => Step::Stopped(why),
@@ -311,21 +314,22 @@ impl Mixed {
     fn next(
         &self,
         progress: &MixedFitProgress,
-        sum: &Opened,
-    ) -> Result<(MixedFitProgress, bool), Stopped> {
+        sum: &DecodedSum,
+    ) -> Result<(MixedFitProgress, bool), QuestionStopped> {
         let p = self.width();
         let information = Symmetric::of_triangle(p, sum.block("information"));
         let step = information.solve(sum.block("score"));
-        let step =
-            step.ok_or_else(|| Stopped::Collinear(format!("among {}", self.terms.join(", "))))?;
+        let step = step.ok_or_else(|| {
+            QuestionStopped::Collinear(format!("among {}", self.terms.join(", ")))
+        })?;
         let &[rows, sites] = sum.block("told") else {
-            return Err(Stopped::NoConvergence(0));
+            return Err(QuestionStopped::NoConvergence(0));
         };
         let &[residuals, freedom, trace] = sum.block("residuals") else {
-            return Err(Stopped::NoConvergence(0));
+            return Err(QuestionStopped::NoConvergence(0));
         };
         if sites < 2.0 {
-            return Err(Stopped::Other(
+            return Err(QuestionStopped::Other(
                 "fewer than two sites have rows: nothing can differ between them".to_owned(),
             ));
         }
@@ -367,7 +371,7 @@ impl Mixed {
             progress.residual
         };
         if found <= 0.0 || !found.is_finite() {
-            return Err(Stopped::Other(
+            return Err(QuestionStopped::Other(
                 "the outcome is determined by the terms: there is no residual".to_owned(),
             ));
         }
@@ -378,12 +382,17 @@ impl Mixed {
         next.information = Some(information);
         next.rounds += 1;
         if next.rounds >= ROUNDS {
-            return Err(Stopped::NoConvergence(ROUNDS));
+            return Err(QuestionStopped::NoConvergence(ROUNDS));
         }
         Ok((next, longest < SHORT && !first))
     }
 
-    fn outcome(&self, known: &Known, progress: &MixedFitProgress, sum: &Opened) -> MixedOutcome {
+    fn outcome(
+        &self,
+        known: &CommonKnowledge,
+        progress: &MixedFitProgress,
+        sum: &DecodedSum,
+    ) -> MixedOutcome {
         let outcome = &known.inputs[self.terms.len()];
         let unit = outcome.half();
         let information = progress.information.as_ref();

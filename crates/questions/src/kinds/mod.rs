@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// An agreed grid of times: cell j holds the times above (j−1)·step and up to j·step, cell 0 those up to 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Grid {
+pub struct TimeGrid {
     /// Width of a cell, above 0, in the unit of the times.
     pub step: f64,
     /// The last cell that is reported; events after it are counted as censored.
@@ -26,7 +26,7 @@ pub struct Grid {
 /// Most cells of a grid.
 const MOST_CELLS: usize = 10_000;
 
-impl Grid {
+impl TimeGrid {
     /// The cell of a time: 0 to `cells`, or `cells` + 1 beyond the grid.
     pub fn cell(self, time: f64) -> usize {
         let cell = (time.max(0.0) / self.step).ceil();

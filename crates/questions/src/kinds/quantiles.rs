@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::sums::{Gates, Known, Sums};
-use crate::table::{Input, Value};
-use crate::{Agreed, Layout, Opened, QuestionError, Refusal, Step, Stopped};
+use crate::sums::{CommonKnowledge, Gates, SumKind};
+use crate::table::{CellValue, QuestionInput};
+use crate::{
+    AgreedColumns, DecodedSum, QuestionError, QuestionStopped, SiteRefusal, Step, SumLayout,
+};
 
 /// Bins of a round.
 const BINS: usize = 64;
@@ -26,7 +28,7 @@ pub struct Quantiles {
 
 /// A quantile between two rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Search {
+struct QuantileSearch {
     column: usize,
     probability: f64,
     low: f64,
@@ -43,7 +45,7 @@ struct Search {
 /// The quantiles between two rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QuantilesProgress {
-    searches: Vec<Search>,
+    searches: Vec<QuantileSearch>,
 }
 
 /// One quantile.
@@ -91,11 +93,11 @@ impl QuantilesProgress {
     }
 }
 
-impl Sums for Quantiles {
+impl SumKind for Quantiles {
     type Progress = QuantilesProgress;
     type Outcome = QuantilesOutcome;
 
-    fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
+    fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
         let other = |text: &str| Err(QuestionError::Other(text.to_owned()));
         if self.columns.is_empty() || self.probabilities.is_empty() {
             return other("name `columns`, and `probabilities` such as [0.25, 0.5, 0.75]");
@@ -115,15 +117,15 @@ impl Sums for Quantiles {
         self.columns.iter().map(ranged).collect()
     }
 
-    fn gates(&self, _known: &Known) -> Gates {
+    fn gates(&self, _known: &CommonKnowledge) -> Gates {
         Gates::default()
     }
 
-    fn start(&self, known: &Known) -> Result<QuantilesProgress, Stopped> {
+    fn start(&self, known: &CommonKnowledge) -> Result<QuantilesProgress, QuestionStopped> {
         let mut searches = Vec::new();
         for (column, name) in self.columns.iter().enumerate() {
             let [low, high] = known.agreed.ranges.get(name).copied().unwrap_or([0.0, 1.0]);
-            let of = |probability: &f64| Search {
+            let of = |probability: &f64| QuantileSearch {
                 column,
                 probability: *probability,
                 low,
@@ -138,17 +140,17 @@ impl Sums for Quantiles {
         Ok(QuantilesProgress { searches })
     }
 
-    fn layout(&self, _known: &Known, progress: &QuantilesProgress) -> Layout {
+    fn layout(&self, _known: &CommonKnowledge, progress: &QuantilesProgress) -> SumLayout {
         let bins = progress.bins().len() * BINS;
-        Layout::default().counts("bins", bins, "rows in each of 64 bins")
+        SumLayout::default().counts("bins", bins, "rows in each of 64 bins")
     }
 
     fn answer(
         &self,
-        known: &Known,
-        rows: &[Vec<Value>],
+        known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
         progress: &QuantilesProgress,
-    ) -> Result<Vec<f64>, Refusal> {
+    ) -> Result<Vec<f64>, SiteRefusal> {
         let mut numbers = Vec::new();
         for (column, low, high) in progress.bins() {
             let last = known
@@ -180,9 +182,9 @@ impl Sums for Quantiles {
 
     fn step(
         &self,
-        known: &Known,
+        known: &CommonKnowledge,
         progress: &QuantilesProgress,
-        sum: &Opened,
+        sum: &DecodedSum,
     ) -> Step<QuantilesProgress, QuantilesOutcome> {
         let bins = progress.bins();
         let smallest = known.rules.smallest_cell as f64;
@@ -199,7 +201,7 @@ impl Sums for Quantiles {
                 let tail = search.probability.min(1.0 - search.probability);
                 if search.rows * tail < smallest {
                     let needed = (smallest / tail).ceil() as u64;
-                    return Step::Stopped(Stopped::TooFew {
+                    return Step::Stopped(QuestionStopped::TooFew {
                         what: format!(
                             "rows of \"{}\" for its quantile {}",
                             self.columns[search.column], search.probability

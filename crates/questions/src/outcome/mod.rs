@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 use serde::{Serialize, Serializer};
 
-use crate::{Counts, Outcome, Question};
+use crate::{FederatedQuestion, FirstCounts, Outcome};
 
 /// The level of printed intervals.
 pub const LEVEL: f64 = 0.95;
@@ -190,7 +190,11 @@ impl PrintedTable {
 }
 
 /// The sheets of an answer. Small cells are suppressed.
-pub fn sheets(question: &Question, counts: &Counts, outcome: &Outcome) -> Vec<PrintedTable> {
+pub fn sheets(
+    question: &FederatedQuestion,
+    counts: &FirstCounts,
+    outcome: &Outcome,
+) -> Vec<PrintedTable> {
     let smallest = question.rules.smallest_cell;
     let mut sheets = vec![rows(counts, smallest)];
     match outcome {
@@ -209,7 +213,7 @@ pub fn sheets(question: &Question, counts: &Counts, outcome: &Outcome) -> Vec<Pr
 }
 
 /// The counts of the first round.
-fn rows(counts: &Counts, smallest: u64) -> PrintedTable {
+fn rows(counts: &FirstCounts, smallest: u64) -> PrintedTable {
     let columns = [
         ("sites", "sites"),
         ("rows", "rows"),

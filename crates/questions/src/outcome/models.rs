@@ -4,7 +4,7 @@ use super::tables::test;
 use super::{LEVEL, PrintedCell, PrintedTable};
 use crate::Estimate;
 use crate::kinds::cox::CoxOutcome;
-use crate::kinds::glm::{Family, GlmOutcome};
+use crate::kinds::glm::{GlmFamily, GlmOutcome};
 use crate::kinds::meta::MetaOutcome;
 use crate::kinds::mixed::MixedOutcome;
 use crate::special::chi_squared_above;
@@ -43,9 +43,9 @@ fn ratio(value: f64) -> PrintedCell {
 /// A generalised linear model.
 pub(super) fn glm(found: &GlmOutcome) -> Vec<PrintedTable> {
     let ratio_name = match found.family {
-        Family::Gaussian => None,
-        Family::Binomial => Some("odds ratio"),
-        Family::Poisson | Family::Gamma | Family::NegativeBinomial => Some("ratio"),
+        GlmFamily::Gaussian => None,
+        GlmFamily::Binomial => Some("odds ratio"),
+        GlmFamily::Poisson | GlmFamily::Gamma | GlmFamily::NegativeBinomial => Some("ratio"),
     };
     let mut sheet = PrintedTable::new(
         "coefficients",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::table::Table;
+use crate::table::RowTable;
 
 fn folder() -> Option<PathBuf> {
     let data = std::env::var_os("ROTA_DATA");
@@ -15,7 +15,7 @@ fn folder() -> Option<PathBuf> {
 
 /// The 854 complete rows of four hospitals: seven prepared columns and the raw ones that the questions need.
 /// `None` without the data.
-pub(super) fn heart() -> Option<Vec<Table>> {
+pub(super) fn heart() -> Option<Vec<RowTable>> {
     let folder = folder()?.join("heart_disease");
     let read = |name: &str| {
         let text = std::fs::read_to_string(folder.join(format!("processed.{name}.data"))).unwrap();
@@ -31,7 +31,7 @@ pub(super) fn heart() -> Option<Vec<Table>> {
         let rows: Vec<Vec<f64>> = complete.collect();
         let column =
             |of: &dyn Fn(&[f64]) -> f64| rows.iter().map(|row| of(row)).collect::<Vec<f64>>();
-        Table::new(rows.len())
+        RowTable::new(rows.len())
             .with("age10", &column(&|r| (r[0] - 55.0) / 10.0))
             .with("sex", &column(&|r| r[1]))
             .with("cp", &column(&|r| r[2]))
@@ -52,7 +52,7 @@ pub(super) fn heart() -> Option<Vec<Table>> {
 }
 
 /// Six regions of breast cancer patients: the columns of the known answers. `None` without the data.
-pub(super) fn tcga() -> Option<Vec<Table>> {
+pub(super) fn tcga() -> Option<Vec<RowTable>> {
     let text = std::fs::read_to_string(folder()?.join("tcga_brca/tcga_brca.csv")).unwrap();
     let mut lines = text.lines();
     let names = cells(lines.next().unwrap());
@@ -91,7 +91,7 @@ pub(super) fn tcga() -> Option<Vec<Table>> {
         "event",
     ];
     let table = |rows: &Vec<Vec<f64>>| {
-        let empty = Table::new(rows.len());
+        let empty = RowTable::new(rows.len());
         names.iter().enumerate().fold(empty, |table, (at, name)| {
             let column: Vec<f64> = rows.iter().map(|row| row[at]).collect();
             table.with(name, &column)

@@ -2,43 +2,43 @@
 
 use super::small::{cox, model, ranges, tables};
 use super::*;
-use crate::kinds::Grid;
+use crate::kinds::TimeGrid;
 use crate::kinds::cox::Ties;
 use crate::kinds::crosstab::Crosstab;
 use crate::kinds::describe::Describe;
-use crate::kinds::glm::{Family, Glm};
+use crate::kinds::glm::{Glm, GlmFamily};
 use crate::kinds::km::Km;
 use crate::kinds::logrank::Logrank;
 use crate::kinds::quantiles::Quantiles;
-use crate::table::Cells;
-use crate::{QuestionError, Refusal};
+use crate::table::CellColumn;
+use crate::{QuestionError, SiteRefusal};
 
 /// A column of the small tables, by a function of its rows' numbers.
-fn with(name: &str, of: impl Fn(usize, usize) -> f64) -> Vec<Table> {
-    let with = |(site, table): (usize, Table)| {
+fn with(name: &str, of: impl Fn(usize, usize) -> f64) -> Vec<RowTable> {
+    let with = |(site, table): (usize, RowTable)| {
         let column: Vec<f64> = (0..table.rows()).map(|row| of(site, row)).collect();
         table.with(name, &column)
     };
     tables().into_iter().enumerate().map(with).collect()
 }
 
-fn cells(table: &Table, name: &str) -> Vec<f64> {
+fn cells(table: &RowTable, name: &str) -> Vec<f64> {
     match table.cells(name) {
-        Some(Cells::Numbers(cells)) => cells.iter().flatten().copied().collect(),
+        Some(CellColumn::Numbers(cells)) => cells.iter().flatten().copied().collect(),
         other => panic!("{other:?}"),
     }
 }
 
-fn without_rows() -> Table {
+fn without_rows() -> RowTable {
     tables()[0]
         .names()
-        .fold(Table::new(0), |table, name| table.with(name, &[]))
+        .fold(RowTable::new(0), |table, name| table.with(name, &[]))
 }
 
 #[test]
 fn separated_outcomes_are_named_and_a_ridge_is_offered() {
     // The outcome itself as a term.
-    let sites: Vec<Table> = tables()
+    let sites: Vec<RowTable> = tables()
         .into_iter()
         .map(|table| {
             let y = cells(&table, "y");
@@ -47,11 +47,11 @@ fn separated_outcomes_are_named_and_a_ridge_is_offered() {
         .collect();
     let glm = Glm {
         terms: words(&["a", "same = 1"]),
-        ..model(Family::Binomial, "y")
+        ..model(GlmFamily::Binomial, "y")
     };
     let why = stopped(Kind::Glm(glm.clone()), &ranges(), &sites);
     assert!(
-        matches!(&why, Stopped::Separated(names) if names.contains("same = 1")),
+        matches!(&why, QuestionStopped::Separated(names) if names.contains("same = 1")),
         "{why}"
     );
     assert!(why.to_string().contains("ridge"));
@@ -65,7 +65,7 @@ fn separated_outcomes_are_named_and_a_ridge_is_offered() {
 #[test]
 fn partly_separated_hazards_are_named() {
     // Nobody with `none` = 1 has an event.
-    let sites: Vec<Table> = tables()
+    let sites: Vec<RowTable> = tables()
         .into_iter()
         .map(|table| {
             let cause = cells(&table, "cause");
@@ -81,7 +81,7 @@ fn partly_separated_hazards_are_named() {
     kind.terms = words(&["a", "none = 1"]);
     let why = stopped(Kind::Cox(kind), &ranges(), &sites);
     assert!(
-        matches!(&why, Stopped::Separated(names) if names.contains("none")),
+        matches!(&why, QuestionStopped::Separated(names) if names.contains("none")),
         "{why}"
     );
 }
@@ -90,7 +90,7 @@ fn partly_separated_hazards_are_named() {
 fn collinear_columns_are_named() {
     let mut agreed = ranges();
     agreed.ranges.insert("twice".to_owned(), [0.0, 20.0]);
-    let sites: Vec<Table> = tables()
+    let sites: Vec<RowTable> = tables()
         .into_iter()
         .map(|table| {
             let twice: Vec<f64> = cells(&table, "a").iter().map(|a| 2.0 * a).collect();
@@ -98,16 +98,16 @@ fn collinear_columns_are_named() {
         })
         .collect();
     for (family, outcome) in [
-        (Family::Binomial, "y"),
-        (Family::Gaussian, "number"),
-        (Family::Poisson, "c"),
+        (GlmFamily::Binomial, "y"),
+        (GlmFamily::Gaussian, "number"),
+        (GlmFamily::Poisson, "c"),
     ] {
         let glm = Glm {
             terms: words(&["a", "b = 1", "twice"]),
             ..model(family, outcome)
         };
         let why = stopped(Kind::Glm(glm), &agreed, &sites);
-        let both = matches!(&why, Stopped::Collinear(names) if names.contains("\"a\"") && names.contains("twice") && !names.contains("b = 1"));
+        let both = matches!(&why, QuestionStopped::Collinear(names) if names.contains("\"a\"") && names.contains("twice") && !names.contains("b = 1"));
         assert!(both, "{why}");
     }
 }
@@ -119,17 +119,17 @@ fn a_column_that_is_constant_within_every_site_is_named() {
     agreed.ranges.insert("place".to_owned(), [0.0, 2.0]);
     let glm = Glm {
         terms: words(&["a", "place"]),
-        ..model(Family::Binomial, "y")
+        ..model(GlmFamily::Binomial, "y")
     };
     assert_eq!(
         stopped(Kind::Glm(glm), &agreed, &sites),
-        Stopped::Constant("place".to_owned())
+        QuestionStopped::Constant("place".to_owned())
     );
     let mut kind = cox(Ties::Efron, false);
     kind.terms = words(&["a", "place"]);
     assert_eq!(
         stopped(Kind::Cox(kind), &agreed, &sites),
-        Stopped::Constant("place".to_owned())
+        QuestionStopped::Constant("place".to_owned())
     );
 }
 
@@ -137,13 +137,17 @@ fn a_column_that_is_constant_within_every_site_is_named() {
 fn without_events_nothing_is_estimated() {
     let sites = with("zero", |_, _| 0.0);
     let why = stopped(
-        Kind::Glm(model(Family::Binomial, "zero")),
+        Kind::Glm(model(GlmFamily::Binomial, "zero")),
         &ranges(),
         &sites,
     );
-    assert!(matches!(why, Stopped::Other(_)), "{why}");
-    let why = stopped(Kind::Glm(model(Family::Poisson, "zero")), &ranges(), &sites);
-    assert!(matches!(why, Stopped::Other(_)), "{why}");
+    assert!(matches!(why, QuestionStopped::Other(_)), "{why}");
+    let why = stopped(
+        Kind::Glm(model(GlmFamily::Poisson, "zero")),
+        &ranges(),
+        &sites,
+    );
+    assert!(matches!(why, QuestionStopped::Other(_)), "{why}");
     let mut kind = cox(Ties::Efron, false);
     kind.event = "zero".to_owned();
     assert!(
@@ -166,7 +170,7 @@ fn without_events_nothing_is_estimated() {
         time: "time".to_owned(),
         event: "zero".to_owned(),
         causes: 1,
-        grid: Grid {
+        grid: TimeGrid {
             step: 1.0,
             cells: 8,
         },
@@ -188,17 +192,22 @@ fn a_site_with_one_class_tells_nothing_of_slopes() {
     let all = tables();
     let mut with_one_class = all.clone();
     let kept = all[1].filtered(&["y = 1".parse().unwrap()]).unwrap();
-    let only = all[1].names().fold(Table::new(kept.len()), |table, name| {
-        let column = cells(&all[1], name);
-        let kept: Vec<f64> = kept.iter().map(|row| column[*row]).collect();
-        table.with(name, &kept)
-    });
+    let only = all[1]
+        .names()
+        .fold(RowTable::new(kept.len()), |table, name| {
+            let column = cells(&all[1], name);
+            let kept: Vec<f64> = kept.iter().map(|row| column[*row]).collect();
+            table.with(name, &kept)
+        });
     with_one_class.push(only);
-    let fit =
-        |sites: &[Table]| match answer(Kind::Glm(model(Family::Binomial, "y")), &ranges(), sites) {
-            Outcome::Glm(found) => found,
-            other => panic!("{other:?}"),
-        };
+    let fit = |sites: &[RowTable]| match answer(
+        Kind::Glm(model(GlmFamily::Binomial, "y")),
+        &ranges(),
+        sites,
+    ) {
+        Outcome::Glm(found) => found,
+        other => panic!("{other:?}"),
+    };
     let (without, with) = (fit(&all), fit(&with_one_class));
     assert_eq!(without.coefficients, with.coefficients);
     assert_eq!((with.rows_told, with.sites_told), (42.0, 3.0));
@@ -210,8 +219,8 @@ fn a_site_without_rows_changes_nothing() {
     let (all, mut more) = (tables(), tables());
     more.push(without_rows());
     let kinds = [
-        Kind::Glm(model(Family::Binomial, "y")),
-        Kind::Glm(model(Family::Gaussian, "number")),
+        Kind::Glm(model(GlmFamily::Binomial, "y")),
+        Kind::Glm(model(GlmFamily::Gaussian, "number")),
         Kind::Cox(cox(Ties::Efron, true)),
         Kind::Describe(Describe {
             columns: words(&["a", "b = 1"]),
@@ -235,14 +244,14 @@ fn a_site_without_rows_changes_nothing() {
 #[test]
 fn a_site_that_lacks_a_column_ends_the_question() {
     let mut sites = tables();
-    sites.push(Table::new(2).with("a", &[1.0, 2.0]));
-    let question = Question::new(Kind::Glm(model(Family::Binomial, "y")), ranges());
+    sites.push(RowTable::new(2).with("a", &[1.0, 2.0]));
+    let question = FederatedQuestion::new(Kind::Glm(model(GlmFamily::Binomial, "y")), ranges());
     let Err(AskedNothing::Refused { site, why }) = asked(&question, &sites).end else {
         panic!()
     };
     assert_eq!(site, 3);
     assert!(
-        matches!(why, Refusal::Column(_)) && why.to_string().contains("ask without"),
+        matches!(why, SiteRefusal::Column(_)) && why.to_string().contains("ask without"),
         "{why}"
     );
 }
@@ -250,20 +259,20 @@ fn a_site_that_lacks_a_column_ends_the_question() {
 #[test]
 fn times_at_or_below_zero_are_in_the_first_cell() {
     let times = [-3.0, 0.0, 0.0, 1.0, 2.0];
-    let site = Table::new(5)
+    let site = RowTable::new(5)
         .with("t", &times)
         .with("e", &[1.0, 1.0, 0.0, 1.0, 0.0]);
     let km = Km {
         time: "t".to_owned(),
         event: "e".to_owned(),
         causes: 1,
-        grid: Grid {
+        grid: TimeGrid {
             step: 1.0,
             cells: 2,
         },
         group: None,
     };
-    let Outcome::Km(found) = answer(Kind::Km(km), &Agreed::default(), &[site]) else {
+    let Outcome::Km(found) = answer(Kind::Km(km), &AgreedColumns::default(), &[site]) else {
         panic!()
     };
     let points = &found.curves[0].points;
@@ -277,7 +286,7 @@ fn times_at_or_below_zero_are_in_the_first_cell() {
 
 #[test]
 fn times_on_a_grid_line_belong_to_the_cell_that_ends_there() {
-    let grid = Grid {
+    let grid = TimeGrid {
         step: 0.1,
         cells: 10,
     };
@@ -295,9 +304,9 @@ fn entries_after_the_end_are_refused() {
     let sites = with("late", |_, row| if row == 3 { 100.0 } else { 0.0 });
     let mut kind = cox(Ties::Efron, true);
     kind.entry = Some("late".to_owned());
-    let question = Question {
+    let question = FederatedQuestion {
         rules: WITHOUT_LIMITS,
-        ..Question::new(Kind::Cox(kind), ranges())
+        ..FederatedQuestion::new(Kind::Cox(kind), ranges())
     };
     let Err(AskedNothing::Refused { why, .. }) = asked(&question, &sites).end else {
         panic!()
@@ -336,21 +345,24 @@ fn ties_everywhere_have_an_answer() {
 
 #[test]
 fn fewer_rows_than_coefficients_are_too_few() {
-    let few: Vec<Table> = tables().into_iter().take(1).collect();
-    let question = Question {
+    let few: Vec<RowTable> = tables().into_iter().take(1).collect();
+    let question = FederatedQuestion {
         filter: vec!["a = 8".parse().unwrap()],
-        rules: Rules {
+        rules: QuestionRules {
             smallest_cell: 1,
-            ..Rules::default()
+            ..QuestionRules::default()
         },
-        ..Question::new(Kind::Glm(model(Family::Gaussian, "number")), ranges())
+        ..FederatedQuestion::new(Kind::Glm(model(GlmFamily::Gaussian, "number")), ranges())
     };
     let Err(AskedNothing::Stopped(why)) = asked(&question, &few).end else {
         panic!()
     };
-    assert!(matches!(why, Stopped::TooFew { needed: 6, .. }), "{why}");
+    assert!(
+        matches!(why, QuestionStopped::TooFew { needed: 6, .. }),
+        "{why}"
+    );
     // Without limits the arithmetic notices by itself.
-    let question = Question {
+    let question = FederatedQuestion {
         rules: WITHOUT_LIMITS,
         filter: vec!["a > 7".parse().unwrap()],
         ..question
@@ -362,32 +374,36 @@ fn fewer_rows_than_coefficients_are_too_few() {
 fn few_events_are_too_few_for_a_cox_regression_without_ridge() {
     let mut kind = cox(Ties::Efron, false);
     kind.event = "cause > 1".to_owned();
-    let rules = Rules {
+    let rules = QuestionRules {
         events_per_coefficient: 20,
-        ..Rules::default()
+        ..QuestionRules::default()
     };
-    let question = Question {
+    let question = FederatedQuestion {
         rules,
-        ..Question::new(Kind::Cox(kind.clone()), ranges())
+        ..FederatedQuestion::new(Kind::Cox(kind.clone()), ranges())
     };
     let Err(AskedNothing::Stopped(why)) = asked(&question, &tables()).end else {
         panic!()
     };
     assert!(
-        matches!(&why, Stopped::TooFew { what, .. } if what == "events"),
+        matches!(&why, QuestionStopped::TooFew { what, .. } if what == "events"),
         "{why}"
     );
     kind.ridge = 1.0;
-    let question = Question {
+    let question = FederatedQuestion {
         rules,
-        ..Question::new(Kind::Cox(kind), ranges())
+        ..FederatedQuestion::new(Kind::Cox(kind), ranges())
     };
     assert!(asked(&question, &tables()).end.is_ok());
 }
 
 #[test]
 fn values_without_agreed_ranges_or_levels_cannot_be_asked_for() {
-    let of = |kind| Question::new(kind, Agreed::default()).inputs().unwrap_err();
+    let of = |kind| {
+        FederatedQuestion::new(kind, AgreedColumns::default())
+            .inputs()
+            .unwrap_err()
+    };
     let range = of(Kind::Describe(Describe {
         columns: words(&["a"]),
         group: None,
@@ -402,10 +418,10 @@ fn values_without_agreed_ranges_or_levels_cannot_be_asked_for() {
 
 #[test]
 fn missing_and_outlying_cells_are_counted_and_left_out() {
-    let mut site = Table::new(6);
+    let mut site = RowTable::new(6);
     site.insert(
         "x",
-        Cells::Numbers(vec![
+        CellColumn::Numbers(vec![
             Some(1.0),
             None,
             Some(3.0),
@@ -418,9 +434,9 @@ fn missing_and_outlying_cells_are_counted_and_left_out() {
         columns: words(&["x"]),
         group: None,
     };
-    let question = Question {
+    let question = FederatedQuestion {
         rules: WITHOUT_LIMITS,
-        ..Question::new(Kind::Describe(kind), agreed(&[("x", [0.0, 10.0])], &[]))
+        ..FederatedQuestion::new(Kind::Describe(kind), agreed(&[("x", [0.0, 10.0])], &[]))
     };
     let found = asked(&question, &[site]);
     let counts = found.counts.unwrap();
@@ -437,18 +453,18 @@ fn missing_and_outlying_cells_are_counted_and_left_out() {
 
 #[test]
 fn sums_beyond_reach_are_refused_and_a_larger_exponent_helps() {
-    let site = Table::new(6)
+    let site = RowTable::new(6)
         .with("x", &[1e9, 0.0, 1e9, 0.0, 1e9, 0.0])
         .with("y", &[5e6, 1.0, 4e6, 2.0, 3e6, 3.0]);
     let glm = Glm {
         terms: words(&["x"]),
-        ..model(Family::Poisson, "y")
+        ..model(GlmFamily::Poisson, "y")
     };
     let ask = |exponent| {
-        let question = Question {
+        let question = FederatedQuestion {
             rules: WITHOUT_LIMITS,
             exponent,
-            ..Question::new(Kind::Glm(glm.clone()), agreed(&[("x", [0.0, 1e9])], &[]))
+            ..FederatedQuestion::new(Kind::Glm(glm.clone()), agreed(&[("x", [0.0, 1e9])], &[]))
         };
         asked(&question, std::slice::from_ref(&site)).end
     };
@@ -456,7 +472,7 @@ fn sums_beyond_reach_are_refused_and_a_larger_exponent_helps() {
         panic!()
     };
     assert!(
-        matches!(why, Refusal::Reach { .. }) && why.to_string().contains("exponent"),
+        matches!(why, SiteRefusal::Reach { .. }) && why.to_string().contains("exponent"),
         "{why}"
     );
     assert!(ask(8).is_ok(), "{:?}", ask(8));
@@ -467,7 +483,7 @@ fn means_that_do_not_overdisperse_are_told_from_those_that_do() {
     // The same count in every row varies less than Poisson's.
     let sites = with("flat", |_, _| 3.0);
     let why = stopped(
-        Kind::Glm(model(Family::NegativeBinomial, "flat")),
+        Kind::Glm(model(GlmFamily::NegativeBinomial, "flat")),
         &ranges(),
         &sites,
     );
@@ -476,9 +492,9 @@ fn means_that_do_not_overdisperse_are_told_from_those_that_do() {
 
 #[test]
 fn outcomes_other_than_two_classes_are_refused() {
-    let question = Question {
+    let question = FederatedQuestion {
         rules: WITHOUT_LIMITS,
-        ..Question::new(Kind::Glm(model(Family::Binomial, "cause")), ranges())
+        ..FederatedQuestion::new(Kind::Glm(model(GlmFamily::Binomial, "cause")), ranges())
     };
     let Err(AskedNothing::Refused { why, .. }) = asked(&question, &tables()).end else {
         panic!()

@@ -2,8 +2,8 @@
 
 use super::data::heart;
 use super::*;
-use crate::kinds::glm::{Family, Glm, GlmOutcome};
-use crate::kinds::meta::{Effect, Meta};
+use crate::kinds::glm::{Glm, GlmFamily, GlmOutcome};
+use crate::kinds::meta::{Meta, SiteEffect};
 use crate::kinds::mixed::Mixed;
 use crate::kinds::{correlate::Correlate, describe::Describe, quantiles::Quantiles};
 
@@ -17,7 +17,7 @@ const TERMS: [&str; 7] = [
     "cp = 4",
 ];
 
-fn ranges() -> Agreed {
+fn ranges() -> AgreedColumns {
     let ranges = [
         ("age10", [-6.0, 6.0]),
         ("trestbps20", [-8.0, 8.0]),
@@ -28,7 +28,7 @@ fn ranges() -> Agreed {
     agreed(&ranges, &[])
 }
 
-fn model(family: Family, outcome: &str, without: &str) -> Glm {
+fn model(family: GlmFamily, outcome: &str, without: &str) -> Glm {
     Glm {
         family,
         outcome: outcome.to_owned(),
@@ -59,7 +59,7 @@ fn logistic_regression_of_four_hospitals_is_that_of_statsmodels() {
     let glm = Glm {
         robust: true,
         without: words(&["cp = 4"]),
-        ..model(Family::Binomial, "num > 0", "")
+        ..model(GlmFamily::Binomial, "num > 0", "")
     };
     let Some(found) = fitted(glm) else { return };
     assert_eq!(
@@ -81,7 +81,7 @@ fn logistic_regression_of_four_hospitals_is_that_of_statsmodels() {
 fn a_ridge_has_the_known_coefficient_and_no_intervals() {
     let Some(found) = fitted(Glm {
         ridge: 5.0,
-        ..model(Family::Binomial, "num > 0", "")
+        ..model(GlmFamily::Binomial, "num > 0", "")
     }) else {
         return;
     };
@@ -97,7 +97,7 @@ fn a_ridge_has_the_known_coefficient_and_no_intervals() {
 
 #[test]
 fn linear_regression_of_four_hospitals_is_that_of_statsmodels() {
-    let Some(found) = fitted(model(Family::Gaussian, "thalach", "thalach25")) else {
+    let Some(found) = fitted(model(GlmFamily::Gaussian, "thalach", "thalach25")) else {
         return;
     };
     near(found.coefficients[0].value, -9.07724326, 1e-9);
@@ -115,12 +115,12 @@ fn counts_of_four_hospitals_are_those_of_statsmodels() {
         offset: Some("exposure".to_owned()),
         ..model(family, "count", "oldpeak")
     };
-    let Some(found) = fitted(counts(Family::Poisson)) else {
+    let Some(found) = fitted(counts(GlmFamily::Poisson)) else {
         return;
     };
     near(found.coefficients[1].value, 0.1553001846, 1e-9);
     near(found.log_likelihood.unwrap(), -1011.151833, 1e-9);
-    let found = fitted(counts(Family::NegativeBinomial)).unwrap();
+    let found = fitted(counts(GlmFamily::NegativeBinomial)).unwrap();
     near(libm::exp(found.log_theta.unwrap()), 10.58689856, 1e-6);
 }
 
@@ -138,11 +138,11 @@ pub(super) const STUDIES: [(f64, f64); 8] = [
 
 #[test]
 fn meta_analysis_of_eight_studies_has_the_known_variances() {
-    let sites: Vec<Table> = STUDIES
+    let sites: Vec<RowTable> = STUDIES
         .iter()
-        .map(|(y, v)| Table::new(1).with("y", &[*y]).with("v", &[*v]))
+        .map(|(y, v)| RowTable::new(1).with("y", &[*y]).with("v", &[*v]))
         .collect();
-    let effect = Effect::Given {
+    let effect = SiteEffect::Given {
         estimate: "y".to_owned(),
         variance: "v".to_owned(),
     };
@@ -151,7 +151,7 @@ fn meta_analysis_of_eight_studies_has_the_known_variances() {
             effect: effect.clone(),
             reml,
         }),
-        &Agreed::default(),
+        &AgreedColumns::default(),
         &sites,
     ) {
         Outcome::Meta(found) => found,
@@ -168,7 +168,7 @@ fn means_correlations_and_quantiles_are_those_of_the_pooled_rows() {
     let mut pooled: Vec<[f64; 2]> = Vec::new();
     for site in &sites {
         let cells = |name: &str| match site.cells(name) {
-            Some(crate::table::Cells::Numbers(cells)) => {
+            Some(crate::table::CellColumn::Numbers(cells)) => {
                 cells.iter().flatten().copied().collect::<Vec<f64>>()
             }
             other => panic!("{other:?}"),

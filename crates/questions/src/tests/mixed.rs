@@ -1,9 +1,9 @@
 //! Linear mixed models of twelve sites, and what masks hide of them.
 
 use super::*;
-use crate::disclosure::{Record, SiteRules};
+use crate::disclosure::{AnswerRecord, AnswerRules};
 use crate::kinds::mixed::{Mixed, MixedOutcome};
-use crate::{QuestionMode, Refusal};
+use crate::{QuestionMode, SiteRefusal};
 
 const INTERCEPTS: [f64; 12] = [
     1.2, -0.7, 0.4, -1.5, 0.9, 0.1, -0.3, 1.8, -1.1, 0.6, -0.9, -0.2,
@@ -18,7 +18,7 @@ const VARIANCES: [f64; 3] = [0.9969056055452987, 0.036778569330259664, 1.5846578
 const MEANS: [f64; 2] = [2.028452998726714, 0.6029513967395038];
 const ERRORS: [f64; 2] = [0.2994801886003284, 0.0755265417579383];
 
-fn sites(intercepts: &[f64; 12], slopes: &[f64; 12]) -> Vec<Table> {
+fn sites(intercepts: &[f64; 12], slopes: &[f64; 12]) -> Vec<RowTable> {
     let site = |k: usize| {
         let x: Vec<f64> = (0..20)
             .map(|i| ((i * 7 + k * 3) % 11) as f64 / 2.0 - 2.5)
@@ -29,12 +29,12 @@ fn sites(intercepts: &[f64; 12], slopes: &[f64; 12]) -> Vec<Table> {
             .enumerate()
             .map(|(i, x)| 2.0 + 0.5 * x + intercepts[k] + slopes[k] * x + noise(i));
         let y: Vec<f64> = y.collect();
-        Table::new(20).with("x", &x).with("y", &y)
+        RowTable::new(20).with("x", &x).with("y", &y)
     };
     (0..12).map(site).collect()
 }
 
-fn ranges() -> Agreed {
+fn ranges() -> AgreedColumns {
     agreed(&[("x", [-3.0, 3.0]), ("y", [-10.0, 10.0])], &[])
 }
 
@@ -46,7 +46,7 @@ fn model(slopes: &[&str]) -> Kind {
     })
 }
 
-fn fitted(slopes: &[&str], sites: &[Table]) -> MixedOutcome {
+fn fitted(slopes: &[&str], sites: &[RowTable]) -> MixedOutcome {
     match answer(model(slopes), &ranges(), sites) {
         Outcome::Mixed(found) => found,
         other => panic!("{other:?}"),
@@ -84,17 +84,17 @@ fn slopes_that_do_not_differ_have_no_variance() {
 
 #[test]
 fn one_site_has_nothing_that_differs() {
-    let one: Vec<Table> = sites(&INTERCEPTS, &SLOPES).into_iter().take(1).collect();
+    let one: Vec<RowTable> = sites(&INTERCEPTS, &SLOPES).into_iter().take(1).collect();
     let why = stopped(model(&[]), &ranges(), &one);
     assert!(why.to_string().contains("two sites"), "{why}");
 }
 
 #[test]
 fn twice_the_same_column_is_collinear() {
-    let sites: Vec<Table> = sites(&INTERCEPTS, &SLOPES)
+    let sites: Vec<RowTable> = sites(&INTERCEPTS, &SLOPES)
         .into_iter()
         .map(|site| match site.cells("x").cloned() {
-            Some(crate::table::Cells::Numbers(cells)) => {
+            Some(crate::table::CellColumn::Numbers(cells)) => {
                 let again: Vec<f64> = cells.iter().flatten().copied().collect();
                 site.with("again", &again)
             }
@@ -109,24 +109,24 @@ fn twice_the_same_column_is_collinear() {
         slopes: Vec::new(),
     };
     let why = stopped(Kind::Mixed(kind), &agreed, &sites);
-    assert!(matches!(why, Stopped::Collinear(_)), "{why}");
+    assert!(matches!(why, QuestionStopped::Collinear(_)), "{why}");
 }
 
 #[test]
 fn masks_do_not_hide_few_sites_in_a_mixed_model() {
     let sites = sites(&INTERCEPTS, &SLOPES);
     let asked = |mode| {
-        let question = Question {
+        let question = FederatedQuestion {
             mode,
-            ..Question::new(model(&[]), ranges())
+            ..FederatedQuestion::new(model(&[]), ranges())
         };
         let mut opened = 0;
         ask(&question, &sites, |site, progress, vector| {
-            let record = Record::default();
+            let record = AnswerRecord::default();
             record.check_round(
                 &question,
                 &sites[site],
-                &SiteRules::default(),
+                &AnswerRules::default(),
                 progress,
                 opened,
             )?;
@@ -139,7 +139,7 @@ fn masks_do_not_hide_few_sites_in_a_mixed_model() {
         .end
     };
     let Err(AskedNothing::Refused {
-        why: Refusal::Rule(why),
+        why: SiteRefusal::Rule(why),
         ..
     }) = asked(QuestionMode::Masked)
     else {

@@ -1,7 +1,10 @@
 #![allow(clippy::unwrap_used)]
 
-use crate::table::Table;
-use crate::{Agreed, Asked, AskedNothing, Kind, Outcome, Question, Rules, Stopped, ask};
+use crate::table::RowTable;
+use crate::{
+    AgreedColumns, AskedNothing, AskedQuestion, FederatedQuestion, Kind, Outcome, QuestionRules,
+    QuestionStopped, ask,
+};
 
 mod data;
 mod hard;
@@ -12,7 +15,7 @@ mod small;
 mod tcga;
 
 /// No limits of counts, for methods on few rows.
-pub(crate) const WITHOUT_LIMITS: Rules = Rules {
+pub(crate) const WITHOUT_LIMITS: QuestionRules = QuestionRules {
     smallest_cell: 1,
     rows_per_coefficient: 1,
     events_per_coefficient: 0,
@@ -20,24 +23,24 @@ pub(crate) const WITHOUT_LIMITS: Rules = Rules {
 };
 
 /// The whole question with the tables of all sites, without what sites check.
-pub(crate) fn asked(question: &Question, sites: &[Table]) -> Asked {
+pub(crate) fn asked(question: &FederatedQuestion, sites: &[RowTable]) -> AskedQuestion {
     ask(question, sites, |_, _, _| Ok(())).unwrap()
 }
 
 /// The answer to a question of this kind, with these agreed ranges and without limits of counts.
-pub(crate) fn answer(kind: Kind, agreed: &Agreed, sites: &[Table]) -> Outcome {
-    let question = Question {
+pub(crate) fn answer(kind: Kind, agreed: &AgreedColumns, sites: &[RowTable]) -> Outcome {
+    let question = FederatedQuestion {
         rules: WITHOUT_LIMITS,
-        ..Question::new(kind, agreed.clone())
+        ..FederatedQuestion::new(kind, agreed.clone())
     };
     asked(&question, sites).end.unwrap()
 }
 
 /// Why there is no answer.
-pub(crate) fn stopped(kind: Kind, agreed: &Agreed, sites: &[Table]) -> Stopped {
-    let question = Question {
+pub(crate) fn stopped(kind: Kind, agreed: &AgreedColumns, sites: &[RowTable]) -> QuestionStopped {
+    let question = FederatedQuestion {
         rules: WITHOUT_LIMITS,
-        ..Question::new(kind, agreed.clone())
+        ..FederatedQuestion::new(kind, agreed.clone())
     };
     match asked(&question, sites).end {
         Err(AskedNothing::Stopped(why)) => why,
@@ -46,9 +49,9 @@ pub(crate) fn stopped(kind: Kind, agreed: &Agreed, sites: &[Table]) -> Stopped {
 }
 
 /// Agreed ranges and levels.
-pub(crate) fn agreed(ranges: &[(&str, [f64; 2])], levels: &[(&str, &[&str])]) -> Agreed {
+pub(crate) fn agreed(ranges: &[(&str, [f64; 2])], levels: &[(&str, &[&str])]) -> AgreedColumns {
     let words = |levels: &&[&str]| levels.iter().map(|level| (*level).to_owned()).collect();
-    Agreed {
+    AgreedColumns {
         ranges: ranges
             .iter()
             .map(|(name, range)| ((*name).to_owned(), *range))

@@ -4,25 +4,27 @@ use proptest::prelude::*;
 
 use super::small::{cox, model, ranges, tables};
 use super::*;
-use crate::OpenedRound;
-use crate::kinds::Grid;
+use crate::QuestionRound;
+use crate::kinds::TimeGrid;
 use crate::kinds::correlate::Correlate;
 use crate::kinds::cox::Ties;
 use crate::kinds::crosstab::Crosstab;
 use crate::kinds::describe::Describe;
-use crate::kinds::glm::Family;
+use crate::kinds::glm::GlmFamily;
 use crate::kinds::km::Km;
 use crate::kinds::logrank::Logrank;
 use crate::kinds::quantiles::Quantiles;
-use crate::table::Cells;
+use crate::table::CellColumn;
 
 /// All rows of the small tables, as sites by this number for each row, in this order.
-fn dealt(order: &[usize], to: &[usize], sites: usize) -> Vec<Table> {
+fn dealt(order: &[usize], to: &[usize], sites: usize) -> Vec<RowTable> {
     let all = tables();
     let names: Vec<String> = all[0].names().map(str::to_owned).collect();
     let column = |name: &String| -> Vec<f64> {
         let each = all.iter().flat_map(|table| match table.cells(name) {
-            Some(Cells::Numbers(cells)) => cells.iter().flatten().copied().collect::<Vec<f64>>(),
+            Some(CellColumn::Numbers(cells)) => {
+                cells.iter().flatten().copied().collect::<Vec<f64>>()
+            }
             other => panic!("{other:?}"),
         });
         each.collect()
@@ -37,7 +39,7 @@ fn dealt(order: &[usize], to: &[usize], sites: usize) -> Vec<Table> {
         names
             .iter()
             .zip(&columns)
-            .fold(Table::new(rows.len()), |table, (name, column)| {
+            .fold(RowTable::new(rows.len()), |table, (name, column)| {
                 let cells: Vec<f64> = rows.iter().map(|row| column[*row]).collect();
                 table.with(name, &cells)
             })
@@ -46,7 +48,7 @@ fn dealt(order: &[usize], to: &[usize], sites: usize) -> Vec<Table> {
 }
 
 fn pooled_kinds() -> Vec<Kind> {
-    let grid = Grid {
+    let grid = TimeGrid {
         step: 1.0,
         cells: 8,
     };
@@ -103,15 +105,15 @@ fn numbers(outcome: &Outcome) -> Vec<f64> {
     found
 }
 
-fn question(kind: Kind) -> Question {
-    Question {
+fn question(kind: Kind) -> FederatedQuestion {
+    FederatedQuestion {
         rules: WITHOUT_LIMITS,
-        ..Question::new(kind, ranges())
+        ..FederatedQuestion::new(kind, ranges())
     }
 }
 
-fn sums(rounds: &[OpenedRound]) -> Vec<Vec<u64>> {
-    let bits = |round: &OpenedRound| {
+fn sums(rounds: &[QuestionRound]) -> Vec<Vec<u64>> {
+    let bits = |round: &QuestionRound| {
         round
             .sum
             .numbers
@@ -130,7 +132,7 @@ proptest! {
         let order: Vec<usize> = (0..42).collect();
         let (one, many) = (dealt(&order, &[0; 42], 1), dealt(&order, &to, 5));
         for kind in pooled_kinds() {
-            let of = |sites: &[Table]| numbers(&asked(&question(kind.clone()), sites).end.unwrap());
+            let of = |sites: &[RowTable]| numbers(&asked(&question(kind.clone()), sites).end.unwrap());
             for (left, right) in of(&one).into_iter().zip(of(&many)) {
                 prop_assert!((left - right).abs() <= 1e-6 * (1.0 + left.abs()), "{left} {right} {kind:?}");
             }
@@ -142,11 +144,11 @@ proptest! {
         let to: Vec<usize> = (0..42).map(|row| row / 14).collect();
         let straight = dealt(&(0..42).collect::<Vec<_>>(), &to, 3);
         let mixed = dealt(&order, &to, 3);
-        let mixed: Vec<Table> = sites.iter().map(|site| mixed[*site].clone()).collect();
+        let mixed: Vec<RowTable> = sites.iter().map(|site| mixed[*site].clone()).collect();
         let mut kinds = pooled_kinds();
         kinds.extend([
-            Kind::Glm(model(Family::Binomial, "y")),
-            Kind::Glm(model(Family::NegativeBinomial, "over")),
+            Kind::Glm(model(GlmFamily::Binomial, "y")),
+            Kind::Glm(model(GlmFamily::NegativeBinomial, "over")),
             Kind::Cox(cox(Ties::Efron, true)),
         ]);
         for kind in kinds {
@@ -160,12 +162,15 @@ proptest! {
 #[test]
 fn every_question_and_its_progress_survive_serialisation() {
     let mut kinds = pooled_kinds();
-    kinds.push(Kind::Glm(model(Family::Poisson, "c")));
+    kinds.push(Kind::Glm(model(GlmFamily::Poisson, "c")));
     kinds.push(Kind::Cox(cox(Ties::Breslow, true)));
     for kind in kinds {
         let question = question(kind);
         let text = serde_json::to_string(&question).unwrap();
-        assert_eq!(serde_json::from_str::<Question>(&text).unwrap(), question);
+        assert_eq!(
+            serde_json::from_str::<FederatedQuestion>(&text).unwrap(),
+            question
+        );
         let found = asked(&question, &tables());
         for round in &found.rounds {
             let text = serde_json::to_string(&round.progress).unwrap();

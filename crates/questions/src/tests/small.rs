@@ -2,14 +2,14 @@
 //! for each site.
 
 use super::*;
-use crate::kinds::Grid;
+use crate::kinds::TimeGrid;
 use crate::kinds::correlate::Correlate;
 use crate::kinds::cox::{Cox, CoxOutcome, Ties};
 use crate::kinds::crosstab::Crosstab;
-use crate::kinds::glm::{Family, Glm, GlmOutcome};
+use crate::kinds::glm::{Glm, GlmFamily, GlmOutcome};
 use crate::kinds::km::{Km, KmOutcome};
 use crate::kinds::logrank::Logrank;
-use crate::kinds::meta::{Effect, Meta};
+use crate::kinds::meta::{Meta, SiteEffect};
 
 /// Rows by site: a, b, y, c, over, positive, number, weight, time, cause, entry.
 const ROWS: [[[f64; 11]; 14]; 3] = [
@@ -68,12 +68,12 @@ const NAMES: [&str; 11] = [
 ];
 
 /// The rows as tables of sites.
-pub(super) fn tables() -> Vec<Table> {
+pub(super) fn tables() -> Vec<RowTable> {
     let table = |rows: &[[f64; 11]; 14]| {
         NAMES
             .iter()
             .enumerate()
-            .fold(Table::new(14), |table, (at, name)| {
+            .fold(RowTable::new(14), |table, (at, name)| {
                 let column: Vec<f64> = rows.iter().map(|row| row[at]).collect();
                 table.with(name, &column)
             })
@@ -81,12 +81,12 @@ pub(super) fn tables() -> Vec<Table> {
     ROWS.iter().map(table).collect()
 }
 
-pub(super) fn ranges() -> Agreed {
+pub(super) fn ranges() -> AgreedColumns {
     let ranges = [("a", [0.0, 10.0]), ("number", [-5.0, 10.0])];
     agreed(&ranges, &[("b", &["0", "1"]), ("cause", &["0", "1", "2"])])
 }
 
-pub(super) fn model(family: Family, outcome: &str) -> Glm {
+pub(super) fn model(family: GlmFamily, outcome: &str) -> Glm {
     Glm {
         family,
         outcome: outcome.to_owned(),
@@ -120,7 +120,7 @@ fn logistic_regression_has_intervals_and_robust_errors() {
     let found = fitted(Glm {
         robust: true,
         clustered: false,
-        ..model(Family::Binomial, "y")
+        ..model(GlmFamily::Binomial, "y")
     });
     has(
         &found,
@@ -142,10 +142,13 @@ fn logistic_regression_has_intervals_and_robust_errors() {
 fn errors_clustered_by_site_need_enough_sites() {
     let glm = Glm {
         clustered: true,
-        ..model(Family::Binomial, "y")
+        ..model(GlmFamily::Binomial, "y")
     };
     let why = stopped(Kind::Glm(glm.clone()), &ranges(), &tables());
-    assert!(matches!(why, Stopped::TooFew { needed: 4, .. }), "{why}");
+    assert!(
+        matches!(why, QuestionStopped::TooFew { needed: 4, .. }),
+        "{why}"
+    );
     // One term, so that three sites are enough.
     let found = fitted(Glm {
         terms: words(&["a"]),
@@ -160,7 +163,7 @@ fn linear_regression_has_students_t_and_f() {
     let found = fitted(Glm {
         robust: true,
         without: words(&["b = 1"]),
-        ..model(Family::Gaussian, "number")
+        ..model(GlmFamily::Gaussian, "number")
     });
     has(
         &found,
@@ -187,7 +190,7 @@ fn linear_regression_has_students_t_and_f() {
 fn weights_multiply_likelihoods_of_rows() {
     let found = fitted(Glm {
         weights: Some("weight".to_owned()),
-        ..model(Family::Gaussian, "number")
+        ..model(GlmFamily::Gaussian, "number")
     });
     has(
         &found,
@@ -198,7 +201,7 @@ fn weights_multiply_likelihoods_of_rows() {
 
 #[test]
 fn gamma_regression_has_the_observed_information() {
-    let found = fitted(model(Family::Gamma, "positive"));
+    let found = fitted(model(GlmFamily::Gamma, "positive"));
     has(
         &found,
         [0.12093714980735008, 0.04580695669648792],
@@ -209,14 +212,14 @@ fn gamma_regression_has_the_observed_information() {
 
 #[test]
 fn counts_are_poissons_or_overdispersed() {
-    let found = fitted(model(Family::Poisson, "c"));
+    let found = fitted(model(GlmFamily::Poisson, "c"));
     has(
         &found,
         [0.152416549223985, -0.44634322177595215],
         [0.04579236076550159, 0.20723464917038115],
     );
     near(found.log_likelihood.unwrap(), -73.61111857750909, 1e-9);
-    let found = fitted(model(Family::NegativeBinomial, "over"));
+    let found = fitted(model(GlmFamily::NegativeBinomial, "over"));
     has(
         &found,
         [0.12283478112858778, -0.24491806463051277],
@@ -301,7 +304,7 @@ fn survival(causes: usize) -> KmOutcome {
         time: "time".to_owned(),
         event: event.to_owned(),
         causes,
-        grid: Grid {
+        grid: TimeGrid {
             step: 1.0,
             cells: 8,
         },
@@ -354,12 +357,12 @@ fn incidences_of_causes_add_up_to_what_survival_lacks() {
 fn the_variance_of_incidence_is_greenwoods_for_one_cause() {
     let one = survival(1);
     // A second cause without events.
-    let sites: Vec<Table> = tables()
+    let sites: Vec<RowTable> = tables()
         .into_iter()
         .map(|table| {
             let kept = table.rows();
             let any: Vec<f64> = match table.cells("cause") {
-                Some(crate::table::Cells::Numbers(cells)) => {
+                Some(crate::table::CellColumn::Numbers(cells)) => {
                     cells.iter().map(|x| x.unwrap().min(1.0)).collect()
                 }
                 other => panic!("{other:?}"),
@@ -372,7 +375,7 @@ fn the_variance_of_incidence_is_greenwoods_for_one_cause() {
         time: "time".to_owned(),
         event: "any".to_owned(),
         causes: 2,
-        grid: Grid {
+        grid: TimeGrid {
             step: 1.0,
             cells: 8,
         },
@@ -404,7 +407,7 @@ fn log_rank_tests_are_those_of_statsmodels() {
     near(found.statistic, 2.4586062420757133, 1e-8);
     near(found.excess.iter().sum::<f64>(), 0.0, 1e-9);
     let found = logrank(
-        Some(Grid {
+        Some(TimeGrid {
             step: 1.0,
             cells: 8,
         }),
@@ -416,10 +419,10 @@ fn log_rank_tests_are_those_of_statsmodels() {
 
 #[test]
 fn a_table_of_counts_has_pearsons_statistic() {
-    let sites: Vec<Table> = tables()
+    let sites: Vec<RowTable> = tables()
         .into_iter()
         .map(|table| match table.cells("a").cloned() {
-            Some(crate::table::Cells::Numbers(cells)) => {
+            Some(crate::table::CellColumn::Numbers(cells)) => {
                 let high: Vec<f64> = cells
                     .iter()
                     .map(|x| f64::from(u8::from(x.unwrap() > 4.0)))
@@ -462,11 +465,11 @@ fn principal_components_are_those_of_numpy() {
 #[test]
 fn meta_analysis_is_that_of_statsmodels() {
     let studies = super::heart::STUDIES;
-    let sites: Vec<Table> = studies
+    let sites: Vec<RowTable> = studies
         .iter()
-        .map(|(y, v)| Table::new(1).with("y", &[*y]).with("v", &[*v]))
+        .map(|(y, v)| RowTable::new(1).with("y", &[*y]).with("v", &[*v]))
         .collect();
-    let effect = Effect::Given {
+    let effect = SiteEffect::Given {
         estimate: "y".to_owned(),
         variance: "v".to_owned(),
     };

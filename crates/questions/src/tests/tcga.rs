@@ -2,14 +2,14 @@
 
 use super::data::tcga;
 use super::*;
-use crate::kinds::Grid;
+use crate::kinds::TimeGrid;
 use crate::kinds::cox::{Cox, CoxOutcome, HazardsTime, Ties};
 use crate::kinds::km::{Km, KmOutcome};
 use crate::kinds::logrank::Logrank;
 
 const TREATMENT: usize = 3;
 
-fn ranges() -> Agreed {
+fn ranges() -> AgreedColumns {
     agreed(&[("age", [-5.0, 5.0])], &[("treatment", &["0", "1"])])
 }
 
@@ -116,7 +116,7 @@ fn quarters() -> Option<KmOutcome> {
         time: "days".to_owned(),
         event: "event".to_owned(),
         causes: 1,
-        grid: Grid {
+        grid: TimeGrid {
             step: 3.0 * 30.4375,
             cells: 100,
         },
@@ -151,7 +151,7 @@ fn the_log_rank_test_by_region_has_the_known_statistic() {
     };
     near(found.statistic, 66.82724959, 1e-9);
     let grid = |cells| {
-        Some(Grid {
+        Some(TimeGrid {
             step: 3.0 * 30.4375,
             cells,
         })

@@ -66,7 +66,7 @@ fn picture(story: &QuestionStory<'_>) -> Markup {
             forest::section("Hazard ratios", true, lines)
         }
         Outcome::Glm(found) => {
-            let ratios = found.family != questions::kinds::glm::Family::Gaussian;
+            let ratios = found.family != questions::kinds::glm::GlmFamily::Gaussian;
             let title = if ratios { "Ratios" } else { "Coefficients" };
             let lines = found
                 .coefficients

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use agreement::TomlText;
-use questions::disclosure::SiteRules;
+use questions::disclosure::AnswerRules;
 use questions::table::Condition;
-use questions::{Agreed, Kind, Question, QuestionMode, Rules};
+use questions::{AgreedColumns, FederatedQuestion, Kind, QuestionMode, QuestionRules};
 use serde::Deserialize;
 use task::data::{Format, RowsFile};
 
@@ -29,13 +29,13 @@ pub(super) struct SitesTable {
     pub(super) silos: Option<usize>,
     /// What each institution allows.
     #[serde(default)]
-    pub(super) rules: SiteRules,
+    pub(super) rules: AnswerRules,
 }
 
 /// A question and its sites.
 #[derive(Debug)]
 pub(super) struct QuestionFile {
-    pub(super) question: Question,
+    pub(super) question: FederatedQuestion,
     pub(super) sites: SitesTable,
 }
 
@@ -50,7 +50,7 @@ struct RawQuestion {
     #[serde(default)]
     exponent: i32,
     #[serde(default)]
-    rules: Rules,
+    rules: QuestionRules,
     #[serde(default)]
     ranges: std::collections::BTreeMap<String, [f64; 2]>,
     #[serde(default)]
@@ -95,16 +95,16 @@ impl QuestionFile {
                 source.key_of("sites", what).to_string(),
             ));
         }
-        let agreed = Agreed {
+        let agreed = AgreedColumns {
             ranges: raw.ranges,
             levels: raw.levels,
         };
-        let question = Question {
+        let question = FederatedQuestion {
             filter: raw.filter,
             rules: raw.rules,
             mode: raw.mode,
             exponent: raw.exponent,
-            ..Question::new(raw.kind, agreed)
+            ..FederatedQuestion::new(raw.kind, agreed)
         };
         let inputs = question.inputs();
         inputs.map_err(|error| CommandError::usage(format!("{file}: {error}")))?;

@@ -9,14 +9,17 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use formatting::numbers;
-use questions::disclosure::Record;
+use questions::disclosure::AnswerRecord;
 use questions::outcome::{PrintedTable, sheets};
-use questions::{Asked, AskedNothing, Counts, Outcome, Question, QuestionMode, QuestionProgress};
+use questions::{
+    AskedNothing, AskedQuestion, FederatedQuestion, FirstCounts, Outcome, QuestionMode,
+    QuestionProgress,
+};
 use report::question::QuestionStory;
 use serde::Serialize;
 
 use super::{CommandError, wrapped};
-use crate::cli::Ask;
+use crate::cli::AskOptions;
 use file::QuestionFile;
 use tables::SiteTable;
 
@@ -24,7 +27,7 @@ use tables::SiteTable;
 const SIMULATED: &str = "This is the simulation of a question: one process plays all sites. Nodes do not answer questions yet.";
 
 /// What the sites have answered, by their names.
-type Records = BTreeMap<String, Record>;
+type Records = BTreeMap<String, AnswerRecord>;
 
 /// An answered question as JSON.
 #[derive(Serialize)]
@@ -41,7 +44,7 @@ struct AskedDocument<'a> {
 }
 
 /// Explains, asks and prints.
-pub(crate) fn run(options: &Ask) -> Result<(), CommandError> {
+pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
     let read = QuestionFile::read(&options.question)?;
     let question = &read.question;
     let mut out = BufWriter::new(io::stdout().lock());
@@ -134,13 +137,13 @@ pub(crate) fn run(options: &Ask) -> Result<(), CommandError> {
 }
 
 /// Numbers that the rounds opened.
-fn opened(asked: &Asked) -> u64 {
+fn opened(asked: &AskedQuestion) -> u64 {
     let rounds = asked.rounds.iter();
     rounds.map(|round| round.layout.len() as u64).sum()
 }
 
 /// What was opened, in one line.
-fn opened_line(asked: &Asked, stored: bool) -> String {
+fn opened_line(asked: &AskedQuestion, stored: bool) -> String {
     if stored {
         return "opened    nothing: this is the stored answer of an identical question".to_owned();
     }
@@ -160,8 +163,8 @@ fn opened_line(asked: &Asked, stored: bool) -> String {
 }
 
 /// A played question.
-struct Played {
-    asked: Asked,
+struct PlayedQuestion {
+    asked: AskedQuestion,
     /// Whether an identical question was answered before.
     stored: bool,
 }
@@ -169,11 +172,11 @@ struct Played {
 /// Plays a question: every site checks each round by its rules and its record, and encodes its vector; only the sum is
 /// used.
 fn play(
-    question: &Question,
+    question: &FederatedQuestion,
     sites: &[SiteTable],
     read: &QuestionFile,
     records: &mut Records,
-) -> Result<Played, CommandError> {
+) -> Result<PlayedQuestion, CommandError> {
     let rules = &read.sites.rules;
     let wrong = |error: questions::QuestionError| CommandError::usage(error.to_string());
     let tables: Vec<_> = sites.iter().map(|(_, table)| table.clone()).collect();
@@ -181,12 +184,12 @@ fn play(
         records.entry(name.clone()).or_default();
     }
     if let Some((counts, outcome)) = stored(question, sites, records) {
-        let asked = Asked {
+        let asked = AskedQuestion {
             rounds: Vec::new(),
             counts: Some(counts),
             end: Ok(outcome),
         };
-        return Ok(Played {
+        return Ok(PlayedQuestion {
             asked,
             stored: true,
         });
@@ -209,7 +212,7 @@ fn play(
         let record = records.entry(name.clone()).or_default();
         record.keep(question, table, &asked);
     }
-    Ok(Played {
+    Ok(PlayedQuestion {
         asked,
         stored: false,
     })
@@ -217,10 +220,10 @@ fn play(
 
 /// The counts and the answer that all sites have stored.
 fn stored(
-    question: &Question,
+    question: &FederatedQuestion,
     sites: &[SiteTable],
     records: &Records,
-) -> Option<(Counts, Outcome)> {
+) -> Option<(FirstCounts, Outcome)> {
     let mut found = sites
         .iter()
         .map(|(name, _)| records.get(name)?.stored(question)?.answer.clone());

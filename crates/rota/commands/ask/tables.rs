@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use questions::Question;
-use questions::table::{Cells, Comparison, Input, Table};
+use questions::FederatedQuestion;
+use questions::table::{CellColumn, ConditionSign, QuestionInput, RowTable};
 use simulations::Scenario;
 use task::TaskConfig;
 use task::data::{DataError, Format, RawFile, RowPlace, RowsFile, Target, open, silo_of};
@@ -13,11 +13,11 @@ use super::CommandError;
 use super::file::SitesTable;
 
 /// A site by name, with its rows.
-pub(super) type SiteTable = (String, Table);
+pub(super) type SiteTable = (String, RowTable);
 
 /// Reads the rows of all sites: all columns, because earlier questions may have used others.
 pub(super) fn read(
-    question: &Question,
+    question: &FederatedQuestion,
     sites: &SitesTable,
     data: Option<&Path>,
 ) -> Result<Vec<SiteTable>, CommandError> {
@@ -28,20 +28,20 @@ pub(super) fn read(
 }
 
 /// The columns that a question needs as numbers.
-fn numbers_of(question: &Question) -> BTreeSet<String> {
+fn numbers_of(question: &FederatedQuestion) -> BTreeSet<String> {
     let inputs = question.inputs().unwrap_or_default();
     let mut numbers = BTreeSet::new();
     let mut conditions: Vec<_> = question.filter.iter().collect();
     for input in &inputs {
         match input {
-            Input::Scaled { column, .. } | Input::Number { column, .. } => {
+            QuestionInput::Scaled { column, .. } | QuestionInput::Number { column, .. } => {
                 numbers.insert(column.clone());
             }
-            Input::Indicator(condition) => conditions.push(condition),
-            Input::Level { .. } => {}
+            QuestionInput::Indicator(condition) => conditions.push(condition),
+            QuestionInput::Level { .. } => {}
         }
     }
-    let ordered = |comparison| !matches!(comparison, Comparison::Is | Comparison::IsNot);
+    let ordered = |comparison| !matches!(comparison, ConditionSign::Is | ConditionSign::IsNot);
     let ordered = conditions
         .into_iter()
         .filter(|condition| ordered(condition.comparison));
@@ -73,8 +73,8 @@ impl SiteCells {
             .for_each(|cells| cells.resize(rows, None));
     }
 
-    fn table(self) -> Table {
-        let mut table = Table::new(self.rows);
+    fn table(self) -> RowTable {
+        let mut table = RowTable::new(self.rows);
         for (column, cells) in self.columns {
             table.insert(&column, in_one_kind(cells));
         }
@@ -177,11 +177,11 @@ impl CellText {
 }
 
 /// Numbers if all cells are, else categories.
-fn in_one_kind(cells: Vec<Option<CellText>>) -> Cells {
+fn in_one_kind(cells: Vec<Option<CellText>>) -> CellColumn {
     let numbers = cells.iter().flatten().all(|cell| cell.number.is_some());
     match numbers {
-        true => Cells::Numbers(cells.into_iter().map(|cell| cell?.number).collect()),
-        false => Cells::Words(cells.into_iter().map(|cell| Some(cell?.text)).collect()),
+        true => CellColumn::Numbers(cells.into_iter().map(|cell| cell?.number).collect()),
+        false => CellColumn::Words(cells.into_iter().map(|cell| Some(cell?.text)).collect()),
     }
 }
 
@@ -199,19 +199,19 @@ fn of_scenario(
     };
     let read = task.tables(silos.or(scenario.silos), data, scenario.seed)?;
     let sites = read.silos.iter().map(|(name, rows)| {
-        let mut table = Table::new(rows.len());
+        let mut table = RowTable::new(rows.len());
         for (at, column) in rows.columns.iter().enumerate() {
             let cells =
                 (0..rows.len()).map(|row| Some(rows.row(row)[at]).filter(|x| x.is_finite()));
-            table.insert(column, Cells::Numbers(cells.collect()));
+            table.insert(column, CellColumn::Numbers(cells.collect()));
         }
         let target = |row: usize| rows.targets(row).first().copied();
         let cells = match &read.target {
             Target::Classes(names) => {
                 let class = |row: usize| names.get(target(row)? as usize).cloned();
-                Cells::Words((0..rows.len()).map(class).collect())
+                CellColumn::Words((0..rows.len()).map(class).collect())
             }
-            _ => Cells::Numbers(
+            _ => CellColumn::Numbers(
                 (0..rows.len())
                     .map(|row| target(row).filter(|x| x.is_finite()))
                     .collect(),

@@ -10,12 +10,14 @@ use serde::{Deserialize, Serialize};
 
 pub use result::{BaselinePoint, CoxCoefficient, CoxOutcome, HazardsTest};
 
-use super::Grid;
+use super::TimeGrid;
 use crate::algebra::Symmetric;
-use crate::newton::{Fit, Model, Moved, Newton, Sum};
-use crate::sums::{Gates, Known, Sums};
-use crate::table::{Input, Value, complete};
-use crate::{Agreed, Layout, Opened, QuestionError, Refusal, Step, Stopped};
+use crate::newton::{Moved, Newton, NewtonFit, NewtonModel, NewtonSum};
+use crate::sums::{CommonKnowledge, Gates, SumKind};
+use crate::table::{CellValue, QuestionInput, complete};
+use crate::{
+    AgreedColumns, DecodedSum, QuestionError, QuestionStopped, SiteRefusal, Step, SumLayout,
+};
 use site::{Life, Lives};
 
 /// How events at the same time are counted.
@@ -74,14 +76,14 @@ pub struct Cox {
     pub concordance: bool,
     /// The grid on which the baseline hazard is printed, averaged over sites by their rows.
     #[serde(default)]
-    pub baseline: Option<Grid>,
+    pub baseline: Option<TimeGrid>,
 }
 
 /// A Cox regression between two rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoxProgress {
     newton: Newton,
-    fit: Option<Fit>,
+    fit: Option<NewtonFit>,
 }
 
 impl Cox {
@@ -89,7 +91,7 @@ impl Cox {
         self.robust || self.hazards.is_some() || self.concordance || self.baseline.is_some()
     }
 
-    fn lives(&self, rows: &[Vec<Value>]) -> Result<Lives, Refusal> {
+    fn lives(&self, rows: &[Vec<CellValue>]) -> Result<Lives, SiteRefusal> {
         let p = self.terms.len();
         let has_entry = self.entry.is_some();
         let lives = complete(rows).into_iter().map(|row| Life {
@@ -109,7 +111,7 @@ impl Cox {
         });
         let lives: Vec<Life> = lives.collect();
         if lives.iter().any(|life| life.entry >= life.time) {
-            return Err(Refusal::Rows(
+            return Err(SiteRefusal::Rows(
                 "entry times at or after the time of the event or censoring".to_owned(),
             ));
         }
@@ -120,17 +122,17 @@ impl Cox {
         };
         if lives.iter().any(|life| life.event && life.time <= least) {
             let wrong = "event times that have no logarithm; ask with `hazards = \"identity\"`";
-            return Err(Refusal::Rows(wrong.to_owned()));
+            return Err(SiteRefusal::Rows(wrong.to_owned()));
         }
         Ok(Lives::new(lives, self.ties == Ties::Efron))
     }
 }
 
-impl Sums for Cox {
+impl SumKind for Cox {
     type Progress = CoxProgress;
     type Outcome = CoxOutcome;
 
-    fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
+    fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
         let other = |text: &str| Err(QuestionError::Other(text.to_owned()));
         if self.terms.is_empty() {
             return other("a model needs `terms`");
@@ -156,7 +158,7 @@ impl Sums for Cox {
         Ok(inputs)
     }
 
-    fn gates(&self, _known: &Known) -> Gates {
+    fn gates(&self, _known: &CommonKnowledge) -> Gates {
         Gates {
             coefficients: self.terms.len(),
             events: self.ridge == 0.0,
@@ -165,13 +167,13 @@ impl Sums for Cox {
         }
     }
 
-    fn is_event(&self, _known: &Known, row: &[f64]) -> bool {
+    fn is_event(&self, _known: &CommonKnowledge, row: &[f64]) -> bool {
         row[self.terms.len() + 1] == 1.0
     }
 
-    fn start(&self, known: &Known) -> Result<CoxProgress, Stopped> {
+    fn start(&self, known: &CommonKnowledge) -> Result<CoxProgress, QuestionStopped> {
         if known.counts.events == Some(0.0) {
-            return Err(Stopped::Other(
+            return Err(QuestionStopped::Other(
                 "no events: all rows are censored, and nothing tells of the hazards".to_owned(),
             ));
         }
@@ -181,11 +183,11 @@ impl Sums for Cox {
         })
     }
 
-    fn layout(&self, _known: &Known, progress: &CoxProgress) -> Layout {
+    fn layout(&self, _known: &CommonKnowledge, progress: &CoxProgress) -> SumLayout {
         let p = self.terms.len();
         let triangle = Symmetric::triangle_len(p);
         if progress.fit.is_none() {
-            return Layout::default()
+            return SumLayout::default()
                 .reals("log likelihood", 1, "partial log likelihood")
                 .reals("score", p, "derivatives, of columns scaled to ±1")
                 .reals("information", triangle, "negative second derivatives");
@@ -193,7 +195,7 @@ impl Sums for Cox {
         let with = |wanted: bool, len: usize| if wanted { len } else { 0 };
         let hazards = self.hazards.is_some();
         let cells = self.baseline.map_or(0, |grid| grid.cells);
-        Layout::default()
+        SumLayout::default()
             .reals(
                 "meat",
                 with(self.robust, triangle),
@@ -220,10 +222,10 @@ impl Sums for Cox {
 
     fn answer(
         &self,
-        known: &Known,
-        rows: &[Vec<Value>],
+        known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
         progress: &CoxProgress,
-    ) -> Result<Vec<f64>, Refusal> {
+    ) -> Result<Vec<f64>, SiteRefusal> {
         let lives = self.lives(rows)?;
         if progress.fit.is_none() {
             return Ok(lives.sums(&progress.newton.at));
@@ -254,9 +256,9 @@ impl Sums for Cox {
 
     fn step(
         &self,
-        known: &Known,
+        known: &CommonKnowledge,
         progress: &CoxProgress,
-        sum: &Opened,
+        sum: &DecodedSum,
     ) -> Step<CoxProgress, CoxOutcome> {
         if let Some(fit) = &progress.fit {
             return Step::Done(CoxOutcome::of(self, known, fit, Some(sum)));
@@ -265,13 +267,13 @@ impl Sums for Cox {
             .iter()
             .map(|input| self.ridge / (input.half() * input.half()))
             .collect();
-        let of = Model {
+        let of = NewtonModel {
             names: &self.terms,
             ridge: &ridge,
             sites: known.counts.sites,
             curved: false,
         };
-        let sums = Sum {
+        let sums = NewtonSum {
             log_likelihood: sum.one("log likelihood"),
             score: sum.block("score"),
             information: sum.block("information"),
@@ -292,10 +294,10 @@ impl Sums for Cox {
 }
 
 /// An event: a condition, or a column that is 1 at an event and 0 where a row is censored.
-pub(crate) fn event_input(event: &str) -> Input {
+pub(crate) fn event_input(event: &str) -> QuestionInput {
     match event.parse() {
-        Ok(condition) => Input::Indicator(condition),
-        Err(_) => Input::Level {
+        Ok(condition) => QuestionInput::Indicator(condition),
+        Err(_) => QuestionInput::Level {
             column: event.to_owned(),
             levels: vec!["0".to_owned(), "1".to_owned()],
         },

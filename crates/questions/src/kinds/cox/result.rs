@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Cox;
 use crate::algebra::Symmetric;
-use crate::newton::Fit;
-use crate::sums::Known;
-use crate::{Estimate, Opened};
+use crate::newton::NewtonFit;
+use crate::sums::CommonKnowledge;
+use crate::{DecodedSum, Estimate};
 
 /// One log hazard ratio.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,7 +72,12 @@ impl CoxOutcome {
         (all > 0.0).then(|| (concordant + 0.5 * tied) / all)
     }
 
-    pub(super) fn of(cox: &Cox, known: &Known, fit: &Fit, more: Option<&Opened>) -> Self {
+    pub(super) fn of(
+        cox: &Cox,
+        known: &CommonKnowledge,
+        fit: &NewtonFit,
+        more: Option<&DecodedSum>,
+    ) -> Self {
         let p = cox.terms.len();
         let block = |name: &str| more.map_or(&[][..], |sum| sum.block(name));
         let halves: Vec<f64> = known.inputs[..p].iter().map(|input| input.half()).collect();
@@ -134,7 +139,7 @@ impl CoxOutcome {
 
 /// χ² of each term and of all.
 fn tests<'a>(
-    fit: &Fit,
+    fit: &NewtonFit,
     p: usize,
     block: impl Fn(&str) -> &'a [f64],
 ) -> (Vec<f64>, Option<HazardsTest>) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::HazardsTime;
 use crate::algebra::{Symmetric, dot};
-use crate::kinds::Grid;
+use crate::kinds::TimeGrid;
 
 /// One row: under observation after `entry` and up to `time`.
 #[derive(Debug, Clone)]
@@ -25,13 +25,13 @@ pub(super) struct Lives {
 
 /// Weighted sums over a set of rows.
 #[derive(Clone)]
-struct Weighted {
+struct RiskSums {
     total: f64,
     first: Vec<f64>,
     second: Symmetric,
 }
 
-impl Weighted {
+impl RiskSums {
     fn zero(width: usize) -> Self {
         Self {
             total: 0.0,
@@ -131,11 +131,11 @@ impl Lives {
             .collect();
         leaving.sort_by(|l, r| r.entry.total_cmp(&l.entry));
         let (mut entered, mut left) = (0, 0);
-        let mut at_risk = Weighted::zero(width);
+        let mut at_risk = RiskSums::zero(width);
         let mut terms = Vec::new();
         while entered < lives.len() {
             let time = lives[entered].time;
-            let mut dead = Weighted::zero(width);
+            let mut dead = RiskSums::zero(width);
             let mut deaths = 0;
             while let Some(life) = lives.get(entered).filter(|life| life.time == time) {
                 at_risk.add(weight(life), &life.features);
@@ -259,7 +259,7 @@ impl Lives {
     }
 
     /// The site's rows times its cumulative baseline hazard at the end of each cell but the first.
-    pub(super) fn hazards(&self, at: &[f64], factor: f64, grid: Grid) -> Vec<f64> {
+    pub(super) fn hazards(&self, at: &[f64], factor: f64, grid: TimeGrid) -> Vec<f64> {
         let mut steps = vec![0.0; grid.cells + 2];
         for lives in &self.strata {
             let share = lives.len() as f64 / self.rows.max(1) as f64;

@@ -7,7 +7,7 @@ use crate::special::{digamma, trigamma};
 /// The distribution of the outcome, with its link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Family {
+pub enum GlmFamily {
     /// Numbers, identity link.
     Gaussian,
     /// 0 or 1, logit link.
@@ -22,7 +22,7 @@ pub enum Family {
 
 /// One row's log likelihood and its derivatives.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Row {
+pub(super) struct FamilyRow {
     pub(super) log_likelihood: f64,
     /// Derivative by the linear predictor.
     pub(super) score: f64,
@@ -37,19 +37,19 @@ pub(super) struct Row {
     pub(super) squared_residual: f64,
 }
 
-impl Family {
+impl GlmFamily {
     /// The row of an outcome `y` with this linear predictor, and θ where there is one.
-    pub(super) fn row(self, y: f64, eta: f64, theta: Option<f64>) -> Row {
+    pub(super) fn row(self, y: f64, eta: f64, theta: Option<f64>) -> FamilyRow {
         match self {
             Self::Gaussian => {
                 let residual = y - eta;
                 let squared_residual = residual * residual;
-                Row {
+                FamilyRow {
                     log_likelihood: -0.5 * squared_residual,
                     score: residual,
                     weight: 1.0,
                     squared_residual,
-                    ..Row::default()
+                    ..FamilyRow::default()
                 }
             }
             Self::Binomial => {
@@ -58,33 +58,33 @@ impl Family {
                 let probability = if eta >= 0.0 { above } else { small * above };
                 let log_likelihood = y * eta - eta.max(0.0) - libm::log1p(small);
                 let weight = small * above * above;
-                Row {
+                FamilyRow {
                     log_likelihood,
                     score: y - probability,
                     weight,
-                    ..Row::default()
+                    ..FamilyRow::default()
                 }
             }
             Self::Gamma => {
                 let ratio = y * libm::exp(-eta);
                 let squared_residual = (ratio - 1.0) * (ratio - 1.0);
-                Row {
+                FamilyRow {
                     log_likelihood: -ratio - eta,
                     score: ratio - 1.0,
                     weight: ratio,
                     squared_residual,
-                    ..Row::default()
+                    ..FamilyRow::default()
                 }
             }
             Self::Poisson | Self::NegativeBinomial => match theta {
                 None => {
                     let mean = libm::exp(eta);
                     let log_likelihood = y * eta - mean - libm::lgamma(y + 1.0);
-                    Row {
+                    FamilyRow {
                         log_likelihood,
                         score: y - mean,
                         weight: mean,
-                        ..Row::default()
+                        ..FamilyRow::default()
                     }
                 }
                 Some(theta) => overdispersed(y, libm::exp(eta), theta),
@@ -111,7 +111,7 @@ impl Family {
 }
 
 /// A row of the negative binomial distribution with mean μ and variance μ + μ²/θ.
-fn overdispersed(y: f64, mean: f64, theta: f64) -> Row {
+fn overdispersed(y: f64, mean: f64, theta: f64) -> FamilyRow {
     let q = 1.0 + mean / theta;
     let sum = mean + theta;
     let log_likelihood = libm::lgamma(y + theta) - libm::lgamma(theta) - libm::lgamma(y + 1.0)
@@ -125,7 +125,7 @@ fn overdispersed(y: f64, mean: f64, theta: f64) -> Row {
         digamma(y + theta) - digamma(theta) + libm::log(theta / sum) + 1.0 - (y + theta) / sum;
     let twice =
         trigamma(y + theta) - trigamma(theta) + 1.0 / theta - 2.0 / sum + (y + theta) / (sum * sum);
-    Row {
+    FamilyRow {
         log_likelihood,
         score: (y - mean) / q,
         weight: mean * (1.0 + y / theta) / (q * q),

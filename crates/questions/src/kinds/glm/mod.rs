@@ -10,15 +10,17 @@ mod site;
 
 use serde::{Deserialize, Serialize};
 
-pub use family::Family;
+pub use family::GlmFamily;
 pub use result::{Coefficient, GlmOutcome, LikelihoodRatio};
 
 use crate::algebra::Symmetric;
-use crate::newton::{Fit, Model, Moved, Newton, Sum};
-use crate::sums::{Gates, Known, Sums};
-use crate::table::{Condition, Input, Value, complete};
-use crate::{Agreed, Layout, Opened, QuestionError, Refusal, Step, Stopped};
-use site::{Site, SiteSums};
+use crate::newton::{Moved, Newton, NewtonFit, NewtonModel, NewtonSum};
+use crate::sums::{CommonKnowledge, Gates, SumKind};
+use crate::table::{CellValue, Condition, QuestionInput, complete};
+use crate::{
+    AgreedColumns, DecodedSum, QuestionError, QuestionStopped, SiteRefusal, Step, SumLayout,
+};
+use site::{GlmSite, GlmSums};
 
 /// Beyond this log θ the negative binomial distribution is Poisson's.
 const NO_OVERDISPERSION: f64 = 12.0;
@@ -28,7 +30,7 @@ const NO_OVERDISPERSION: f64 = 12.0;
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Glm {
     /// The distribution of the outcome.
-    pub family: Family,
+    pub family: GlmFamily,
     /// The outcome: a column, or for the binomial family also a condition such as `num > 0`.
     pub outcome: String,
     /// The terms: columns with agreed ranges, and conditions, which are 0 or 1.
@@ -61,7 +63,7 @@ pub struct ModelProgress {
     newton: Newton,
     /// Whether the dispersion is the last coordinate, as log θ.
     dispersed: bool,
-    fit: Option<Fit>,
+    fit: Option<NewtonFit>,
     /// Rows and sites that tell of it.
     told: [f64; 2],
 }
@@ -94,7 +96,7 @@ impl Glm {
     }
 
     /// The penalties of a model in scaled columns.
-    fn penalties(&self, known: &Known, model: &ModelProgress) -> Vec<f64> {
+    fn penalties(&self, known: &CommonKnowledge, model: &ModelProgress) -> Vec<f64> {
         let each = model.terms.iter().map(|at| {
             let half = known.inputs[*at].half();
             self.ridge / (half * half)
@@ -104,10 +106,10 @@ impl Glm {
 
     /// Whether a last round is needed after the fit.
     fn has_more(&self) -> bool {
-        self.robust || self.clustered || self.family == Family::Gamma
+        self.robust || self.clustered || self.family == GlmFamily::Gamma
     }
 
-    fn site(&self, rows: &[Vec<Value>]) -> Result<Site, Refusal> {
+    fn site(&self, rows: &[Vec<CellValue>]) -> Result<GlmSite, SiteRefusal> {
         let p = self.terms.len();
         let rows = complete(rows);
         let (mut features, mut outcome, mut offset, mut weights) =
@@ -127,14 +129,14 @@ impl Glm {
                 1.0
             });
         }
-        if self.family == Family::Binomial && outcome.iter().any(|y| *y != 0.0 && *y != 1.0) {
+        if self.family == GlmFamily::Binomial && outcome.iter().any(|y| *y != 0.0 && *y != 1.0) {
             let wrong = format!(
                 "the outcome \"{}\" is neither 0 nor 1; name a condition, such as \"{} > 0\"",
                 self.outcome, self.outcome
             );
-            return Err(Refusal::Rows(wrong));
+            return Err(SiteRefusal::Rows(wrong));
         }
-        Ok(Site {
+        Ok(GlmSite {
             features,
             outcome,
             offset,
@@ -143,11 +145,11 @@ impl Glm {
     }
 }
 
-impl Sums for Glm {
+impl SumKind for Glm {
     type Progress = GlmProgress;
     type Outcome = GlmOutcome;
 
-    fn inputs(&self, agreed: &Agreed) -> Result<Vec<Input>, QuestionError> {
+    fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
         let other = |text: String| Err(QuestionError::Other(text));
         if self.terms.is_empty() {
             return other("a model needs `terms`".to_owned());
@@ -163,20 +165,20 @@ impl Sums for Glm {
         if self.ridge > 0.0 && (self.robust || self.clustered || !self.without.is_empty()) {
             return other("with a `ridge` there are no intervals and no tests: leave out `robust`, `clustered` and `without`".to_owned());
         }
-        if self.family == Family::Gamma && !self.without.is_empty() {
+        if self.family == GlmFamily::Gamma && !self.without.is_empty() {
             return other("the gamma family has no likelihood ratio without its shape: compare by Wald's tests".to_owned());
         }
         let mut inputs = agreed.terms(&self.terms)?;
         inputs.push(match self.family {
-            Family::Gaussian => agreed.scaled(&self.outcome)?,
-            Family::Binomial => match self.outcome.parse::<Condition>() {
-                Ok(condition) => Input::Indicator(condition),
+            GlmFamily::Gaussian => agreed.scaled(&self.outcome)?,
+            GlmFamily::Binomial => match self.outcome.parse::<Condition>() {
+                Ok(condition) => QuestionInput::Indicator(condition),
                 Err(_) => agreed.number(&self.outcome),
             },
-            Family::Poisson | Family::NegativeBinomial => {
+            GlmFamily::Poisson | GlmFamily::NegativeBinomial => {
                 at_least(agreed.number(&self.outcome), 0.0)
             }
-            Family::Gamma => at_least(agreed.number(&self.outcome), f64::MIN_POSITIVE),
+            GlmFamily::Gamma => at_least(agreed.number(&self.outcome), f64::MIN_POSITIVE),
         });
         inputs.extend(self.offset.iter().map(|column| agreed.number(column)));
         inputs.extend(
@@ -187,23 +189,23 @@ impl Sums for Glm {
         Ok(inputs)
     }
 
-    fn gates(&self, _known: &Known) -> Gates {
-        let dispersion = usize::from(self.family == Family::NegativeBinomial);
+    fn gates(&self, _known: &CommonKnowledge) -> Gates {
+        let dispersion = usize::from(self.family == GlmFamily::NegativeBinomial);
         Gates {
             coefficients: self.terms.len() + dispersion,
-            has_events: self.family == Family::Binomial,
+            has_events: self.family == GlmFamily::Binomial,
             ..Gates::default()
         }
     }
 
-    fn is_event(&self, _known: &Known, row: &[f64]) -> bool {
+    fn is_event(&self, _known: &CommonKnowledge, row: &[f64]) -> bool {
         row[self.terms.len()] == 1.0
     }
 
-    fn start(&self, known: &Known) -> Result<GlmProgress, Stopped> {
+    fn start(&self, known: &CommonKnowledge) -> Result<GlmProgress, QuestionStopped> {
         let needed = (self.terms.len() as u64 + 2 + known.rules.colluders) as f64;
         if self.clustered && known.counts.sites < needed {
-            return Err(Stopped::TooFew {
+            return Err(QuestionStopped::TooFew {
                 what: "sites for errors clustered by site".to_owned(),
                 found: known.counts.sites.to_string(),
                 needed: needed as u64,
@@ -225,8 +227,8 @@ impl Sums for Glm {
         Ok(GlmProgress { models })
     }
 
-    fn layout(&self, _known: &Known, progress: &GlmProgress) -> Layout {
-        let mut layout = Layout::default();
+    fn layout(&self, _known: &CommonKnowledge, progress: &GlmProgress) -> SumLayout {
+        let mut layout = SumLayout::default();
         let open = progress
             .models
             .iter()
@@ -259,7 +261,7 @@ impl Sums for Glm {
             layout = layout
                 .reals(
                     "squared residuals",
-                    usize::from(self.family == Family::Gamma),
+                    usize::from(self.family == GlmFamily::Gamma),
                     "Σ(y−μ)²/μ²",
                 )
                 .reals(
@@ -278,10 +280,10 @@ impl Sums for Glm {
 
     fn answer(
         &self,
-        _known: &Known,
-        rows: &[Vec<Value>],
+        _known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
         progress: &GlmProgress,
-    ) -> Result<Vec<f64>, Refusal> {
+    ) -> Result<Vec<f64>, SiteRefusal> {
         let site = self.site(rows)?;
         let mut numbers = Vec::new();
         let open = progress.models.iter().filter(|model| model.fit.is_none());
@@ -291,9 +293,9 @@ impl Sums for Glm {
         }
         if progress.models.iter().all(|model| model.fit.is_some()) {
             let model = &progress.models[0];
-            let sums: SiteSums =
+            let sums: GlmSums =
                 site.sums(self.family, &model.terms, &model.newton.at, model.dispersed)?;
-            if self.family == Family::Gamma {
+            if self.family == GlmFamily::Gamma {
                 numbers.push(sums.squared_residuals);
             }
             if self.robust {
@@ -308,9 +310,9 @@ impl Sums for Glm {
 
     fn step(
         &self,
-        known: &Known,
+        known: &CommonKnowledge,
         progress: &GlmProgress,
-        sum: &Opened,
+        sum: &DecodedSum,
     ) -> Step<GlmProgress, GlmOutcome> {
         if progress.models.iter().all(|model| model.fit.is_some()) {
             return Step::Done(GlmOutcome::of(self, known, progress, Some(sum)));
@@ -337,28 +339,28 @@ impl Sums for Glm {
 impl Glm {
     fn advance(
         &self,
-        known: &Known,
+        known: &CommonKnowledge,
         model: &mut ModelProgress,
         prefix: &str,
-        sum: &Opened,
-    ) -> Result<(), Stopped> {
+        sum: &DecodedSum,
+    ) -> Result<(), QuestionStopped> {
         let block = |name: &str| sum.block(&format!("{prefix}{name}"));
         if let &[rows, sites] = block("told") {
             model.told = [rows, sites];
         }
         if model.told[0] == 0.0 {
             let why = "no site has outcomes of both kinds, or any events: nothing tells of the coefficients";
-            return Err(Stopped::Other(why.to_owned()));
+            return Err(QuestionStopped::Other(why.to_owned()));
         }
         let names = self.names(model);
         let ridge = self.penalties(known, model);
-        let of = Model {
+        let of = NewtonModel {
             names: &names,
             ridge: &ridge,
             sites: known.counts.sites,
             curved: model.dispersed,
         };
-        let sums = Sum {
+        let sums = NewtonSum {
             log_likelihood: block("log likelihood")[0],
             score: block("score"),
             information: block("information"),
@@ -367,12 +369,12 @@ impl Glm {
             Moved::On(newton) => {
                 if model.dispersed && newton.at.last().is_some_and(|log| *log > NO_OVERDISPERSION) {
                     let why = "no overdispersion: the counts do not vary more than Poisson's; ask with family \"poisson\"";
-                    return Err(Stopped::Other(why.to_owned()));
+                    return Err(QuestionStopped::Other(why.to_owned()));
                 }
                 model.newton = newton;
             }
             Moved::Converged(fit)
-                if self.family == Family::NegativeBinomial && !model.dispersed =>
+                if self.family == GlmFamily::NegativeBinomial && !model.dispersed =>
             {
                 let mut at = fit.at;
                 at.push(0.0);
@@ -389,9 +391,9 @@ impl Glm {
 }
 
 /// An input whose range begins at this number or above.
-fn at_least(input: Input, least: f64) -> Input {
+fn at_least(input: QuestionInput, least: f64) -> QuestionInput {
     match input {
-        Input::Number { column, range } => Input::Number {
+        QuestionInput::Number { column, range } => QuestionInput::Number {
             column,
             range: [range[0].max(least), range[1]],
         },

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Family, Glm, GlmProgress, ModelProgress};
+use super::{Glm, GlmFamily, GlmProgress, ModelProgress};
 use crate::algebra::Symmetric;
-use crate::sums::Known;
-use crate::{Estimate, Opened};
+use crate::sums::CommonKnowledge;
+use crate::{DecodedSum, Estimate};
 
 /// One coefficient.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl LikelihoodRatio {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GlmOutcome {
     /// The family.
-    pub family: Family,
+    pub family: GlmFamily,
     /// Complete rows.
     pub rows: f64,
     /// Rows at sites that tell of the coefficients.
@@ -77,9 +77,9 @@ pub struct GlmOutcome {
 impl GlmOutcome {
     pub(super) fn of(
         glm: &Glm,
-        known: &Known,
+        known: &CommonKnowledge,
         progress: &GlmProgress,
-        more: Option<&Opened>,
+        more: Option<&DecodedSum>,
     ) -> Self {
         let model = &progress.models[0];
         let fit = model
@@ -92,9 +92,9 @@ impl GlmOutcome {
         let unit = outcome.half();
         let freedom = rows_told - sites_told - p as f64;
         let scaled_dispersion = match glm.family {
-            Family::Gaussian => Some(-2.0 * fit.log_likelihood / freedom),
-            Family::Gamma => more.map(|sum| sum.one("squared residuals") / freedom),
-            Family::Binomial | Family::Poisson | Family::NegativeBinomial => None,
+            GlmFamily::Gaussian => Some(-2.0 * fit.log_likelihood / freedom),
+            GlmFamily::Gamma => more.map(|sum| sum.one("squared residuals") / freedom),
+            GlmFamily::Binomial | GlmFamily::Poisson | GlmFamily::NegativeBinomial => None,
         };
         let student = scaled_dispersion.map(|_| freedom);
         let slopes: Vec<usize> = (0..p).collect();
@@ -144,7 +144,7 @@ impl GlmOutcome {
                 );
             }
         }
-        let has_likelihood = !matches!(glm.family, Family::Gaussian | Family::Gamma);
+        let has_likelihood = !matches!(glm.family, GlmFamily::Gaussian | GlmFamily::Gamma);
         Self {
             family: glm.family,
             rows: known.counts.complete,
@@ -177,7 +177,7 @@ fn ratio(
     let log_likelihood =
         |model: &ModelProgress| model.fit.as_ref().map_or(0.0, |fit| fit.log_likelihood);
     let (whole, part) = (log_likelihood(model), log_likelihood(smaller));
-    let by_f = glm.family == Family::Gaussian;
+    let by_f = glm.family == GlmFamily::Gaussian;
     LikelihoodRatio {
         without: glm.without.clone(),
         statistic: if by_f {

@@ -1,15 +1,15 @@
 //! What one site computes, with its own intercept profiled out.
 
-use super::Family;
-use super::family::Row;
-use crate::Refusal;
+use super::GlmFamily;
+use super::family::FamilyRow;
+use crate::SiteRefusal;
 use crate::algebra::{Symmetric, dot};
 
 /// Most steps to a site's intercept.
 const STEPS: usize = 200;
 
 /// The complete rows of a site.
-pub(super) struct Site {
+pub(super) struct GlmSite {
     pub(super) features: Vec<Vec<f64>>,
     pub(super) outcome: Vec<f64>,
     pub(super) offset: Vec<f64>,
@@ -17,7 +17,7 @@ pub(super) struct Site {
 }
 
 /// Sums of a site at its own intercept.
-pub(super) struct SiteSums {
+pub(super) struct GlmSums {
     told: [f64; 2],
     log_likelihood: f64,
     score: Vec<f64>,
@@ -26,7 +26,7 @@ pub(super) struct SiteSums {
     pub(super) meat_of_rows: Symmetric,
 }
 
-impl SiteSums {
+impl GlmSums {
     fn nothing(width: usize) -> Self {
         Self {
             told: [0.0; 2],
@@ -55,18 +55,18 @@ impl SiteSums {
     }
 }
 
-impl Site {
+impl GlmSite {
     /// The sums at these coefficients of some terms; the last one is log θ if `dispersed`. A site that tells
     /// nothing, such as one with one class only, has zeros.
     pub(super) fn sums(
         &self,
-        family: Family,
+        family: GlmFamily,
         terms: &[usize],
         at: &[f64],
         dispersed: bool,
-    ) -> Result<SiteSums, Refusal> {
+    ) -> Result<GlmSums, SiteRefusal> {
         let width = at.len();
-        let mut sums = SiteSums::nothing(width);
+        let mut sums = GlmSums::nothing(width);
         if !family.tells(&self.outcome, &self.weights) {
             return Ok(sums);
         }
@@ -83,7 +83,7 @@ impl Site {
             .map(|(row, offset)| offset + dot(row, slopes))
             .collect();
         let intercept = self.intercept(family, &base, theta)?;
-        let rows: Vec<Row> = base
+        let rows: Vec<FamilyRow> = base
             .iter()
             .zip(&self.outcome)
             .map(|(base, y)| family.row(*y, base + intercept, theta))
@@ -132,9 +132,13 @@ impl Site {
     }
 
     /// Where the search begins: the closed form for the log link with Poisson or gamma outcomes, else 0.
-    fn first_intercept(&self, family: Family, base: &[f64]) -> f64 {
-        let sign = if family == Family::Gamma { -1.0 } else { 1.0 };
-        if matches!(family, Family::Gaussian | Family::Binomial) {
+    fn first_intercept(&self, family: GlmFamily, base: &[f64]) -> f64 {
+        let sign = if family == GlmFamily::Gamma {
+            -1.0
+        } else {
+            1.0
+        };
+        if matches!(family, GlmFamily::Gaussian | GlmFamily::Binomial) {
             return 0.0;
         }
         // Sums of exponentials relative to the largest, so that nothing overflows.
@@ -145,7 +149,7 @@ impl Site {
         let (mut outcomes, mut predicted) = (0.0, 0.0);
         for ((base, y), weight) in base.iter().zip(&self.outcome).zip(&self.weights) {
             let exponential = libm::exp(sign * base - most);
-            let is_gamma = family == Family::Gamma;
+            let is_gamma = family == GlmFamily::Gamma;
             outcomes += weight * if is_gamma { y * exponential } else { *y };
             predicted += weight * if is_gamma { 1.0 } else { exponential };
         }
@@ -153,7 +157,12 @@ impl Site {
     }
 
     /// The intercept of largest likelihood, where the sum of scores is 0.
-    fn intercept(&self, family: Family, base: &[f64], theta: Option<f64>) -> Result<f64, Refusal> {
+    fn intercept(
+        &self,
+        family: GlmFamily,
+        base: &[f64],
+        theta: Option<f64>,
+    ) -> Result<f64, SiteRefusal> {
         let sums = |intercept: f64| {
             let mut sums = [0.0; 2];
             for ((base, y), weight) in base.iter().zip(&self.outcome).zip(&self.weights) {
@@ -177,7 +186,7 @@ impl Site {
                 return Ok(newton);
             }
             let inside = newton > low && newton < high && newton.is_finite();
-            at = if family == Family::Gaussian || inside {
+            at = if family == GlmFamily::Gaussian || inside {
                 newton
             } else {
                 0.5 * (low + high)
@@ -186,12 +195,12 @@ impl Site {
         let [score, weight] = sums(at);
         let near = score.abs() <= 1e-9 * (1.0 + weight);
         near.then_some(at)
-            .ok_or_else(|| Refusal::Fit("intercept".to_owned()))
+            .ok_or_else(|| SiteRefusal::Fit("intercept".to_owned()))
     }
 }
 
 /// Adds a row's products with log θ.
-fn add_dispersion(information: &mut Symmetric, weight: f64, row: &Row, centred: &[f64]) {
+fn add_dispersion(information: &mut Symmetric, weight: f64, row: &FamilyRow, centred: &[f64]) {
     let last = centred.len() - 1;
     for (at, x) in centred[..last].iter().enumerate() {
         let value = information.at(at, last) + weight * row.cross * x;
