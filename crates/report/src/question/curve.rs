@@ -74,7 +74,7 @@ fn drawing(curves: &[(String, Vec<JoinedPoint>)], end: f64) -> Markup {
             }
             text.tick x="0" y=(below + 14.0) { "at risk" }
             @for (at, (name, points)) in curves.iter().enumerate() {
-                g.curve class=(colour(Some(at))) {
+                g class=(format!("curve {}", colour(Some(at)))) {
                     path d=(path(points, &across, &up)) {}
                     @if let Some(last) = points.last() {
                         text x=(across.at(last.point.time) + 6.0) y=(up.at(last.point.survival) + 4.0) { (name) }

@@ -1,6 +1,6 @@
 //! The file of a question: what is asked, and the sites that play it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use agreement::TomlText;
 use questions::disclosure::AnswerRules;
@@ -117,11 +117,6 @@ impl SitesTable {
     pub(super) fn format_of<'a>(&'a self, file: &'a RowsFile) -> &'a Format {
         file.format.as_ref().unwrap_or(&self.format)
     }
-
-    /// The paths of the files, for messages.
-    pub(super) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.files.iter().map(|file| &file.path)
-    }
 }
 
 #[cfg(test)]
@@ -137,7 +132,7 @@ mod tests {
         let read = QuestionFile::parse("q.toml", WHOLE).unwrap();
         assert_eq!(read.question.filter.len(), 1);
         assert_eq!(read.question.kind.name(), "glm");
-        assert_eq!(read.sites.paths().count(), 1);
+        assert_eq!(read.sites.files.len(), 1);
     }
 
     #[test]

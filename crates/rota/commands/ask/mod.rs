@@ -73,7 +73,7 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
         write_records(path, &records)?;
     }
     let asked = played.asked;
-    let (outcome, counts) = match (asked.end, asked.counts) {
+    let (outcome, counts) = match (asked.end.clone(), asked.counts.clone()) {
         (Ok(outcome), Some(counts)) => (outcome, counts),
         (Err(why), _) => {
             out.flush()?;
