@@ -44,7 +44,7 @@ fn ratio(value: f64) -> PrintedCell {
 pub(super) fn glm(found: &GlmOutcome) -> Vec<PrintedTable> {
     let ratio_name = match found.family {
         GlmFamily::Gaussian => None,
-        GlmFamily::Binomial => Some("odds ratio"),
+        GlmFamily::Binomial => Some("OR"),
         GlmFamily::Poisson | GlmFamily::Gamma | GlmFamily::NegativeBinomial => Some("ratio"),
     };
     let mut sheet = PrintedTable::new(
@@ -159,7 +159,7 @@ pub(super) fn cox(found: &CoxOutcome) -> Vec<PrintedTable> {
     INTERVAL
         .iter()
         .for_each(|(name, header)| sheet.column(name, header));
-    sheet.column("ratio", "hazard ratio");
+    sheet.column("ratio", "HR");
     let robust = found
         .coefficients
         .first()
@@ -169,7 +169,7 @@ pub(super) fn cox(found: &CoxOutcome) -> Vec<PrintedTable> {
     }
     let tested = found.hazards.is_some();
     if tested {
-        sheet.column("hazards_p_value", "p of constant ratio");
+        sheet.column("hazards_p_value", "p (PH)");
     }
     for coefficient in &found.coefficients {
         let mut row = vec![
