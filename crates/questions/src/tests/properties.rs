@@ -186,3 +186,36 @@ fn every_question_and_its_progress_survive_serialisation() {
         }
     }
 }
+
+#[test]
+fn sites_merged_with_a_stratum_for_each_have_the_same_hazard_ratios() {
+    let order: Vec<usize> = (0..42).collect();
+    let merged = dealt(&order, &[0; 42], 1).remove(0);
+    let place: Vec<f64> = order.iter().map(|row| (row / 14) as f64).collect();
+    let mut agreed = ranges();
+    agreed
+        .levels
+        .insert("place".to_owned(), words(&["0", "1", "2"]));
+    let all = crate::kinds::cox::Cox {
+        robust: true,
+        concordance: true,
+        ..cox(Ties::Efron, true)
+    };
+    let by_place = crate::kinds::cox::Cox {
+        strata: Some("place".to_owned()),
+        ..all.clone()
+    };
+    let apart = numbers(&answer(Kind::Cox(all), &agreed, &tables()));
+    let together = numbers(&answer(
+        Kind::Cox(by_place),
+        &agreed,
+        &[merged.with("place", &place)],
+    ));
+    assert_eq!(apart.len(), together.len());
+    for (left, right) in apart.into_iter().zip(together) {
+        assert!(
+            (left - right).abs() <= 1e-7 * (1.0 + left.abs()),
+            "{left} {right}"
+        );
+    }
+}
