@@ -19,6 +19,7 @@
 //! | [`simulations`] | whole federations in one process, in virtual time |
 //! | [`lab`] | the laboratory: comparisons, advice, rotations, federations of processes, known data sets |
 //! | [`report`] | reports on federations, as text and as HTML pages |
+//! | [`questions`] | statistics that are sums over sites, and the rules of disclosure |
 //! | [`formatting`] | numbers, durations, names and colours for people |
 //! | [`schema`] | JSON Schemas of the TOML files, and the pages of the reference |
 //!
@@ -46,6 +47,6 @@
 pub mod schema;
 
 pub use {
-    agreement, formatting, lab, learn, mesh, methods, node, protocol, report, silo, simulations,
-    task,
+    agreement, formatting, lab, learn, mesh, methods, node, protocol, questions, report, silo,
+    simulations, task,
 };

@@ -51,6 +51,7 @@ fn main() -> ExitCode {
                 RotaCommand::Compare(options) => commands::compare::run(options, bar),
                 RotaCommand::Lab(options) => commands::lab::run(options, bar),
                 RotaCommand::Advise(options) => commands::advise::run(options, bar),
+                RotaCommand::Ask(ask) => commands::ask::run(ask),
                 RotaCommand::Attack(attack) => commands::attack::run(attack, bar),
                 RotaCommand::Scenarios => commands::scenarios::run(),
                 RotaCommand::Data(data) => commands::data::run(data),

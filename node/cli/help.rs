@@ -16,6 +16,7 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
             "simulate",
             "compare",
             "advise",
+            "ask",
             "lab",
             "attack",
             "solve",

@@ -7,11 +7,12 @@ use std::path::Path;
 use crate::modules::{self, Module, ModuleGraph};
 
 /// Every crate and the folder of its root.
-const CRATES: [(&str, &str); 15] = [
+const CRATES: [(&str, &str); 16] = [
     ("agreement", "crates/agreement/src"),
     ("protocol", "crates/protocol/src"),
     ("methods", "crates/methods/src"),
     ("privacy", "crates/privacy/src"),
+    ("questions", "crates/questions/src"),
     ("ledger", "crates/ledger/src"),
     ("task", "crates/task/src"),
     ("learn", "crates/learn/src"),

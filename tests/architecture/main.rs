@@ -18,11 +18,12 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates of this workspace, and those that each of them may use.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("protocol", &[]),
     ("bare", &["protocol"]),
     ("methods", &[]),
     ("privacy", &[]),
+    ("questions", &["privacy"]),
     ("ledger", &["privacy", "protocol"]),
     ("task", &["methods"]),
     ("learn", &["task", "methods"]),
@@ -81,6 +82,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "agreement",
             "formatting",
             "lab",
+            "questions",
             "silo",
             "simulations",
             "task",
@@ -95,6 +97,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "lab",
             "mesh",
             "node",
+            "questions",
             "report",
             "silo",
             "simulations",
@@ -197,7 +200,7 @@ fn a_foreign_library_is_named_in_the_allowed_crates_only() {
 
 #[test]
 fn the_pure_crates_have_no_runtime_anywhere_below() {
-    for name in ["protocol", "methods", "privacy"] {
+    for name in ["protocol", "methods", "privacy", "questions"] {
         let output = Command::new(env!("CARGO"))
             .args([
                 "tree",

@@ -1,5 +1,6 @@
 //! The program from outside, without a node: its output, its files, its errors and its exit codes.
 
+mod ask;
 mod attack;
 mod cli;
 mod compare;

@@ -11,6 +11,7 @@ pub mod comparison;
 pub mod diagram;
 pub mod history;
 pub mod lab;
+pub mod question;
 pub mod story;
 pub mod terminal;
 pub mod verdict;

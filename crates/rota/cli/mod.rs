@@ -1,5 +1,6 @@
 //! The command line.
 
+mod ask;
 mod attack;
 mod compare;
 mod data;
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use node::cli::{LogOptions, TransportKind, program};
 use simulations::Overrides;
 
+pub(crate) use ask::AskOptions;
 pub(crate) use attack::{
     AbsenceOptions, AttackCanary, AttackCommand, AttackHow, AttackMembership, AttackOptions,
 };
@@ -65,6 +67,8 @@ pub(crate) enum RotaCommand {
     Lab(LabCommand),
     /// Recommend a strategy, or not to federate
     Advise(Advise),
+    /// Ask sites for statistics: means, survival, coefficients
+    Ask(AskOptions),
     /// Measure what a curious member can infer
     #[command(subcommand)]
     Attack(AttackCommand),

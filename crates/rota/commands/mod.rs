@@ -1,6 +1,7 @@
 //! The laboratory's subcommands, and their errors.
 
 pub(crate) mod advise;
+pub(crate) mod ask;
 pub(crate) mod attack;
 pub(crate) mod compare;
 pub(crate) mod data;

@@ -1,0 +1,288 @@
+//! What a source of rows has answered, and the checks of a new question against it.
+
+use serde::{Deserialize, Serialize};
+
+use super::pieces::{RowSet, sets, single_out};
+use super::{AnswerRules, Broken, gates};
+use crate::question::FederatedQuestion;
+use crate::table::{CellColumn, ConditionSign, RowTable};
+use crate::{
+    AskedQuestion, FirstCounts, Kind, Outcome, QuestionMode, QuestionProgress, SiteRefusal,
+};
+
+/// One answered question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The question.
+    pub question: FederatedQuestion,
+    /// Numbers that its rounds opened.
+    pub opened: u64,
+    /// The counts of its first round and the answer, if it had one.
+    pub answer: Option<(FirstCounts, Outcome)>,
+    /// A fingerprint of every row then, sorted.
+    rows: Vec<u64>,
+}
+
+/// What a source has answered over its life, for all federations that it is in.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct AnswerRecord {
+    /// The answered questions, in order.
+    pub answered: Vec<Answered>,
+}
+
+impl AnswerRecord {
+    /// The answer that an identical question got before. Asking again opens nothing.
+    pub fn stored(&self, question: &FederatedQuestion) -> Option<&Answered> {
+        let mut answered = self.answered.iter();
+        answered.find(|answered| answered.question == *question && answered.answer.is_some())
+    }
+
+    /// Whether a site may answer the first round of a question.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn check(
+        &self,
+        question: &FederatedQuestion,
+        table: &RowTable,
+        rules: &AnswerRules,
+    ) -> Result<(), SiteRefusal> {
+        allowed(question, rules)?;
+        let smallest = rules.smallest_cell.max(question.rules.smallest_cell);
+        let now = fingerprints(table);
+        for answered in &self.answered {
+            let changed = |rows: usize| rows > 0 && (rows as u64) < smallest;
+            if changed(missing_from(&now, &answered.rows))
+                || changed(missing_from(&answered.rows, &now))
+            {
+                return Err(Broken::Changed(smallest).into());
+            }
+        }
+        let mut all: Vec<RowSet> = Vec::new();
+        for asked in self
+            .answered
+            .iter()
+            .map(|answered| &answered.question)
+            .chain([question])
+        {
+            all.extend(sets(asked, table)?);
+        }
+        if single_out(&all, smallest) {
+            return Err(Broken::Pieces(smallest).into());
+        }
+        if question.mode == QuestionMode::Clear {
+            let (limits, known) = question.gates_of(table)?;
+            // A site without rows tells nothing.
+            if known.counts.rows > 0.0 && gates(&limits, &known).is_err() {
+                return Err(Broken::Clear("rows, events or rows of a group".to_owned()).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a site may send its vector of a round: after the counts its own part of them, and before every round
+    /// the numbers that are open then. `opened` is what this question has opened so far.
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    pub fn check_round(
+        &self,
+        question: &FederatedQuestion,
+        table: &RowTable,
+        rules: &AnswerRules,
+        progress: &QuestionProgress,
+        opened: u64,
+    ) -> Result<(), SiteRefusal> {
+        let Some(all) = progress.counts() else {
+            return Ok(());
+        };
+        let (_, known) = question.gates_of(table)?;
+        dominance(
+            &known.counts,
+            all,
+            rules,
+            rules.smallest_cell.max(question.rules.smallest_cell),
+        )?;
+        let layout = question
+            .layout(progress)
+            .map_err(|error| SiteRefusal::Rows(error.to_string()))?;
+        if question.is_of_sites() {
+            return match question.mode {
+                QuestionMode::Clear => Ok(()),
+                QuestionMode::Masked => self.check_functions_of_sites(
+                    question,
+                    all,
+                    opened + layout.len() as u64,
+                    rules,
+                ),
+            };
+        }
+        // What others would have to be found out: their rows, in every column that was asked for.
+        let mut columns: Vec<String> = Vec::new();
+        for asked in self
+            .answered
+            .iter()
+            .map(|answered| &answered.question)
+            .chain([question])
+        {
+            let inputs = asked.inputs().unwrap_or_default();
+            columns.extend(inputs.iter().map(|input| input.column().to_owned()));
+        }
+        columns.sort();
+        columns.dedup();
+        let unknowns = (all.rows - known.counts.rows) * columns.len() as f64;
+        let before: u64 = self.answered.iter().map(|answered| answered.opened).sum();
+        let numbers = before + opened + layout.len() as u64;
+        if numbers as f64 * rules.unknowns_per_number > unknowns {
+            return Err(Broken::Numbers.into());
+        }
+        Ok(())
+    }
+
+    /// Whether sums of functions of whole sites hide those of single ones: `numbers` are opened by this question.
+    fn check_functions_of_sites(
+        &self,
+        question: &FederatedQuestion,
+        all: &FirstCounts,
+        numbers: u64,
+        rules: &AnswerRules,
+    ) -> Result<(), SiteRefusal> {
+        let colluders = question.rules.colluders;
+        if let Kind::Meta(meta) = &question.kind {
+            let needed = SITES_OF_META + colluders;
+            return match meta.reml {
+                true => Err(Broken::Reml.into()),
+                false if all.sites < needed as f64 => Err(Broken::Sites(needed).into()),
+                false => Ok(()),
+            };
+        }
+        // Of each other site the products of its columns with each other and with the outcome are unknown.
+        let p = question.coefficients() as f64;
+        let unknowns = (all.sites - 1.0 - colluders as f64) * p * (p + 3.0) / 2.0;
+        let same = self
+            .answered
+            .iter()
+            .filter(|answered| answered.question.is_of_sites());
+        let before: u64 = same.map(|answered| answered.opened).sum();
+        if (before + numbers) as f64 * rules.unknowns_per_number > unknowns {
+            return Err(Broken::Numbers.into());
+        }
+        Ok(())
+    }
+
+    /// Keeps a question of which rounds were opened, whether or not there was an answer.
+    pub fn keep(&mut self, question: &FederatedQuestion, table: &RowTable, asked: &AskedQuestion) {
+        let numbers = asked.rounds.iter().map(|round| round.layout.len() as u64);
+        let answer = asked.counts.clone().zip(asked.end.clone().ok());
+        self.answered.push(Answered {
+            question: question.clone(),
+            opened: numbers.sum(),
+            answer,
+            rows: fingerprints(table),
+        });
+    }
+}
+
+/// Sites that a masked meta-analysis needs beside the colluders: it opens nine sums of two unknowns of each of the
+/// others, of which a third may be opened.
+const SITES_OF_META: u64 = 13;
+
+/// Whether an institution allows a question at all.
+fn allowed(question: &FederatedQuestion, rules: &AnswerRules) -> Result<(), Broken> {
+    let name = question.kind.name();
+    if rules
+        .kinds
+        .as_ref()
+        .is_some_and(|kinds| !kinds.iter().any(|kind| kind == name))
+    {
+        return Err(Broken::Kind(name.to_owned()));
+    }
+    let inputs = question.inputs().unwrap_or_default();
+    let columns = inputs.iter().map(|input| input.column().to_owned());
+    let mut columns = columns.chain(
+        question
+            .filter
+            .iter()
+            .map(|condition| condition.column.clone()),
+    );
+    if let Some(forbidden) = columns.find(|column| rules.forbidden_columns.contains(column)) {
+        return Err(Broken::Column(forbidden));
+    }
+    for condition in &question.filter {
+        let ordered = !matches!(
+            condition.comparison,
+            ConditionSign::Is | ConditionSign::IsNot
+        );
+        if let (true, Some(cuts)) = (ordered, rules.cuts.get(&condition.column))
+            && !condition.number().is_some_and(|cut| cuts.contains(&cut))
+        {
+            return Err(Broken::Cut(condition.column.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn dominance(
+    own: &FirstCounts,
+    all: &FirstCounts,
+    rules: &AnswerRules,
+    smallest: u64,
+) -> Result<(), Broken> {
+    let dominates = |own: f64, all: f64| {
+        own > 0.0 && (own > rules.largest_share * all || all - own < smallest as f64)
+    };
+    if dominates(own.rows, all.rows) || dominates(own.complete, all.complete) {
+        return Err(Broken::Dominance("rows"));
+    }
+    if let (Some(own), Some(all)) = (own.events, all.events)
+        && dominates(own, all)
+    {
+        return Err(Broken::Dominance("events"));
+    }
+    Ok(())
+}
+
+/// How many of these are not among the others. Both are sorted, and may hold equal numbers.
+fn missing_from(of: &[u64], others: &[u64]) -> usize {
+    let mut at = 0;
+    let missing = of.iter().filter(|number| {
+        while others.get(at).is_some_and(|other| other < number) {
+            at += 1;
+        }
+        let found = others.get(at) == Some(number);
+        at += usize::from(found);
+        !found
+    });
+    missing.count()
+}
+
+/// A number for every row that changes with any of its cells (Fowler–Noll–Vo). It stays at the site.
+fn fingerprints(table: &RowTable) -> Vec<u64> {
+    let mut prints = vec![0xcbf2_9ce4_8422_2325_u64; table.rows()];
+    let mix = |print: &mut u64, bytes: &[u8]| {
+        for byte in bytes {
+            *print = (*print ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    for name in table.names() {
+        match table.cells(name) {
+            Some(CellColumn::Numbers(cells)) => {
+                for (print, cell) in prints.iter_mut().zip(cells) {
+                    mix(
+                        print,
+                        &cell.map_or([0xff; 9].to_vec(), |x| x.to_bits().to_le_bytes().to_vec()),
+                    );
+                }
+            }
+            Some(CellColumn::Words(cells)) => {
+                for (print, cell) in prints.iter_mut().zip(cells) {
+                    mix(print, cell.as_deref().unwrap_or("\u{0}").as_bytes());
+                    mix(print, &[0xff]);
+                }
+            }
+            None => {}
+        }
+    }
+    prints.sort_unstable();
+    prints
+}

@@ -1,0 +1,133 @@
+//! What a question opens, before anybody answers it.
+
+use std::fmt::Write;
+
+use crate::{
+    FederatedQuestion, Kind, QuestionError, QuestionMode, QuestionProgress, Step, SumLayout,
+};
+
+/// Words that masked vectors have beside the numbers, and bytes of each.
+const CHECKS: usize = 4;
+const WORD: usize = 8;
+
+/// Bytes that a site sends in a round with these numbers.
+pub fn bytes(layout: &SumLayout) -> usize {
+    WORD * (layout.len() + CHECKS)
+}
+
+impl FederatedQuestion {
+    /// The layouts of the first two rounds, which do not depend on rows. The first one opens counts.
+    ///
+    /// # Errors
+    /// If the question cannot be asked as it is written.
+    pub fn first_layouts(&self) -> Result<[SumLayout; 2], QuestionError> {
+        self.inputs()?;
+        let counts = self.layout(&QuestionProgress::Counts)?;
+        let many = vec![MANY; counts.len()];
+        let sum = counts.opened(many);
+        let Step::Next(next) = self.step(&QuestionProgress::Counts, &sum) else {
+            return Ok([counts, SumLayout::default()]);
+        };
+        Ok([counts, self.layout(&next)?])
+    }
+
+    /// What each site computes and what is opened, in lines of text.
+    ///
+    /// # Errors
+    /// If the question cannot be asked as it is written.
+    pub fn explain(&self) -> Result<String, QuestionError> {
+        let [counts, first] = self.first_layouts()?;
+        let mut text = String::new();
+        let filter: Vec<String> = self.filter.iter().map(ToString::to_string).collect();
+        let rows = if filter.is_empty() {
+            "all rows".to_owned()
+        } else {
+            format!("rows with {}", filter.join(" and "))
+        };
+        let _ = writeln!(text, "Each site computes, from {rows} of its own:");
+        let _ = writeln!(text, "  round 1: {}", numbers(&counts));
+        write_blocks(&mut text, &counts);
+        let _ = writeln!(text, "  round 2: {}", numbers(&first));
+        write_blocks(&mut text, &first);
+        let _ = writeln!(text, "  {}", self.later_rounds());
+        let opened = match self.mode {
+            QuestionMode::Masked => {
+                "Opened is the sum over sites, and no site's own numbers (mode masked)."
+            }
+            QuestionMode::Clear => "Every member sees the numbers of every site (mode clear).",
+        };
+        let _ = writeln!(text, "{opened}");
+        Ok(text)
+    }
+
+    fn later_rounds(&self) -> String {
+        match &self.kind {
+            Kind::Describe(_) | Kind::Crosstab(_) | Kind::Km(_) | Kind::Logrank(_) => "then the answer".to_owned(),
+            Kind::Correlate(_) => "round 3: the same sums around the opened means, and their products; then the answer".to_owned(),
+            Kind::Quantiles(_) => "then rounds of the same kind for the bins that hold a quantile".to_owned(),
+            Kind::Cox(_) | Kind::Glm(_) => {
+                "then rounds of the same kind, with new coefficients, until they are exact (25 at most), and one more for what \
+                 else is asked of the fit"
+                    .to_owned()
+            }
+            Kind::Mixed(_) => "then rounds of the same kind, until the estimates are exact (300 at most)".to_owned(),
+            Kind::Meta(meta) if meta.reml => "then rounds of ten such sums at new τ², until it is exact (100 at most)".to_owned(),
+            Kind::Meta(_) => "round 3: the same at the estimated τ²; then the answer".to_owned(),
+        }
+    }
+}
+
+/// Counts that pass every limit.
+const MANY: f64 = 1e9;
+
+fn numbers(layout: &SumLayout) -> String {
+    let count = layout.len();
+    let plural = if count == 1 { "number" } else { "numbers" };
+    format!("{count} {plural} ({} bytes)", bytes(layout))
+}
+
+fn write_blocks(text: &mut String, layout: &SumLayout) {
+    for block in &layout.blocks {
+        let unit = if block.unit.is_empty() || block.unit == block.name {
+            String::new()
+        } else {
+            format!(": {}", block.unit)
+        };
+        let _ = writeln!(text, "    {:>4}  {}{unit}", block.len, block.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::kinds::cox::Ties;
+    use crate::tests::{agreed, words};
+
+    #[test]
+    fn a_question_says_what_it_opens_without_any_rows() {
+        let cox = crate::kinds::cox::Cox {
+            time: "t".to_owned(),
+            event: "e".to_owned(),
+            entry: None,
+            terms: words(&["a", "b = 1"]),
+            strata: None,
+            ties: Ties::Efron,
+            ridge: 0.0,
+            robust: false,
+            hazards: None,
+            concordance: false,
+            baseline: None,
+        };
+        let mut question =
+            FederatedQuestion::new(Kind::Cox(cox), agreed(&[("a", [0.0, 1.0])], &[]));
+        question.filter.push("a >= 0.5".parse().unwrap());
+        let text = question.explain().unwrap();
+        assert!(
+            text.contains("rows with a >= 0.5") && text.contains("round 2: 6 numbers (80 bytes)"),
+            "{text}"
+        );
+        question.agreed = Default::default();
+        assert!(question.explain().is_err());
+    }
+}

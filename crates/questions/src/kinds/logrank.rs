@@ -1,0 +1,272 @@
+//! The log-rank test: does survival differ between groups?
+//!
+//! Stratified by site from exact times, or pooled from the counts on a grid.
+
+use serde::{Deserialize, Serialize};
+
+use super::describe::levels;
+use super::km::{grid_counts, grid_inputs};
+use super::{TimeGrid, cox::event_input};
+use crate::algebra::Symmetric;
+use crate::sums::{CommonKnowledge, Gates, SumKind};
+use crate::table::{CellValue, QuestionInput, complete};
+use crate::{
+    AgreedColumns, DecodedSum, QuestionError, QuestionStopped, SiteRefusal, Step, SumLayout,
+};
+
+/// A log-rank test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Logrank {
+    /// The column of the times.
+    pub time: String,
+    /// The event: a column of 0 and 1, or a condition.
+    pub event: String,
+    /// The column whose agreed levels are compared.
+    pub group: String,
+    /// With a grid all sites are one stratum, and times are rounded up to it; without, each site is one, with exact
+    /// times.
+    #[serde(default)]
+    pub grid: Option<TimeGrid>,
+}
+
+/// The result of a log-rank test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LogrankOutcome {
+    /// The groups.
+    pub groups: Vec<String>,
+    /// Rows of each.
+    pub rows: Vec<f64>,
+    /// Observed less expected events of each.
+    pub excess: Vec<f64>,
+    /// χ².
+    pub statistic: f64,
+    /// Its degrees of freedom.
+    pub freedom: f64,
+    /// Whether each site is a stratum.
+    pub by_site: bool,
+}
+
+/// Observed less expected events of all groups but the last, and their covariance.
+struct Excess {
+    gap: Vec<f64>,
+    covariance: Symmetric,
+}
+
+impl Excess {
+    fn zero(groups: usize) -> Self {
+        Self {
+            gap: vec![0.0; groups - 1],
+            covariance: Symmetric::zeros(groups - 1),
+        }
+    }
+
+    /// Adds a time with these rows at risk and events by group.
+    fn add(&mut self, at_risk: &[f64], events: &[f64]) {
+        let (n, d): (f64, f64) = (at_risk.iter().sum(), events.iter().sum());
+        if d == 0.0 {
+            return;
+        }
+        let factor = if n > 1.0 {
+            d * (n - d) / (n * n * (n - 1.0))
+        } else {
+            0.0
+        };
+        for row in 0..self.gap.len() {
+            self.gap[row] += events[row] - d * at_risk[row] / n;
+            for column in row..self.gap.len() {
+                let own = if row == column { n * at_risk[row] } else { 0.0 };
+                let entry = self.covariance.at(row, column)
+                    + factor * (own - at_risk[row] * at_risk[column]);
+                self.covariance.set(row, column, entry);
+            }
+        }
+    }
+}
+
+impl Logrank {
+    fn groups(&self, known: &CommonKnowledge) -> usize {
+        levels(known, Some(&self.group)).map_or(2, <[String]>::len)
+    }
+
+    /// The excess of a site, by exact times.
+    fn by_site(rows: &[Vec<f64>], groups: usize) -> Excess {
+        let mut rows: Vec<&Vec<f64>> = rows.iter().collect();
+        rows.sort_by(|left, right| right[0].total_cmp(&left[0]));
+        let mut excess = Excess::zero(groups);
+        let mut at_risk = vec![0.0; groups];
+        for same in rows.chunk_by(|left, right| left[0] == right[0]) {
+            let mut events = vec![0.0; groups];
+            for row in same {
+                at_risk[row[2] as usize] += 1.0;
+                events[row[2] as usize] += row[1];
+            }
+            excess.add(&at_risk, &events);
+        }
+        excess
+    }
+
+    /// The excess of all rows, from counts on a grid.
+    fn pooled(counts: &[f64], grid: TimeGrid, groups: usize) -> Excess {
+        let cells = grid.cells + 2;
+        let of = |group: usize, cell: usize| &counts[(group * cells + cell) * 2..][..2];
+        let mut excess = Excess::zero(groups);
+        let mut at_risk: Vec<f64> = (0..groups)
+            .map(|group| {
+                (0..cells)
+                    .map(|cell| of(group, cell).iter().sum::<f64>())
+                    .sum()
+            })
+            .collect();
+        for cell in 0..=grid.cells {
+            let events: Vec<f64> = (0..groups).map(|group| of(group, cell)[0]).collect();
+            excess.add(&at_risk, &events);
+            for (group, at_risk) in at_risk.iter_mut().enumerate() {
+                *at_risk -= of(group, cell).iter().sum::<f64>();
+            }
+        }
+        excess
+    }
+}
+
+impl SumKind for Logrank {
+    type Progress = ();
+    type Outcome = LogrankOutcome;
+
+    fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
+        if let Some(grid) = self.grid {
+            grid.check()?;
+            return grid_inputs(agreed, &self.time, &self.event, 1, Some(&self.group));
+        }
+        Ok(vec![
+            agreed.number(&self.time),
+            event_input(&self.event),
+            agreed.level(&self.group)?,
+        ])
+    }
+
+    fn gates(&self, known: &CommonKnowledge) -> Gates {
+        Gates {
+            groups: self.groups(known),
+            has_events: true,
+            ..Gates::default()
+        }
+    }
+
+    fn is_event(&self, _known: &CommonKnowledge, row: &[f64]) -> bool {
+        row[1] == 1.0
+    }
+
+    fn group(&self, _known: &CommonKnowledge, row: &[CellValue]) -> Option<usize> {
+        let known: Option<Vec<f64>> = row.iter().map(|value| value.known()).collect();
+        Some(*known?.get(2)? as usize)
+    }
+
+    fn group_column(&self) -> Option<&str> {
+        Some(&self.group)
+    }
+
+    fn start(&self, known: &CommonKnowledge) -> Result<(), QuestionStopped> {
+        let filled = known
+            .counts
+            .groups
+            .iter()
+            .filter(|rows| **rows > 0.0)
+            .count();
+        if filled < 2 {
+            return Err(QuestionStopped::Other(
+                "only one group has rows: there is nothing to compare".to_owned(),
+            ));
+        }
+        if known.counts.events == Some(0.0) {
+            return Err(QuestionStopped::Other(
+                "no events: all rows are censored, and nothing tells of a difference".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn layout(&self, known: &CommonKnowledge, (): &()) -> SumLayout {
+        let groups = self.groups(known);
+        match self.grid {
+            Some(grid) => SumLayout::default().counts(
+                "cells",
+                groups * (grid.cells + 2) * 2,
+                "rows by group and cell: events, censored",
+            ),
+            None => SumLayout::default()
+                .reals(
+                    "excess",
+                    groups - 1,
+                    "observed less expected events of each group but the last",
+                )
+                .reals(
+                    "covariance",
+                    Symmetric::triangle_len(groups - 1),
+                    "their hypergeometric covariance",
+                ),
+        }
+    }
+
+    fn answer(
+        &self,
+        known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
+        (): &(),
+    ) -> Result<Vec<f64>, SiteRefusal> {
+        let groups = self.groups(known);
+        if let Some(grid) = self.grid {
+            return Ok(grid_counts(rows, grid, 1, groups));
+        }
+        let excess = Self::by_site(&complete(rows), groups);
+        let mut numbers = excess.gap;
+        numbers.extend(excess.covariance.triangle());
+        Ok(numbers)
+    }
+
+    fn step(&self, known: &CommonKnowledge, (): &(), sum: &DecodedSum) -> Step<(), LogrankOutcome> {
+        let groups = self.groups(known);
+        let excess = match self.grid {
+            Some(grid) => Self::pooled(sum.block("cells"), grid, groups),
+            None => Excess {
+                gap: sum.block("excess").to_vec(),
+                covariance: Symmetric::of_triangle(groups - 1, sum.block("covariance")),
+            },
+        };
+        // An empty group has neither events nor variance.
+        let filled: Vec<usize> = (0..groups - 1)
+            .filter(|at| excess.covariance.at(*at, *at) > 1e-7)
+            .collect();
+        let gap: Vec<f64> = filled.iter().map(|at| excess.gap[*at]).collect();
+        let form = (!filled.is_empty())
+            .then(|| excess.covariance.part(&filled).inverse_form(&gap))
+            .flatten();
+        let (form, freedom) = match form {
+            Some(form) => (form, filled.len() as f64),
+            // The last group is empty: the others determine each other.
+            None if filled.len() > 1 => {
+                let fewer = &filled[1..];
+                let form = excess.covariance.part(fewer).inverse_form(&gap[1..]);
+                (form.unwrap_or(f64::NAN), fewer.len() as f64)
+            }
+            None => (f64::NAN, 0.0),
+        };
+        if !form.is_finite() {
+            let why =
+                "groups are never at risk together at an event: nothing tells of a difference";
+            return Step::Stopped(QuestionStopped::Other(why.to_owned()));
+        }
+        let mut all = excess.gap.clone();
+        all.push(-excess.gap.iter().sum::<f64>());
+        Step::Done(LogrankOutcome {
+            groups: levels(known, Some(&self.group))
+                .unwrap_or_default()
+                .to_vec(),
+            rows: known.counts.groups.clone(),
+            excess: all,
+            statistic: form,
+            freedom,
+            by_site: self.grid.is_none(),
+        })
+    }
+}

@@ -1,0 +1,270 @@
+//! `rota ask`: plays a question with the tables of all sites in one process.
+
+mod file;
+mod tables;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use formatting::numbers;
+use questions::disclosure::AnswerRecord;
+use questions::outcome::{PrintedTable, sheets};
+use questions::{
+    AskedNothing, AskedQuestion, FederatedQuestion, FirstCounts, Outcome, QuestionMode,
+    QuestionProgress,
+};
+use report::question::QuestionStory;
+use serde::Serialize;
+
+use super::{CommandError, wrapped};
+use crate::cli::AskOptions;
+use file::QuestionFile;
+use tables::SiteTable;
+
+/// Said of every answer.
+const SIMULATED: &str = "This is the simulation of a question: one process plays all sites. Nodes do not answer questions yet.";
+
+/// What the sites have answered, by their names.
+type Records = BTreeMap<String, AnswerRecord>;
+
+/// An answered question as JSON.
+#[derive(Serialize)]
+struct AskedDocument<'a> {
+    /// Always true: nodes do not answer questions yet.
+    simulated: bool,
+    question: &'a str,
+    mode: &'a str,
+    sites: Vec<&'a str>,
+    rounds: usize,
+    numbers_opened: u64,
+    stored: bool,
+    answer: Vec<PrintedTable>,
+}
+
+/// Explains, asks and prints.
+pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
+    let read = QuestionFile::read(&options.question)?;
+    let question = &read.question;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let explanation = question.explain();
+    let explanation = explanation.map_err(|error| CommandError::usage(error.to_string()))?;
+    let quiet = options.json || options.csv;
+    if !quiet {
+        writeln!(out, "{}\n", wrapped(SIMULATED))?;
+        for line in explanation.lines() {
+            writeln!(out, "{}", wrapped(line))?;
+        }
+    }
+    if options.explain {
+        return Ok(out.flush()?);
+    }
+    if let Some(page) = &options.html {
+        super::vacant(page, false)?;
+    }
+    let sites = tables::read(question, &read.sites, options.data_folder().as_deref())?;
+    let mut records = match &options.record {
+        Some(path) => read_records(path)?,
+        None => Records::new(),
+    };
+    let played = play(question, &sites, &read, &mut records)?;
+    if let Some(path) = options.record.as_ref().filter(|_| !played.stored) {
+        write_records(path, &records)?;
+    }
+    let asked = played.asked;
+    let (outcome, counts) = match (asked.end.clone(), asked.counts.clone()) {
+        (Ok(outcome), Some(counts)) => (outcome, counts),
+        (Err(why), _) => {
+            out.flush()?;
+            return Err(refusal(&why, &sites));
+        }
+        (Ok(_), None) => return Err(CommandError::failed("the question ended without counts")),
+    };
+    let answer = sheets(question, &counts, &outcome);
+    let line = opened_line(&asked, played.stored);
+    if let Some(page) = &options.html {
+        let name = options
+            .question
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let story = QuestionStory {
+            name: &name,
+            lead: SIMULATED,
+            explanation: &explanation,
+            outcome: &outcome,
+            sheets: &answer,
+            smallest: question.rules.smallest_cell,
+            opened: &line,
+            command: &format!("rota ask {}", options.question.display()),
+        };
+        super::write(page, &report::question::page(&story))?;
+    }
+    if options.json {
+        let document = AskedDocument {
+            simulated: true,
+            question: question.kind.name(),
+            mode: if question.mode == QuestionMode::Clear {
+                "clear"
+            } else {
+                "masked"
+            },
+            sites: sites.iter().map(|(name, _)| name.as_str()).collect(),
+            rounds: asked.rounds.len(),
+            numbers_opened: opened(&asked),
+            stored: played.stored,
+            answer,
+        };
+        let json = serde_json::to_string_pretty(&document).map_err(io::Error::from)?;
+        writeln!(out, "{}", numbers::escaped(&json))?;
+    } else if options.csv {
+        let texts: Vec<String> = answer.iter().map(PrintedTable::csv).collect();
+        write!(out, "{}", texts.join("\n"))?;
+    } else {
+        for sheet in &answer {
+            writeln!(out)?;
+            for line in sheet.text().lines() {
+                writeln!(out, "{}", numbers::plain(line))?;
+            }
+            for note in &sheet.notes {
+                writeln!(out, "{}", wrapped(&format!("  {note}")))?;
+            }
+        }
+        writeln!(out, "\n{}", wrapped(&line))?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Numbers that the rounds opened.
+fn opened(asked: &AskedQuestion) -> u64 {
+    let rounds = asked.rounds.iter();
+    rounds.map(|round| round.layout.len() as u64).sum()
+}
+
+/// What was opened, in one line.
+fn opened_line(asked: &AskedQuestion, stored: bool) -> String {
+    if stored {
+        return "opened    nothing: this is the stored answer of an identical question".to_owned();
+    }
+    let rounds = asked.rounds.iter();
+    let bytes = rounds
+        .map(|round| questions::bytes(&round.layout) as u64)
+        .sum();
+    format!(
+        "opened    {} in {}, {} sent by each site",
+        numbers::plural(
+            usize::try_from(opened(asked)).unwrap_or(usize::MAX),
+            "number"
+        ),
+        numbers::plural(asked.rounds.len(), "round"),
+        numbers::bytes(bytes),
+    )
+}
+
+/// A played question.
+struct PlayedQuestion {
+    asked: AskedQuestion,
+    /// Whether an identical question was answered before.
+    stored: bool,
+}
+
+/// Plays a question: every site checks each round by its rules and its record, and encodes its vector; only the sum is
+/// used.
+fn play(
+    question: &FederatedQuestion,
+    sites: &[SiteTable],
+    read: &QuestionFile,
+    records: &mut Records,
+) -> Result<PlayedQuestion, CommandError> {
+    let rules = &read.sites.rules;
+    let wrong = |error: questions::QuestionError| CommandError::usage(error.to_string());
+    let tables: Vec<_> = sites.iter().map(|(_, table)| table.clone()).collect();
+    for (name, _) in sites {
+        records.entry(name.clone()).or_default();
+    }
+    if let Some((counts, outcome)) = stored(question, sites, records) {
+        let asked = AskedQuestion {
+            rounds: Vec::new(),
+            counts: Some(counts),
+            end: Ok(outcome),
+        };
+        return Ok(PlayedQuestion {
+            asked,
+            stored: true,
+        });
+    }
+    let mut opened = 0;
+    let asked = questions::ask(question, &tables, |site, progress, vector| {
+        let (name, table) = &sites[site];
+        let record = &records[name];
+        if *progress == QuestionProgress::Counts {
+            record.check(question, table, rules)?;
+        }
+        record.check_round(question, table, rules, progress, opened)?;
+        if site + 1 == sites.len() {
+            opened += vector.len() as u64;
+        }
+        Ok(())
+    })
+    .map_err(wrong)?;
+    for (name, table) in sites {
+        let record = records.entry(name.clone()).or_default();
+        record.keep(question, table, &asked);
+    }
+    Ok(PlayedQuestion {
+        asked,
+        stored: false,
+    })
+}
+
+/// The counts and the answer that all sites have stored.
+fn stored(
+    question: &FederatedQuestion,
+    sites: &[SiteTable],
+    records: &Records,
+) -> Option<(FirstCounts, Outcome)> {
+    let mut found = sites
+        .iter()
+        .map(|(name, _)| records.get(name)?.stored(question)?.answer.clone());
+    let first = found.next()??;
+    found
+        .all(|answer| answer.as_ref() == Some(&first))
+        .then_some(first)
+}
+
+/// Why there is no answer, with the name of the site.
+fn refusal(why: &AskedNothing, sites: &[SiteTable]) -> CommandError {
+    match why {
+        AskedNothing::Stopped(why) => {
+            CommandError::failed(format!("the question ended without an answer: {why}"))
+        }
+        AskedNothing::Refused { site, why } => {
+            let name = numbers::plain(&sites[*site].0);
+            CommandError::failed(format!(
+                "the question ended without an answer: {name} {why}"
+            ))
+        }
+    }
+}
+
+fn read_records(path: &Path) -> Result<Records, CommandError> {
+    if !path.exists() {
+        return Ok(Records::new());
+    }
+    let text = task::file::read_text(path, task::file::DATA)?;
+    serde_json::from_str(&text).map_err(|error| {
+        CommandError::usage(format!(
+            "{} is no record of questions ({error}): name another file with --record",
+            path.display()
+        ))
+    })
+}
+
+fn write_records(path: &Path, records: &Records) -> Result<(), CommandError> {
+    let text = serde_json::to_string(records).map_err(io::Error::from)?;
+    // In place of the old file at once, so that a record is never half of one.
+    let fresh = path.with_extension("new");
+    fs::write(&fresh, text)?;
+    Ok(fs::rename(fresh, path)?)
+}
