@@ -12,9 +12,9 @@ use crate::nearest;
 use crate::strategy::options::{Built, MethodSetting};
 use crate::strategy::server::one_model::fedopt::SecondMoment;
 use crate::strategy::{
-    Afl, Averaging, Cfl, CsRcflOptions, Ditto, Drfa, FedAvgOptions, FedCg, FedCollab, FedFa,
-    FedOpt, FedProx, FedRep, FedSr, Fesem, Flsc, Hcct, HcctE, Hierarchical, Ifca, LAST_LAYER,
-    LocalOptions, MaxFl, NORM_LAYERS, PFedGraph, RobustLocal, Scaffold, StrategyError,
+    Afl, Averaging, Cfl, CsRcflOptions, Custom, Ditto, Drfa, FedAvgOptions, FedCg, FedCollab,
+    FedFa, FedOpt, FedProx, FedRep, FedSr, Fesem, Flsc, Hcct, HcctE, Hierarchical, Ifca,
+    LAST_LAYER, LocalOptions, MaxFl, NORM_LAYERS, PFedGraph, RobustLocal, Scaffold, StrategyError,
     Superquantile, Tfl,
 };
 
@@ -347,6 +347,13 @@ methods! {
         paper: "Laird & Ware 1982, Random-Effects Models for Longitudinal Data",
         takes_rule: false,
         build: Hierarchical::build,
+    }
+    Custom(Custom) {
+        name: "custom",
+        about: "models combined by coefficients that a rule of one's own gives, as of rota.Strategy in Python",
+        paper: "none",
+        takes_rule: false,
+        build: Custom::build,
     }
 }
 
