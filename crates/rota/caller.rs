@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use methods::strategy::{Custom, CustomRule, SeenRound, Settling, provide_rule};
+use methods::strategy::{Custom, CustomRule, Settling, SeenRound, provide_rule};
 use methods::{Matrix, Params};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ struct RuleOfCaller {
 
 /// What the caller answers to a round that is to be settled.
 #[derive(Deserialize)]
-struct Settled {
+struct RuleAnswer {
     assignment: Vec<u32>,
     groups: Vec<Vec<i64>>,
     kept: Vec<Vec<i64>>,
@@ -151,7 +151,8 @@ impl CustomRule for RuleOfCaller {
             },
         });
         let answer = self.caller.ask(&question)?;
-        let settled: Settled = serde_json::from_value(answer).map_err(|error| error.to_string())?;
+        let settled: RuleAnswer =
+            serde_json::from_value(answer).map_err(|error| error.to_string())?;
         Ok(Settling {
             assignment: settled.assignment,
             groups: settled.groups,

@@ -20,6 +20,7 @@ use simulations::{
 };
 
 use super::CommandError;
+use crate::caller::Caller;
 use crate::cli::{Check, MeshKind, SigningKind, Simulate, typed};
 use crate::progress::{RoundProgress, say};
 use node::cli::TransportKind;
@@ -45,9 +46,12 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
         references: !simulate.no_references,
         keep_basis: true,
         progress: Box::new(|round| progress.round(round)),
-        ends: caller
-            .filter(|_| simulate.caller.watched)
-            .map(|caller| Box::new(move |done: &RoundDone| caller.ends(done)) as Box<_>),
+        ends: simulate
+            .caller
+            .watched
+            .then_some(caller)
+            .flatten()
+            .map(ends),
         surrounding,
         ..Options::default()
     };
@@ -96,6 +100,11 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
         out.flush()?;
     }
     of_use(&summary)
+}
+
+/// What asks the process that runs this one after every round whether to go on.
+fn ends(caller: Caller) -> Box<dyn FnMut(&RoundDone) -> bool> {
+    Box::new(move |done| caller.ends(done))
 }
 
 /// Refuses a result whose models are of no use, after it has been reported.

@@ -253,6 +253,7 @@ fn second(metric: &Metric, classes: usize, results: &[SiloResult]) -> Option<Met
         BalancedAccuracy | LogLoss | Brier | CalibrationError | RocAuc => &["accuracy"],
         Dice => &["loss"],
         Loss => &["mae", "accuracy", "dice"],
+        MetricName::Own(_) => &["loss"],
     };
     let measured = |key: &&&str| {
         let kinds = [ModelKind::Local, ModelKind::Coalition];
