@@ -30,8 +30,14 @@ ci:
 # The Python wheel with the program in it, into dist/; needs Python 3.10 and installs maturin beside the build.
 wheel:
     python3 -m venv target/maturin
-    target/maturin/bin/pip install --quiet "maturin>=1.7,<2"
+    target/maturin/bin/pip install --quiet "maturin>=1.9,<2"
     cd python && ../target/maturin/bin/maturin build --profile dist --out ../dist
+
+# The sources of the Python package as one file, into dist/, from which pip builds a wheel with a Rust compiler.
+sdist:
+    python3 -m venv target/maturin
+    target/maturin/bin/pip install --quiet "maturin>=1.9,<2"
+    cd python && ../target/maturin/bin/maturin sdist --out ../dist
 
 # The tests of the Python package, in a fresh environment, with the program that `cargo test` builds.
 python:

@@ -2,7 +2,8 @@
 
     python3 python/pack.py target/release/rota dist
 
-It is the wheel that `maturin build` makes, without compiling anything; needs nothing but Python.
+It is the wheel that `maturin build` makes, without compiling anything; needs nothing but Python. Where there is a
+`strip`, the program goes in without its symbols, which is a fraction of its size.
 """
 
 from __future__ import annotations
@@ -10,12 +11,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import platform
+import shutil
+import subprocess
 import sys
 import sysconfig
+import tempfile
 import zipfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+#: The licences, beside the workspace.
+LICENCES = ["LICENSE-APACHE", "LICENSE-MIT"]
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -28,6 +34,30 @@ def field(name: str) -> str:
     raise SystemExit(f"pyproject.toml has no `{name}`")
 
 
+def fields(name: str) -> list[str]:
+    """The texts of a list of the table [project] in pyproject.toml, one a line."""
+    lines = iter((HERE / "pyproject.toml").read_text(encoding="utf-8").splitlines())
+    for line in lines:
+        if line.replace(" ", "") == f"{name}=[":
+            found = []
+            for entry in lines:
+                if entry.strip() == "]":
+                    return found
+                found.append(entry.strip().rstrip(",").strip('"'))
+    raise SystemExit(f"pyproject.toml has no list `{name}`")
+
+
+def stripped(program: Path) -> bytes:
+    """The program without its symbols."""
+    strip = shutil.which("strip")
+    if strip is None:
+        return program.read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / program.name
+        done = subprocess.run([strip, "-o", copy, program], capture_output=True, check=False)
+        return (copy if done.returncode == 0 else program).read_bytes()
+
+
 def tag() -> str:
     """The platform's tag. On Linux the plain one, which is not for an index: the program needs the
     C library of the machine that built it, or a newer one."""
@@ -36,10 +66,14 @@ def tag() -> str:
 
 def metadata() -> str:
     text = [
-        "Metadata-Version: 2.1",
+        "Metadata-Version: 2.4",
         f"Name: {field('name')}",
         f"Version: {field('version')}",
         f"Summary: {field('description')}",
+        f"License-Expression: {field('license')}",
+        *(f"License-File: {name}" for name in LICENCES),
+        f"Keywords: {','.join(fields('keywords'))}",
+        *(f"Classifier: {one}" for one in fields("classifiers")),
         f"Requires-Python: {field('requires-python')}",
         "Requires-Dist: numpy>=1.23",
         'Requires-Dist: tomli>=2; python_version < "3.11"',
@@ -69,7 +103,9 @@ def main(program: Path, out: Path) -> Path:
         if path.is_file() and "__pycache__" not in path.parts:
             files.append((path.relative_to(HERE / "src").as_posix(), path.read_bytes(), 0o644))
     suffix = ".exe" if platform.system() == "Windows" else ""
-    files.append((f"{name}-{version}.data/scripts/{name}{suffix}", program.read_bytes(), 0o755))
+    files.append((f"{name}-{version}.data/scripts/{name}{suffix}", stripped(program), 0o755))
+    for licence in LICENCES:
+        files.append((f"{info}/licenses/{licence}", (HERE.parent / licence).read_bytes(), 0o644))
     files.append((f"{info}/METADATA", metadata().encode(), 0o644))
     files.append((f"{info}/WHEEL", wheel.encode(), 0o644))
     record = []

@@ -1,5 +1,6 @@
 //! The program `rota`: the laboratory, and the commands around an institution's node.
 
+mod caller;
 mod cli;
 mod commands;
 mod progress;

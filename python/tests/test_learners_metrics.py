@@ -273,3 +273,22 @@ def test_an_agreed_metric_that_nobody_measures_is_refused_before_the_first_round
     assert not trained
     summary = rota.simulate(scenario(external(make(None), metric="accuracy")), learner=make)
     assert all(np.isfinite(values[-1]) for values in summary.curves().values())
+
+
+def test_measuring_holds_the_outputs_of_all_rows_once():
+    """Not as batches, as their sum and as a copy for a metric of all rows."""
+    from rota.torch._measure import Gathered
+
+    gathered = Gathered(1000)
+    for at in range(0, 1000, 100):
+        gathered.add(torch.full((100, 3), float(at)))
+    found = gathered.all()
+    assert found.shape == (1000, 3) and found[950, 0] == 900.0 and found.data_ptr() == gathered.all().data_ptr()
+    assert found.untyped_storage().nbytes() == 1000 * 3 * 4
+    # More rows than were expected, and other kinds of numbers.
+    gathered = Gathered(2)
+    gathered.add(torch.ones(2, 1, dtype=torch.int32))
+    gathered.add(torch.full((3, 1), 0.5))
+    assert gathered.all().flatten().tolist() == [1.0, 1.0, 0.5, 0.5, 0.5] and gathered.alike
+    gathered.add(torch.ones(1, 2))
+    assert not gathered.alike

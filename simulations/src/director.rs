@@ -354,6 +354,7 @@ impl<'a> Director<'a> {
                         at: self.recorder.now().elapsed().as_secs_f64(),
                     }),
                     bytes: Some(bytes),
+                    losses: Vec::new(),
                 });
             }
             Notice::Stopped(Stopped::Journal(_)) => {

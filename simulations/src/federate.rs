@@ -140,6 +140,13 @@ fn can_carry(
         }
         return Ok(());
     }
+    if options.ends.is_some() {
+        return Err(RunError::Setup(format!(
+            "{}: a federation over a network cannot be ended from outside: choose the direct mesh, or leave out what \
+             looks at every round",
+            scenario.file
+        )));
+    }
     let n = federation.members.len();
     if n > MOST_MEMBERS {
         return Err(RunError::Setup(format!(

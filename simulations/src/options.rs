@@ -18,6 +18,8 @@ pub struct RoundDone {
     pub led: Option<Led>,
     /// Bytes that all members had sent by then; without messages those of models, where they are known.
     pub bytes: Option<u64>,
+    /// The silos that trained in the round by name, and their training losses; without messages alone.
+    pub losses: Vec<(String, f64)>,
 }
 
 /// Makes the environment of a federation; the clock is not paused then.
@@ -86,6 +88,8 @@ pub struct Options<'a> {
     pub limit: Option<Duration>,
     /// Called when a round became final.
     pub progress: Box<dyn FnMut(&RoundDone) + 'a>,
+    /// Whether the federation ends with a round that became final; `None`: with its last round. Without messages alone.
+    pub ends: Option<Box<dyn FnMut(&RoundDone) -> bool + 'a>>,
     /// What the silos live in.
     pub surrounding: Surrounding<'a>,
 }
@@ -114,6 +118,7 @@ impl Default for Options<'_> {
             keep_basis: false,
             limit: None,
             progress: Box::new(|_| ()),
+            ends: None,
             surrounding: Surrounding::Virtual,
         }
     }

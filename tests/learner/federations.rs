@@ -170,9 +170,9 @@ pub(crate) fn a_comparison_runs_the_program_where_its_scenario_is() {
     good(compared(&task, &["--learner", &other]));
     assert!(noted("compared-other").1 > 0);
     assert_eq!(fs::read_to_string(folder.join("notes")).unwrap(), notes);
-    // The rows of a program are its own.
+    // The rows of a program are its own, and nothing is trained before that is said.
     let refused = compared(&external(), &[]);
-    let said = text(&refused.stdout);
+    let said = text(&refused.stderr);
     assert!(said.contains("no silo has validation rows"), "{said}");
 }
 

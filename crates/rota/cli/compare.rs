@@ -7,6 +7,8 @@ use lab::compare::{Choices, Shard};
 
 use node::cli::{NodePlace, program};
 
+use super::CallerOptions;
+
 /// Options of `rota compare`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -36,6 +38,9 @@ pub(crate) struct Compare {
     /// --quick]
     #[arg(long, value_name = "N")]
     pub(crate) widen: Option<usize>,
+    /// Take settings and the last round as they are, instead of choosing them on validation rows
+    #[arg(long)]
+    pub(crate) untuned: bool,
     /// Resume from the results in the folder
     #[arg(long)]
     pub(crate) resume: bool,
@@ -57,6 +62,9 @@ pub(crate) struct Compare {
     pub(crate) keep: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) source: AdviceSource,
+    /// What the process that runs this one has, as that of the Python package
+    #[command(flatten)]
+    pub(crate) caller: CallerOptions,
     #[command(flatten)]
     pub(crate) output: CompareOutput,
 }
@@ -144,6 +152,8 @@ impl Compare {
             widen: self.widen,
             learner: self.learner.clone(),
             epsilons: self.epsilon.clone(),
+            untuned: self.untuned,
+            custom: self.caller.rule.clone(),
         }
     }
 }

@@ -10,6 +10,9 @@ mod solve;
 
 use std::path::PathBuf;
 
+use crate::caller::Caller;
+use methods::strategy::Custom;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use node::cli::{LogOptions, TransportKind, program};
 use simulations::Overrides;
@@ -157,9 +160,39 @@ pub(crate) struct Simulate {
     /// Skip the reference models: local ones, and one global model
     #[arg(long)]
     pub(crate) no_references: bool,
+    /// What the process that runs this one has, as that of the Python package
+    #[command(flatten)]
+    pub(crate) caller: CallerOptions,
     /// Hide the progress bar and warnings, which the summary repeats
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// What a process has that runs this one.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+pub(crate) struct CallerOptions {
+    /// Unix socket at which it listens
+    #[arg(long, hide = true, value_name = "SOCKET")]
+    pub(crate) caller: Option<PathBuf>,
+    /// Its rules with what they need, as options of the strategy custom in JSON
+    #[arg(long, hide = true, value_name = "JSON", requires = "caller", value_parser = custom)]
+    pub(crate) rule: Vec<Custom>,
+    /// Ask it after every round whether to go on
+    #[arg(long, hide = true, requires = "caller")]
+    pub(crate) watched: bool,
+}
+
+fn custom(json: &str) -> Result<Custom, String> {
+    serde_json::from_str(json).map_err(|error| error.to_string())
+}
+
+impl CallerOptions {
+    /// The process, whose rules are known from now on.
+    pub(crate) fn connected(&self) -> Option<Caller> {
+        let caller = Caller::at(self.caller.as_deref()?);
+        caller.provide(&self.rule);
+        Some(caller)
+    }
 }
 
 /// Options of `rota schema`.

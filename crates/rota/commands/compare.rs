@@ -21,6 +21,8 @@ pub(crate) fn run(options: &Compare, bar: ProgressBar) -> Result<(), CommandErro
     if let Some(CompareCommand::Merge(options)) = &options.merge {
         return merge_parts(options);
     }
+    // Known before the experiment is read.
+    options.caller.connected();
     let name = options.experiment.as_deref().unwrap_or_default();
     let experiment = Experiment::load(name, &options.choices())?;
     if !options.epsilon.is_empty() {

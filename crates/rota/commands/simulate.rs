@@ -11,13 +11,16 @@ use lab::loopback::{self, Loopback};
 use lab::summary::{ModelKind, Summary, Unusable};
 use lab::{KeepError, run as federate, run_and_keep};
 use mesh::Transport;
+use methods::strategy::Method;
 use node::pool::Workers;
 use report::{self, Story};
 use simulations::{
-    Environment, EnvironmentConfig, Options, Scenario, Signatures, Surrounding, scenario::BUILT_IN,
+    Environment, EnvironmentConfig, Options, RoundDone, Scenario, Signatures, Surrounding,
+    scenario::BUILT_IN,
 };
 
 use super::CommandError;
+use crate::caller::Caller;
 use crate::cli::{Check, MeshKind, SigningKind, Simulate, typed};
 use crate::progress::{RoundProgress, say};
 use node::cli::TransportKind;
@@ -25,8 +28,12 @@ use node::logging::colours;
 
 /// Runs the federation, prints the result and writes the HTML report.
 pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandError> {
+    let caller = simulate.caller.connected();
     let name = simulate.scenario.as_deref().unwrap_or(BUILT_IN[0].0);
-    let scenario = Scenario::load(name)?.with(&simulate.overrides())?;
+    let mut scenario = Scenario::load(name)?.with(&simulate.overrides())?;
+    if let Some(custom) = simulate.caller.rule.first() {
+        scenario.strategy.method = Method::Custom(custom.clone());
+    }
     let surrounding = surrounding(simulate, &scenario)?;
     let report = report_file(simulate, &scenario.name);
     let began = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -39,6 +46,12 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
         references: !simulate.no_references,
         keep_basis: true,
         progress: Box::new(|round| progress.round(round)),
+        ends: simulate
+            .caller
+            .watched
+            .then_some(caller)
+            .flatten()
+            .map(ends),
         surrounding,
         ..Options::default()
     };
@@ -87,6 +100,11 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
         out.flush()?;
     }
     of_use(&summary)
+}
+
+/// What asks the process that runs this one after every round whether to go on.
+fn ends(caller: Caller) -> Box<dyn FnMut(&RoundDone) -> bool> {
+    Box::new(move |done| caller.ends(done))
 }
 
 /// Refuses a result whose models are of no use, after it has been reported.

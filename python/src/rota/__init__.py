@@ -28,7 +28,10 @@ from ._learner import (
     digest,
 )
 from ._functions import FunctionLearner
-from ._run import Comparison, Summary, compare, simulate
+from ._caller import RoundDone
+from ._run import compare, merge, simulate
+from ._strategy import Round, Settled, Strategy
+from ._summary import Comparison, Summary
 from ._talk import serve
 from ._tensors import read_tensors, write_tensors
 from . import solve
@@ -43,9 +46,13 @@ __all__ = [
     "Modifier",
     "Outputs",
     "RotaError",
+    "Round",
+    "RoundDone",
     "Rows",
+    "Settled",
     "Silo",
     "Stopped",
+    "Strategy",
     "Summary",
     "Tensor",
     "Training",
@@ -54,6 +61,7 @@ __all__ = [
     "command",
     "compare",
     "digest",
+    "merge",
     "read_tensors",
     "serve",
     "simulate",

@@ -6,12 +6,19 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+
+#: Seconds that the program has to end after it is asked to.
+ENDING = 5.0
 
 
 class RotaError(RuntimeError):
@@ -31,13 +38,14 @@ class RotaError(RuntimeError):
 
 
 def binary() -> str:
-    """The path of the program: `$ROTA_BIN`, or the one that was installed with this package, or the
-    one on the path.
+    """The path of the program: `$ROTA_BIN`, or the one that was installed with this package, in a folder or an
+    environment, or the one on the path.
 
     Raises `RotaError` where there is none.
     """
     name = "rota.exe" if os.name == "nt" else "rota"
-    places = [os.environ.get("ROTA_BIN")]
+    # Beside the package lies the one that `pip install --target` has put there.
+    places = [os.environ.get("ROTA_BIN"), str(Path(__file__).resolve().parents[1] / "bin" / name)]
     for scheme in [None, f"{os.name}_user"]:
         try:
             folder = sysconfig.get_path("scripts", scheme) if scheme else sysconfig.get_path("scripts")
@@ -59,20 +67,51 @@ def command(arguments: Sequence[str], *, text: str | None = None) -> str:
 
     Raises `RotaError` with the program's own words where it fails.
     """
-    done = subprocess.run(
+    # What it exchanges with learners goes with this folder, however it ends.
+    with TemporaryDirectory(prefix="rota-") as folder, subprocess.Popen(
         [binary(), *arguments],
-        input=text,
-        stdin=None if text is not None else subprocess.DEVNULL,
-        capture_output=True,
+        env=os.environ | {"TMPDIR": folder},
+        stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
         errors="replace",
-        check=False,
-    )
-    if done.returncode != 0:
-        said = done.stderr.strip() or f"rota ended with {done.returncode}"
-        raise RotaError(said, done.stdout)
-    return done.stdout
+    ) as process:
+        try:
+            output, said = process.communicate(text)
+        except BaseException:
+            # Interrupted: the program removes what it has in files, and what it started.
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(ENDING)
+            process.kill()
+            raise
+    if process.returncode != 0:
+        raise RotaError(said.strip() or f"rota ended with {process.returncode}", output)
+    return output
+
+
+@contextlib.contextmanager
+def orderly() -> Iterator[None]:
+    """Ends a simulation in order where this process is asked to end (SIGTERM): folders for exchange go, as they do after
+    an interruption. In other threads than the first, and where the process has a handler of its own, nothing changes."""
+    first = threading.current_thread() is threading.main_thread()
+    if not first or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def ended(*_: object) -> None:
+        raise SystemExit(128 + signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, ended)
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        # Where it was interrupted inside of this package tells nobody anything.
+        raise error.with_traceback(None) from None
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def document(arguments: Sequence[str], *, text: str | None = None, kind: Callable[[Any], Any] = lambda it: it) -> Any:

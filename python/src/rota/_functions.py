@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._learner import Learner, Rows, Split, Tensor, Training, Update
-from ._tensors import Arrays
+from ._tensors import Arrays, travels
 
 Train = Callable[[Arrays, Training], "Mapping[str, npt.ArrayLike] | Update"]
 Evaluate = Callable[[Arrays, Split], Mapping[str, float]]
@@ -28,10 +28,9 @@ class FunctionLearner(Learner):
         evaluate: Evaluate,
         rows: Rows,
     ) -> None:
-        self._model = {
-            name: np.zeros(value, np.float32) if isinstance(value, tuple) else np.asarray(value, np.float32)
-            for name, value in model.items()
-        }
+        self._model = travels(
+            {name: np.zeros(value, np.float32) if isinstance(value, tuple) else value for name, value in model.items()}
+        )
         self._train, self._evaluate, self._rows = train, evaluate, rows
 
     def tensors(self) -> Iterable[Tensor]:
@@ -52,7 +51,7 @@ class FunctionLearner(Learner):
         found = self._train(start, training)
         if isinstance(found, Update):
             return found
-        model = {name: np.asarray(value, np.float32) for name, value in found.items()}
+        model = travels(found)
         return Update(model=model, metrics={"loss": float(self._evaluate(model, "train")["loss"])})
 
     def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:

@@ -28,22 +28,27 @@ class Tensor:
     `role` is `"weight"` (trained, with weight decay), `"bias"` (trained, without) or `"buffer"`
     (averaged, not trained). `initial` says its values before the first round: a number,
     `{"uniform": bound}` for values drawn between minus and plus the bound, or `"program"` for values
-    that only the program has, which `Learner.initial` gives.
+    that only the program has, which `Learner.initial` gives. `norm` says whether its layer normalises, as batch
+    normalisation does; without it, the name of the layer tells.
     """
 
     name: str
     shape: tuple[int, ...]
     role: Literal["weight", "bias", "buffer"] = "weight"
     initial: float | str | Mapping[str, float] = 0.0
+    norm: bool | None = None
 
     def document(self) -> dict[str, Any]:
+        said: dict[str, Any] = {"name": self.name, "shape": list(self.shape), "role": self.role}
+        if self.norm is not None:
+            said["norm"] = self.norm
         if isinstance(self.initial, str):
-            return {"name": self.name, "shape": list(self.shape), "role": self.role, "initial": self.initial}
+            return said | {"initial": self.initial}
         initial = dict(self.initial) if isinstance(self.initial, Mapping) else float(self.initial)
         for number in initial.values() if isinstance(initial, dict) else [initial]:
             if not math.isfinite(number):
                 raise ValueError(f"the initial value of the tensor {self.name!r} is not finite: {number}")
-        return {"name": self.name, "shape": list(self.shape), "role": self.role, "initial": initial}
+        return said | {"initial": initial}
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,8 @@ class Training:
     """A training that the silo asks for.
 
     `epochs`, `batch` (0: all rows at once) and the optimiser (`"sgd"` or `"adam"`, with `rate`,
-    `momentum` and `weight_decay`) are the agreed ones; `seed` decides the order of rows.
+    `momentum` and `weight_decay`) are the agreed ones; `seed` decides the order of rows. `round` is that of the
+    federation, from 1; `None` where the silo does not say it.
     """
 
     epochs: int
@@ -136,6 +142,7 @@ class Training:
     seed: int
     personal: Arrays
     modifier: Modifier | None
+    round: int | None = None
     _say: Callable[[int, int, float | None], None] = field(repr=False, default=lambda *_: None)
 
     def progress(self, step: int, steps: int, loss: float | None = None) -> None:

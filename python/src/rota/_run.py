@@ -3,92 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shlex
 import socket
+import sys
 import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
-from . import _toml, _turn
-from ._binary import RotaError, document
+from . import _notes, _toml, _turn
+from ._binary import RotaError, document, orderly
+from ._caller import OnRound, RoundDone, called
 from ._learner import Factory, Learner
 from ._shelf import Shelf
+from ._strategy import Strategy, options_of
+from ._summary import Comparison, Summary, kept_in
 from ._talk import ENDING, talk
 
 Scenario = str | os.PathLike[str] | Mapping[str, Any]
 Program = str | Sequence[str] | Factory | Learner
-
-
-class Summary(dict[str, Any]):
-    """The summary of a simulation: a plain dictionary, as `rota simulate --json` prints it, with
-    a few views of it."""
-
-    def silos(self) -> Any:
-        """The silos and their results: a pandas table, or a list of dictionaries without pandas."""
-        return _table(self["silos"])
-
-    def curves(self, what: str = "metric") -> dict[str, np.ndarray[Any, Any]]:
-        """Values by round of each silo: `"metric"`, the held-out one, or `"loss"`, that of training."""
-        rounds = max((point["round"] for point in self["curves"]), default=0)
-        curves: dict[str, np.ndarray[Any, Any]] = {}
-        for point in self["curves"]:
-            values = curves.setdefault(point["silo"], np.full(rounds, np.nan))
-            if point[what] is not None:
-                values[point["round"] - 1] = point[what]
-        return curves
-
-    def plot(self, what: str = "metric") -> Any:
-        """Draws `curves` with matplotlib and returns the axes."""
-        axes = _axes()
-        for silo, values in self.curves(what).items():
-            axes.plot(range(1, len(values) + 1), values, marker=".", label=silo)
-        unit = self["metric"]["unit"]
-        name = self["metric"]["name"] + (f" ({unit})" if unit else "")
-        axes.set_xlabel("round")
-        axes.set_ylabel(f"{name}, held out" if what == "metric" else "training loss")
-        axes.legend()
-        return axes
-
-
-class Comparison(dict[str, Any]):
-    """The result of a comparison: a plain dictionary, as `rota compare --json` prints it."""
-
-    def table(self) -> Any:
-        """One row per variant, strategy and metric, with mean and standard deviation over the seeds
-        of the means over silos and over rows, and of the worst silo: a pandas table, or a list of
-        dictionaries without pandas."""
-        rows = []
-        for variant in self["variants"]:
-            for strategy in variant["strategies"]:
-                for metric in strategy["metrics"]:
-                    row = {"variant": variant["name"], "strategy": strategy["label"], "metric": metric["metric"]}
-                    for over in ["silos", "rows", "worst"]:
-                        found = (metric["inside"] or {}).get(over) or {"mean": None, "sd": None}
-                        row |= {over: found["mean"], f"{over} sd": found["sd"]}
-                    rows.append(row)
-        return _table(rows)
-
-
-def _table(rows: Sequence[Mapping[str, Any]]) -> Any:
-    try:
-        import pandas
-    except ImportError:
-        return [dict(row) for row in rows]
-    return pandas.json_normalize(list(rows))
-
-
-def _axes() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise RotaError("figures need matplotlib: pip install matplotlib") from error
-    _, axes = pyplot.subplots()
-    return axes
 
 
 @contextlib.contextmanager
@@ -97,8 +34,11 @@ def _file(scenario: Scenario) -> Iterator[str]:
     if not isinstance(scenario, Mapping):
         yield os.fspath(scenario)
         return
-    # In the folder that paths in it are relative to.
-    handle, path = tempfile.mkstemp(prefix=".rota-", suffix=".toml", dir=os.getcwd())
+    # In the folder that paths in it are relative to; where nobody may write there, in that for temporary files.
+    try:
+        handle, path = tempfile.mkstemp(prefix=".rota-", suffix=".toml", dir=os.getcwd())
+    except OSError:
+        handle, path = tempfile.mkstemp(prefix=".rota-", suffix=".toml")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(_toml.written(scenario))
@@ -191,6 +131,45 @@ def _options(**given: Any) -> list[str]:
     return options
 
 
+def _shown(on_round: OnRound | None, progress: bool) -> OnRound | None:
+    """What is called after every round, with a line on standard error where progress is wanted."""
+    if not progress:
+        return on_round
+
+    def both(done: RoundDone) -> Any:
+        loss = "" if done.loss is None else f", training loss {done.loss:.4g}"
+        print(f"round {done.number}/{done.rounds}{loss}", file=sys.stderr, flush=True)
+        return None if on_round is None else on_round(done)
+
+    return both
+
+
+def _rules(strategies: Sequence[Any]) -> tuple[dict[str, Strategy], list[str]]:
+    """Strategies of one's own by their names, and the options that name them."""
+    rules: dict[str, Strategy] = {}
+    options: list[str] = []
+    for one in strategies:
+        if isinstance(one, str):
+            continue
+        if not isinstance(one, Strategy):
+            raise TypeError(f"a strategy is {type(one).__name__}: give a name, or an object of a class that derives from rota.Strategy")
+        said = options_of(one, list(rules))
+        rules[said["rule"]] = one
+        options += ["--rule", json.dumps(said)]
+    return rules, options
+
+
+@contextlib.contextmanager
+def _because(errors: Sequence[BaseException]) -> Iterator[None]:
+    """Errors of the program come from those of the institution's code."""
+    try:
+        yield
+    except RotaError as error:
+        if errors:
+            raise error from _cause(error, errors)
+        raise
+
+
 def simulate(
     scenario: Scenario = "diabetes",
     *,
@@ -198,10 +177,13 @@ def simulate(
     seed: int | None = None,
     rounds: int | None = None,
     silos: int | None = None,
-    strategy: str | None = None,
+    strategy: str | Strategy | None = None,
     data: str | os.PathLike[str] | None = None,
     references: bool = True,
     mesh: str = "auto",
+    keep: str | os.PathLike[str] | None = None,
+    on_round: OnRound | None = None,
+    progress: bool = False,
 ) -> Summary:
     """Runs a federation in one process and returns its summary.
 
@@ -209,20 +191,45 @@ def simulate(
     such a file. `learner` trains the models of all silos: a command, such as
     `"python3 learner.py"`, or in this process a `Learner` or a function from a `Silo` to one.
 
+    `strategy` takes the place of the scenario's: a name, with the scenario's training and its own defaults, or a
+    `Strategy` of this process.
+
     `mesh` is the network between the silos, as `rota simulate --mesh` has it. `"auto"` is `"direct"`: no
     messages, leads or votes, and the same models to the bit, so that `summary` lacks what only they have;
     but `"virtual"`, the simulated network, where the scenario has faults, links or times of work.
     `summary["mesh"]` says which it was.
 
+    With `keep="models"` the models of all rounds are kept as long as the summary is, for `summary.model(silo)`; any other
+    text is a new folder in which they stay. `on_round(done)` is called with a `RoundDone` after every round, and ends the
+    simulation with this round if it returns `False`; `progress=True` prints a line per round.
+
     Raises `RotaError` with what the program says where it fails; `summary` of the error has what the
-    program printed before, and its cause is the learner's own exception where there is one. Trainings that fail are missing in
-    their rounds: a warning says so, and `summary["training_failed"]` lists them.
+    program printed before, and its cause is the exception of the learner or the strategy where there is one. Trainings
+    that fail are missing in their rounds: a warning says so, and `summary["training_failed"]` lists them.
     """
     summary: Summary
-    with _file(scenario) as file, _program(learner) as program:
-        options = _options(seed=seed, rounds=rounds, silos=silos, strategy=strategy, data=data, mesh=mesh)
-        rest = [] if references else ["--no-references"]
-        summary = document(["simulate", file, "--json", "--quiet", *options, *program, *rest], kind=Summary)
+    _notes.again()
+    errors: list[BaseException] = []
+    rules, told = _rules([] if strategy is None else [strategy])
+    watch = _shown(on_round, progress)
+    held = TemporaryDirectory(prefix="rota-models-") if keep == "models" else None
+    try:
+        with orderly(), _because(errors), called(rules, watch, errors) as caller, _file(scenario) as file, _program(learner) as program:
+            named = strategy if isinstance(strategy, str) else None
+            folder = os.path.join(held.name, "models") if held else keep
+            options = _options(seed=seed, rounds=rounds, silos=silos, strategy=named, data=data, mesh=mesh, keep=folder)
+            rest = [] if references else ["--no-references"]
+            asks = [*caller, *told, *(["--watched"] if watch else [])]
+            arguments = ["simulate", file, "--json", "--quiet", *options, *program, *asks, *rest]
+            summary = document(arguments, kind=Summary)
+        if errors:
+            raise errors[0]
+    except BaseException:
+        if held is not None:
+            held.cleanup()
+        raise
+    if folder is not None:
+        kept_in(summary, folder, held)
     if failed := summary["training_failed"]:
         first = failed[0]
         warnings.warn(
@@ -236,24 +243,47 @@ def simulate(
 def compare(
     experiment: Scenario,
     *,
-    strategies: str | Sequence[str] = (),
+    strategies: str | Strategy | Sequence[str | Strategy] = (),
     seeds: int | None = None,
     learner: Program | None = None,
     threads: int | None = None,
     data: str | os.PathLike[str] | None = None,
     quick: bool = False,
+    tuned: bool = True,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    shard: str | None = None,
 ) -> Comparison:
     """Compares strategies on the same data over several seeds.
 
     `experiment` is the name of a built-in experiment, a TOML file of an experiment or a scenario,
-    or a dictionary with a scenario. `learner` as in `simulate`.
+    or a dictionary with a scenario. `learner` as in `simulate`. `strategies` are names or labels of the experiment's, and
+    objects of `Strategy`; by default all of the experiment.
+
+    Settings and the round that is measured are chosen on validation rows, which the learner then needs; with
+    `tuned=False` settings and the last round are taken as they are. `out` is a folder of results, from which `resume=True`
+    goes on; `shard="2/8"` runs the second eighth, and `merge` puts the parts together.
     """
-    with _program(learner) as program:
+    _notes.again()
+    errors: list[BaseException] = []
+    chosen = [strategies] if isinstance(strategies, (str, Strategy)) else list(strategies)
+    rules, told = _rules(chosen)
+    with orderly(), _because(errors), called(rules, None, errors) as caller, _program(learner) as program:
         with _file(experiment) as file:
-            options = _options(seeds=seeds, threads=threads, data=data)
-            chosen = [strategies] if isinstance(strategies, str) else strategies
-            names = ["--strategies", ",".join(chosen)] if chosen else []
-            rest = ["--quick"] if quick else []
-            arguments = ["compare", file, "--json", "--quiet", *names, *options, *program, *rest]
+            options = _options(seeds=seeds, threads=threads, data=data, out=out, shard=shard)
+            mine = iter(rules)
+            labels = [one if isinstance(one, str) else next(mine) for one in chosen]
+            names = ["--strategies", ",".join(labels)] if labels else []
+            flags = {"--quick": quick, "--untuned": not tuned, "--resume": resume}
+            rest = [flag for flag, wanted in flags.items() if wanted]
+            arguments = ["compare", file, "--json", "--quiet", *names, *options, *program, *caller, *told, *rest]
             found: Comparison = document(arguments, kind=Comparison)
             return found
+
+
+def merge(parts: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str] | None = None) -> Comparison:
+    """The comparison of which these folders have the parts, that `compare(…, shard=, out=)` wrote."""
+    found: Comparison = document(
+        ["compare", "merge", *(os.fspath(part) for part in parts), "--json", *_options(out=out)], kind=Comparison
+    )
+    return found

@@ -19,7 +19,7 @@ import numpy as np
 from ._learner import Factory, Given, Learner, Modifier, Silo, Split, Stopped, Tensor, Training, numbers
 from ._shelf import Shelf
 from ._stdio import taken
-from ._tensors import Arrays, read_tensors, write_tensors
+from ._tensors import Arrays, read_tensors, travels, write_tensors
 from ._turn import Stream
 
 PROTOCOL = 1
@@ -180,13 +180,14 @@ class _Session:
                 shift=_given(modifier["shift"]),
                 frozen=frozenset(modifier["frozen"]),
             ),
+            round=request.get("round"),
             _say=say,
         )
         try:
             update = self.learner.train(_given(request["start"]), training)
         except Stopped:
             return {"type": "stopped"}
-        write_tensors(request["into"], update.model)
+        write_tensors(request["into"], travels(update.model))
         if request["personal_into"]:
             write_tensors(request["personal_into"], update.personal or training.personal)
         declared = self._rows("train", request)
@@ -236,6 +237,7 @@ class _Session:
                 "outputs": outputs.reshape(len(outputs), -1),
                 "targets": targets.reshape(len(targets), -1),
             },
+            wide=True,
         )
         return {"type": "done"}
 

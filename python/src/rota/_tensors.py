@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._notes import note
+
 Array = npt.NDArray[np.float32]
 Arrays = dict[str, Array]
 
@@ -47,6 +49,38 @@ def read_tensors(path: str | os.PathLike[str], *, mapped: bool = False, writable
     return arrays
 
 
+def travels(arrays: Mapping[str, npt.ArrayLike]) -> Arrays:
+    """Arrays as models travel: as 32-bit floats. That 64-bit floats are rounded is said once.
+
+    Raises `ValueError` for what 32-bit floats do not have: whole numbers beyond 2^24 that they skip, floats beyond their
+    range, and what is no number.
+    """
+    found: Arrays = {}
+    for name, given in arrays.items():
+        value = np.asarray(given)
+        if value.dtype == np.float32:
+            found[name] = value
+            continue
+        if value.dtype.kind not in "biuf":
+            raise ValueError(f"the array {name!r} is of {value.dtype}, and models are of real numbers: give floats")
+        with np.errstate(over="ignore"):
+            small = value.astype(np.float32)
+        if value.dtype.kind != "f":
+            if not np.array_equal(small.astype(np.float64), value.astype(np.float64)):
+                raise ValueError(
+                    f"the array {name!r} has the whole number {int(np.abs(value).max())}, and models travel as 32-bit floats, which skip "
+                    "whole numbers above 2^24: count in larger units, or keep it at the silo as personal state"
+                )
+        elif bool((np.isfinite(value) & ~np.isfinite(small)).any()):
+            raise ValueError(f"the array {name!r} has a number beyond ±3.4e38, which 32-bit floats do not have: use another unit")
+        elif value.dtype == np.float64 and not np.array_equal(small, value, equal_nan=True):
+            note(
+                f"models travel as 32-bit floats: the array {name!r} of 64-bit floats is rounded to seven digits, in every round"
+            )
+        found[name] = small
+    return found
+
+
 def _is_mapped(array: npt.NDArray[Any]) -> bool:
     """Whether the array's memory is a map of a file."""
     base: Any = array
@@ -57,18 +91,23 @@ def _is_mapped(array: npt.NDArray[Any]) -> bool:
     return isinstance(base, mmap)
 
 
-def write_tensors(path: str | os.PathLike[str], arrays: Mapping[str, npt.ArrayLike]) -> None:
-    """Writes arrays as 32-bit floats to a safetensors file, in the order of their names."""
+def write_tensors(path: str | os.PathLike[str], arrays: Mapping[str, npt.ArrayLike], *, wide: bool = False) -> None:
+    """Writes arrays as 32-bit floats to a safetensors file, in the order of their names. With `wide`, arrays
+    that would be rounded are written as 64-bit floats."""
     header = {}
     blocks = []
     offset = 0
     for name in sorted(arrays):
-        array = np.asarray(arrays[name], dtype="<f4")
+        given = np.asarray(arrays[name])
+        with np.errstate(over="ignore"):
+            array = given.astype("<f4", copy=False)
+        large = wide and array is not given and not np.array_equal(array, given, equal_nan=given.dtype.kind == "f")
+        array = given.astype("<f8") if large else array
         shape = list(array.shape)
         block = np.ascontiguousarray(array)
         # It may be a map of the very file that is written.
         block = block.copy() if _is_mapped(block) else block
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [offset, offset + block.nbytes]}
+        header[name] = {"dtype": "F64" if large else "F32", "shape": shape, "data_offsets": [offset, offset + block.nbytes]}
         offset += block.nbytes
         blocks.append(block)
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()

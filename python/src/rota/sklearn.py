@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,10 +13,12 @@ import numpy.typing as npt
 
 from . import _learner
 from ._columns import ordered
+from ._notes import note
 from ._learner import Outputs, Rows, Split, Tensor, Training, Update
 from ._tensors import Arrays
 
-Part = tuple[npt.ArrayLike, npt.ArrayLike]
+#: Features and targets, and for training rows their weights, where they have some.
+Part = tuple[npt.ArrayLike, ...]
 
 
 def _is_tree(estimator: Any) -> bool:
@@ -40,11 +43,24 @@ def _agreed(classes: Sequence[Any], agreed: Sequence[str]) -> list[Any]:
     return [known[label] for label in agreed]
 
 
+def _check_fine(what: str, values: Any) -> None:
+    """Refuses numbers that a model of 32-bit floats cannot tell apart."""
+    finite = values[np.isfinite(values)]
+    spread = float(np.std(finite)) if finite.size else 0.0
+    step = float(np.spacing(np.float32(np.abs(finite).max()))) if finite.size else 0.0
+    if spread > 0 and step > 0.01 * spread:
+        raise ValueError(
+            f"{what} is around {float(np.mean(finite)):.6g} with a deviation of {spread:.3g}, and models travel as 32-bit "
+            f"floats, whose steps are {step:.3g} there: subtract a number that all silos agree on, such as "
+            f"{float(np.mean(finite)):.3g}"
+        )
+
+
 class Learner(_learner.Learner):
     """A learner from a linear model of scikit-learn, such as `LogisticRegression`, `Ridge` or
     `SGDClassifier`.
 
-    `train` and `test` are pairs `(x, y)`; with `silo`, as the factory of `rota.serve` gets it, columns of a
+    `train` and `test` are pairs `(x, y)`; `train` may be `(x, y, sample_weight)`. With `silo`, as the factory of `rota.serve` gets it, columns of a
     DataFrame are put into the agreed order. For a classifier, `classes` are all classes of the
     federation; with `silo` they are put into the agreed order, without it they must be in the same order
     at every silo. Models with `partial_fit` take the agreed number
@@ -84,6 +100,7 @@ class Learner(_learner.Learner):
                 raise ValueError("`classes` is needed: all classes of the federation, in one order")
         elif self._classes is not None:
             raise ValueError(f"{name} is no classifier: leave out `classes`")
+        train, self._weights = self._weighted(name, estimator, train)
         train, self._columns = ordered("train", train, silo.columns if silo is not None else [])
         test, validation = (ordered(name, part, self._columns)[0] for name, part in (("test", test), ("validation", validation)))
         parts = {"train": train, "test": test, "validation": validation}
@@ -98,7 +115,39 @@ class Learner(_learner.Learner):
         missing = set(range(len(self._classes))) - set(self._parts["train"][1].tolist()) if self._classes is not None else None
         if missing and not hasattr(estimator, "partial_fit"):
             raise ValueError(f"{name} needs training rows of every class: use SGDClassifier")
+        self._estimator = self._by_place(estimator)
         self._try()
+
+    @staticmethod
+    def _weighted(name: str, estimator: Any, train: Part) -> tuple[Part, Any]:
+        """Training rows, and their weights where they have some."""
+        if len(train) == 2:
+            return train, None
+        if len(train) != 3:
+            raise ValueError(f"`train` has {len(train)} parts: give (x, y), or (x, y, sample_weight)")
+        weights = np.asarray(train[2], dtype=np.float64)
+        if weights.shape != (len(np.asarray(train[1])),):
+            raise ValueError(f"`train` has {len(np.asarray(train[1]))} targets, and weights of the shape {weights.shape}")
+        taken = inspect.signature(getattr(estimator, "partial_fit", estimator.fit)).parameters
+        if "sample_weight" not in taken:
+            raise TypeError(f"{name} takes no `sample_weight`: leave it out, or use another estimator")
+        note(
+            "rows have weights in the training of a silo; in the mean over silos each silo weighs its number of rows"
+        )
+        return train[:2], weights
+
+    def _by_place(self, estimator: Any) -> Any:
+        """The estimator for classes by their places: `class_weight` has labels as keys."""
+        from sklearn.base import clone
+
+        weights = estimator.get_params().get("class_weight")
+        if self._classes is None or not isinstance(weights, Mapping):
+            return estimator
+        places = {value: place for place, value in enumerate(self._classes.tolist())}
+        unknown = [label for label in weights if label not in places]
+        if unknown:
+            raise ValueError(f"`class_weight` names the class {unknown[0]!r}, and `classes` are {', '.join(map(repr, places))}")
+        return clone(estimator).set_params(class_weight={places[label]: value for label, value in weights.items()})
 
     def _try(self) -> None:
         """Trains on made-up rows, and compares what the estimator predicts with what its parameters
@@ -114,7 +163,7 @@ class Learner(_learner.Learner):
         agrees, why = False, ""
         for x, y in rows:
             try:
-                estimator, model = self._fitted(x, y, start, how)
+                estimator, model = self._fitted(x, y, None if x is not self._parts["train"][0] else self._weights, start, how)
                 raw = self._scores(model, x)
                 if self._classes is None:
                     agrees = np.allclose(estimator.predict(x), raw[:, 0], atol=1e-3, rtol=1e-3)
@@ -132,8 +181,13 @@ class Learner(_learner.Learner):
             )
 
     def _part(self, part: Part) -> tuple[Any, Any]:
+        if len(part) != 2:
+            raise ValueError("held-out rows have no weights: metrics count every row once; give (x, y)")
         x, y = np.asarray(part[0], dtype=np.float64), np.asarray(part[1])
+        for place, column in enumerate(x.T if x.ndim == 2 else ()):
+            _check_fine(f"column {place} of the features", column)
         if self._classes is None:
+            _check_fine("the target", y.astype(np.float64))
             return x, y.astype(np.float64)
         places = {value: place for place, value in enumerate(self._classes.tolist())}
         unknown = sorted({value for value in y.tolist() if value not in places}, key=str)
@@ -160,10 +214,10 @@ class Learner(_learner.Learner):
         return Rows(**{name: len(part[0]) for name, part in self._parts.items()})
 
     def train(self, start: Arrays, training: Training) -> Update:
-        _, model = self._fitted(*self._parts["train"], start, training)
+        _, model = self._fitted(*self._parts["train"], self._weights, start, training)
         return Update(model=model, metrics={"loss": self._measured(model, "train")["loss"]})
 
-    def _fitted(self, x: Any, y: Any, start: Mapping[str, Any], training: Training) -> tuple[Any, dict[str, Any]]:
+    def _fitted(self, x: Any, y: Any, weights: Any, start: Mapping[str, Any], training: Training) -> tuple[Any, dict[str, Any]]:
         """The estimator after a training on these rows, and its parameters."""
         from sklearn.base import clone
 
@@ -191,9 +245,11 @@ class Learner(_learner.Learner):
             # One training of many need not converge.
             warnings.simplefilter("ignore")
             if hasattr(estimator, "partial_fit"):
-                self._epochs(estimator, x, y, training)
-            else:
+                self._epochs(estimator, x, y, weights, training)
+            elif weights is None:
                 estimator.fit(x, y)
+            else:
+                estimator.fit(x, y, sample_weight=weights)
         model = {
             "coef": np.asarray(estimator.coef_, np.float32).reshape(self._outputs, self._features),
             "intercept": np.broadcast_to(
@@ -202,7 +258,7 @@ class Learner(_learner.Learner):
         }
         return estimator, model
 
-    def _epochs(self, estimator: Any, x: Any, y: Any, training: Training) -> None:
+    def _epochs(self, estimator: Any, x: Any, y: Any, weights: Any, training: Training) -> None:
         classes = {} if self._classes is None else {"classes": np.arange(len(self._classes))}
         order = np.random.default_rng(training.seed)
         # The first call makes the parameters, the start model then takes their place.
@@ -213,7 +269,8 @@ class Learner(_learner.Learner):
         estimator.intercept_ = np.ascontiguousarray(intercept)
         for epoch in range(training.epochs):
             chosen = order.permutation(len(x))
-            estimator.partial_fit(x[chosen], y[chosen], **classes)
+            weighed = {} if weights is None else {"sample_weight": weights[chosen]}
+            estimator.partial_fit(x[chosen], y[chosen], **classes, **weighed)
             training.progress(epoch + 1, training.epochs)
 
     @staticmethod

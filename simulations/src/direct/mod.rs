@@ -81,13 +81,16 @@ pub(crate) fn federate(
         } else {
             direct.round()?;
         }
-        (options.progress)(&RoundDone {
+        let done = RoundDone {
             round,
             rounds: charter.rounds,
             led: None,
             bytes: counted.then_some(direct.blobs),
-        });
-        if direct.config.strategy.ends(&direct.base.state) {
+            losses: direct.losses(round),
+        };
+        (options.progress)(&done);
+        let ended = options.ends.as_mut().is_some_and(|ends| ends(&done));
+        if ended || direct.config.strategy.ends(&direct.base.state) {
             break;
         }
     }
@@ -137,6 +140,27 @@ impl<'a> Direct<'a> {
             kept: VecDeque::new(),
             noise: noised::draws(federation.seed, federation.members.len()),
         })
+    }
+
+    /// The training losses of a round, by silo.
+    fn losses(&self, of: u64) -> Vec<(String, f64)> {
+        let roster = &self.federation.epoch.roster;
+        let mut losses: Vec<_> = self
+            .notices
+            .iter()
+            .rev()
+            .take_while(
+                |(_, _, notice)| !matches!(notice, Notice::Adopted { round, .. } if *round < of),
+            )
+            .filter_map(|(_, by, notice)| match notice {
+                Notice::Trained { round, loss, .. } if *round == of => {
+                    Some((roster.name(*by).to_owned(), *loss))
+                }
+                _ => None,
+            })
+            .collect();
+        losses.reverse();
+        losses
     }
 
     /// Why the round under way cannot end.

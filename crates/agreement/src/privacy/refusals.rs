@@ -35,6 +35,8 @@ const CROSS_EVALUATION: &str = "members measure each other's models on their own
 const SINGLE_MODELS: &str = "it compares the models of single silos";
 const SINGLE_NUMBERS: &str = "it needs a number of every single silo, and weights that change from round \
                               to round would give single models away";
+const SINGLE_COEFFICIENTS: &str = "its rule gives every single model a coefficient, and sums are opened with \
+                                   coefficients that are agreed beforehand";
 const MORE_VECTORS: &str =
     "silos send more than one model, and there are no agreed ranges for the rest";
 const COUNTED: &str = "its correction goes by how many members contributed to each model, and strategies see one \
@@ -170,6 +172,7 @@ fn needs(method: &Method) -> Needs {
         | Method::Cfl(_)
         | Method::FedCollab(_)
         | Method::PFedGraph(_) => Needs::More(SINGLE_MODELS),
+        Method::Custom(_) => Needs::More(SINGLE_COEFFICIENTS),
         Method::Tfl(_)
         | Method::Drfa(_)
         | Method::Afl(_)

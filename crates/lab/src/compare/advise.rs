@@ -15,10 +15,11 @@ use serde::Serialize;
 use toml::{Table, Value};
 
 use super::best_of::half;
+use super::choices::Choices;
 use super::comparison::{Comparison, ComparisonRow};
 use super::differences::{ComparedPair, MeanDifference, NoInterval};
 use super::error::ExperimentError;
-use super::experiment::{CONSTANT, Choices, Experiment, ExperimentEntry, OWN};
+use super::experiment::{CONSTANT, Experiment, ExperimentEntry, OWN};
 use super::file::RunSettings;
 use super::result::{SiloModel, UnitResult};
 use super::row_draws::SharedDraws;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use agreement::TomlText;
-use learn::external::LearnerConfig;
 use methods::serving::Adaptation;
 use methods::strategy::{FedAvgOptions, Method, StrategyConfig, WeightRule, drafted_options};
 use serde::{Deserialize, Serialize};
@@ -12,6 +11,7 @@ use task::metrics::MetricName;
 use toml::{Table, Value};
 
 use super::built_in::BUILT_IN;
+use super::choices::Choices;
 use super::error::ExperimentError;
 use super::file::{
     EntryFile, ExperimentFile, FORMAT, RunSettings, Tune, Variant, of_scenario_table,
@@ -141,27 +141,6 @@ impl ExperimentOrigin {
     }
 }
 
-/// Changes from the command line.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Choices {
-    /// Names or labels of strategies; empty: all of the experiment.
-    pub strategies: Vec<String>,
-    /// Number of seeds.
-    pub seeds: Option<usize>,
-    /// Whether the experiment's reduced form is run.
-    pub quick: bool,
-    /// The program that trains the models of all silos, instead of the scenario's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub learner: Option<LearnerConfig>,
-    /// How often the search of settings and rounds goes beyond its end; `None`: as the experiment says, and not
-    /// at all in its reduced form.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub widen: Option<usize>,
-    /// The ε at which the federation with noise is measured beside each silo alone; empty: without noise.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub epsilons: Vec<f64>,
-}
-
 impl Experiment {
     /// Loads the built-in experiment of that name, an experiment's file, or a scenario (by name or
     /// file), which is compared with the references.
@@ -241,6 +220,11 @@ impl Experiment {
                     (None, true) => 0,
                     (None, false) => raw.tune.widen,
                 },
+                validation: if choices.untuned {
+                    0.0
+                } else {
+                    raw.tune.validation
+                },
                 ..raw.tune
             },
             served: raw.served,
@@ -265,6 +249,7 @@ impl Experiment {
         for entry in raw.strategy {
             experiment.add(entry)?;
         }
+        experiment.entries.extend(choices.custom_entries());
         if !choices.epsilons.is_empty() {
             experiment.add_noise(&choices.epsilons, of_scenario)?;
         } else if of_scenario {

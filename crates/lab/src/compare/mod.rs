@@ -20,6 +20,7 @@ mod advise;
 mod alone;
 mod best_of;
 mod built_in;
+mod choices;
 mod comparison;
 mod differences;
 mod error;
@@ -49,6 +50,7 @@ mod widen;
 
 pub use advise::{Advice, AdviceVerdict, CONFIRMING, WhyNotKnown, advise, are_apart};
 pub use built_in::BUILT_IN;
+pub use choices::Choices;
 pub use comparison::{
     Against, BestOf, ChosenSettings, Comparison, ComparisonRow, CostToReach, CurvePoint,
     LEAST_ROWS, MetricResult, MetricScope, ServedGain, ServedSummary, SubgroupResult,
@@ -56,7 +58,7 @@ pub use comparison::{
 };
 pub use differences::{MeanDifference, NoInterval};
 pub use error::ExperimentError;
-pub use experiment::{Choices, Experiment, ExperimentEntry, schema};
+pub use experiment::{Experiment, ExperimentEntry, schema};
 pub use file::{RunSettings, Tune, Variant};
 pub use noised::{
     AdviceRows, NeededTimes, NoiseAdvice, ReleaseAdvice, SEEDS, TIMES, WhatChanges, advise_noise,

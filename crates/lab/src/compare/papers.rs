@@ -149,7 +149,7 @@ impl FigureTable {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::experiment::{Choices, Experiment};
+    use super::super::{Choices, Experiment};
     use super::*;
 
     fn table(data: PaperData) -> FigureTable {

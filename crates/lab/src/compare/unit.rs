@@ -167,6 +167,7 @@ impl Runs<'_> {
             let validation = (!tune.again).then_some(tune.validation);
             return Ok(Some((scenario(&point, validation)?, Some(round), None)));
         }
+        self.can_choose(&first)?;
         let mut best: Option<UnitAttempt> = None;
         let mut untried = points;
         for widened in 0..=tune.widen {
@@ -202,6 +203,25 @@ impl Runs<'_> {
                 Some(trial),
             )
         }))
+    }
+
+    /// Refuses programs without validation rows before anything is trained: settings and rounds could not be chosen.
+    ///
+    /// # Errors
+    /// [`RunError::Setup`]: what to do.
+    fn can_choose(&self, scenario: &Scenario) -> Result<(), RunError> {
+        if !matches!(scenario.task, TaskConfig::External(_)) {
+            return Ok(());
+        }
+        let study = (self.study)(scenario)?;
+        if study.silos.iter().any(|silo| silo.rows.validation > 0) {
+            return Ok(());
+        }
+        Err(RunError::Setup(format!(
+            "{}: {NO_VALIDATION} (in Python `validation=…`), or the experiment takes its settings and its last round \
+             as they are: `[tune]` with `validation = 0`",
+            scenario.file
+        )))
     }
 
     /// What is tried beyond the best settings so far: twice as many rounds, where the best one is the last, and
@@ -292,12 +312,13 @@ impl Runs<'_> {
     }
 }
 
+const NO_VALIDATION: &str = "no silo has validation rows, by which settings and rounds are chosen: the learner has to \
+                             have some of its own";
+
 /// Why no round of a trial is the best one.
 fn undecided(trial: &TrainedFederation, by: MetricName) -> String {
     if !trial.has_validation_rows() {
-        return "no silo has validation rows, by which settings and rounds are chosen: the learner has to \
-                have some of its own"
-            .into();
+        return NO_VALIDATION.into();
     }
     format!(
         "its {} on validation rows is not a finite number in any round",

@@ -142,6 +142,7 @@ fn info(
         coalition_index: result.coalition_index,
         model: result.model.map(|hash| format!("{hash:#}")),
         pooled: value(ModelKind::Pooled),
+        own: own_metrics(&result),
         second: SecondMetric {
             local: second(ModelKind::Local),
             global: second(ModelKind::Global),
@@ -154,6 +155,15 @@ fn info(
         served: result.served,
         local_tuned: result.tuned,
     }
+}
+
+/// The metrics of the silo's adopted model that Rota does not know.
+fn own_metrics(result: &SiloResult) -> BTreeMap<String, f64> {
+    let adopted = result.models.get(&ModelKind::Coalition);
+    let metrics = adopted.and_then(|measured| measured.as_ref().ok());
+    let metrics = metrics.into_iter().flat_map(|measured| &measured.metrics);
+    let own = metrics.filter(|(name, _)| MetricName::of(name).is_none() && *name != "rmse");
+    own.map(|(name, value)| (name.clone(), *value)).collect()
 }
 
 /// The means of every model over the members at which it is of use.
@@ -243,6 +253,7 @@ fn second(metric: &Metric, classes: usize, results: &[SiloResult]) -> Option<Met
         BalancedAccuracy | LogLoss | Brier | CalibrationError | RocAuc => &["accuracy"],
         Dice => &["loss"],
         Loss => &["mae", "accuracy", "dice"],
+        MetricName::Own(_) => &["loss"],
     };
     let measured = |key: &&&str| {
         let kinds = [ModelKind::Local, ModelKind::Coalition];

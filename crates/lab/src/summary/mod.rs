@@ -250,6 +250,9 @@ pub struct SiloInfo {
     /// Held-out metric of one model trained on the pooled rows of all members, which no federation
     /// may do, for comparison.
     pub pooled: Option<f64>,
+    /// Metrics of the model that it adopted, or was given, that a program measures and Rota does not know, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub own: BTreeMap<String, f64>,
     /// The second metric of its models.
     pub second: SecondMetric,
     /// How much better its models are than each other; empty where there are too few held-out rows

@@ -10,7 +10,6 @@ use super::programs::Programs;
 use super::session::{GRADIENTS, INITIAL, ProgramSilo, Session};
 use super::wire::PartsOf;
 use crate::data::DataError;
-use crate::metrics::MetricName;
 use task::external::{ExternalTask, TensorConfig};
 
 /// What a program says of itself.
@@ -103,11 +102,6 @@ impl Session {
             _ => Split::Test,
         };
         let found = self.evaluate(None, &model, &self.first.1, split).ok()?;
-        let names = found.values.into_keys();
-        Some(
-            names
-                .filter(|name| MetricName::of(name).is_some())
-                .collect(),
-        )
+        Some(found.values.into_keys().collect())
     }
 }

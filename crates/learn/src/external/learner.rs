@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use methods::learner::{Capabilities, GradientModifier, Job, Outputs, Split, Work};
+use methods::learner::{Capabilities, GradientModifier, Job, Outputs, Split, Work, mixed_seed};
 use methods::{Layout, LearnError, Learner, Metrics, Params, Training, Update, Watch};
 
 use super::agreed::{Agreed, Begins};
 use super::frozen::Frozen;
 use super::locked;
+use super::outputs::Targets;
 use super::programs::Programs;
 use super::session::{ProgramSilo, Session};
-use crate::data::{DataError, Rows};
+use crate::data::DataError;
 use crate::learners::fits;
 use crate::study::RowCounts;
 use task::external::ExternalTask;
@@ -28,7 +29,9 @@ pub struct ExternalLearner {
     /// What could not be compared.
     pub(super) doubts: Vec<Doubt>,
     /// The rows of every part with their targets, once they are known.
-    pub(super) targets: Mutex<BTreeMap<&'static str, Arc<Rows>>>,
+    pub(super) targets: Mutex<BTreeMap<&'static str, Arc<Targets>>>,
+    /// The rounds whose seeds were asked for, by seed, so that the program is told in which round it trains.
+    rounds: Mutex<BTreeMap<u64, u64>>,
 }
 
 /// What of a program could not be compared with what is agreed.
@@ -164,6 +167,7 @@ impl ExternalLearner {
             trial: agreed.trial.or(found.filter(Trial::says_something)),
             doubts,
             targets: Mutex::default(),
+            rounds: Mutex::default(),
         })
     }
 
@@ -225,14 +229,21 @@ impl ExternalLearner {
     ) -> Result<Update, LearnError> {
         fits(&self.layout, start)?;
         self.part(Split::Train)?;
+        let round = locked(&self.rounds).get(&seed).copied();
         self.session
-            .train(None, start, personal, how, seed, progress)
+            .train(None, start, personal, how, (seed, round), progress)
     }
 }
 
 impl Learner for ExternalLearner {
     fn layout(&self) -> Arc<Layout> {
         self.layout.clone()
+    }
+
+    fn seed(&self, silo_seed: u64, round: u64) -> u64 {
+        let seed = mixed_seed(silo_seed, round);
+        locked(&self.rounds).insert(seed, round);
+        seed
     }
 
     fn initial(&self, seed: u64) -> Params {

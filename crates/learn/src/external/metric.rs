@@ -26,7 +26,6 @@ fn lacking(silo: &StudySilo, metric: MetricName, seed: u64) -> Option<Vec<String
         outputs.measure(&model, &personal, &values, split).ok()
     });
     names.extend(more.into_iter().flat_map(|more| more.values.into_keys()));
-    names.retain(|name| MetricName::of(name).is_some());
     Some(names.into_iter().collect())
 }
 
@@ -90,8 +89,8 @@ pub(super) fn measured_here(
 /// What a silo's program measures, and what to do, without a full stop.
 fn remedy(silo: &str, metric: MetricName, found: &[String]) -> String {
     format!(
-        "the program of {silo:?} measures {}; agree on one of these (`metric` of [task.external]), or let its \
-         `evaluate` give {:?}",
+        "the program of {silo:?} measures {}; agree on one of these (`metric` of [task.external]; one that Rota does \
+         not know as {{ own = \"NAME\", better = \"larger\" }}, or \"smaller\"), or let its `evaluate` give {:?}",
         found.join(", "),
         metric.key()
     )

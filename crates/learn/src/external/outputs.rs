@@ -12,6 +12,48 @@ use crate::data::Rows;
 use crate::metrics::{constant, mean_target, measure, row_results};
 use crate::models::{Loss, RegressionLoss};
 
+/// The targets of a part, as rows of 32-bit floats.
+pub(super) struct Targets {
+    rows: Rows,
+    /// What was subtracted from every column, so that 32-bit floats can tell its targets apart: their mean, where one
+    /// of them is no 32-bit float, such as 1,000,000,001. Errors of outputs are the same.
+    offset: Vec<f64>,
+}
+
+impl Targets {
+    /// Targets of `count` rows, `width` for each.
+    fn new(count: usize, width: usize, targets: Vec<f64>) -> Self {
+        let exact = |&target: &f64| f64::from(target as f32) == target;
+        let mut offset = vec![0.0; width];
+        if !targets.iter().all(exact) {
+            for row in targets.chunks_exact(width) {
+                let sums = offset.iter_mut().zip(row);
+                sums.for_each(|(sum, target)| *sum += target / count as f64);
+            }
+        }
+        let columns = offset.iter().cycle();
+        let near = targets
+            .iter()
+            .zip(columns)
+            .map(|(target, mean)| (target - mean) as f32);
+        Self {
+            rows: Rows::wide(1, width, vec![0.0; count], near.collect()),
+            offset,
+        }
+    }
+
+    /// Outputs from which the same was subtracted.
+    fn near(&self, outputs: &[f64]) -> Vec<f64> {
+        // Outputs of classes have another width, and nothing is subtracted.
+        let columns = self.offset.iter().cycle();
+        outputs
+            .iter()
+            .zip(columns)
+            .map(|(output, mean)| output - mean)
+            .collect()
+    }
+}
+
 impl OutputsOf {
     fn loss(self) -> Loss {
         match self {
@@ -35,7 +77,7 @@ impl ExternalLearner {
         model: &Params,
         personal: &Params,
         split: Split,
-    ) -> Result<(Vec<f64>, Arc<Rows>), LearnError> {
+    ) -> Result<(Vec<f64>, Arc<Targets>), LearnError> {
         let count = self.part(split)?;
         let (outputs, targets) = self.session.outputs(model, personal, split, count)?;
         let wrong = |what: String| {
@@ -51,7 +93,7 @@ impl ExternalLearner {
             _ => width,
         };
         let class =
-            |&target: &f32| target.fract() == 0.0 && (0.0..classes as f32).contains(&target);
+            |&target: &f64| target.fract() == 0.0 && (0.0..classes as f64).contains(&target);
         match loss {
             Loss::Logistic if width != 1 => {
                 return Err(wrong(format!("expected one per row, found {width}")));
@@ -74,10 +116,10 @@ impl ExternalLearner {
             }
             _ => {}
         }
-        let rows = Arc::new(Rows::wide(1, given, vec![0.0; count], targets));
+        let rows = Arc::new(Targets::new(count, given, targets));
         let mut known = locked(&self.targets);
         known.insert(key(split), rows.clone());
-        Ok((outputs.into_iter().map(f64::from).collect(), rows))
+        Ok((outputs, rows))
     }
 
     /// The rows of a part with their targets.
@@ -86,7 +128,7 @@ impl ExternalLearner {
         model: &Params,
         personal: &Params,
         split: Split,
-    ) -> Result<Arc<Rows>, LearnError> {
+    ) -> Result<Arc<Targets>, LearnError> {
         let known = locked(&self.targets);
         let found = known.get(key(split)).cloned();
         drop(known);
@@ -122,8 +164,13 @@ impl Outputs for ExternalLearner {
         outputs: &[f64],
         split: Split,
     ) -> Result<Metrics, LearnError> {
-        let rows = self.targets(model, personal, split)?;
-        Ok(measure(self.loss()?, outputs, &rows, 1.0))
+        let targets = self.targets(model, personal, split)?;
+        Ok(measure(
+            self.loss()?,
+            &targets.near(outputs),
+            &targets.rows,
+            1.0,
+        ))
     }
 
     fn row_results(
@@ -133,17 +180,61 @@ impl Outputs for ExternalLearner {
         outputs: &[f64],
         split: Split,
     ) -> Result<RowResults, LearnError> {
-        let rows = self.targets(model, personal, split)?;
-        Ok(row_results(self.loss()?, outputs, &rows, 1.0))
+        let targets = self.targets(model, personal, split)?;
+        let mut results = row_results(self.loss()?, &targets.near(outputs), &targets.rows, 1.0);
+        let columns = targets.offset.iter().cycle();
+        for (target, mean) in results.targets.iter_mut().zip(columns) {
+            *target = (f64::from(*target) + mean) as f32;
+        }
+        Ok(results)
     }
 
     fn mean_target(&self, model: &Params, personal: &Params, width: usize) -> Option<Vec<f64>> {
-        let rows = self.targets(model, personal, Split::Train).ok()?;
-        Some(mean_target(self.loss().ok()?, &rows, width))
+        let targets = self.targets(model, personal, Split::Train).ok()?;
+        let mean = mean_target(self.loss().ok()?, &targets.rows, width);
+        let columns = targets.offset.iter().cycle();
+        Some(
+            mean.iter()
+                .zip(columns)
+                .map(|(near, mean)| near + mean)
+                .collect(),
+        )
     }
 
     fn constant(&self, mean_target: &[f64]) -> Vec<f64> {
         self.loss()
             .map_or_else(|_| Vec::new(), |loss| constant(loss, mean_target))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_at_large_targets_are_those_at_small_ones() {
+        let loss = Loss::Regression(RegressionLoss::Squared);
+        let mse = |by: f64| {
+            let targets = Targets::new(3, 1, [0.5, -1.0, 2.0].map(|one| one + by).to_vec());
+            let outputs = [0.0, 0.0, 1.0].map(|one| one + by);
+            measure(loss, &targets.near(&outputs), &targets.rows, 1.0).values["mse"]
+        };
+        for by in [0.0, 1e7, 1e9, -1e12] {
+            assert!((mse(by) - 0.75).abs() < 1e-4, "{by}: {}", mse(by));
+        }
+        // What 32-bit floats have exactly stays as it is.
+        let exact = Targets::new(2, 1, vec![3.5, 1e7]);
+        assert_eq!(
+            (exact.rows.targets(), &exact.offset[..]),
+            (&[3.5, 1e7][..], &[0.0][..])
+        );
+    }
+
+    #[test]
+    fn every_column_of_targets_has_its_own_offset() {
+        let targets = Targets::new(2, 2, vec![1e9 + 1.0, 0.1, 1e9 + 3.0, 0.3]);
+        assert_eq!(targets.offset[0], 1e9 + 2.0);
+        assert_eq!(&targets.rows.targets()[..1], &[-1.0]);
+        assert_eq!(targets.near(&[1e9 + 2.0, 0.2])[0], 0.0);
     }
 }

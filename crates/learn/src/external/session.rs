@@ -272,14 +272,14 @@ impl Session {
         })
     }
 
-    /// Trains. `rows` is the file of the rows, where Rota hands them over.
+    /// Trains. `rows` is the file of the rows, where Rota hands them over; the round is told where it is known.
     pub(super) fn train(
         &self,
         rows: Option<&PathBuf>,
         start: &Params,
         personal: &Params,
         (training, modifier): (&Training, Option<&GradientModifier<'_>>),
-        seed: u64,
+        (seed, round): (u64, Option<u64>),
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
         let go = |talk: &mut Talk<'_>| {
@@ -318,6 +318,7 @@ impl Session {
                 personal_into: own_into.as_ref().map(|own| &own.path),
                 training,
                 seed,
+                round,
                 modifier,
             })?;
             let (samples, values) = follow(talk, progress)?;
@@ -379,7 +380,7 @@ impl Session {
         personal: &Params,
         split: Split,
         rows: usize,
-    ) -> Result<(Vec<f32>, Vec<f32>), LearnError> {
+    ) -> Result<(Vec<f64>, Vec<f64>), LearnError> {
         self.twice(|talk| {
             let model = self.programs.write_shared(model)?;
             let own = self.personal_file(personal)?;

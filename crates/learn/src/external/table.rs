@@ -194,9 +194,14 @@ impl TableByProgram {
         fits(&self.table.layout(), start)?;
         let file = self.rows(start)?;
         let seen = self.seen(start);
-        let update = self
-            .session
-            .train(Some(&file.path), &seen, personal, how, seed, progress)?;
+        let update = self.session.train(
+            Some(&file.path),
+            &seen,
+            personal,
+            how,
+            (seed, None),
+            progress,
+        )?;
         let shared = Params::gather(start.layout(), &[&update.shared, start]);
         Ok(Update {
             shared: shared.expect("what the program does not see is as at the start"),

@@ -49,6 +49,9 @@ pub(super) enum ProgramRequest<'a> {
         personal_into: Option<&'a PathBuf>,
         training: &'a Training,
         seed: u64,
+        /// The round, from 1, where it is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        round: Option<u64>,
         modifier: Option<Modifier<'a>>,
     },
     /// During a training: it is not needed any more. The answer to the training is then `stopped`,
@@ -341,6 +344,7 @@ mod tests {
             personal_into: None,
             training: &training,
             seed: u64::MAX,
+            round: Some(2),
             modifier: None,
         };
         let mut sent = Vec::new();
@@ -350,6 +354,7 @@ mod tests {
         let read: serde_json::Value = serde_json::from_slice(json).unwrap();
         assert_eq!(read["type"], "train");
         assert_eq!(read["seed"], u64::MAX);
+        assert_eq!(read["round"], 2);
         assert_eq!(read["training"]["optimiser"]["rate"], 0.5);
     }
 }

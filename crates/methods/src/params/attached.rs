@@ -43,7 +43,7 @@ impl Attached {
         };
         Ok(Self {
             base: base.clone(),
-            whole: whole?,
+            whole: whole?.with_norms(base.norms().clone()),
             parts,
         })
     }

@@ -1,5 +1,6 @@
 //! Names, shapes and roles of a model's tensors, and their canonical safetensors header.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The role of a tensor. Not stored in files: it follows from the model that the federation agreed on.
@@ -52,13 +53,15 @@ impl TensorSpec {
 /// tensors of equal type by name, so a layout is kept in ascending order of names. In which order the
 /// model applies them is known only where whoever made the layout [said so](Self::by_depth). As roles,
 /// that is not stored in files: it follows from the model that the federation agreed on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Layout {
     tensors: Vec<TensorSpec>,
     offsets: Vec<usize>,
     header: Vec<u8>,
     /// The place of every tensor between input and output, where that is known.
     depth: Option<Vec<usize>>,
+    /// Whether the layer of a tensor normalises, by the tensor's name, where that was said.
+    norms: BTreeMap<String, bool>,
 }
 
 /// Two layouts are equal if they have the same tensors, whether or not their order of depth is known:
@@ -137,7 +140,29 @@ impl Layout {
             offsets,
             header,
             depth: by_depth.then_some(places),
+            norms: BTreeMap::new(),
         }))
+    }
+
+    /// This layout, of which is said by the names of tensors whether their layers normalise. Where nothing is
+    /// said, names tell.
+    pub fn with_norms(self: Arc<Self>, norms: BTreeMap<String, bool>) -> Arc<Self> {
+        if norms.is_empty() {
+            return self;
+        }
+        let mut layout = Arc::unwrap_or_clone(self);
+        layout.norms = norms;
+        Arc::new(layout)
+    }
+
+    /// Whether the layer of the tensor of that name normalises; `None` where nobody said it.
+    pub fn norm(&self, tensor: &str) -> Option<bool> {
+        self.norms.get(tensor).copied()
+    }
+
+    /// What is said of all tensors.
+    pub(super) fn norms(&self) -> &BTreeMap<String, bool> {
+        &self.norms
     }
 
     /// The tensors, in file order.
@@ -196,7 +221,9 @@ impl Layout {
             kept.sort_by_key(|&at| depth[at]);
         }
         let kept = kept.into_iter().map(|at| self.tensors[at].clone());
-        Self::sorted(kept.collect(), self.depth.is_some()).expect("a part of a layout is one")
+        Self::sorted(kept.collect(), self.depth.is_some())
+            .expect("a part of a layout is one")
+            .with_norms(self.norms.clone())
     }
 
     /// Tensors of the layout from input to output where that is known, otherwise in file order.

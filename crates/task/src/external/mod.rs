@@ -94,6 +94,10 @@ pub struct TensorConfig {
     /// only a program has them.
     #[serde(default, skip_serializing_if = "Initial::is_zero")]
     pub initial: Initial,
+    /// Whether its layer normalises, as batch normalisation does: what `personal = ["norm-layers"]` means.
+    /// Where it is missing, the name of the layer tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub norm: Option<bool>,
 }
 
 /// What a tensor is for.
@@ -196,7 +200,10 @@ pub fn layout_of(tensors: &[TensorConfig]) -> Result<Arc<Layout>, String> {
             tensor.role.into(),
         )
     });
-    Layout::by_depth(specs.collect()).map_err(|error| error.to_string())
+    let layout = Layout::by_depth(specs.collect()).map_err(|error| error.to_string())?;
+    let norms = tensors.iter();
+    let norms = norms.filter_map(|tensor| Some((tensor.name.clone(), tensor.norm?)));
+    Ok(layout.with_norms(norms.collect()))
 }
 
 /// A layout as tensors, which start at 0.
@@ -206,6 +213,7 @@ pub fn tensors_of(layout: &Layout) -> Vec<TensorConfig> {
         shape: tensor.shape.clone(),
         role: tensor.role.into(),
         initial: Initial::default(),
+        norm: layout.norm(&tensor.name),
     };
     layout.tensors().iter().map(tensor).collect()
 }

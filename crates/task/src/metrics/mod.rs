@@ -1,21 +1,18 @@
 //! Metrics of a model's outputs, compared with the targets.
 
 mod counted;
-
-use methods::Metrics;
-use methods::learner::RowResults;
-use serde::de::IntoDeserializer;
-use serde::de::value::{Error as ValueError, StrDeserializer};
-use serde::{Deserialize, Serialize};
+mod written;
 
 use crate::data::Rows;
 use crate::loss::{Loss, softmax};
+use methods::Metrics;
+use methods::learner::RowResults;
 
 pub use counted::{BalancedAccuracy, CalibrationError, RocArea};
+pub use written::OwnMetric;
 
 /// A metric that reports compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricName {
     /// The model's own loss, in standardised units.
     Loss,
@@ -41,13 +38,28 @@ pub enum MetricName {
     /// Mean over images of the Dice coefficient `2|P∩G|/(|P|+|G|)` between the pixels predicted
     /// and those of the mask; 1 where both are empty.
     Dice,
+    /// One that programs measure themselves.
+    Own(OwnMetric),
 }
 
 impl MetricName {
-    /// The metric with this key, where there is one that can be agreed.
+    /// All that Rota knows.
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Loss,
+        Self::Mae,
+        Self::Mse,
+        Self::Accuracy,
+        Self::BalancedAccuracy,
+        Self::LogLoss,
+        Self::Brier,
+        Self::CalibrationError,
+        Self::RocAuc,
+        Self::Dice,
+    ];
+
+    /// The metric with this key, where Rota knows it.
     pub fn of(key: &str) -> Option<Self> {
-        let key: StrDeserializer<'_, ValueError> = key.into_deserializer();
-        Self::deserialize(key).ok()
+        Self::ALL.into_iter().find(|name| name.key() == key)
     }
 
     /// Key of the metric in [`methods::Metrics`].
@@ -63,15 +75,17 @@ impl MetricName {
             Self::CalibrationError => "calibration-error",
             Self::RocAuc => "roc-auc",
             Self::Dice => "dice",
+            Self::Own(own) => own.name(),
         }
     }
 
     /// Whether larger is better.
     pub fn higher_is_better(self) -> bool {
-        matches!(
-            self,
-            Self::Accuracy | Self::BalancedAccuracy | Self::RocAuc | Self::Dice
-        )
+        match self {
+            Self::Own(own) => own.higher_is_better(),
+            Self::Accuracy | Self::BalancedAccuracy | Self::RocAuc | Self::Dice => true,
+            _ => false,
+        }
     }
 
     /// This metric over the rows of several silos together, each measured with a model of its own: for
@@ -102,6 +116,7 @@ impl MetricName {
                 }
                 Some(sum / rows as f64)
             }
+            Self::Own(_) => None,
             Self::RocAuc => {
                 let (mut score, mut positive) = (Vec::new(), Vec::new());
                 for part in parts() {

@@ -11,10 +11,14 @@ from torch import nn
 
 from ._state import NORMS, can_travel, state_of
 from ._trial import unchanged
-from ._wrappers import modules_of
+from ._wrappers import buffers_of, modules_of
 
 #: How far each of two steps moves the parameters, so that a buffer that follows them shows it.
 _STEP = 1e-2
+
+
+class UnknownBuffer(ValueError):
+    """A pattern that names no buffer."""
 
 
 def candidates(model: nn.Module) -> set[str]:
@@ -35,7 +39,7 @@ def unchanged_by(model: nn.Module, names: Iterable[str], step: Callable[[], None
     batch. The module is afterwards as it was before."""
     parameters = list(model.parameters())
     before = [value.detach().clone() for value in parameters]
-    first = {name: state_of(model)[name].detach().clone() for name in names}
+    first = {name: buffers_of(model)[name].detach().clone() for name in names}
     try:
         with unchanged(model):
             model.train()
@@ -46,7 +50,7 @@ def unchanged_by(model: nn.Module, names: Iterable[str], step: Callable[[], None
                     for value in parameters:
                         if value.requires_grad and value.grad is not None:
                             value.add_(value.grad.sign(), alpha=-_STEP)
-            now = state_of(model)
+            now = buffers_of(model)
             return {name for name, value in first.items() if same(value, now[name])}
     finally:
         with torch.no_grad():
@@ -56,7 +60,7 @@ def unchanged_by(model: nn.Module, names: Iterable[str], step: Callable[[], None
 
 def same(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether all values are the same, those that are no numbers among them."""
-    return one.shape == other.shape and bool(((one == other) | ((one != one) & (other != other))).all())
+    return one.shape == other.shape and one.dtype == other.dtype and bool(((one == other) | ((one != one) & (other != other))).all())
 
 
 def chosen(names: Iterable[str], patterns: Iterable[str]) -> set[str]:
@@ -65,7 +69,7 @@ def chosen(names: Iterable[str], patterns: Iterable[str]) -> set[str]:
     for pattern in patterns:
         matching = {name for name in names if fnmatchcase(name, pattern)}
         if not matching:
-            raise ValueError(
+            raise UnknownBuffer(
                 f"`buffers` names {pattern!r}, and the module has no such buffer that could travel; it has "
                 f"{', '.join(sorted(names)) or 'none'}"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,22 +16,26 @@ from torch import nn
 from .. import _learner
 from .._columns import ordered
 from .._learner import Given, Outputs, Rows, Silo, Split, Tensor, Training, Update
+from .._notes import note
+from .._reach import Traces, generators, seed_all
 from .._shelf import Kept, Shelf
 from .._tensors import Arrays
 from .._turn import seeded, turn
 from ._batches import last_joined, leaves, moved, picked, rows_of_batch
 from ._checks import check_kinds, check_module, check_private, check_shapes, notes
-from ._constants import candidates, chosen, same, unchanged_by
+from ._constants import UnknownBuffer, same
+from ._depth import looks_like_norm, norms_of
 from ._drawn import described
+from ._first import Looked, look
 from ._forward import Pass, Passed
 from ._losses import check_loss, functional, gives_rows, has_classes, known, loss_of, targets_of
 from ._made_up import MEANS, computed, dimensions, made_up, sizes
 from ._measure import Measuring, batch_loss, counts, row_by_row
 from ._names import names_of
-from ._optimiser import made, modify, restore, state_of_optimiser, terms_of
 from ._rest import give_back, is_large, laid_down, taken_up
-from ._rows import count_of, data_of, first_of, in_order, is_batch, targets_in
-from ._state import NORMS, exact, role, shared_of, state_of
+from ._rows import check_order, count_of, data_of, first_of, in_order, is_batch, targets_in
+from ._state import NORMS, check_whole, exact, put, role, state_of
+from ._steps import How, MakeOptimiser, MakeScheduler, Step, Steps
 from ._trial import ONE_ROW, Trial, unchanged
 from ._types import Batch, Data, Forward, Loss, Metrics, Refused, Shared, array, tensor
 from ._wrappers import buffers_of, modules_of, parameters_of
@@ -77,6 +82,14 @@ class Learner(_learner.Learner):
         compared: Whether it is compared before the first round what the program and that of the proposer
             compute for a made-up batch. `False` where they are meant to differ, such as by means of the
             silo's own rows.
+        optimiser: An optimiser of the silo's own in place of the agreed one, `optimiser(model, training)`, such as
+            `lambda model, training: torch.optim.AdamW(model.parameters(), lr=training.rate)`. `training` has what is
+            agreed, and `training.round`, the round.
+        scheduler: A schedule of rates, `scheduler(optimiser, training)`, which goes on after every step.
+        clip: The largest norm of the gradients of all parameters together.
+        accumulate: Batches whose gradients are added up to a step, of their mean.
+        step: One step by hand, `step(optimiser, loss, model)`: backward, and what else belongs to it, such as a scaler of
+            mixed precision. Strategies that change gradients are then refused.
         device: Where it trains; by default a GPU where there is one.
         threads: Threads of PyTorch on the CPU; by default PyTorch's own choice.
 
@@ -104,9 +117,19 @@ class Learner(_learner.Learner):
         shared: Shared = "all",
         buffers: Sequence[str] = (),
         compared: bool = True,
+        optimiser: MakeOptimiser | None = None,
+        scheduler: MakeScheduler | None = None,
+        clip: float | None = None,
+        accumulate: int = 1,
+        step: Step | None = None,
         device: str | torch.device | None = None,
         threads: int | None = None,
     ) -> None:
+        self._how = How(optimiser, scheduler, clip, accumulate, step)
+        # Nothing can be added to gradients that a step by hand computes.
+        self.gradients = not self._how.by_hand
+        if keep is not None and (optimiser is not None or step is not None):
+            raise ValueError("`keep` goes with the agreed optimiser: leave it out, or `optimiser` and `step`")
         if shared not in ("all", "trainable"):
             raise ValueError(f'`shared` is {shared!r}, it must be "all" or "trainable"')
         if keep not in (None, "sgd", "adam"):
@@ -141,7 +164,10 @@ class Learner(_learner.Learner):
             "test": data_of("test", test, kind),
         }
         with turn(), seeded(0):
-            self._in_order = {part: in_order(part, data) for part, data in self._parts.items()}
+            ordered_parts = {part: in_order(part, data) for part, data in self._parts.items()}
+        self._in_order = {part: data for part, (data, _) in ordered_parts.items()}
+        #: Whether the loader draws other rows in every epoch: a silo then weighs all rows of its data set.
+        self._anew = ordered_parts["train"][1]
         self._given: Given | None = silo.given if silo is not None and train is None else None
         if train is None and self._given is None:
             raise ValueError("no training rows: give `train`, or `silo` where Rota hands the rows over")
@@ -153,17 +179,26 @@ class Learner(_learner.Learner):
         self._two = False
         self._counted: Rows | None = None
         agreed = {tensor.name: tensor.shape for tensor in silo.layout} if silo is not None else {}
-        constant = self._constant(shared) - chosen(candidates(self.model) & set(shared_of(self.model, shared)), buffers)
-        self._names = names_of(self.model, shared, agreed, names, constant, self._given is not None)
-        state, travels = state_of(self.model), set(self._names.values())
+        #: What the institution's code holds besides the module's tensors, which what is tried leaves as it is.
+        self._roots = [self.model, loss, forward, metrics]
+        traces = Traces(self._roots)
+        try:
+            looked = self._look(shared, buffers)
+        finally:
+            traces.restore()
+        self._moving = looked.moving
+        self._names = names_of(self.model, shared, agreed, names, looked, self._given is not None)
+        state, travels = state_of(self.model, self._moving), set(self._names.values())
+        self._norms = norms_of(self.model, travels)
         self._left = {name: value for name, value in state.items() if name not in travels}
         kept = {name: value for name, value in self._left.items() if not isinstance(value, nn.Parameter)}
         #: Buffers that do not travel, counters of batches among them, with the values that they keep:
         #: a training must not depend on the one before.
         left = {name: value for name, value in buffers_of(self.model).items() if name not in travels}
-        self._still = [(value, value.detach().clone()) for value in left.values()]
+        self._still = {name: value.detach().clone() for name, value in left.items()}
         #: Those of them that training is not to change, with their values.
-        self._fixed = {name: value.detach().clone() for name, value in left.items() if name in constant}
+        fixed = looked.constant | looked.others
+        self._fixed = {name: kept for name, kept in self._still.items() if name in fixed}
         owners, modules = {name.rpartition(".")[0] for name in kept}, modules_of(self.model)
         owned = [modules[name] for name in sorted(owners)]
         self._still_norms: list[nn.Module] = [module for module in owned if isinstance(module, NORMS)]
@@ -175,28 +210,36 @@ class Learner(_learner.Learner):
         self._kept: Kept | None = None
         self._last: Arrays | None = None
         self._drawn = {name: described(self.model, mine, state[mine]) for name, mine in self._names.items()}
+        self._begun = False
+        self._generators = generators([*self._roots, *self._parts.values()])
         if self._given is None:
-            with turn(), seeded(0):
-                self._try()
+            traces = Traces(self._roots)
+            try:
+                with turn(), seeded(0):
+                    self._try()
+                    for part in ("validation", "test"):
+                        check_order(part, self._in_order[part], self._begin)
+            finally:
+                traces.restore()
 
-    def _constant(self, shared: Shared) -> set[str]:
-        """Buffers that training does not change, which stay where they are."""
-        found = candidates(self.model) & set(shared_of(self.model, shared))
-        if not found or self._given is not None:
-            return set()
+    def _look(self, shared: Shared, buffers: Sequence[str]) -> Looked:
+        """Which buffers stay and which travel, and the order of depth."""
+        if self._given is not None:
+            return look(self.model, shared, buffers, None)
         passing = self._pass.state
-
-        def step() -> None:
-            loss = batch_loss(self._loss, self._passed(batch))
-            loss.backward()  # type: ignore[no-untyped-call]
-
         with turn(), seeded(0):
             batch = first_of("train", self._parts["train"])
+            if batch is None:
+                return look(self.model, shared, buffers, None)
             try:
-                return unchanged_by(self.model, found, step) if batch is not None else set()
-            except Exception:
+                return look(self.model, shared, buffers, lambda: batch_loss(self._loss, self._passed(batch)))
+            except UnknownBuffer:
+                raise
+            except Exception as error:
+                if isinstance(error, Refused) and "the first pass makes" in str(error) or "2^24" in str(error):
+                    raise
                 # The same batch is tried again below, which says what is wrong with it.
-                return set()
+                return look(self.model, shared, buffers, None)
             finally:
                 self._pass.state = passing
 
@@ -251,15 +294,17 @@ class Learner(_learner.Learner):
     # What the model is.
 
     def _values(self) -> dict[str, torch.Tensor]:
-        state = state_of(self.model)
+        state = state_of(self.model, self._moving)
         return {name: state[mine] for name, mine in self._names.items()}
 
     def tensors(self) -> Iterator[Tensor]:
         parameters = set(parameters_of(self.model))
-        state = state_of(self.model)
+        state = state_of(self.model, self._moving)
         for name, mine in self._names.items():
-            value = state[mine]
-            yield Tensor(name, tuple(value.shape), role(mine, value, parameters), self._drawn[name])
+            value, norm = state[mine], self._norms[mine]
+            # Said where the name does not tell, or would tell otherwise.
+            said = norm if norm or looks_like_norm(name) else None
+            yield Tensor(name, tuple(value.shape), role(mine, value, parameters), self._drawn[name], said)
 
     def _trained(self) -> dict[str, nn.Parameter]:
         parameters = parameters_of(self.model)
@@ -278,10 +323,8 @@ class Learner(_learner.Learner):
     def tried(self, model: Arrays) -> tuple[Sequence[int], Any]:
         if not self._compared:
             return (), ()
-        with turn(), seeded(0), torch.no_grad():
+        with self._measuring(model):
             batch = first_of("train", self._parts["train"])
-            self._set(model)
-            self.model.eval()
             why = "there is no batch"
             for size in sizes(batch):
                 made = moved(made_up(batch, size), self.device)
@@ -385,13 +428,15 @@ class Learner(_learner.Learner):
             for name, value in self._values().items():
                 given = tensor(model[name])
                 if self._kept is None:
-                    value.copy_(given)
+                    put(value, given)
                 else:
                     taken_up(value, given)
             self._kept = None
             self._last = model if self._rests else None
-            for value, kept in self._still:
-                value.copy_(kept)
+            if self._still:
+                left = buffers_of(self.model)
+                for name, kept in self._still.items():
+                    left[name].copy_(kept)
 
     def train(self, start: Arrays, training: Training) -> Update:
         seed = training.seed % (1 << 63)
@@ -399,27 +444,23 @@ class Learner(_learner.Learner):
             return self._train(start, training, seed)
 
     def _train(self, start: Arrays, training: Training, seed: int) -> Update:
-        loader = self._parts["train"]
-        batches = getattr(loader, "batch_sampler", None)
-        for of in (loader, getattr(loader, "sampler", None), getattr(batches, "sampler", None)):
-            # A data loader may draw from a generator of its own.
-            if isinstance(own := getattr(of, "generator", None), torch.Generator):
-                own.manual_seed(seed)
+        # A data loader, its rows, or the module may draw from generators of their own.
+        self._asked(seed)
+        self._begun = True
+        self._differences(training)
         order = torch.Generator().manual_seed(seed)
         self._set(start)
         self.model.train()
         for norm in self._still_norms:
             norm.eval()
         trained = self._trained()
-        optimiser = made(trained, training, self._keep)
-        restore(optimiser, trained, training.personal, self._keep)
-        terms = terms_of(trained, training.modifier, self.device)
+        taking = Steps(self._how, self.model, trained, training, self._keep, self.device)
         steps, step, mean = self._steps(training), 0, math.nan
         for _ in range(training.epochs):
             total, told, count = 0.0, 0, 0
             for batch in self._batches("train", training.batch, order):
                 rows = rows_of_batch(batch)
-                optimiser.zero_grad(set_to_none=True)
+                taking.begin()
                 try:
                     passed = self._passed(batch)
                 except ValueError as error:
@@ -434,28 +475,62 @@ class Learner(_learner.Learner):
                 count += rows
                 # The mean over no targets is no number, and would make none of the model.
                 if counts(self._loss, self._known, self._classes(), passed) > 0:
-                    loss.backward()  # type: ignore[no-untyped-call]
-                    modify(trained, training.modifier, terms)
-                    optimiser.step()
+                    taking.take(loss)
                     total, told = total + float(loss.detach()) * rows, told + rows
                 training.progress(step, max(steps, step), total / told if told else None)
+            taking.end()
             if count == 0:
                 raise ValueError("there are no training rows")
             mean = total / told if told else math.nan
-        state = state_of(self.model)
+        state = buffers_of(self.model)
         for name, kept_value in self._fixed.items():
             if name in state and not same(state[name], kept_value):
                 raise Refused(
                     f"this training changed the buffer {name!r}, which two steps on one batch did not change: it "
                     f"does not travel so, and would be put back; give the learner `buffers=[{name!r}]`"
                 )
+        for name in self._moving:
+            check_whole(name, state[name])
         # Until the next training nobody needs the gradients.
-        optimiser.zero_grad(set_to_none=True)
+        taking.optimiser.zero_grad(set_to_none=True)
         model = {name: array(value) for name, value in self._values().items()}
-        personal = state_of_optimiser(optimiser, trained, self._keep)
-        # A loader that draws rows more than once has no more of them.
-        samples = min(count, self.rows().train) if self._given is None else count
-        return Update(model=model, metrics={"loss": mean}, personal=personal, samples=samples)
+        # A loader that draws rows more than once has no more of them, and one that draws others every time has all.
+        samples = count if self._given is not None else self.rows().train if self._anew else min(count, self.rows().train)
+        metrics = {"loss": mean, "steps": float(taking.taken)}
+        return Update(model=model, metrics=metrics, personal=taking.personal(), samples=samples)
+
+    def _asked(self, seed: int) -> None:
+        """Begins a question, whose answer depends on its seed and on nothing that was asked before."""
+        seed_all(self._generators, seed)
+        for data in (*self._parts.values(), *self._in_order.values()):
+            # Workers that stay go on where the question before has left them.
+            if getattr(data, "persistent_workers", False):
+                data._iterator = None
+
+    def _begin(self) -> None:
+        self._asked(0)
+        random.seed(0)
+        np.random.seed(0)
+        torch.manual_seed(0)
+
+    def _differences(self, training: Training) -> None:
+        """Says once what is agreed and done otherwise than a plain loop would."""
+        if training.weight_decay and any(value.ndim < 2 for value in self._trained().values()):
+            note(
+                f"weight decay ({training.weight_decay:g}) goes to weights alone: biases and other parameters of one "
+                "dimension, such as scales of norm layers, are not decayed, which optimisers of PyTorch do by default"
+            )
+        if self._anew:
+            note(
+                f"the loader draws other rows of its data set in every epoch, or some more than once: this silo weighs the "
+                f"{self.rows().train} rows of the data set in the federation, each once"
+            )
+        size = getattr(self._parts["train"], "batch_size", None)
+        if self._given is None and not is_batch(self._parts["train"]) and size is not None and training.batch not in (0, size):
+            note(
+                f"the loader's batches of {size} rows are taken, and not the agreed ones of {training.batch}: give the "
+                "tensors of all rows, (x, y), for batches as agreed"
+            )
 
     def _rest(self, shelf: Shelf, silos: int) -> None:
         values = self._values()
@@ -477,11 +552,19 @@ class Learner(_learner.Learner):
 
     @contextmanager
     def _measuring(self, model: Arrays) -> Iterator[None]:
-        """Loads a model to be measured; what it draws is the same every time."""
+        """Loads a model to be measured; what it draws is the same every time. Before the first training, what this leaves
+        behind in the module and around it is put back: a plain loop would not have measured yet."""
+        tensors = [*self.model.parameters(), *self.model.buffers()]
         with turn(), seeded(0), torch.no_grad():
-            self._set(model)
-            self.model.eval()
-            yield
+            traces = None if self._begun else Traces(self._roots, without=tensors)
+            try:
+                self._asked(0)
+                self._set(model)
+                self.model.eval()
+                yield
+            finally:
+                if traces is not None:
+                    traces.restore()
 
     def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:
         with self._measuring(model):
@@ -489,11 +572,16 @@ class Learner(_learner.Learner):
 
     def _measured(self, split: Split) -> Measuring:
         """What is measured of the module on a part, batch by batch."""
-        measuring = Measuring(self._loss, self._known, self._metrics, self._classes)
+        measuring = Measuring(self._loss, self._known, self._metrics, self._classes, self._expected(split))
         for batch in self._batches(split, 512, None):
             measuring.add(self._passed(batch))
         return measuring
 
     def outputs(self, model: Arrays, split: Split, personal: Arrays) -> Outputs:
         with self._measuring(model):
-            return row_by_row(self._passed(batch) for batch in self._batches(split, 512, None))
+            passes = (self._passed(batch) for batch in self._batches(split, 512, None))
+            return row_by_row(passes, self._expected(split))
+
+    def _expected(self, split: Split) -> int:
+        """How many rows of a part are expected, where that is known by now."""
+        return getattr(self._counted, split) if self._counted is not None else 0

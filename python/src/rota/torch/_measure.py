@@ -11,7 +11,7 @@ import torch
 from .._learner import Outputs, check_finite, numbers
 from ._forward import Passed
 from ._losses import Known
-from ._types import Loss, Metrics, Refused, array
+from ._types import Loss, Metrics, Refused, wide
 
 
 def batch_loss(loss: Loss | None, passed: Passed) -> torch.Tensor:
@@ -38,6 +38,37 @@ def counts(loss: Loss | None, known: Known | None, by_class: bool, passed: Passe
     return float(passed.rows)
 
 
+class Gathered:
+    """Tensors of batches one after another in one memory, which is not held twice."""
+
+    def __init__(self, rows: int) -> None:
+        self._expected, self._rows = rows, 0
+        self._all: torch.Tensor | None = None
+        #: Whether all batches had rows of one shape, and there was one at least.
+        self.alike = True
+
+    def add(self, batch: torch.Tensor) -> None:
+        """Adds the rows of a batch."""
+        if self._all is None:
+            self._all = torch.empty((max(self._expected, len(batch)), *batch.shape[1:]), dtype=batch.dtype)
+        self.alike = self.alike and self._all.shape[1:] == batch.shape[1:]
+        if not self.alike:
+            return
+        kind = torch.promote_types(self._all.dtype, batch.dtype)
+        end = self._rows + len(batch)
+        if end > len(self._all) or kind != self._all.dtype:
+            larger = torch.empty((max(end, 2 * self._rows), *batch.shape[1:]), dtype=kind)
+            larger[: self._rows] = self._all[: self._rows]
+            self._all = larger
+        self._all[self._rows : end] = batch
+        self._rows = end
+
+    def all(self) -> torch.Tensor:
+        """All rows."""
+        assert self._all is not None, "there was a batch"
+        return self._all[: self._rows]
+
+
 class Measuring:
     """Adds up what is measured, batch by batch.
 
@@ -46,13 +77,15 @@ class Measuring:
     at once, where their shapes allow it: it need not be a mean over rows.
     """
 
-    def __init__(self, loss: Loss | None, known: Known | None, metrics: Metrics | None, classes: Callable[[], bool]) -> None:
+    def __init__(
+        self, loss: Loss | None, known: Known | None, metrics: Metrics | None, classes: Callable[[], bool], rows: int = 0
+    ) -> None:
+        """`rows` is how many are expected."""
         self._loss, self._known, self._metrics, self._classes = loss, known, metrics, classes
         self._total = self._count = self._rows = 0.0
         self._right = self._told = 0
         self._all = metrics is not None or (loss is not None and known is None)
-        self._outputs: list[Any] = []
-        self._targets: list[Any] = []
+        self._outputs, self._targets = Gathered(rows), Gathered(rows)
 
     @property
     def rows(self) -> int:
@@ -75,9 +108,9 @@ class Measuring:
             both = (passed.outputs, passed.targets)
             tensors = all(isinstance(one, torch.Tensor) and one.ndim > 0 for one in both)
             if tensors:
-                self._outputs.append(passed.outputs.cpu())
-                self._targets.append(passed.targets.cpu())
-            self._all = tensors
+                self._outputs.add(passed.outputs)
+                self._targets.add(passed.targets)
+            self._all = tensors and self._outputs.alike and self._targets.alike
 
     def found(self, device: torch.device, first: str | None = None) -> dict[str, float]:
         """The metrics of all rows. `first` says which rows they are where the learner's own metrics are tried on
@@ -85,9 +118,9 @@ class Measuring:
         if self._rows == 0:
             raise ValueError("there are no rows to measure on")
         mean = self._total / self._count if self._count else math.nan
-        alike = self._all and _alike(self._outputs) and _alike(self._targets)
+        alike = self._all
         if alike:
-            outputs, targets = torch.cat(self._outputs), torch.cat(self._targets)
+            outputs, targets = self._outputs.all(), self._targets.all()
             if self._loss is not None and self._known is None:
                 mean = float(self._loss(outputs.to(device), targets.to(device)))
         found = {"loss": mean}
@@ -135,10 +168,6 @@ def _tried(metrics: Metrics, outputs: torch.Tensor, targets: torch.Tensor, rows:
     return found
 
 
-def _alike(tensors: list[torch.Tensor]) -> bool:
-    return bool(tensors) and len({one.shape[1:] for one in tensors}) == 1
-
-
 def hits(outputs: torch.Tensor, targets: torch.Tensor, ignored: int) -> tuple[int, int]:
     """How many classes are right, and how many there are to tell: targets are indices, where an ignored
     one does not count, or probabilities of classes."""
@@ -153,10 +182,10 @@ def hits(outputs: torch.Tensor, targets: torch.Tensor, ignored: int) -> tuple[in
     return int((told == targets)[counted].sum()), int(counted.sum())
 
 
-def row_by_row(passes: Iterable[Passed]) -> Outputs:
-    """Outputs and targets of all rows."""
-    outputs, targets = [], []
+def row_by_row(passes: Iterable[Passed], rows: int = 0) -> Outputs:
+    """Outputs and targets of all rows, of which so many are expected."""
+    outputs, targets = Gathered(rows), Gathered(rows)
     for passed in passes:
-        outputs.append(passed.outputs.cpu())
-        targets.append(passed.targets.cpu())
-    return Outputs(array(torch.cat(outputs)), array(torch.cat(targets).float()))
+        outputs.add(passed.outputs)
+        targets.add(passed.targets)
+    return Outputs(wide(outputs.all()), wide(targets.all()))

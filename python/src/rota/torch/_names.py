@@ -12,9 +12,10 @@ from torch import nn
 
 from .._tensors import read_tensors
 from ._constants import candidates
-from ._state import shapes, shared_of, state_of
+from ._first import Looked
+from ._state import put, shapes, shared_of, state_of
 from ._types import Shared
-from ._wrappers import plain_name, without_words
+from ._wrappers import buffers_of, plain_name, without_words
 
 #: Names that Rota's own networks have for buffers of `torch.nn.BatchNorm*d`.
 _BUFFERS = {"running_mean": "mean", "running_var": "variance"}
@@ -55,7 +56,7 @@ def match(
     definition, or names count the layers, as `conv2` and `conv10` do. Buffers that no name of the
     layout means are left out. Raises `ValueError` where that does not tell.
     """
-    return matched(model, layout, shared, candidates(model), checked=False)
+    return matched(shapes(model, shared), layout, candidates(model), checked=False)
 
 
 def names_of(
@@ -63,33 +64,35 @@ def names_of(
     shared: Shared,
     agreed: Mapping[str, tuple[int, ...]],
     names: Mapping[str, str] | None,
-    constant: set[str],
+    looked: Looked,
     checked: bool,
 ) -> dict[str, str]:
-    """For each tensor that travels, by its agreed name, the one in the module. `agreed` is empty where
-    nothing is agreed yet; `constant` has buffers that stay where they are unless somebody agreed on them."""
+    """For each tensor that travels, by its agreed name, the one in the module, in the order of depth. `agreed` is empty
+    where nothing is agreed yet; buffers that training does not change stay where they are unless somebody agreed on them."""
+    constant, own = looked.constant, shapes(model, shared, looked.moving)
+    if looked.order is not None:
+        own = {name: own[name] for name in looked.order if name in own}
     if names is not None:
         plain = plain_name(model)
         names = {name: plain(mine) for name, mine in names.items()}
-        own = {name: shape for name, shape in shapes(model, shared).items() if name not in constant - set(names.values())}
+        own = {name: shape for name, shape in own.items() if name not in constant - set(names.values())}
         return covered(names, own, agreed or None)
     if agreed:
-        return matched(model, agreed, shared, constant, checked)
-    return {name: name for name in shared_of(model, shared) if name not in constant}
+        return matched(own, agreed, constant, checked)
+    return {name: name for name in own if name not in constant}
 
 
 def matched(
-    model: nn.Module, layout: Mapping[str, tuple[int, ...]], shared: Shared, constant: set[str], checked: bool
+    own: Mapping[str, tuple[int, ...]], layout: Mapping[str, tuple[int, ...]], constant: set[str], checked: bool
 ) -> dict[str, str]:
-    """As `match`, of a module with these `constant` buffers. Where it is `checked` afterwards what the
+    """As `match`, of the tensors of a module with these `constant` buffers. Where it is `checked` afterwards what the
     module computes, the order of depth in names is enough."""
-    own = shapes(model, shared)
     other = {name: tuple(shape) for name, shape in layout.items() if name not in _SCALE}
     meant = {without_words(_agreed(name)) for name in other}
     left = {name for name in constant if _agreed(name) not in meant}
     attempts = [{name: shape for name, shape in own.items() if name not in left}]
     if left:
-        attempts.append(own)
+        attempts.append(dict(own))
     for tensors in attempts:
         found = _by_name(tensors, other) or _by_layer(tensors, other, checked)
         if found is not None:
@@ -184,9 +187,13 @@ def load(
     """
     arrays = read_tensors(path)
     found = {name: value.shape for name, value in arrays.items() if name not in _SCALE}
-    pairs = match(model, found, shared) if names is None else covered(names, shapes(model, shared), found)
-    state = state_of(model)
+    # Counters and flags that training changes are in the file under their names.
+    meant = {without_words(name) for name in (found if names is None else names.values())}
+    more = {name for name in buffers_of(model) if name in meant and name not in shared_of(model, shared)}
+    own = shapes(model, shared, more)
+    pairs = matched(own, found, candidates(model), checked=False) if names is None else covered(names, own, found)
+    state = state_of(model, more)
     with torch.no_grad():
         for name, mine in pairs.items():
-            state[mine].copy_(torch.from_numpy(np.ascontiguousarray(arrays[name])))
+            put(state[mine], torch.from_numpy(np.ascontiguousarray(arrays[name])))
     return model

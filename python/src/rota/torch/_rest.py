@@ -27,8 +27,13 @@ def _has_its_own_memory(value: torch.Tensor) -> bool:
     if not plain or value.device.type != "cpu" or value.dtype != torch.float32:
         return False
     # Versions of PyTorch that do not tell keep their memory.
+    return _uses(value) is not None and _uses(value) == _uses(torch.empty(1))
+
+
+def _uses(value: torch.Tensor) -> int | None:
+    """How many hold the memory of a tensor, as this version of PyTorch counts: some count who asks."""
     count: Any = getattr(torch._C, "_storage_Use_Count", None)
-    return count is not None and count(value.untyped_storage()._cdata) == 1
+    return None if count is None else int(count(value.untyped_storage()._cdata))
 
 
 def is_large(values: Iterable[torch.Tensor], silos: int) -> bool:

@@ -70,14 +70,15 @@ def data_of(part: str, data: Any, kind: torch.dtype) -> Any:
     return data
 
 
-def in_order(part: str, data: Any) -> Any:
-    """The same rows, all that the loader ever draws, in an order that does not change."""
+def in_order(part: str, data: Any) -> tuple[Any, bool]:
+    """The same rows, all that the loader ever draws, in an order that does not change; and whether it draws other rows
+    in every pass, such as a sampler with replacement: then they are all rows of the data set."""
     utils = torch.utils.data
     if type(data) is not utils.DataLoader or isinstance(data.dataset, utils.IterableDataset) or data.batch_sampler is None:
-        return data
+        return data, False
     plain = type(data.batch_sampler) is utils.BatchSampler and data.batch_size is not None
     if plain and not data.drop_last and type(data.sampler) is utils.SequentialSampler:
-        return data
+        return data, False
 
     def drawn() -> list[int]:
         if plain:
@@ -88,14 +89,18 @@ def in_order(part: str, data: Any) -> Any:
     for _ in range(20 if len(places) < 10 else 0):
         # A few rows come in the same order by chance.
         again = drawn() if places == again else again
-    if places != again:
+    anew = bool(getattr(data.sampler, "replacement", False)) if plain else len(set(places)) < len(places)
+    if places != again or anew:
         places, again = sorted(set(places)), sorted(set(again))
-        if places != again and part != "train":
+        anew = anew or places != again
+        if anew and part != "train":
             raise ValueError(
                 f"`{part}` draws other rows every time: give a DataLoader without a sampler, results of two models "
                 "are compared row by row"
             )
-    return utils.DataLoader(
+    if anew:
+        places = list(range(len(cast(Any, data.dataset))))
+    made: Any = utils.DataLoader(
         utils.Subset(data.dataset, places),
         data.batch_size or 512,
         num_workers=data.num_workers,
@@ -106,6 +111,33 @@ def in_order(part: str, data: Any) -> Any:
         multiprocessing_context=data.multiprocessing_context,
         prefetch_factor=data.prefetch_factor,
     )
+    return made, anew
+
+
+def check_order(part: str, data: Any, begin: Callable[[], None]) -> None:
+    """Refuses held-out rows that come in another order every time, where nobody but the loader knows their order.
+    `begin` makes two passes begin alike."""
+    known = data is None or is_batch(data) or isinstance(data, (list, tuple))
+    plain = type(data) is torch.utils.data.DataLoader and not isinstance(data.dataset, torch.utils.data.IterableDataset)
+    if known or plain and data.batch_sampler is not None:
+        return
+
+    def signs() -> list[int]:
+        begin()
+        return [hash(tuple(_sign(one) for one in leaves(batch))) for batch in data]
+
+    if signs() != signs():
+        raise Refused(
+            f"`{part}` gives its rows in another order every time, or others, and results of two models are compared row "
+            "by row: give a DataLoader that does not shuffle, or draw the order from torch, NumPy or Python, whose "
+            "generators are seeded for every measurement"
+        )
+
+
+def _sign(value: Any) -> int:
+    if isinstance(value, torch.Tensor):
+        return hash(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()) if value.numel() else 0
+    return hash(value.tobytes()) if isinstance(value, np.ndarray) else hash(repr(value))
 
 
 def count_of(data: Any, rows: Callable[[Any], int]) -> int:

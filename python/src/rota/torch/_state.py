@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
 from torch import nn
 
-from ._types import Shared
+from ._types import Refused, Shared
 from ._wrappers import buffers_of, modules_of, parameters_of, plain_name
 
 #: Layers with running statistics.
 NORMS = (nn.modules.batchnorm._NormBase,)
 
 
-def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
+def state_of(model: nn.Module, more: Collection[str] = ()) -> dict[str, torch.Tensor]:
     """Parameters and buffers that are floats, by their names without wrappers and in the order of their
-    definition: counters of batches are not averaged."""
+    definition: counters of batches are not averaged. `more` names other buffers that travel."""
     parameters, plain = parameters_of(model), plain_name(model)
-    buffers = {name: value for name, value in buffers_of(model).items() if value.is_floating_point()}
     kept = {plain(name) for name in model.state_dict()}
-    return parameters | {name: value for name, value in buffers.items() if name in kept}
+    found = buffers_of(model).items()
+    return parameters | {name: value for name, value in found if name in more or value.is_floating_point() and name in kept}
 
 
 def _is_trainable(module: nn.Module) -> bool:
@@ -33,6 +34,28 @@ def can_travel(value: torch.Tensor) -> bool:
     return value.is_floating_point() and value.dtype != torch.float64
 
 
+def put(value: torch.Tensor, given: torch.Tensor) -> None:
+    """Writes a mean that has travelled into a tensor: that of counters is rounded, and a flag is set if it is set at any
+    silo."""
+    whole = not (value.is_floating_point() or value.is_complex() or value.dtype == torch.bool)
+    value.copy_((given.round() if whole else given).reshape(value.shape))
+
+
+#: Beyond this, 32-bit floats skip whole numbers.
+_WHOLE = 1 << 24
+
+
+def check_whole(name: str, value: torch.Tensor) -> None:
+    """Refuses a counter that 32-bit floats do not have."""
+    if value.is_floating_point() or value.dtype == torch.bool or not value.numel():
+        return
+    if int(value.abs().max()) > _WHOLE:
+        raise Refused(
+            f"the buffer {name!r} is of whole numbers above 2^24, which models, that travel as 32-bit floats, do not have: "
+            "keep it as a float, or count in larger units"
+        )
+
+
 def exact(value: torch.Tensor) -> torch.Tensor:
     """Values that 32-bit floats have as they are: those of the tensor, or the bytes of its numbers."""
     value = value.detach().cpu().contiguous()
@@ -42,10 +65,10 @@ def exact(value: torch.Tensor) -> torch.Tensor:
     return value.reshape(*value.shape, 1).view(torch.uint8)
 
 
-def shared_of(model: nn.Module, shared: Shared) -> dict[str, torch.Tensor]:
+def shared_of(model: nn.Module, shared: Shared, more: Collection[str] = ()) -> dict[str, torch.Tensor]:
     """The part of the state that travels: all of it, or the parameters that are trained, and the
-    buffers of the modules that have such parameters themselves."""
-    state = {name: value for name, value in state_of(model).items() if can_travel(value)}
+    buffers of the modules that have such parameters themselves; and the buffers that `more` names."""
+    state = {name: value for name, value in state_of(model, more).items() if can_travel(value) or name in more}
     if shared == "all":
         return state
 
@@ -54,7 +77,7 @@ def shared_of(model: nn.Module, shared: Shared) -> dict[str, torch.Tensor]:
     def travels(name: str, value: torch.Tensor) -> bool:
         if isinstance(value, nn.Parameter):
             return value.requires_grad
-        return _is_trainable(modules[name.rpartition(".")[0]])
+        return name in more or _is_trainable(modules[name.rpartition(".")[0]])
 
     found = {name: value for name, value in state.items() if travels(name, value)}
     if not any(isinstance(value, nn.Parameter) for value in found.values()):
@@ -62,8 +85,8 @@ def shared_of(model: nn.Module, shared: Shared) -> dict[str, torch.Tensor]:
     return found
 
 
-def shapes(model: nn.Module, shared: Shared) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(value.shape) for name, value in shared_of(model, shared).items()}
+def shapes(model: nn.Module, shared: Shared, more: Collection[str] = ()) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(value.shape) for name, value in shared_of(model, shared, more).items()}
 
 
 def role(name: str, value: torch.Tensor, parameters: set[str]) -> Any:

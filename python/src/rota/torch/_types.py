@@ -29,6 +29,14 @@ def array(value: torch.Tensor) -> Any:
     return value.detach().cpu().float().numpy().copy()
 
 
+def wide(value: torch.Tensor) -> Any:
+    """Outputs or targets as an array: of 64-bit floats where 32-bit ones may not have them. Without a copy where it is
+    one of floats already."""
+    whole = value.detach().cpu()
+    large = whole.dtype in (torch.float64, torch.int64, torch.int32)
+    return (whole.double() if large else whole.float()).numpy()
+
+
 def tensor(values: Any) -> torch.Tensor:
     """Values of an array as a tensor, without a copy where PyTorch can use them as they are."""
     return torch.from_numpy(np.require(values, requirements=["C_CONTIGUOUS", "WRITEABLE"]))

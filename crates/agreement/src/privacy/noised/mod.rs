@@ -176,6 +176,7 @@ fn unfit(method: &Method) -> Option<&'static str> {
         | Method::Cfl(_)
         | Method::FedCollab(_)
         | Method::PFedGraph(_)
+        | Method::Custom(_)
         | Method::Tfl(_)
         | Method::Drfa(_)
         | Method::Afl(_)

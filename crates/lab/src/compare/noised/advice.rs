@@ -13,9 +13,10 @@ use serde::Serialize;
 use task::TaskConfig;
 
 use super::super::advise::complete;
+use super::super::choices::Choices;
 use super::super::comparison::{Comparison, ComparisonRow};
 use super::super::error::ExperimentError;
-use super::super::experiment::{Choices, Experiment, ExperimentEntry, OWN};
+use super::super::experiment::{Experiment, ExperimentEntry, OWN};
 use super::super::file::RunSettings;
 use super::super::run::{CompareOptions, CompareProgress, MakeRows, run_units};
 use super::imitation::Imitation;

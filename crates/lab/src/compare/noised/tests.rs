@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
+use super::super::choices::Choices;
 use super::super::comparison::{Comparison, ComparisonRow};
-use super::super::experiment::{Choices, Experiment};
+use super::super::experiment::Experiment;
 use super::super::run::{CompareOptions, compare};
 
 /// Four silos of one model; two features of deviation 1.

@@ -14,8 +14,8 @@ use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
 /// The last layer in the order of depth that is no normalisation layer: weight and bias. Refused where
 /// that order is not known.
 pub const LAST_LAYER: &str = "last-layer";
-/// Layers with `norm` in their names, that begin with `bn`, or that have running variances, and their
-/// statistics.
+/// Layers that normalise, and their statistics: those of which the layout [says so](Layout::norm), and where it
+/// says nothing, layers with `norm` in their names, that begin with `bn`, or that have running variances.
 pub const NORM_LAYERS: &str = "norm-layers";
 /// The bias of that layer, also where it is the only one.
 pub const INTERCEPT: &str = "intercept";
@@ -66,8 +66,17 @@ pub(crate) fn choose(
     Ok(model.select(|_| at.next() == Some(&true)))
 }
 
-/// Whether a layer of the model normalises. In a PyTorch `Sequential` its name is a number.
+/// Whether a layer of the model normalises, as the layout says of any of its tensors, or by its name. In a
+/// PyTorch `Sequential` its name is a number.
 pub(crate) fn is_norm(model: &Layout, layer: &str) -> bool {
+    let of_layer = |tensor: &&TensorSpec| {
+        let (own, _) = tensor.name.rsplit_once('.').unwrap_or(("", &tensor.name));
+        own == layer
+    };
+    let tensors = model.tensors().iter().filter(of_layer);
+    if let Some(said) = tensors.filter_map(|tensor| model.norm(&tensor.name)).next() {
+        return said;
+    }
     let own = layer.rsplit('.').next().unwrap_or_default();
     let varies = |part: &str| {
         let buffer = model.position(&format!("{layer}.{part}"));
@@ -238,6 +247,39 @@ mod tests {
         let norm = ["11.bias", "11.running_mean", "11.running_var", "11.weight"];
         assert_eq!(names(NORM_LAYERS), norm);
         assert_eq!(names(LAST_LAYER), ["10.weight"]);
+    }
+
+    #[test]
+    fn what_a_layout_says_of_its_norms_comes_before_names() {
+        let tensor = |name: &&str| TensorSpec::new(*name, [2], Role::Weight);
+        let names = [
+            "norm_proj.weight",
+            "ln.weight",
+            "bneck.weight",
+            "head.weight",
+        ];
+        let model = Layout::by_depth(names.iter().map(tensor).collect()).unwrap();
+        let personal = |model: &Layout| {
+            let chosen = choose(model, &[NORM_LAYERS.to_owned()], "personal").unwrap();
+            chosen.describe()
+        };
+        assert_eq!(personal(&model), "bneck.weight [2], norm_proj.weight [2]");
+        let said = [
+            ("norm_proj.weight", false),
+            ("ln.weight", true),
+            ("bneck.weight", false),
+        ];
+        let said = said.map(|(name, norm)| (name.to_owned(), norm)).into();
+        let model = model.with_norms(said);
+        assert_eq!(personal(&model), "ln.weight [2]");
+        // A part of the model, and the model with more attached, say the same.
+        assert_eq!(
+            personal(&model.select(|tensor| !tensor.name.starts_with("head"))),
+            "ln.weight [2]"
+        );
+        let more = Layout::new(vec![TensorSpec::new("rows", [1], Role::Buffer)]).unwrap();
+        let whole = Attached::new(&model, &[("more", &more)]).unwrap();
+        assert_eq!(personal(whole.whole()), "ln.weight [2]");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::nearest;
 use crate::strategy::options::{Built, MethodSetting};
 use crate::strategy::server::one_model::fedopt::SecondMoment;
 use crate::strategy::{
-    Afl, Apfl, Averaging, Cfl, CsRcflOptions, Ditto, Drfa, FedAla, FedAvgOptions, FedCg, FedCollab,
+    Afl, Apfl, Averaging, Cfl, CsRcflOptions, Custom, Ditto, Drfa, FedAla, FedAvgOptions, FedCg, FedCollab,
     FedDyn, FedFa, FedNova, FedOpt, FedProx, FedRep, FedSr, Fesem, Flsc, Hcct, HcctE, Hierarchical,
     Ifca, LAST_LAYER, LocalOptions, MaxFl, NORM_LAYERS, PFedGraph, PFedMe, RobustLocal, Scaffold,
     StrategyError, Superquantile, Tfl,
@@ -382,6 +382,13 @@ methods! {
         paper: "Laird & Ware 1982, Random-Effects Models for Longitudinal Data",
         takes_rule: false,
         build: Hierarchical::build,
+    }
+    Custom(Custom) {
+        name: "custom",
+        about: "models combined by coefficients that a rule of one's own gives, as of rota.Strategy in Python",
+        paper: "none",
+        takes_rule: false,
+        build: Custom::build,
     }
 }
 

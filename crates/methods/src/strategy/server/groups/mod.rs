@@ -4,6 +4,7 @@ pub(crate) mod cfl;
 pub(crate) mod cs_rcfl;
 pub(crate) mod cs_rcfl_auto;
 pub(crate) mod cs_rcfl_options;
+pub(crate) mod custom;
 pub(crate) mod fedcollab;
 pub(crate) mod fesem;
 pub(crate) mod flsc;

@@ -1,0 +1,122 @@
+"""How a training takes its steps: with the agreed optimiser, or as the institution says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from .._learner import Training
+from .._notes import note
+from ._optimiser import made, modify, restore, state_of_optimiser, terms_of
+from ._types import Refused
+
+#: From the module and the training to an optimiser.
+MakeOptimiser = Callable[[nn.Module, Training], torch.optim.Optimizer]
+#: From the optimiser and the training to a schedule of its rates, which goes on after every step.
+MakeScheduler = Callable[[torch.optim.Optimizer, Training], Any]
+#: One step by hand: `step(optimiser, loss, model)`.
+Step = Callable[[torch.optim.Optimizer, torch.Tensor, nn.Module], Any]
+
+
+@dataclass(frozen=True)
+class How:
+    """What the institution says of its steps."""
+
+    optimiser: MakeOptimiser | None = None
+    scheduler: MakeScheduler | None = None
+    clip: float | None = None
+    accumulate: int = 1
+    step: Step | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("optimiser", "scheduler", "step"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if isinstance(value, (torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler)) or not callable(value):
+                example = {
+                    "optimiser": "lambda model, training: torch.optim.AdamW(model.parameters(), lr=training.rate)",
+                    "scheduler": "lambda optimiser, training: torch.optim.lr_scheduler.ExponentialLR(optimiser, 0.9)",
+                    "step": "def step(optimiser, loss, model): …",
+                }[name]
+                raise Refused(
+                    f"`{name}` is {type(value).__name__}, and every training makes a new one: give a function, {example}"
+                )
+        if self.clip is not None and not self.clip > 0:
+            raise Refused(f"`clip` is {self.clip}, it must be above 0: the largest norm of all gradients together")
+        if self.accumulate < 1:
+            raise Refused(f"`accumulate` is {self.accumulate}, it must be at least 1: batches for a step")
+        if self.step is not None and (self.clip is not None or self.accumulate > 1):
+            raise Refused("`step` takes the place of `clip` and `accumulate`: do both in it")
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether nothing can be added to the gradients."""
+        return self.step is not None
+
+
+class Steps:
+    """The steps of one training."""
+
+    def __init__(
+        self, how: How, model: nn.Module, trained: Mapping[str, nn.Parameter], training: Training, keep: str | None, device: torch.device
+    ) -> None:
+        self._how, self._model, self._trained, self._training, self._keep = how, model, trained, training, keep
+        if how.optimiser is None:
+            self.optimiser = made(trained, training, keep)
+            restore(self.optimiser, trained, training.personal, keep)
+        else:
+            self.optimiser = how.optimiser(model, training)
+            if not isinstance(self.optimiser, torch.optim.Optimizer):
+                raise ValueError(f"`optimiser` gave {type(self.optimiser).__name__}, it must give a torch.optim.Optimizer")
+            note(
+                f"this silo trains with {type(self.optimiser).__name__} of its own, and not with the agreed {training.optimiser}, of "
+                "which it has what it takes from `training`, such as `training.rate`"
+            )
+        self._schedule = None if how.scheduler is None else how.scheduler(self.optimiser, training)
+        self._terms = terms_of(trained, training.modifier, device)
+        self._waiting = 0
+        #: Steps of the optimiser so far.
+        self.taken = 0
+
+    def begin(self) -> None:
+        """Before the pass of a batch."""
+        if self._waiting == 0:
+            self.optimiser.zero_grad(set_to_none=True)
+
+    def take(self, loss: torch.Tensor) -> None:
+        """After the pass of a batch: its gradients, and a step where it is time for one."""
+        if self._how.step is not None:
+            self._how.step(self.optimiser, loss, self._model)
+            self._done()
+            return
+        (loss if self._how.accumulate == 1 else loss / self._how.accumulate).backward()  # type: ignore[no-untyped-call]
+        self._waiting += 1
+        if self._waiting == self._how.accumulate:
+            self._step()
+
+    def end(self) -> None:
+        """After the last batch of an epoch: a step with the gradients that wait for one."""
+        if self._waiting:
+            self._step()
+
+    def _step(self) -> None:
+        modify(self._trained, self._training.modifier, self._terms)
+        if self._how.clip is not None:
+            nn.utils.clip_grad_norm_([one for one in self._trained.values() if one.grad is not None], self._how.clip)
+        self.optimiser.step()
+        self._waiting = 0
+        self._done()
+
+    def _done(self) -> None:
+        self.taken += 1
+        if self._schedule is not None:
+            self._schedule.step()
+
+    def personal(self) -> dict[str, Any]:
+        """The state of the optimiser, where it goes on."""
+        return state_of_optimiser(self.optimiser, self._trained, self._keep)

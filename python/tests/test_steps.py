@@ -1,0 +1,188 @@
+"""Optimisers, schedules, clipping, accumulation and steps of the institution's own, beside plain loops."""
+
+import copy
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import rota  # noqa: E402
+import rota.torch  # noqa: E402
+from rota import _notes  # noqa: E402
+from torch import nn  # noqa: E402
+
+from conftest import external, scenario, silo, training  # noqa: E402
+from plain import classes, draw, values  # noqa: E402
+
+torch.set_num_threads(1)
+F = nn.functional
+X, Y = draw(12, 4), classes(3, 12)
+SIZE = 5
+
+
+@pytest.fixture(autouse=True)
+def notes_anew():
+    _notes.again()
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+
+
+def learner(**options):
+    return rota.torch.Learner(network(), F.cross_entropy, (X, Y), (X, Y), device="cpu", **options)
+
+
+def plain(optimiser_of, *, schedule=None, clip=None, accumulate=1, epochs=2, seed=7, scale=None):
+    model = network()
+    optimiser = optimiser_of(model)
+    rates = schedule(optimiser) if schedule else None
+    order = torch.Generator().manual_seed(seed)
+    steps = 0
+    for _ in range(epochs):
+        waiting = 0
+        batches = torch.randperm(12, generator=order).split(SIZE)
+        for nth, some in enumerate(batches):
+            if waiting == 0:
+                optimiser.zero_grad()
+            (F.cross_entropy(model(X[some]), Y[some]) / accumulate).backward()
+            waiting += 1
+            if waiting == accumulate or nth == len(batches) - 1:
+                if clip is not None:
+                    nn.utils.clip_grad_norm_(model.parameters(), clip)
+                optimiser.step()
+                steps, waiting = steps + 1, 0
+                if rates is not None:
+                    rates.step()
+    return {name: value.detach().numpy().copy() for name, value in model.named_parameters()}, steps
+
+
+def same(found, expected):
+    expected, steps = expected
+    assert found.metrics["steps"] == steps
+    for name, value in expected.items():
+        assert np.array_equal(found.model[name], value), name
+
+
+def sgd(model):
+    return torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+OPTIMISERS = {
+    "AdamW": lambda model: torch.optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.2),
+    "RMSprop": lambda model: torch.optim.RMSprop(model.parameters(), lr=0.1),
+    "Adagrad": lambda model: torch.optim.Adagrad(model.parameters(), lr=0.1),
+    "Nesterov": lambda model: torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True),
+    "groups": lambda model: torch.optim.SGD([{"params": model[0].parameters(), "lr": 0.01}, {"params": model[2].parameters()}], lr=0.1),
+    "PyTorch's own decay": lambda model: torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=0.1),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_an_optimiser_of_ones_own_is_that_of_the_plain_loop(name, capsys):
+    make = OPTIMISERS[name]
+    found = learner(optimiser=lambda model, training: make(model))
+    for _ in range(2):
+        same(found.train(values(found), training(batch=SIZE, epochs=2)), plain(make))
+    assert capsys.readouterr().err.count("of its own, and not with the agreed sgd") == 1
+
+
+def test_the_agreed_rate_and_the_round_reach_an_optimiser_of_ones_own():
+    def make(model, how):
+        return torch.optim.SGD(model.parameters(), lr=how.rate / how.round)
+
+    found = learner(optimiser=make)
+    same(found.train(values(found), training(batch=SIZE, epochs=2, rate=0.4, round=4)), plain(sgd))
+
+
+SCHEDULES = {
+    "exponential": lambda optimiser: torch.optim.lr_scheduler.ExponentialLR(optimiser, 0.5),
+    "cosine": lambda optimiser: torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 6),
+    "one cycle": lambda optimiser: torch.optim.lr_scheduler.OneCycleLR(optimiser, 0.5, total_steps=10),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_schedule_goes_on_after_every_step(name):
+    schedule = SCHEDULES[name]
+    found = learner(scheduler=lambda optimiser, training: schedule(optimiser))
+    same(found.train(values(found), training(batch=SIZE, epochs=2)), plain(sgd, schedule=schedule))
+
+
+@pytest.mark.parametrize("more", [{"clip": 0.1}, {"accumulate": 2}, {"accumulate": 5}, {"clip": 0.1, "accumulate": 2}])
+def test_clipping_and_accumulation_are_those_of_the_plain_loop(more):
+    found = learner(**more)
+    same(found.train(values(found), training(batch=SIZE, epochs=2)), plain(sgd, **more))
+
+
+def test_a_step_by_hand_is_all_that_is_done():
+    scaler = torch.amp.GradScaler("cpu", enabled=False) if hasattr(torch.amp, "GradScaler") else None
+
+    def step(optimiser, loss, model):
+        optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        if scaler is None:
+            optimiser.step()
+        else:
+            scaler.step(optimiser)
+            scaler.update()
+
+    found = learner(step=step)
+    same(found.train(values(found), training(batch=SIZE, epochs=2)), plain(sgd, clip=0.1))
+    assert not found.gradients
+
+
+def test_what_is_no_way_to_take_steps_is_refused_with_what_is_one():
+    model = network()
+    for options, why in [
+        ({"optimiser": torch.optim.SGD(model.parameters(), lr=0.1)}, "`optimiser` is SGD, .*lambda model, training"),
+        ({"scheduler": "cosine"}, "`scheduler` is str"),
+        ({"clip": 0.0}, "`clip` is 0.0"),
+        ({"accumulate": 0}, "`accumulate` is 0"),
+        ({"step": lambda *_: None, "clip": 1.0}, "`step` takes the place of `clip`"),
+        ({"optimiser": lambda *_: None, "keep": "sgd"}, "`keep` goes with the agreed optimiser"),
+    ]:
+        with pytest.raises(ValueError, match=why):
+            learner(**options)
+    found = learner(optimiser=lambda model, training: model)
+    with pytest.raises(ValueError, match="`optimiser` gave Sequential"):
+        found.train(values(found), training())
+
+
+def test_strategies_that_change_gradients_reach_an_optimiser_of_ones_own():
+    modifier = rota.Modifier(mu=0.5, anchor={"0.weight": np.ones((8, 4), np.float32)}, shift={}, frozen=frozenset({"2.bias"}))
+    own = learner(optimiser=lambda model, training: sgd(model))
+    agreed = learner()
+    one, two = (found.train(values(found), training(batch=SIZE, modifier=modifier)) for found in (own, agreed))
+    assert all(np.array_equal(one.model[name], two.model[name]) for name in one.model)
+
+
+def test_a_step_by_hand_is_refused_where_gradients_are_changed():
+    def make(silo):
+        return rota.torch.Learner(network(), F.cross_entropy, (X, Y), (X, Y), silo=silo, device="cpu", step=lambda *_: None)
+
+    strategy = {"name": "fedprox", "training": {"epochs": 1, "batch": 0, "optimiser": {"name": "sgd", "rate": 0.1}}}
+    with pytest.raises(rota.RotaError, match="modified gradient"):
+        rota.simulate(scenario(external(make(silo())), strategy=strategy), learner=make, references=False)
+
+
+def test_a_training_knows_its_round():
+    seen = []
+
+    def make(silo):
+        found = learner(silo=silo)
+        plain_train = found.train
+
+        def train(start, how):
+            seen.append(how.round)
+            return plain_train(start, how)
+
+        found.train = train
+        return found
+
+    task = external(copy.copy(learner()))
+    rota.simulate(scenario(task, rounds=3, silos=2), learner=make, references=False)
+    assert seen == [1, 1, 2, 2, 3, 3]
