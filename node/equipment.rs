@@ -10,7 +10,7 @@ use methods::learner::Split;
 use methods::strategy::{equip, warm_started};
 use methods::{Learner, Params};
 use protocol::MemberIndex;
-use task::questions::RowsProfile;
+use task::questions::{RowQuestion, RowsProfile};
 use task::{TaskConfig, data::DataError, metrics::Metric};
 
 /// What a silo learns with.
@@ -30,6 +30,8 @@ pub struct Equipment {
     pub unreadable: Vec<String>,
     /// How the values of its own rows are spread, where they are rows of files.
     pub profile: Option<RowsProfile>,
+    /// Numbers among them of which nobody has said whether they stand for missing values.
+    pub questions: Vec<RowQuestion>,
 }
 
 impl Equipment {
@@ -57,6 +59,7 @@ impl Equipment {
             programs: None,
             unreadable: Vec::new(),
             profile: None,
+            questions: Vec::new(),
         })
     }
 
@@ -118,6 +121,7 @@ impl Equipment {
             programs: None,
             unreadable: Vec::new(),
             profile: None,
+            questions: Vec::new(),
         })
     }
 

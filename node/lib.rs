@@ -16,6 +16,7 @@
 //! | [`blame`] | who spoiled the sum of a masked round, from what its authors disclose |
 //! | [`spending`] | what a federation tells about one unit of an institution's rows, so far and to come |
 //! | [`pool`] | threads for heavy work |
+//! | [`prompt`] | questions to a person at a terminal |
 //! | [`cli`], [`commands`], [`exit`], [`logging`] | the command line around a node |
 //!
 //! The program `rota-node` is these commands alone; the program `rota` adds the laboratory.
@@ -26,6 +27,7 @@ pub mod blame;
 pub mod chain;
 pub mod check;
 pub mod cli;
+mod clock;
 pub mod commands;
 pub mod draft;
 pub mod equipment;
@@ -35,13 +37,13 @@ pub mod federation;
 pub mod identity;
 pub mod institution;
 pub mod logging;
-mod machine_memory;
 pub mod model;
 #[cfg(feature = "otlp")]
 mod otlp;
 pub mod paths;
 pub mod policy;
 pub mod pool;
+pub mod prompt;
 mod secrets;
 pub mod spending;
 pub mod split_key;

@@ -11,6 +11,7 @@ use task::file;
 
 use super::line::{AuditEvent, AuditLine, LogHead, hex, start};
 use super::{AUDIT, HEAD};
+use crate::clock;
 use crate::store::{self, LogNote, StoreOpenError};
 
 /// Least time between two signatures of the head.
@@ -269,7 +270,7 @@ impl AuditLog {
         let (lines, before) = &self.last;
         let line = AuditLine {
             line: lines + 1,
-            at: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
+            at: clock::to_millisecond(SystemTime::now()),
             event,
             before: hex(before),
         };

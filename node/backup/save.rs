@@ -15,6 +15,7 @@ use super::archive::{
     SILO, SPLIT, START_MODEL, STATE, hash_of,
 };
 use crate::audit::AUDIT;
+use crate::clock;
 use crate::institution::{
     Configured, IN_FORCE, Institution, Membership, Places, SetupError, place, protocol_records,
 };
@@ -148,7 +149,7 @@ pub fn save(config: &Path, model: Option<Vec<u8>>, to: &Path) -> Result<Saved, B
     let manifest = Manifest {
         format: FORMAT,
         program: env!("CARGO_PKG_VERSION").to_owned(),
-        made: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        made: clock::to_second(SystemTime::now()),
         name: agreed.charter.name.clone(),
         federation: format!("{:#}", agreed.federation),
         silo,

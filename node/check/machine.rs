@@ -2,21 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use mesh::{MeshError, Port};
 use protocol::MemberIndex;
 
 use super::Finding;
 use super::peers::CheckedPeer;
+use crate::clock;
 use crate::institution::Configured;
 use crate::paths::free;
 use formatting::numbers;
 
 /// Bytes of a journal with room to spare.
 const JOURNAL: u64 = 64 << 20;
-/// The first and last second at which a clock is plausible: 2025 and 2100.
-const PLAUSIBLE: std::ops::Range<u64> = 1_735_689_600..4_102_444_800;
 /// How far clocks may differ in seconds before it is said.
 const APART: f64 = 5.0;
 
@@ -104,10 +103,7 @@ pub(super) fn ports(configured: &Configured, running: bool) -> Vec<Finding> {
 
 /// The clock, by itself and compared with those of members that answered.
 pub(super) fn clock(peers: &[CheckedPeer]) -> Vec<Finding> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map_or(0, |now| now.as_secs());
-    if !PLAUSIBLE.contains(&now) {
-        let what = format!("this machine's clock is not plausible: {now} s after 1970");
+    if let Some(what) = clock::fault(SystemTime::now()) {
         return vec![Finding::bad("clock", what).remedy("set it, for instance with NTP")];
     }
     let mut ahead: Vec<f64> = peers.iter().filter_map(CheckedPeer::ahead).collect();

@@ -12,47 +12,47 @@ use super::{NumberMarks, column_text};
 #[command(next_help_heading = "Columns of the tables")]
 pub struct Columns {
     /// Column to predict [default: the last]
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub target: Option<String>,
     /// Positive value of the target [default: "yes", "1" and the like, or the rarer]
-    #[arg(long, value_name = "VALUE")]
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     pub positive: Option<String>,
     /// Column that identifies the person or unit of a row, such as the patient, whose rows are all trained on
     /// or all tested on [default: what looks like one]
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub group: Option<String>,
     /// Column to leave out; may be repeated
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub drop: Vec<String>,
     /// Column of numbers that looks like codes; may be repeated
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub number: Vec<String>,
     /// Column of codes that looks like numbers, or of names that become levels; may be repeated
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub category: Vec<String>,
     /// Fewest rows of a listed level, at least 5; rarer levels are merged into `other` [default: 5]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(RARE as i64..))]
     pub rare: Option<u32>,
     /// Level that is listed however few rows have it, rare class that others may see, or number that looks as if it
     /// stood for a missing value and was measured; may be repeated
-    #[arg(long, value_name = "COLUMN=VALUE", value_parser = level)]
+    #[arg(long, value_name = "COLUMN=VALUE", value_parser = level, allow_hyphen_values = true)]
     pub keep: Vec<(String, String)>,
     /// Text for a missing value, beside the usual ones, in all columns or in one; may be repeated
     #[arg(long, value_name = "[COLUMN=]TEXT", allow_hyphen_values = true)]
     pub missing_mark: Vec<String>,
     /// Column in which similar values, such as True and TRUE, are merged; may be repeated
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub same: Vec<String>,
     /// Column in which similar values stay different; may be repeated
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub different: Vec<String>,
     /// Text before or behind each number of a column, such as its unit, which is left out and agreed as the unit; may
     /// be repeated
-    #[arg(long, value_name = "COLUMN=TEXT", value_parser = column_text)]
+    #[arg(long, value_name = "COLUMN=TEXT", value_parser = column_text, allow_hyphen_values = true)]
     pub unit: Vec<(String, String)>,
     /// How values that could not be measured, such as <0.5, are read: as the limit, or as half of a lower one; may be
     /// repeated
-    #[arg(long, value_name = "COLUMN=RULE", value_parser = censored)]
+    #[arg(long, value_name = "COLUMN=RULE", value_parser = censored, allow_hyphen_values = true)]
     pub censored: Vec<(String, Censored)>,
     /// What the files leave open.
     #[command(flatten)]

@@ -391,6 +391,10 @@ pub struct SignAgreement {
     /// What the files call what is agreed, which goes into silo.toml.
     #[command(flatten)]
     pub names: OwnNames,
+    /// Number that looks as if it stood for a missing value and was measured; or column that behaves like a person's
+    /// number and is right to learn from; goes into silo.toml; may be repeated
+    #[arg(long, value_name = "COLUMN[=VALUE]", value_parser = kept)]
+    pub keep: Vec<(String, Option<String>)>,
     /// Where the ledger of these rows is.
     #[command(flatten)]
     pub counted: CountedIn,
@@ -435,6 +439,10 @@ pub struct CheckAgreement {
     /// What the files call what is agreed.
     #[command(flatten)]
     pub names: OwnNames,
+    /// Number that looks as if it stood for a missing value and was measured; or column that behaves like a person's
+    /// number and is right to learn from; may be repeated
+    #[arg(long, value_name = "COLUMN[=VALUE]", value_parser = kept)]
+    pub keep: Vec<(String, Option<String>)>,
     /// What the files leave open.
     #[command(flatten)]
     pub marks: NumberMarks,
@@ -443,8 +451,10 @@ pub struct CheckAgreement {
 /// `COLUMN` or `COLUMN=VALUE`; the name of the column may contain equals signs.
 fn kept(text: &str) -> Result<(String, Option<String>), String> {
     Ok(match text.rsplit_once('=') {
-        Some((column, value)) => (column.to_owned(), Some(value.to_owned())),
-        None => (text.to_owned(), None),
+        Some((column, value)) if value.parse::<f64>().is_ok() => {
+            (column.to_owned(), Some(value.to_owned()))
+        }
+        _ => (text.to_owned(), None),
     })
 }
 

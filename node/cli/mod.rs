@@ -204,13 +204,13 @@ fn charset(name: &str) -> Result<Charset, String> {
     })
 }
 
-/// COLUMN=TEXT; the text may contain further equals signs.
+/// COLUMN=TEXT; the name of the column may contain further equals signs.
 ///
 /// # Errors
 /// There is no equals sign, or nothing on one side of it.
 pub fn column_text(text: &str) -> Result<(String, String), String> {
     let pair = text
-        .split_once('=')
+        .rsplit_once('=')
         .filter(|(column, text)| !column.is_empty() && !text.is_empty());
     let (column, text) = pair.ok_or("COLUMN=TEXT is needed")?;
     Ok((column.to_owned(), text.to_owned()))

@@ -1,58 +1,187 @@
 //! What a person has to say about own rows before an agreement is signed with them.
 
 use std::io;
+use std::path::Path;
 
-use task::data::OwnRows;
+use agreement::Agreement;
+use task::data::{DataError, OwnRows, SplitKey};
 use task::questions::{AskedAt, RowDoubt, RowQuestion, Unanswered};
 
 use super::NodeCommandError;
-use super::asking::{at_a_terminal, says_yes};
+use super::names::asked_for_names;
+use super::rows::{Doubts, fitting};
+use crate::cli::{OwnNames, quoted};
+use crate::institution::RowsFit;
+use crate::prompt::Prompt;
 
-/// The rows with the answers to these questions, which are asked at a terminal; `None` where there are none.
-///
-/// # Errors
-/// [`NodeCommandError::Usage`]: nobody can be asked; it says what answers each. [`NodeCommandError::Failed`]: a column
-/// says whose a row is, which the agreement learns from.
-pub(super) fn answered(
-    questions: &[RowQuestion],
-    rows: &OwnRows,
-    at: AskedAt,
-) -> Result<Option<OwnRows>, NodeCommandError> {
-    let Some(open) = Unanswered::at(at, questions.to_vec()) else {
-        return Ok(None);
-    };
-    at_a_terminal(|| format!("nothing was written or signed. Say first:\n{open}"))?;
-    let mut rows = rows.clone();
-    let mut out = io::stdout().lock();
-    for question in questions {
-        let column = &question.column;
-        match question.doubt {
-            RowDoubt::StandIn(value) => {
-                let asked = format!(
-                    "{}: does {value} stand for a missing value there?",
-                    question.what
-                );
-                if says_yes(&mut out, &asked)? {
-                    let marks = rows.names.missing.entry(column.clone()).or_default();
-                    marks.push(value.to_string());
-                } else {
-                    rows.answers.answer(question);
+/// Rows and whether they fit, once a person has answered what only a person can say.
+pub(super) struct AnsweredRows {
+    /// The rows, with the answers.
+    pub(super) rows: OwnRows,
+    /// What they are by the agreement, or why they do not fit.
+    pub(super) fits: Result<RowsFit, DataError>,
+}
+
+impl AnsweredRows {
+    /// Says what the rows in a folder are by the agreement, of the institution called `name`, and asks `ask` for
+    /// names and codes that do not fit, and about what looks odd.
+    ///
+    /// # Errors
+    /// [`NodeCommandError::Usage`]: nobody can be asked; it says what answers each. [`NodeCommandError::Failed`]: a
+    /// column says whose a row is, which the agreement learns from.
+    pub(super) fn of(
+        agreement: &Agreement,
+        rows: &OwnRows,
+        name: Option<&str>,
+        place: (&Path, Option<&SplitKey>),
+        doubts: Doubts,
+        mut ask: Option<&mut Prompt<'_>>,
+    ) -> Result<Self, NodeCommandError> {
+        let mut rows = rows.clone();
+        loop {
+            let fits = fitting(agreement, &rows, name, place, doubts)?;
+            match &fits {
+                Ok(fit) => match answered(&fit.questions, &rows, ask.as_deref_mut())? {
+                    Some(said) => rows = said,
+                    None => return Ok(Self { rows, fits }),
+                },
+                Err(_) => {
+                    let ask = ask.as_deref_mut();
+                    let names = ask.map(|ask| asked_for_names(agreement, &rows, place.0, ask));
+                    match names.transpose()?.flatten() {
+                        Some(names) => rows.names = names,
+                        None => return Ok(Self { rows, fits }),
+                    }
                 }
-            }
-            RowDoubt::Identifier => {
-                let asked = format!(
-                    "{}: is it something to learn from, as the agreement says, and not whose a row is?",
-                    question.what
-                );
-                if !says_yes(&mut out, &asked)? {
-                    return Err(NodeCommandError::Failed(format!(
-                        "nothing was signed: ask for an agreement that has `group = {column:?}` in `split` and does \
-                         not learn from {column:?}"
-                    )));
-                }
-                rows.answers.answer(question);
             }
         }
     }
+
+    /// The options of `join` and `sign` that answer what rows `before` did not; empty where that is nothing.
+    pub(super) fn options_beside(&self, before: &OwnRows) -> String {
+        let Self { rows, .. } = self;
+        let mut words = Vec::new();
+        if rows.names != before.names {
+            words.push(OwnNames::options(&rows.names));
+        }
+        if rows.answers != before.answers {
+            let kept = rows.answers.keep.iter();
+            let kept = kept.flat_map(|(column, values)| {
+                values.iter().map(move |value| format!("{column}={value}"))
+            });
+            let kept = kept.chain(rows.answers.learn.iter().cloned());
+            words.extend(kept.map(|kept| format!("--keep {}", quoted(&kept))));
+        }
+        words.join(" ")
+    }
+}
+
+/// The rows with the answers to these questions; `None` where there are none.
+///
+/// # Errors
+/// As [`AnsweredRows::of`].
+fn answered(
+    questions: &[RowQuestion],
+    rows: &OwnRows,
+    ask: Option<&mut Prompt<'_>>,
+) -> Result<Option<OwnRows>, NodeCommandError> {
+    let Some(open) = Unanswered::at(AskedAt::Member, questions.to_vec()) else {
+        return Ok(None);
+    };
+    let Some(ask) = ask else {
+        return Err(NodeCommandError::Usage(format!(
+            "nothing was written or signed. Say first:\n{open}"
+        )));
+    };
+    let mut rows = rows.clone();
+    for question in questions {
+        if !taken(question, &mut rows, ask)? {
+            let column = &question.column;
+            return Err(NodeCommandError::Failed(format!(
+                "nothing was signed: ask for an agreement that has `group = {column:?}` in `split` and does not learn \
+                 from {column:?}"
+            )));
+        }
+    }
     Ok(Some(rows))
+}
+
+/// Asks a question; whether the rows can be signed for with its answer, which they take.
+fn taken(question: &RowQuestion, rows: &mut OwnRows, ask: &mut Prompt<'_>) -> io::Result<bool> {
+    let (column, what) = (&question.column, &question.what);
+    match question.doubt {
+        RowDoubt::StandIn(value) => {
+            let asked = format!("{what}. Is it `missing`, or was it `measured`?");
+            if ask.one_of(&asked, &["missing", "measured"])? == 0 {
+                let marks = rows.names.missing.entry(column.clone()).or_default();
+                marks.push(value.to_string());
+                return Ok(true);
+            }
+        }
+        RowDoubt::Identifier => {
+            let asked = format!(
+                "{what}. The agreement learns from it. Does it say whose a row is (`person`), or is it something to \
+                 learn from (`learn`)?"
+            );
+            if ask.one_of(&asked, &["person", "learn"])? == 0 {
+                return Ok(false);
+            }
+        }
+    }
+    rows.answers.answer(question);
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs;
+
+    use super::*;
+    use crate::fixture::North;
+    use crate::institution::Data;
+
+    /// North's rows, in which every severity of 3 is this text, and how they fit with these answers.
+    fn with(odd: &str, answers: Option<&str>) -> (Result<AnsweredRows, String>, String) {
+        let north = North::new();
+        let folder = north.folder.path();
+        let file = folder.join("rows.csv");
+        let rows = fs::read_to_string(&file).unwrap();
+        fs::write(&file, rows.replace(",3,", &format!(",{odd},"))).unwrap();
+        let Data::Rows(rows) = &north.institution.data else {
+            panic!("rows of files");
+        };
+        let agreement = &North::read(&North::text(&[]));
+        let (mut asked, place) = (Vec::new(), (folder, None));
+        let found = {
+            let mut ask = answers.map(|answers| Prompt::scripted(answers, &mut asked));
+            let name = Some("north");
+            AnsweredRows::of(agreement, rows, name, place, Doubts::Say, ask.as_mut())
+        };
+        let found = found.map_err(|error| error.to_string());
+        (found, String::from_utf8(asked).unwrap())
+    }
+
+    #[test]
+    fn odd_numbers_are_asked_about_and_the_answers_go_with_the_rows() {
+        for odd in ["7777", "-88", "65535", "-32768", "9998"] {
+            let (nobody, _) = with(odd, None);
+            let why = nobody.err().unwrap();
+            for word in ["nothing was written or signed", "--missing", "--keep"] {
+                assert!(why.contains(word), "{why}");
+            }
+            let (said, asked) = with(odd, Some("perhaps\nmissing\n"));
+            let AnsweredRows { rows, fits } = said.unwrap();
+            assert_eq!(rows.names.missing["severity"], [odd]);
+            assert_eq!(fits.unwrap().questions, []);
+            assert!(asked.contains(&format!("hold {odd}, unlike")), "{asked}");
+            let (said, _) = with(odd, Some("measured\n"));
+            let AnsweredRows { rows, fits } = said.unwrap();
+            assert!(rows.answers.keeps("severity", odd.parse().unwrap()));
+            assert_eq!(fits.unwrap().questions, []);
+        }
+        // A terminal that closes has answered nothing.
+        let (said, _) = with("7777", Some(""));
+        assert!(said.is_err());
+    }
 }

@@ -8,11 +8,11 @@ use formatting::numbers;
 use learn::export;
 use task::TaskConfig;
 
-use super::asking::{at_a_terminal, says_yes};
 use super::model::NodeModels;
 use super::{NodeCommandError, wrapped};
 use crate::cli::{Backup, Restore};
 use crate::logging;
+use crate::prompt::Prompt;
 
 /// Writes a backup, and says what is in it and what is not.
 pub(crate) fn backup(options: &Backup) -> Result<(), NodeCommandError> {
@@ -114,13 +114,12 @@ fn put_back(options: &Restore) -> Result<RestoredBackup, NodeCommandError> {
             RestoreError::Outside { .. } => ("--outside", &mut consent.outside),
             _ => ("--unsigned", &mut consent.unsigned),
         };
-        at_a_terminal(|| {
-            format!(
+        let mut ask = Prompt::at_terminal().ok_or_else(|| {
+            NodeCommandError::Usage(format!(
                 "{why}. If nobody else could change this backup, and that is right, add {option}"
-            )
+            ))
         })?;
-        let question = format!("{why}. Restore it all the same?");
-        *allowed = says_yes(&mut io::stderr().lock(), &wrapped(&question))?;
+        *allowed = ask.says_yes(&wrapped(&format!("{why}. Restore it all the same?")))?;
         if !*allowed {
             return Err(why.into());
         }

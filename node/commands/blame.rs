@@ -5,11 +5,11 @@ use std::path::Path;
 
 use crate::blame::{Blame, DisclosureFile, blame, disclosure};
 use crate::institution::short_id::{DIGITS, typed};
+use crate::prompt::Prompt;
 use crate::store;
 use formatting::numbers;
 use protocol::Hash;
 
-use super::asking::{answer, at_a_terminal};
 use super::{NodeCommandError, journal_of, quietly, vacant, wrapped, write};
 use crate::cli::BlameRound;
 
@@ -74,13 +74,11 @@ fn agreed(options: &BlameRound, own: &DisclosureFile) -> Result<bool, NodeComman
             ))
         });
     }
-    at_a_terminal(|| {
-        format!(
+    let mut ask = Prompt::at_terminal().ok_or_else(|| {
+        NodeCommandError::Usage(format!(
             "nobody can be asked here: read the lines above and add --consent {}",
             &own.block[..DIGITS.min(own.block.len())]
-        )
+        ))
     })?;
-    let question = format!("Disclose it for {}? [y/N] ", numbers::plain(&own.member));
-    let answer = answer(&mut io::stderr().lock(), &question)?;
-    Ok(matches!(&*answer, "y" | "Y" | "yes"))
+    Ok(ask.says_yes(&format!("Disclose it for {}?", numbers::plain(&own.member)))?)
 }

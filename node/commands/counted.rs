@@ -13,13 +13,13 @@ use ledger::{LedgerError, SourceUnit};
 use silo::OwnContributions;
 
 use super::NodeCommandError;
-use super::asking::{answer, at_a_terminal};
 use crate::cli::CountedIn;
 use crate::institution::{
     Configured, Membership, Present, SetupError, policy_of, standing, state_folder,
 };
 use crate::paths::{folder_of, owned_as, relative};
 use crate::policy::{SitePolicy, SourceLimits, ledger_beside, make_ledger, with_ledger};
+use crate::prompt::Prompt;
 use crate::store;
 
 /// What becomes of the ledger of an institution that signs.
@@ -347,26 +347,23 @@ fn same(one: &Path, other: &Path) -> bool {
 
 /// Asks for the ledger of these rows, or the name of a new one.
 fn asked() -> Result<CountedIn, NodeCommandError> {
-    at_a_terminal(|| {
-        "nothing was signed: the rounds of this agreement have noise, and nothing counts yet what they tell about \
-             these rows. Name the ledger that the rows have with --ledger FILE, or, where no federation has learned \
-             from them with noise before, make one with --new-ledger NAME"
-                .into()
+    let mut ask = Prompt::at_terminal().ok_or_else(|| {
+        let why = "nothing was signed: the rounds of this agreement have noise, and nothing counts yet what they tell \
+                   about these rows. Name the ledger that the rows have with --ledger FILE, or, where no federation \
+                   has learned from them with noise before, make one with --new-ledger NAME";
+        NodeCommandError::Usage(why.into())
     })?;
     let question = "The rounds of this agreement have noise, and a ledger counts what they tell about these rows: one \
                     file for all federations that learn from them, because two ledgers do not know of each other.\n\
-                    Its file, if there is one already (empty: there is none): ";
-    let file = answer(&mut io::stdout().lock(), question)?;
+                    Its file, if there is one already (empty: there is none)";
+    let file = ask.answer(question)?;
     if !file.is_empty() {
         return Ok(CountedIn {
             ledger: Some(file.into()),
             new_ledger: None,
         });
     }
-    let name = answer(
-        &mut io::stdout().lock(),
-        "A name for these rows, such as patients (empty: sign nothing): ",
-    )?;
+    let name = ask.answer("A name for these rows, such as patients (empty: sign nothing)")?;
     Ok(CountedIn {
         ledger: None,
         new_ledger: (!name.is_empty()).then_some(name),
@@ -376,17 +373,17 @@ fn asked() -> Result<CountedIn, NodeCommandError> {
 /// Asks for the name of a new ledger in place of one that `silo.toml` names and that is not there.
 fn asked_for_new(file: &Path) -> Result<Option<String>, NodeCommandError> {
     let shown = file.display();
-    at_a_terminal(|| {
-        format!(
+    let mut ask = Prompt::at_terminal().ok_or_else(|| {
+        NodeCommandError::Usage(format!(
             "nothing was signed: the ledger {shown} is missing. Put it back, or, where no federation has learned from \
              these rows with noise before, make it with --new-ledger NAME"
-        )
+        ))
     })?;
     let question = format!(
         "The ledger {shown} is missing. Put it back if these rows ever had one.\nA name for these rows, such as \
-         patients, to make a new one (empty: sign nothing): "
+         patients, to make a new one (empty: sign nothing)"
     );
-    let name = answer(&mut io::stdout().lock(), &question)?;
+    let name = ask.answer(&question)?;
     Ok((!name.is_empty()).then_some(name))
 }
 

@@ -14,13 +14,14 @@ use agreement::{
     Agreement, DeltaDoubt, Draft, InForce, Invitation, Joining, confusing, read_configuration,
 };
 use formatting::numbers;
-use task::data::{DataError, OwnRows};
-use task::questions::{AskedAt, Unanswered};
+use task::data::OwnRows;
 
 use super::added;
-use super::rows::{Doubts, fitting};
+use super::answered::AnsweredRows;
+use super::rows::Doubts;
 use super::{NodeCommandError, wrapped, write};
 use crate::cli::{AddMember, CheckAgreement, Invite, NodePlace};
+use crate::prompt::Prompt;
 
 /// A line `NAME KEY ADDRESS… --rows N`; the name may have spaces, and quotation marks around it, and the
 /// rows may be missing.
@@ -289,14 +290,16 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
     };
     out.flush()?;
     options.names.add_to(&mut rows.names);
-    let place = (&*folder, key.as_ref());
-    let found = fitting(&agreement, &rows, None, place, Doubts::Say)??;
-    let at = match options.config {
-        Some(_) => AskedAt::Node,
-        None => AskedAt::Member,
-    };
-    match Unanswered::at(at, found.questions) {
-        Some(open) => Err(DataError::Unanswered(open).into()),
-        None => Ok(()),
+    for (column, value) in &options.keep {
+        rows.answers.add(column, value.as_deref());
     }
+    let (mut ask, place) = (Prompt::at_terminal(), (&*folder, key.as_ref()));
+    let answered = AnsweredRows::of(&agreement, &rows, None, place, Doubts::Say, ask.as_mut())?;
+    let options = answered.options_beside(&rows);
+    answered.fits?;
+    if !options.is_empty() {
+        let line = "Nothing was written. `join` and `sign` write the same answers into silo.toml:";
+        writeln!(io::stdout().lock(), "{line}\n  {options}")?;
+    }
+    Ok(())
 }

@@ -12,10 +12,10 @@ use crate::store::snapshot;
 use agreement::{Agreement, ConfigError, Consent, Invitation};
 use formatting::numbers;
 use protocol::{PublicKey, SecretKey};
+use task::data::OwnRows;
 use task::file;
-use task::questions::{AskedAt, Unanswered};
-use task::schema::LocalNames;
 
+use super::answered::AnsweredRows;
 use super::counted::LedgerPlan;
 use super::joining::{
     JoiningAgreement, SigningSecret, consents, keep, keep_signed, own_rows_of, signable_where,
@@ -23,9 +23,10 @@ use super::joining::{
 };
 use super::names::write_names;
 use super::refused::say_refused;
-use super::rows::{Doubts, fitting, say};
+use super::rows::{Doubts, say};
 use super::{NodeCommandError, earlier, identity::line, newcomer, write};
 use crate::cli::{JoinFederation, SignAgreement};
+use crate::prompt::Prompt;
 
 /// Writes the files of a new member, and signs the agreement.
 pub(crate) fn join(options: &JoinFederation) -> Result<(), NodeCommandError> {
@@ -131,37 +132,34 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     let runs = snapshot(&institution.state).is_ok_and(|state| !state.records.is_empty());
     signable_where(agreement, runs || changes > 0)?;
     let mut drawn = None;
-    let mut own_rows = (None, None);
-    let mut profile = None;
-    let rows = match &institution.data {
+    let (mut train, mut profile) = (None, None);
+    let mut rows = match &institution.data {
         Data::Rows(rows) => {
             let mut rows = (**rows).clone();
-            add_names(options, &mut rows.names);
+            add_names(options, &mut rows);
             Some(rows)
         }
         Data::Share { .. } | Data::Program => None,
     };
-    if let Some(rows) = &rows {
+    if let Some(rows) = &mut rows {
         let secret = drawn.insert(SigningSecret::of(agreement, &institution.identity, runs)?);
         let place = (&*institution.folder, secret.key());
-        let fits = fitting(agreement, rows, Some(name), place, Doubts::Say)?;
-        let fit = fits.map_err(|why| {
+        let mut ask = Prompt::at_terminal();
+        let (name, doubts) = (Some(name), Doubts::Say);
+        let answered = AnsweredRows::of(agreement, rows, name, place, doubts, ask.as_mut())?;
+        *rows = answered.rows;
+        let fit = answered.fits.map_err(|why| {
             NodeCommandError::Failed(format!(
                 "{why}. Nothing was signed. Correct the file, or translate names and codes in \
                  [data.rows.names] of {}, or with the options above",
                 config.display()
             ))
         })?;
-        if let Some(open) = Unanswered::at(AskedAt::Node, fit.questions.clone()) {
-            return Err(NodeCommandError::Usage(format!(
-                "nothing was signed. Say first:\n{open}"
-            )));
-        }
         profile = Some(fit.profile);
         if let Some(few) = institution.site.few_rows(agreement, fit.split.train as u64) {
             say(&[format!("note: {few}")])?;
         }
-        own_rows = (Some(fit.split.train as u64), Some(&rows.names));
+        train = Some(fit.split.train as u64);
     }
     earlier::compare(institution)?;
     let ledger = LedgerPlan::of_node(&config, &present, &options.counted)?;
@@ -171,9 +169,8 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     if let Some(secret) = drawn {
         secret.keep()?;
     }
-    if let Some(rows) = &rows {
-        write_names(&config, &rows.names)?;
-    }
+    let reads = rows.as_ref().map(|rows| write_names(&config, rows));
+    let reads_anew = reads.transpose()?.unwrap_or_default();
     let named = ledger.named_in(&config)?;
     ledger.carry_out()?;
     if let Some(text) = named {
@@ -182,11 +179,14 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     if let Some(profile) = &profile {
         keep_signed(&institution.state, profile)?;
     }
-    let (rows, names) = own_rows;
-    say_refused(&config, (agreement, institution.me), rows, names)?;
+    let names = rows.as_ref().map(|rows| &rows.names);
+    say_refused(&config, (agreement, institution.me), train, names)?;
     let file = first.consent_file(changes);
     signed(agreement, &institution.key, &file)?;
     let line = match ledger {
+        LedgerPlan::Keep if reads_anew && runs => {
+            "Its node reads the rows so when it starts: start it again if it runs."
+        }
         LedgerPlan::Keep if changes == 0 => return Ok(()),
         LedgerPlan::Keep => "Its node contributes under this agreement, at once if it runs.",
         _ => "Its node looks for the ledger when it starts: start it again if it runs.",
@@ -194,13 +194,17 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     Ok(writeln!(io::stdout().lock(), "{line}")?)
 }
 
-/// Adds the names of the options to those of `silo.toml`.
-fn add_names(options: &SignAgreement, names: &mut LocalNames) {
+/// Adds the names and answers of the options to those of `silo.toml`.
+fn add_names(options: &SignAgreement, rows: &mut OwnRows) {
+    let names = &mut rows.names;
     let new = options.ignore.iter();
     let new = new.filter(|name| !names.ignore.contains(name)).cloned();
     let new: Vec<String> = new.collect();
     names.ignore.extend(new);
     options.names.add_to(names);
+    for (column, value) in &options.keep {
+        rows.answers.add(column, value.as_deref());
+    }
 }
 
 /// The invitation in an argument: a token, a file with one, `federation.toml`, or `-`.

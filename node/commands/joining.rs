@@ -11,16 +11,15 @@ use protocol::MemberIndex;
 use task::data::DataError;
 use task::data::{OwnFile, OwnRows, SplitKey};
 use task::propose::Marks;
-use task::questions::{AskedAt, RowsProfile};
+use task::questions::RowsProfile;
 
 use super::NodeCommandError;
-use super::answered::answered;
-use super::asking::{at_a_terminal, says_yes};
+use super::answered::AnsweredRows;
 use super::counted::LedgerPlan;
-use super::names::asked;
 use super::refused::say_refused;
-use super::rows::{Doubts, fitting, say};
+use super::rows::{Doubts, say};
 use crate::cli::JoinFederation;
+use crate::prompt::Prompt;
 
 /// The institution's rows, read as an earlier `silo.toml` in the folder says, if there is one.
 pub(super) fn own_rows_of(options: &JoinFederation) -> Result<OwnRows, NodeCommandError> {
@@ -73,19 +72,10 @@ impl JoiningAgreement<'_> {
         for (column, value) in &options.keep {
             rows.answers.add(column, value.as_deref());
         }
-        let fits = loop {
-            let fits = fitting(agreement, &rows, Some(name), place, Doubts::Refuse)?;
-            match &fits {
-                Ok(fit) => match answered(&fit.questions, &rows, AskedAt::Member)? {
-                    Some(said) => rows = said,
-                    None => break fits,
-                },
-                Err(_) => match asked(agreement, &rows, place.0)? {
-                    Some(names) => rows.names = names,
-                    None => break fits,
-                },
-            }
-        };
+        let mut ask = Prompt::at_terminal();
+        let (name_here, doubts) = (Some(name), Doubts::Refuse);
+        let AnsweredRows { rows, fits } =
+            AnsweredRows::of(agreement, &rows, name_here, place, doubts, ask.as_mut())?;
         let ledger = LedgerPlan::of_new(&options.out, agreement, &options.counted, self.again)?;
         if !consents(options.yes, name)? {
             return Err(NodeCommandError::Failed(
@@ -273,13 +263,12 @@ pub(super) fn consents(yes: bool, name: &str) -> Result<bool, NodeCommandError> 
     if yes {
         return Ok(true);
     }
-    at_a_terminal(|| {
-        format!(
+    let mut ask = Prompt::at_terminal().ok_or_else(|| {
+        NodeCommandError::Usage(format!(
             "nothing was signed: run this in a terminal to be asked, or add --yes to sign as {name}"
-        )
+        ))
     })?;
-    let question = format!("Sign this agreement as {name}?");
-    Ok(says_yes(&mut io::stdout().lock(), &question)?)
+    Ok(ask.says_yes(&format!("Sign this agreement as {name}?"))?)
 }
 
 #[cfg(test)]

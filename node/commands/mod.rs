@@ -3,7 +3,6 @@
 mod added;
 mod amend;
 mod answered;
-mod asking;
 mod audit;
 mod backup;
 mod blame;

@@ -1,50 +1,46 @@
 //! What an institution's files call what is agreed: printed, asked for, and written into `silo.toml`.
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::Path;
 
 use crate::cli::OwnNames;
-use crate::federation::with_names;
+use crate::federation::{own_tables, with_names};
 use crate::institution::surveyed;
 use agreement::{Agreement, read_configuration};
 use task::data::OwnRows;
 use task::schema::{LocalNames, OPEN};
 use task::survey::Survey;
 
-use super::asking::{answer, says_yes};
 use super::rows::say;
 use super::{NodeCommandError, write};
+use crate::prompt::Prompt;
 
 /// An answer for a column that the files do not have, or a text that means a missing value.
 const NONE: &str = "-";
 
-/// Asks for what only a person knows of rows that do not fit, where somebody can be asked, and whether that is to
-/// be used. `None`: nobody can be asked, nothing is known, or somebody says no.
-pub(super) fn asked(
+/// Asks for what only a person knows of rows that do not fit, and whether that is to be used. `None`: nothing is
+/// known, or the person says no.
+pub(super) fn asked_for_names(
     agreement: &Agreement,
     rows: &OwnRows,
     folder: &Path,
+    ask: &mut Prompt<'_>,
 ) -> Result<Option<LocalNames>, NodeCommandError> {
-    if !io::stdin().is_terminal() {
-        return Ok(None);
-    }
     let Ok(survey) = surveyed(agreement, rows, folder) else {
         return Ok(None);
     };
-    let mut out = io::stdout().lock();
-    let found = answered(&survey, &mut |question| answer(&mut out, question))?;
+    let found = answered(&survey, ask)?;
     let Some(names) = found.filter(|names| *names != rows.names) else {
         return Ok(None);
     };
     say(&names.written())?;
-    Ok(says_yes(&mut io::stdout().lock(), "Read the rows with these names?")?.then_some(names))
+    Ok(ask
+        .says_yes("Read the rows with these names?")?
+        .then_some(names))
 }
 
 /// The names that would fit, with what somebody answers in place of what is open.
-fn answered(
-    survey: &Survey,
-    ask: &mut dyn FnMut(&str) -> io::Result<String>,
-) -> io::Result<Option<LocalNames>> {
+fn answered(survey: &Survey, ask: &mut Prompt<'_>) -> io::Result<Option<LocalNames>> {
     let Some(mut names) = survey.names.clone() else {
         return Ok(None);
     };
@@ -53,9 +49,9 @@ fn answered(
     for (agreed, _) in open {
         let there = survey.unread.join(", ");
         let question = format!(
-            "{agreed:?} is agreed. What is it called here ({there}; {NONE} if the files do not have it)? "
+            "{agreed:?} is agreed. What is it called here ({there}; {NONE} if the files do not have it)?"
         );
-        match &*ask(&question)? {
+        match &*ask.answer(&question)? {
             "" => {}
             NONE => given.absent.push(agreed.clone()),
             own => given.column.extend([agreed.clone(), own.to_owned()]),
@@ -64,8 +60,8 @@ fn answered(
     for (column, codes) in &names.codes {
         for (text, _) in codes.iter().filter(|(_, value)| *value == OPEN) {
             let question =
-                format!("What does {text:?} of {column:?} mean ({NONE} for a missing value)? ");
-            match &*ask(&question)? {
+                format!("What does {text:?} of {column:?} mean ({NONE} for a missing value)?");
+            match &*ask.answer(&question)? {
                 "" => {}
                 NONE => given.missing.extend([column.clone(), text.clone()]),
                 value => {
@@ -81,23 +77,25 @@ fn answered(
     Ok(Some(names))
 }
 
-/// Writes names into a `silo.toml` that is there, in place of its own.
+/// Writes the names and answers of rows into a `silo.toml` that is there, in place of its own; whether that changes it.
 ///
 /// # Errors
 /// [`NodeCommandError::Failed`]: a person has to write them.
-pub(super) fn write_names(config: &Path, names: &LocalNames) -> Result<(), NodeCommandError> {
+pub(super) fn write_names(config: &Path, rows: &OwnRows) -> Result<bool, NodeCommandError> {
     let text = read_configuration(config)?;
-    let written = with_names(&text, names).ok_or_else(|| {
-        let lines = names.written().join("\n");
+    let written = with_names(&text, rows).ok_or_else(|| {
+        let [names, answers] = own_tables(rows).map(|lines| lines.join("\n"));
         NodeCommandError::Failed(format!(
-            "nothing was signed: write the names of the columns into {} and sign again:\n[data.rows.names]\n{lines}",
+            "nothing was signed: write the names of the columns, and what is answered about them, into {} and sign \
+             again:\n{names}\n{answers}",
             config.display()
         ))
     })?;
-    match written == text {
-        true => Ok(()),
-        false => write(config, &written),
+    let changes = written != text;
+    if changes {
+        write(config, &written)?;
     }
+    Ok(changes)
 }
 
 #[cfg(test)]
@@ -119,12 +117,11 @@ mod tests {
             unread: ["Puls", "id"].map(String::from).to_vec(),
             ..Survey::default()
         };
-        let mut said = ["-", "Puls", "", "intensive", "-", ""].into_iter();
         let mut asked = Vec::new();
-        let found = answered(&survey, &mut |question| {
-            asked.push(question.to_owned());
-            Ok(said.next().unwrap().to_owned())
-        });
+        let found = answered(
+            &survey,
+            &mut Prompt::scripted("-\nPuls\n\nintensive\n-\n\n", &mut asked),
+        );
         assert_eq!(
             found.unwrap().unwrap(),
             names(
@@ -132,7 +129,9 @@ mod tests {
                  codes = { ward = { N = 'general', ITS = 'intensive', x = '?' } }\nmissing = { ward = ['u'] }"
             )
         );
-        assert_eq!(asked.len(), 6);
+        let asked = String::from_utf8(asked).unwrap();
+        let asked: Vec<&str> = asked.split_terminator("?: ").collect();
+        assert_eq!(asked.len(), 6, "{asked:?}");
         assert!(asked[0].contains("\"cost\" is agreed") && asked[0].contains("Puls, id"));
         assert!(asked[3].contains("\"ITS\" of \"ward\""));
     }

@@ -1,6 +1,6 @@
 //! `rota federation new`: makes an agreement.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 
 use agreement::{Joining, PrivacyTable, read_configuration};
 use formatting::numbers;
@@ -11,10 +11,9 @@ use super::model::write as write_model;
 use super::more_columns::with_answers;
 use super::{NodeCommandError, vacant, wrapped, write};
 use crate::cli::{Columns, NewFederation, quoted};
-use crate::draft::{
-    BuiltInTexts, Composed, InitRequest, New, Prompt, Protection, agreement, compose,
-};
+use crate::draft::{BuiltInTexts, Composed, InitRequest, New, Protection, agreement, compose};
 use crate::model::START;
+use crate::prompt::Prompt;
 
 /// Writes a new agreement, and says what it is.
 pub(super) fn new(options: &NewFederation, built_in: BuiltInTexts) -> Result<(), NodeCommandError> {
@@ -130,30 +129,19 @@ fn composed(
         addresses: Vec::new(),
     };
     let mut members: Vec<_> = options.members.iter().map(member).collect();
-    if !io::stdin().is_terminal() {
-        return Ok((compose(&wanted, None)?, members));
-    }
     let asked = wanted.scenario.is_none() && wanted.tables.is_empty();
-    let composed = with_answers(&options.columns, |columns| {
+    let mut ask = Prompt::at_terminal();
+    let composed = with_answers(&options.columns, ask.as_mut(), |columns, ask| {
         let wanted = InitRequest {
             wishes: columns.wishes(),
             ..wanted.clone()
         };
-        at_the_terminal(|ask| compose(&wanted, Some(ask)))
+        compose(&wanted, ask)
     })?;
-    if asked && members.is_empty() {
-        members = at_the_terminal(ask_members)?;
+    if let Some(ask) = ask.as_mut().filter(|_| asked && members.is_empty()) {
+        members = ask_members(ask)?;
     }
     Ok((composed, members))
-}
-
-/// Lets questions be asked at the terminal.
-fn at_the_terminal<T>(with: impl FnOnce(&mut Prompt<'_>) -> T) -> T {
-    let (mut input, mut output) = (io::stdin().lock(), io::stderr().lock());
-    with(&mut Prompt {
-        input: &mut input,
-        output: &mut output,
-    })
 }
 
 /// Asks for members until an empty line.

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use crate::chain::{FinalChain, Who};
+use crate::clock;
 use crate::federation::print::{Printed, page};
 use crate::federation::{OwnSide, consents_beside};
 use crate::institution::{Configured, Membership, SetupError, SignatureState, standing};
@@ -30,7 +31,7 @@ pub(crate) fn run(options: &PrintAgreement) -> Result<(), NodeCommandError> {
     let chain = has_journal(&state)
         .then(|| quietly(|| FinalChain::read(&state, Some(&federation))))
         .transpose()?;
-    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let now = clock::to_second(SystemTime::now());
     let consents = match agreement.epoch.number {
         0 => beside.lines(agreement),
         _ => Vec::new(),

@@ -101,7 +101,7 @@ pub(super) fn what_would_fit(survey: &Survey) -> Vec<String> {
 }
 
 /// Whether numbers far from the usual ones stand in the way of a signature.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doubts {
     /// Such numbers prevent the signature, until somebody has looked.
     Refuse,

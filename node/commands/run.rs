@@ -1,9 +1,12 @@
 //! `rota run`: runs the node of one institution.
 
+use std::time::SystemTime;
+
 use crate::institution::{Configured, NodeOptions, OutputLines, run as run_node};
 
 use super::NodeCommandError;
 use crate::cli::RunNode;
+use crate::{clock, logging};
 
 /// Runs until a signal, or with `--until-done` until every member holds the last round.
 pub(crate) fn run(run: &RunNode) -> Result<(), NodeCommandError> {
@@ -17,6 +20,10 @@ pub(crate) fn run(run: &RunNode) -> Result<(), NodeCommandError> {
         follow_recovery: run.follow_recovery,
         http: run.http,
     };
+    if let Some(why) = clock::fault(SystemTime::now()) {
+        // Rounds do not depend on it.
+        let _ = logging::say(&format!("warning: {why}: set it, for instance with NTP"));
+    }
     let (output, writer) = OutputLines::start(run.json);
     let ended = run_node(&institution, &options, &output);
     drop(output);

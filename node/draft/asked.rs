@@ -8,7 +8,7 @@ use task::propose::{SchemaProposal, Wishes, propose};
 use task::questions::{RowDoubt, RowQuestion};
 
 use super::compose::ComposeError;
-use super::prompt::Prompt;
+use crate::prompt::Prompt;
 
 /// What is proposed for these files, once a person has answered what only a person can. The answers become wishes.
 ///
@@ -41,7 +41,7 @@ fn answer(question: &RowQuestion, wishes: &mut Wishes, ask: &mut Prompt<'_>) -> 
     match question.doubt {
         RowDoubt::StandIn(value) => {
             let asked = format!("{what}. Is it `missing`, or was it `measured`?");
-            match one_of(ask, &asked, &["missing", "measured"])? {
+            match ask.one_of(&asked, &["missing", "measured"])? {
                 0 => wishes.missing.push(format!("{column}={value}")),
                 _ => wishes.keep.push((column.clone(), value.to_string())),
             }
@@ -52,7 +52,7 @@ fn answer(question: &RowQuestion, wishes: &mut Wishes, ask: &mut Prompt<'_>) -> 
                  learn from (`number`, `category`)?"
             );
             let name = column.clone();
-            match one_of(ask, &asked, &["group", "drop", "number", "category"])? {
+            match ask.one_of(&asked, &["group", "drop", "number", "category"])? {
                 0 if wishes.group.is_none() => wishes.group = Some(name),
                 0 | 1 => wishes.drop.push(name),
                 2 => wishes.numbers.push(name),
@@ -61,14 +61,6 @@ fn answer(question: &RowQuestion, wishes: &mut Wishes, ask: &mut Prompt<'_>) -> 
         }
     }
     Ok(())
-}
-
-/// The position of the word that a person answers.
-fn one_of(ask: &mut Prompt<'_>, question: &str, words: &[&str]) -> io::Result<usize> {
-    ask.ask(question, None, |answer| {
-        let found = words.iter().position(|word| *word == answer);
-        found.ok_or_else(|| format!("one of {} is needed", words.join(", ")))
-    })
 }
 
 #[cfg(test)]
@@ -104,13 +96,10 @@ mod tests {
             why.contains("--group \"dossier\"") && why.contains("--keep \"lab=999\""),
             "{why}"
         );
-        let (mut input, mut output) = (&b"perhaps\ngroup\nmissing\n"[..], Vec::new());
-        let mut ask = Prompt {
-            input: &mut input,
-            output: &mut output,
-        };
-        let mut wishes = wanted;
+        let (mut output, mut wishes) = (Vec::new(), wanted);
+        let mut ask = Prompt::scripted("perhaps\ngroup\nmissing\n", &mut output);
         let proposal = proposed(&files, &mut wishes, Some(&mut ask)).unwrap();
+        drop(ask);
         assert_eq!(proposal.group.unwrap().0, "dossier");
         assert_eq!(proposal.missing["lab"], ["999"]);
         assert_eq!(

@@ -5,7 +5,6 @@ mod agreement;
 mod asked;
 mod compose;
 mod plan;
-mod prompt;
 mod protect;
 mod text;
 
@@ -20,8 +19,9 @@ use task::propose::{SchemaProposal, Wishes};
 pub use agreement::{New, NewError, agreement};
 pub use compose::{ComposeError, Composed, InitRequest, compose};
 pub use plan::{BuiltInTexts, FederationPlan, PlanError};
-pub use prompt::Prompt;
 pub use protect::{Protection, epsilon};
+
+use crate::prompt::Prompt;
 
 /// A proposed scenario.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,7 +10,7 @@ use task::propose::SchemaProposal;
 use task::schema::ColumnType;
 
 use super::plan::FederationPlan;
-use super::prompt::Prompt;
+use crate::prompt::Prompt;
 
 /// What members may read of each other's updates.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +53,7 @@ impl Protection {
     /// # Errors
     /// The terminal was closed.
     pub fn ask(ask: &mut Prompt<'_>) -> io::Result<Self> {
-        writeln!(ask.output, "{ANSWERS}")?;
+        ask.say(ANSWERS)?;
         let question = "clear, masked, or epsilon as a number";
         ask.ask(question, Some("clear"), |answer| match answer {
             "clear" => Ok(Self::Clear),

@@ -134,7 +134,7 @@ impl Join<'_> {
         Ok(joined)
     }
 
-    /// The text of a `silo.toml` that is there and says what a `new` one would: with the names of this one, and
+    /// The text of a `silo.toml` that is there and says what a `new` one would: with the names and answers of this one, and
     /// otherwise as somebody left it. `None` where it says something else.
     fn kept(&self, file: &Path, new: &str) -> Option<String> {
         let mut found = fs::read_to_string(file).ok()?;
@@ -148,12 +148,16 @@ impl Join<'_> {
         let rows = |file: &toml::Table| -> Option<OwnRows> {
             let rows: OwnRows = file.get("data")?.get("rows")?.clone().try_into().ok()?;
             let names = LocalNames::default();
-            Some(OwnRows { names, ..rows })
+            Some(OwnRows {
+                names,
+                answers: RowAnswers::default(),
+                ..rows
+            })
         };
         let listens = self.listen.is_empty() || own.get("listen") == new.get("listen");
         let same = keys.iter().all(|key| own.get(*key) == new.get(*key));
         (listens && same && rows(&own)? == rows(&new)?)
-            .then(|| with_names(&found, &self.rows.names))
+            .then(|| with_names(&found, self.rows))
             .flatten()
     }
 

@@ -25,7 +25,7 @@ pub use continuing::{Changes, ContinueError, GivenUp, StartModel, continued};
 pub use disclosure::{OwnSide, brief, disclosure, officer};
 pub use join::{Join, JoinError, Joined, keep_consent, own_rows};
 pub use newcomers::newcomers;
-pub use own_names::with_names;
+pub use own_names::{own_tables, with_names};
 pub use pace::{TrainingPace, pace};
 pub use rows::{beyond, exceeds, undeclared, weighs_by_rows};
 pub use start::{FederationStart, FirstError, first, first_of, first_under, too_large};

@@ -9,9 +9,9 @@ use methods::learner::Learner;
 use methods::strategy::{Names, Plan, StrategyConfig, StrategyError, build, largest_contribution};
 use protocol::Hash;
 use silo::genesis_outcome;
+use task::machine_memory::machine_memory;
 use task::{TaskConfig, data::DataError};
 
-use crate::machine_memory::machine_memory;
 use formatting::numbers::bytes;
 
 /// Models that a node holds at the same time, at least.

@@ -47,15 +47,16 @@ fn a_configuration_of_an_earlier_version_keeps_its_meaning_and_its_id() {
     assert_eq!((found.rows, found.missing), (40, 1));
     // What is written into it now leaves everything else alone.
     let text = fs::read_to_string(&config).unwrap();
-    assert_eq!(with_names(&text, &rows.names).unwrap(), text);
-    let mut names = rows.names.clone();
-    names.absent.push("pulse".into());
-    fs::write(&config, with_names(&text, &names).unwrap()).unwrap();
+    assert_eq!(with_names(&text, rows).unwrap(), text);
+    let mut rows = (**rows).clone();
+    rows.names.absent.push("pulse".into());
+    rows.answers.add("age", Some("99"));
+    fs::write(&config, with_names(&text, &rows).unwrap()).unwrap();
     let again = Institution::load(&config).unwrap();
-    let Data::Rows(rows) = &again.data else {
+    let Data::Rows(read) = &again.data else {
         panic!("it has rows")
     };
-    assert_eq!(rows.names, names);
+    assert_eq!(**read, rows);
 }
 
 #[test]

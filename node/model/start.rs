@@ -127,7 +127,7 @@ pub fn find_start(
         return if given.is_dir() {
             in_state(given, agreed, family)
         } else {
-            in_file(given, agreed)
+            in_file(given, agreed, family)
         };
     }
     let places = [state.join(START), beside.join(START)];
@@ -140,7 +140,7 @@ pub fn find_start(
             beside.to_owned()
         },
     })?;
-    in_file(place, agreed)
+    in_file(place, agreed, family)
 }
 
 /// Keeps a copy of the start model in the state folder: every start of the node needs it.
@@ -151,8 +151,9 @@ pub fn keep_start(state: &Path, start: &Params) -> Result<(), store::StoreOpenEr
     store::keep_file(state, START, &start.document())
 }
 
-fn in_file(path: &Path, agreed: Hash) -> Result<Params, StartError> {
-    let model = start_model(path).map_err(|error| StartError::Unusable(error.to_string()))?;
+fn in_file(path: &Path, agreed: Hash, family: &Layout) -> Result<Params, StartError> {
+    let most = family.document_len() as u64;
+    let model = start_model(path, most).map_err(|error| StartError::Unusable(error.to_string()))?;
     let found = Hash(model.hash());
     if found == agreed {
         Ok(model)

@@ -7,10 +7,13 @@ use formatting::numbers::{decimals, value};
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 200.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 16.0;
+const RIGHT: f64 = 30.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 34.0;
+/// Width of a digit where the letters are largest: on the narrow screen of a telephone.
+const DIGIT: f64 = 13.0;
+/// Between a number and the line that it stands at.
+const GAP: f64 = 8.0;
 
 /// A measured round.
 struct MeasuredPoint {
@@ -39,9 +42,17 @@ pub(super) fn curve(status: &Status) -> Markup {
     let ([first, .., last], Some((low, high))) = (&measured[..], ends(&measured)) else {
         return html! {};
     };
+    let digits = decimals(low.abs().max(high.abs()));
+    let marks = match high > low {
+        true => vec![low, high],
+        false => vec![low],
+    };
+    let marks: Vec<(f64, String)> = marks.iter().map(|&at| (at, value(at, digits))).collect();
+    let longest = marks.iter().map(|(_, mark)| mark.chars().count()).max();
+    let left = GAP + DIGIT * longest.unwrap_or_default() as f64;
     let x = |round: u64| {
         let part = (round - first.round) as f64 / (last.round - first.round).max(1) as f64;
-        tenth(LEFT + part * (WIDTH - LEFT - RIGHT))
+        tenth(left + part * (WIDTH - left - RIGHT))
     };
     let y = |value: f64| {
         let part = if high > low {
@@ -51,7 +62,6 @@ pub(super) fn curve(status: &Status) -> Markup {
         };
         tenth(HEIGHT - BOTTOM - part * (HEIGHT - BOTTOM - TOP))
     };
-    let digits = decimals(low.abs().max(high.abs()));
     let path = measured.iter().enumerate().map(|(at, one)| {
         let pen = if at == 0 { 'M' } else { 'L' };
         format!("{pen}{} {}", x(one.round), y(one.value))
@@ -64,19 +74,14 @@ pub(super) fn curve(status: &Status) -> Markup {
         value(last.value, digits),
         last.round
     );
-    let marks = if high > low {
-        vec![low, high]
-    } else {
-        vec![low]
-    };
     html! {
         figure {
             figcaption { (newest.metric) " on " (newest.rows) " own held-out rows, by round" }
             svg.curve role="img" viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) {
                 title { (said) }
-                @for mark in marks {
-                    line.grid x1=(LEFT) x2=(WIDTH - RIGHT) y1=(y(mark)) y2=(y(mark)) {}
-                    text x=(LEFT - 8.0) y=(y(mark) + 5.0) text-anchor="end" { (value(mark, digits)) }
+                @for (at, mark) in &marks {
+                    line.grid x1=(left) x2=(WIDTH - RIGHT) y1=(y(*at)) y2=(y(*at)) {}
+                    text x=(left - GAP) y=(y(*at) + 5.0) text-anchor="end" { (mark) }
                 }
                 path d=(path.collect::<String>()) {}
                 @for one in &measured {
@@ -86,7 +91,7 @@ pub(super) fn curve(status: &Status) -> Markup {
                 }
                 text x=(x(first.round)) y=(HEIGHT - 8.0) text-anchor="middle" { (first.round) }
                 text x=(x(last.round)) y=(HEIGHT - 8.0) text-anchor="middle" { (last.round) }
-                text x=((LEFT + WIDTH - RIGHT) / 2.0) y=(HEIGHT - 8.0) text-anchor="middle" { "round" }
+                text x=((left + WIDTH - RIGHT) / 2.0) y=(HEIGHT - 8.0) text-anchor="middle" { "round" }
             }
         }
     }
@@ -116,6 +121,11 @@ mod tests {
         assert_eq!(both.matches("<circle").count(), 2);
         assert!(
             both.contains("mae by round: 50.48 after round 1, 48.67 after round 2"),
+            "{both}"
+        );
+        // Five letters of the largest size fit before the line.
+        assert!(
+            both.contains("x=\"65\" y=\"19\" text-anchor=\"end\">50.48</text>"),
             "{both}"
         );
         // What was not measured leaves no gap in the line, and one point is no curve.

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::clock;
 use crate::policy::LedgerStatus;
 use formatting::numbers;
 
@@ -407,7 +408,7 @@ impl HeldOutMetrics {
 
 /// A time as the document writes it.
 pub fn time(at: SystemTime) -> String {
-    humantime::format_rfc3339_millis(at).to_string()
+    clock::to_millisecond(at)
 }
 
 /// The JSON Schema of the document.

@@ -107,7 +107,7 @@ fn cards(status: &Status) -> Markup {
         Some(serves) => serves
             .held_out
             .as_ref()
-            .map(|held_out| ("served model, ", held_out)),
+            .map(|held_out| ("Served model, ", held_out)),
         None => status.measured().map(|(_, held_out)| ("", held_out)),
     };
     let lead = if status.leads {
@@ -298,7 +298,7 @@ mod tests {
         );
         let said = page(&fixture::done());
         for text in [
-            "<span>served model, mae on 48 own held-out rows</span><b>41.25</b>",
+            "<span>Served model, mae on 48 own held-out rows</span><b>41.25</b>",
             "It serves the model that it trains alone, mae 41.25 points on 48 held-out rows; the table has",
         ] {
             assert!(said.contains(text), "{text}\n{said}");

@@ -9,6 +9,7 @@
 
 mod commands;
 mod console;
+mod fuzzed;
 mod glossary;
 mod pages;
 mod papers;

@@ -134,7 +134,7 @@ pub(crate) fn nodes_start_from_what_the_proposers_program_holds() {
     let configs = demo_of("proposer", "own", "name = 'fedavg'", &external());
     let folder = configs[0].parent().unwrap().parent().unwrap();
     let file = folder.join("start.safetensors");
-    let model = start_model(&file).unwrap();
+    let model = start_model(&file, u64::MAX).unwrap();
     assert_eq!(model.tensor("bias").unwrap(), [7.0]);
     let agreed = fs::read_to_string(folder.join("federation.toml")).unwrap();
     assert!(agreed.contains("start = \"proposer\""), "{agreed}");
@@ -299,7 +299,7 @@ pub(crate) fn a_new_agreement_comes_with_the_proposers_start() {
     let said = text(&output.stdout);
     assert!(output.status.success(), "{said}{}", text(&output.stderr));
     assert!(said.contains("start.safetensors"), "{said}");
-    let model = start_model(&folder.join("start.safetensors")).unwrap();
+    let model = start_model(&folder.join("start.safetensors"), u64::MAX).unwrap();
     let agreement = Agreement::load(&out).unwrap();
     let TaskConfig::External(task) = &agreement.task else {
         panic!("the task is one of programs");

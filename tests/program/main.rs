@@ -5,6 +5,8 @@ mod attack;
 mod cli;
 mod compare;
 mod direct;
+#[cfg(unix)]
+mod doors;
 mod help;
 mod init;
 mod inputs;

@@ -72,6 +72,51 @@ fn every_answer_that_init_prints_is_taken_as_it_is_printed() {
             table("x,age", |row| format!("{},{}", row % 9, 20 + row % 30)),
             "--keep age=33",
         ),
+        (
+            table("x,\"cost in US$ (\"\"net\"\")\"", |row| {
+                format!("{},{}", row % 9, cell(row % 20 == 3, "n`d$1", row))
+            }),
+            "",
+        ),
+        (
+            table("x,l'aire >= 5 \\ h=2", |row| {
+                format!("{},{}", row % 9, cell(row == 3, "66666", row))
+            }),
+            "",
+        ),
+        (
+            table("x,-log p", |row| {
+                format!("{},{}", row % 9, cell(row % 20 == 3, "n/d", row))
+            }),
+            "",
+        ),
+        (
+            table("x,a=b", |row| {
+                format!("{},{}", row % 9, ["p!", "P!", "q"][row % 3])
+            }),
+            "",
+        ),
+        (
+            table("x,`dossier`", |row| {
+                format!("{},{}", row % 9, 400_000 + 7_919 * (row * 7 % 20))
+            }),
+            "",
+        ),
+        (
+            table("x,$lab", |row| {
+                format!(
+                    "{},{}",
+                    row % 9,
+                    cell(
+                        row % 20 == 3,
+                        "a remark of more than forty letters, in full",
+                        row
+                    )
+                    .replace(',', ";")
+                )
+            }),
+            "",
+        ),
     ] {
         fs::write(folder.join("a.csv"), text).unwrap();
         let (good, question) = run(first);

@@ -7,6 +7,7 @@ const END: u64 = 253_402_300_800;
 
 /// A time in UTC, `2026-03-01T12:00:00Z`, from the seconds since 1970; `None` after the year 9999. Whoever signs a
 /// text chooses its time, so every time that comes from others is written by this.
+#[expect(clippy::disallowed_methods, reason = "the time has a text")]
 pub(crate) fn utc(seconds: u64) -> Option<String> {
     let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?;
     (seconds < END).then(|| humantime::format_rfc3339_seconds(at).to_string())

@@ -49,7 +49,7 @@ pub use learners::{ConstantLearner, TableLearner};
 pub use of_task::{TaskStudy, layout, stand_in};
 pub use study::{FarColumn, PoolRows, RowCounts, Study, StudySilo, far_columns, study_of};
 
-pub(crate) use task::{data, file, metrics, propose, random, schema};
+pub(crate) use task::{data, file, machine_memory, metrics, propose, random, schema};
 
 #[cfg(test)]
 #[path = "../../../tests/skipped/mod.rs"]

@@ -28,7 +28,7 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// As for [`read`].
-pub(crate) fn open(path: &Path, limit: u64) -> io::Result<(File, u64)> {
+pub fn open(path: &Path, limit: u64) -> io::Result<(File, u64)> {
     // Checked before the file is opened, because opening a pipe waits for a writer.
     regular(&fs::metadata(path)?)?;
     let file = File::open(path)?;

@@ -19,6 +19,7 @@ pub mod data;
 pub mod external;
 pub mod file;
 pub mod loss;
+pub mod machine_memory;
 pub mod metrics;
 pub mod model;
 mod noise;
@@ -31,6 +32,7 @@ mod source;
 mod stand_in;
 pub mod survey;
 mod table;
+mod typed;
 
 pub use config::TaskConfig;
 pub use model::ModelConfig;

@@ -16,9 +16,9 @@ use agreement::{Agreement, JoinRequest, read_configuration};
 use protocol::PublicKey;
 use protocol::message::Amendment;
 
-use super::asking::{answer, at_a_terminal};
 use super::{NodeCommandError, wrapped};
 use crate::cli::{Amend, Here, NodePlace};
+use crate::prompt::Prompt;
 use crate::spending::ContributionHistory;
 
 /// Carries out one of the subcommands.
@@ -325,8 +325,9 @@ pub(crate) fn agreed(here: &Here, question: &str) -> Result<bool, NodeCommandErr
     if here.yes {
         return Ok(true);
     }
-    at_a_terminal(|| "nobody can be asked here: read the lines above and add --yes".into())?;
-    let question = format!("{question} for this institution? [y/N] ");
-    let answer = answer(&mut io::stderr().lock(), &question)?;
-    Ok(matches!(&*answer, "y" | "Y" | "yes"))
+    let mut ask = Prompt::at_terminal().ok_or_else(|| {
+        let why = "nobody can be asked here: read the lines above and add --yes";
+        NodeCommandError::Usage(why.into())
+    })?;
+    Ok(ask.says_yes(&format!("{question} for this institution?"))?)
 }

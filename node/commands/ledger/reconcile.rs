@@ -13,12 +13,12 @@ use serde::Deserialize;
 use silo::OwnContributions;
 use task::file;
 
-use super::super::asking::{at_a_terminal, says_yes};
 use super::super::{NodeCommandError, quietly, wrapped};
 use crate::chain::{ChainError, FinalChain, MissingBlocks};
 use crate::cli::ReconcileLedger;
 use crate::institution::{Configured, Membership, Present, SetupError, standing};
 use crate::policy::LedgerStatus;
+use crate::prompt::Prompt;
 use crate::store;
 
 /// Lists what the ledger lacks, and adds it.
@@ -54,7 +54,7 @@ pub(super) fn run(options: &ReconcileLedger) -> Result<(), NodeCommandError> {
         return Ok(writeln!(out, "{}", wrapped(line))?);
     }
     let lines = numbers::plural(missing.len(), "line");
-    if !options.yes && !wanted(&mut out, &lines, &source.path)? {
+    if !options.yes && !wanted(&lines, &source.path)? {
         return Err(failed("nothing was added"));
     }
     let file = source.file();
@@ -242,14 +242,13 @@ impl OtherLink {
 }
 
 /// Asks whether the lines are to be added.
-fn wanted(out: &mut impl Write, lines: &str, ledger: &Path) -> Result<bool, NodeCommandError> {
-    at_a_terminal(|| {
-        format!(
+fn wanted(lines: &str, ledger: &Path) -> Result<bool, NodeCommandError> {
+    let mut ask = Prompt::at_terminal().ok_or_else(|| {
+        NodeCommandError::Usage(format!(
             "nothing was added: run this in a terminal to be asked, or add --yes to add {lines}"
-        )
+        ))
     })?;
-    let question = format!("Add {lines} to {}?", ledger.display());
-    Ok(says_yes(out, &question)?)
+    Ok(ask.says_yes(&format!("Add {lines} to {}?", ledger.display()))?)
 }
 
 fn failed(why: impl std::fmt::Display) -> NodeCommandError {

@@ -8,6 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::clock;
 use crate::equipment::Equipment;
 use crate::institution::{Data, Institution, SetupError, present, signed_profile};
 use crate::model::{self, Choice, HeldRounds, ModelError};
@@ -108,7 +109,7 @@ fn why_again(error: &DataError) -> DataError {
 
 /// The time in UTC, as RFC 3339 has it.
 fn now() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+    clock::to_second(SystemTime::now())
 }
 
 fn show(options: &ShowModel) -> Result<(), NodeCommandError> {

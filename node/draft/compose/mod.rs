@@ -16,10 +16,10 @@ use toml::{Table, Value};
 pub use self::error::ComposeError;
 use super::asked::proposed;
 use super::plan::{BuiltInTexts, FederationPlan, PlanError};
-use super::prompt::Prompt;
 use super::protect::{self, Protection};
 use super::{described, text};
 use crate::federation::rows_in_words;
+use crate::prompt::Prompt;
 
 /// What is known from the command line.
 #[derive(Debug, Clone, Default)]
@@ -263,7 +263,7 @@ fn of_tables(
     }
     if let Some(ask) = ask.as_deref_mut() {
         for line in described(&proposal) {
-            writeln!(ask.output, "{line}")?;
+            ask.say(&line)?;
         }
         ask_what_is_missing(&mut table, wanted, &name, ask)?;
     }

@@ -23,14 +23,7 @@ fn file(name: &str, text: &str) -> String {
 /// What is put together with these answers, and what was asked.
 fn asked(wanted: &InitRequest, answers: &str) -> (Result<Composed, ComposeError>, String) {
     let mut output = Vec::new();
-    let mut input = answers.as_bytes();
-    let plan = {
-        let mut ask = Prompt {
-            input: &mut input,
-            output: &mut output,
-        };
-        compose(wanted, Some(&mut ask))
-    };
+    let plan = compose(wanted, Some(&mut Prompt::scripted(answers, &mut output)));
     (plan, String::from_utf8(output).unwrap())
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
+use crate::clock;
 use crate::events::{Line, NodeEvent};
 use crate::waiting_lines::WaitingLines;
 use formatting::numbers;
@@ -67,7 +68,7 @@ impl OutputLines {
 /// A line of text, with the time in UTC to the second. It stays one line: what a program or another member
 /// says over several may not look like lines of this node.
 fn dated(time: SystemTime, line: &str) -> String {
-    let time = humantime::format_rfc3339_seconds(time);
+    let time = clock::to_second(time);
     let parts = line.lines().map(str::trim).filter(|part| !part.is_empty());
     let line = parts.collect::<Vec<_>>().join(" ");
     format!("{time}  {}", numbers::plain(&line))
@@ -75,7 +76,7 @@ fn dated(time: SystemTime, line: &str) -> String {
 
 /// An event as text, with the time in UTC to the millisecond.
 fn document(time: SystemTime, at: Option<f64>, event: NodeEvent) -> String {
-    let time = humantime::format_rfc3339_millis(time).to_string();
+    let time = clock::to_millisecond(time);
     let document = serde_json::to_value(Line { event, at, time });
     let document = document.expect("events have texts as keys, and numbers and texts as values");
     numbers::escaped(&document.to_string())

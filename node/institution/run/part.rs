@@ -78,9 +78,9 @@ impl EpochPart {
             _ => None,
         };
         let institution = &present.institution;
-        let profile = living.as_ref();
-        let profile = profile.and_then(|living| living.equipment.profile.as_ref());
-        let other = profile.map(|profile| ChangedRows::of(institution, profile));
+        let rows = living.as_ref().map(|living| &living.equipment);
+        let rows = rows.and_then(|own| Some((own.profile.as_ref()?, &*own.questions)));
+        let other = rows.map(|(profile, asked)| ChangedRows::of(institution, profile, asked));
         Ok(Self {
             living,
             bystander,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use learn::external::{Programs, external_silo, own_silo};
 use learn::{StudySilo, TaskStudy};
 use methods::Params;
-use task::questions::RowsProfile;
+use task::questions::{RowDoubt, RowQuestion, RowsProfile, questions};
 use task::{TaskConfig, data::DataError, metrics::Metric};
 
 use super::rows_fit::{own_domain, own_task};
@@ -38,6 +38,8 @@ struct OwnSilo {
     unreadable: Vec<String>,
     /// How the values of rows of files are spread.
     profile: Option<RowsProfile>,
+    /// Numbers among them of which nobody has said whether they stand for missing values.
+    questions: Vec<RowQuestion>,
 }
 
 impl Institution {
@@ -54,6 +56,7 @@ impl Institution {
             metric,
             unreadable,
             profile,
+            questions,
         } = self.silo()?;
         let mut programs = None;
         let silo = match &self.learner {
@@ -74,6 +77,7 @@ impl Institution {
             programs,
             unreadable,
             profile,
+            questions,
             ..equipment
         })
     }
@@ -105,7 +109,7 @@ impl Institution {
     /// The silo's data with the agreed model, and the agreed metric.
     fn silo(&self) -> Result<OwnSilo, DataError> {
         let task = &self.agreement.task_of_rows()?;
-        let (mut unreadable, mut profile) = (Vec::new(), None);
+        let (mut unreadable, mut profile, mut asked) = (Vec::new(), None, Vec::new());
         let (study, silo) = match (&self.data, task) {
             (Data::Share { silo, of, folder }, task)
                 if !matches!(task, TaskConfig::External(_)) =>
@@ -120,6 +124,9 @@ impl Institution {
                 own_domain(&mut table, self.me, roster.len())?;
                 let mut set = table.tables(None, None, self.seed)?;
                 profile = Some(RowsProfile::of(&set));
+                // What a column is was answered when the institution signed.
+                asked = questions(&set, &rows.answers);
+                asked.retain(|one| matches!(one.doubt, RowDoubt::StandIn(_)));
                 if table.split.keyed {
                     let key = split_key::read(&self.identity);
                     set.hold_out_by(&key.map_err(|why| DataError::Config(why.to_string()))?);
@@ -154,6 +161,7 @@ impl Institution {
             metric: study.metric,
             unreadable,
             profile,
+            questions: asked,
         })
     }
 }

@@ -117,7 +117,11 @@ fn turned(bytes: Vec<u8>, how: &str) -> Vec<u8> {
             };
             text().chars().map(byte).collect()
         }
-        "decomposed" => text().replace('ü', "u\u{308}").into_bytes(),
+        "decomposed" => {
+            let parts = [('ü', "u\u{308}"), ('å', "a\u{30A}"), ('ñ', "n\u{303}")];
+            let apart = |text: String, (letter, two): &(char, &str)| text.replace(*letter, two);
+            parts.iter().fold(text(), apart).into_bytes()
+        }
         "quoted" => {
             let line = |line: &str| format!("\"{}\"\n", line.replace(',', "\",\""));
             text().lines().map(line).collect::<String>().into_bytes()

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod doctor;
+#[cfg(unix)]
+mod doors;
 mod refusals;
 
 use std::fs;

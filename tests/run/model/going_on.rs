@@ -70,7 +70,7 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
         "start-model = 'state'",
     ];
     let configs = hospitals.configured("next.toml", "next/federation.toml", "next-state", &ways);
-    let start = ::rota::learn::export::start_model(file.as_ref()).unwrap();
+    let start = ::rota::learn::export::start_model(file.as_ref(), u64::MAX).unwrap();
     for config in &configs {
         let silo = Institution::load(config).unwrap();
         let found = silo.start().unwrap().unwrap();
@@ -113,7 +113,7 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
         "--which",
         "global",
     ]);
-    let end = ::rota::learn::export::start_model(end.as_ref()).unwrap();
+    let end = ::rota::learn::export::start_model(end.as_ref(), u64::MAX).unwrap();
     for name in ["scale.mean", "scale.rest", "scale.deviation"] {
         assert_eq!(end.tensor(name), start.tensor(name));
     }

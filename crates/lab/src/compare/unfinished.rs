@@ -53,7 +53,8 @@ pub(super) fn unfinished(
             reasons.push(format!(
                 "the chosen `{}` is the {which} that was tried ({}) in {count} of {seeds} seeds: try a {other} one",
                 key.rsplit('.').next().unwrap_or(&key),
-                edge.value,
+                // Products of a grid: 0.15, and not 0.15000000000000002.
+                edge.value as f32,
             ));
         }
     }

@@ -1,16 +1,15 @@
 //! Models as safetensors files, with the card in the metadata.
 
-use std::collections::HashMap;
+use std::fs::File;
+use std::io::Cursor;
 use std::path::Path;
-use std::sync::Arc;
 
-use methods::{Layout, Params, Role, TensorSpec};
-use safetensors::SafeTensors;
-use safetensors::tensor::Dtype;
+use methods::Params;
 use serde_json::{Map, Value, json};
 
 use super::card::{Card, FORMAT, Output, digits};
 use super::error::ExportError;
+use super::tensors::TensorFile;
 use crate::file;
 
 /// Key of the card in the metadata.
@@ -75,8 +74,8 @@ pub fn read(path: &Path) -> Result<(Card, Params), ExportError> {
         path: path.to_owned(),
         why,
     };
-    let bytes = file::read(path, file::MODEL).map_err(|error| wrong(error.to_string()))?;
-    let (model, metadata) = tensors(&bytes).map_err(wrong)?;
+    let tensors = opened(path).map_err(wrong)?;
+    let metadata = tensors.metadata();
     let card = metadata.get(CARD).ok_or_else(|| {
         wrong(
             "it has no model card: expected a file that `rota model export` wrote, with the card in \
@@ -102,6 +101,15 @@ pub fn read(path: &Path) -> Result<(Card, Params), ExportError> {
         )));
     }
     let card: Card = serde_json::from_value(raw).map_err(|error| wrong(damaged(&error)))?;
+    // Before as many numbers are read as the file has.
+    let mut shapes = card.tensors.clone();
+    shapes.sort();
+    if tensors.shapes() != shapes {
+        return Err(wrong(
+            "its tensors are not those of its card: export the model again".into(),
+        ));
+    }
+    let model = tensors.model().map_err(wrong)?;
     let found = digits(&model.hash());
     if found != card.hash {
         return Err(wrong(format!(
@@ -114,17 +122,30 @@ pub fn read(path: &Path) -> Result<(Card, Params), ExportError> {
 }
 
 /// Reads the tensors of any safetensors file of single precision, from which a federation is to
-/// start: an exported model, or a model of a node's state.
+/// start: an exported model, or a model of a node's state. A file whose tensors have more than `most` bytes is not
+/// read.
 ///
 /// # Errors
 /// [`ExportError::File`].
-pub fn start_model(path: &Path) -> Result<Params, ExportError> {
+pub fn start_model(path: &Path, most: u64) -> Result<Params, ExportError> {
     let wrong = |why: String| ExportError::File {
         path: path.to_owned(),
         why,
     };
-    let bytes = file::read(path, file::MODEL).map_err(|error| wrong(error.to_string()))?;
-    Ok(tensors(&bytes).map_err(wrong)?.0)
+    let tensors = opened(path).map_err(wrong)?;
+    if tensors.size() > most {
+        return Err(wrong(format!(
+            "its tensors have {} bytes, and those of the agreed model at most {most}",
+            tensors.size()
+        )));
+    }
+    tensors.model().map_err(wrong)
+}
+
+/// The tensors of a file, none of which is read yet.
+fn opened(path: &Path) -> Result<TensorFile<File>, String> {
+    let (file, size) = file::open(path, file::MODEL).map_err(|error| error.to_string())?;
+    TensorFile::of(file, size)
 }
 
 /// Reads the tensors of the bytes of a safetensors file of single precision.
@@ -132,7 +153,7 @@ pub fn start_model(path: &Path) -> Result<Params, ExportError> {
 /// # Errors
 /// What is wrong with them.
 pub fn tensors_of(bytes: &[u8]) -> Result<Params, String> {
-    Ok(tensors(bytes)?.0)
+    TensorFile::of(Cursor::new(bytes), bytes.len() as u64)?.model()
 }
 
 fn hash_of(card: &str) -> String {
@@ -141,38 +162,4 @@ fn hash_of(card: &str) -> String {
 
 fn damaged(error: &serde_json::Error) -> String {
     format!("its model card cannot be read ({error}): export the model again")
-}
-
-/// The tensors of a safetensors file, and its metadata.
-fn tensors(bytes: &[u8]) -> Result<(Params, HashMap<String, String>), String> {
-    let unreadable = |error: safetensors::SafeTensorError| {
-        format!("it is no safetensors file ({error}): give a model that `rota model export` wrote")
-    };
-    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(unreadable)?;
-    let all = SafeTensors::deserialize(bytes).map_err(unreadable)?;
-    let mut specs = Vec::new();
-    let mut views = all.tensors();
-    views.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let mut values: Vec<f32> = Vec::new();
-    for (name, view) in &views {
-        if view.dtype() != Dtype::F32 {
-            return Err(format!(
-                "its tensor {name:?} has numbers of type {:?}, expected F32",
-                view.dtype()
-            ));
-        }
-        specs.push(TensorSpec::new(
-            name.clone(),
-            view.shape().to_vec(),
-            Role::Weight,
-        ));
-        let numbers = view.data().chunks_exact(4);
-        values.extend(numbers.map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])));
-    }
-    if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-        return Err(format!("number {at} of its tensors is not finite"));
-    }
-    let layout: Arc<Layout> = Layout::new(specs).map_err(|error| error.to_string())?;
-    let metadata = metadata.metadata().clone().unwrap_or_default();
-    Ok((Params::from_values(&layout, &values), metadata))
 }

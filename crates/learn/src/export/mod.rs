@@ -18,6 +18,7 @@ mod onnx;
 mod outside;
 mod predictor;
 mod rows;
+mod tensors;
 mod threshold;
 
 pub use card::{Card, CardColumn, CardParts, CardTask, Coalition, HeldOut, Origin, Output};

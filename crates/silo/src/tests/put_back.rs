@@ -133,3 +133,47 @@ fn the_newest_journal_put_back_in_the_place_of_an_older_one_takes_part() {
         }
     });
 }
+
+/// One of four was restored and only listens, and another one is away, as for a new key: of the quorum of three two are
+/// left, so that nothing becomes final, not even the new key. That ends when the one that is away comes back, and at
+/// once.
+#[test]
+fn a_restored_silo_of_four_waits_for_the_one_that_is_away_and_no_longer() {
+    virtually(async {
+        let mut table = TestSilos::new(4, 200, 2);
+        let mut silos: Vec<_> = (0..4).map(|i| table.live(i)).collect();
+        table.until(0, 3).await;
+        for silo in &mut silos[2..] {
+            kill(silo).await;
+        }
+        table.rigs[2].journal = MemoryJournal::default();
+        let from = table.rigs[2].notices.borrow().len();
+        silos[2] = table.live_with(2, |config| config.journal_lost = true);
+        sleep(Duration::from_secs(60)).await;
+        let stood = table.round(0);
+        sleep(LONG).await;
+        assert_eq!((table.round(0), table.round(1)), (stood, stood));
+        let takes_part = |table: &TestSilos| {
+            let notices = &table.rigs[2].notices.borrow()[from..];
+            let back = Notice::Protocol(Report::TakingPart);
+            notices.iter().any(|(_, notice)| *notice == back)
+        };
+        assert!(!takes_part(&table));
+        let back = Instant::now();
+        silos[3] = table.live(3);
+        table.until(0, stood + 1).await;
+        let first = back.elapsed();
+        while !takes_part(&table) {
+            assert!(back.elapsed() < LONG, "it still listens");
+            sleep(Duration::from_millis(10)).await;
+        }
+        let (takes, patience) = (back.elapsed(), Duration::from_secs(60));
+        assert!(
+            first < patience && takes < patience,
+            "{first:?} to the next round, {takes:?} until it takes part"
+        );
+        for silo in &mut silos {
+            kill(silo).await;
+        }
+    });
+}

@@ -49,6 +49,11 @@ fn numbers_that_are_written_as_codes_are_asked_about() {
         &["250.1", "401.9", "428.0", "414.2"],
         &["1.1", "1.10", "1.9", "2.5"],
         &["0800.5", "8001.5", "3012.5"],
+        &["003.1", "042.0", "174.9", "585.6"],
+        &["99.04", "96.71", "38.93", "93.90"],
+        &["8140.3", "8500.30", "8500.3", "9680.3"],
+        &["2.01", "2.1", "2.10", "7.4"],
+        &["0041.2", "0119.7", "1204.1", "2250.9"],
     ]
     .into_iter()
     .enumerate()
@@ -92,6 +97,12 @@ fn numbers_with_a_unit_in_every_cell_are_asked_about() {
         ("\u{B0}C", "{} \u{B0}C"),
         ("kg/m2", "{} kg/m2"),
         ("years", "{} years"),
+        ("\u{B5}kat/l", "{} \u{B5}kat/l"),
+        ("Tage", "{}Tage"),
+        ("ca.", "ca. {}"),
+        ("10*9/L", "{} 10*9/L"),
+        ("\u{2103}", "{}\u{2103}"),
+        ("x ULN", "{} x ULN"),
     ];
     for (at, (unit, form)) in units.into_iter().enumerate() {
         // As many different ones as free text has.
@@ -146,6 +157,11 @@ fn bounds_among_numbers_are_asked_about_and_the_rule_is_agreed() {
         ("\u{2264}0.5", "0.5", "0.25"),
         ("=<0.5", "0.5", "0.25"),
         ("less than 0.5", "0.5", "0.25"),
+        ("\u{2A7D} 0.5", "0.5", "0.25"),
+        ("<= 0.5", "0.5", "0.25"),
+        ("below 0.5", "0.5", "0.25"),
+        ("unter 0.5", "0.5", "0.25"),
+        ("inf. \u{E0} 0.5", "0.5", "0.25"),
     ]
     .into_iter()
     .enumerate()

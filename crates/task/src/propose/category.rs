@@ -5,6 +5,7 @@ use super::personal::may_be_level;
 use super::{ColumnUse, Wishes};
 use crate::counted::counted;
 use crate::schema::{ColumnType, FeatureColumns, Levels, MissingRule};
+use crate::typed::typed_pair;
 
 /// Most levels that a category keeps; rarer ones become `other`.
 const LEVELS: usize = 20;
@@ -112,7 +113,7 @@ fn not_listed(cells: &Cells<'_>, rare: &[(&str, usize)], wishes: &Wishes) -> Opt
     let rows: usize = rare.iter().map(|(_, times)| times).sum();
     Some(format!(
         "{}: {} with {} in all {} listed, because fewer than {} rows have it: {}{}; to list one all the \
-         same, say --keep {:?}",
+         same, say --keep {}",
         cells.name,
         counted(rare.len(), "rare level"),
         counted(rows, "row"),
@@ -120,6 +121,6 @@ fn not_listed(cells: &Cells<'_>, rare: &[(&str, usize)], wishes: &Wishes) -> Opt
         wishes.rare(),
         some.join(", "),
         if rare.len() > some.len() { ", …" } else { "" },
-        format!("{}={first}", cells.name),
+        typed_pair(cells.name, first),
     ))
 }

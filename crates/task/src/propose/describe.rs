@@ -5,6 +5,7 @@ use super::cells::Cells;
 use crate::counted::rows_that;
 use crate::data::{DataError, nearest};
 use crate::schema::{ClassValues, TargetColumn};
+use crate::typed::typed_pair;
 
 /// Most values of a target that are taken for classes.
 const CLASSES: usize = 12;
@@ -182,9 +183,9 @@ fn check_classes(
                 name,
                 &format!(
                     "{rows} the class {value:?}, which is too few: classes are listed in the agreement, so every \
-                     member would read that there is such a row. If they may, say --keep {:?}; if not, remove \
+                     member would read that there is such a row. If they may, say --keep {}; if not, remove \
                      these rows from the table",
-                    format!("{name}={value}")
+                    typed_pair(name, value)
                 ),
             ));
         }

@@ -2,6 +2,7 @@
 
 use super::OpenQuestions;
 use crate::data::{Format, Mojibake, RawFile, mojibake};
+use crate::typed::typed;
 
 impl OpenQuestions<'_> {
     /// Asks what a text means that another file has in another encoding.
@@ -13,9 +14,10 @@ impl OpenQuestions<'_> {
         let found = mojibake(files).into_iter().filter(|odd| odd.elsewhere);
         let question = |odd: Mojibake| {
             let Mojibake { column, what, .. } = odd;
+            let column = typed(&column);
             format!(
                 "{what}: say which --encoding the files have that are no UTF-8, or export the file again in \
-                 UTF-8; if these values are one, say --same {column:?}; if not, --different {column:?}"
+                 UTF-8; if these values are one, say --same {column}; if not, --different {column}"
             )
         };
         for odd in found.filter(open) {

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use crate::counted::rows_that;
 use crate::data::{
     ColumnMarks, DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target,
-    pretend_silo, silo_of,
+    composed, pretend_silo, silo_of,
 };
 use crate::questions::{AskedAt, RowAnswers, Unanswered, questions as questions_of};
 use crate::schema::{Censored, FeatureColumns, LocalNames, MeasuredColumn, Schema, merged};
@@ -85,6 +85,49 @@ pub struct Wishes {
 }
 
 impl Wishes {
+    /// The same with letters and their accents as one, as files are read.
+    fn composed(&self) -> Self {
+        let text = |text: &String| composed(text).into_owned();
+        let one = |own: &Option<String>| own.as_ref().map(text);
+        let list = |own: &[String]| own.iter().map(text).collect();
+        let pairs = |own: &[(String, String)]| {
+            let pair = |(column, value): &(String, String)| (text(column), text(value));
+            own.iter().map(pair).collect()
+        };
+        let censored = self.censored.iter();
+        Self {
+            target: one(&self.target),
+            positive: one(&self.positive),
+            silo_column: one(&self.silo_column),
+            group: one(&self.group),
+            drop: list(&self.drop),
+            numbers: list(&self.numbers),
+            categories: list(&self.categories),
+            keep: pairs(&self.keep),
+            missing: list(&self.missing),
+            same: list(&self.same),
+            different: list(&self.different),
+            units: pairs(&self.units),
+            censored: censored
+                .map(|(column, rule)| (text(column), *rule))
+                .collect(),
+            ..self.clone()
+        }
+    }
+
+    /// The same for a table with these columns, where an equals sign may stand in the name of one.
+    fn of_columns(mut self, header: &[String]) -> Self {
+        let known = |name: &str| header.iter().any(|own| own == name);
+        for (column, value) in self.keep.iter_mut().filter(|(column, _)| !known(column)) {
+            let whole = format!("{column}={value}");
+            let mut signs = whole.match_indices('=').map(|(at, _)| at);
+            if let Some(at) = signs.find(|at| known(&whole[..*at])) {
+                (*column, *value) = (whole[..at].to_owned(), whole[at + 1..].to_owned());
+            }
+        }
+        self
+    }
+
     /// All columns that it names.
     fn columns(&self) -> impl Iterator<Item = &String> {
         let one = [&self.target, &self.silo_column, &self.group];
@@ -262,10 +305,11 @@ impl SchemaProposal {
 /// [`DataError`]: a file that cannot be read, a column that is not there, no column left to learn
 /// from, one silo only.
 pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, DataError> {
-    let mut notes = Vec::new();
+    let (wishes, mut notes) = (&wishes.composed(), Vec::new());
     let (formats, raw) = read_as_the_first(files, wishes, &mut notes)?;
     let first = &raw[0].0;
     let header = &first.header;
+    let wishes = &wishes.clone().of_columns(header);
     let dropped = |name: &String| wishes.drop.contains(name) && first.has(name);
     for name in wishes.columns().filter(|name| !dropped(name)) {
         first.place(name)?;

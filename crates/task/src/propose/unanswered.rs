@@ -6,6 +6,7 @@ use super::alike::alike;
 use super::{Cells, Wishes};
 use crate::data::{DataError, Format, RawFile, nearest, number};
 use crate::questions::{AskedAt, RowAnswers, RowQuestion, Unanswered, stand_ins};
+use crate::typed::{typed, typed_pair};
 
 /// What only a person can answer, and what the person has answered.
 pub(super) struct OpenQuestions<'a> {
@@ -46,8 +47,8 @@ impl OpenQuestions<'_> {
         for (_, level) in self.wishes.keep.iter().filter(|(column, _)| column == name) {
             if !cells.values.contains_key(level) {
                 return Err(DataError::Config(format!(
-                    "--keep {:?}: no row has that value{}",
-                    format!("{name}={level}"),
+                    "--keep {}: no row has that value{}",
+                    typed_pair(name, level),
                     nearest(level, known())
                 )));
             }
@@ -90,10 +91,10 @@ impl OpenQuestions<'_> {
             each.join(" and ")
         };
         let groups: Vec<String> = groups.iter().map(group).collect();
-        let name = cells.name;
+        let (name, typed) = (cells.name, typed(cells.name));
         self.questions.sentences.push(format!(
             "column {name:?}: these look like the same, written in several ways: {}. If they are, say \
-             --same {name:?}; if not, --different {name:?}",
+             --same {typed}; if not, --different {typed}",
             groups.join("; ")
         ));
     }
@@ -106,16 +107,17 @@ impl OpenQuestions<'_> {
         let mut kept = self.wishes.keep.iter().filter(|(name, _)| name == column);
         if let Some((_, level)) = kept.find(|(_, level)| !is_odd(level)) {
             self.questions.sentences.push(format!(
-                "--keep {:?}: column {column:?} holds numbers, which have no levels; if they are codes, say \
-                 --category {column:?}",
-                format!("{column}={level}")
+                "--keep {}: column {column:?} holds numbers, which have no levels; if they are codes, say \
+                 --category {}",
+                typed_pair(column, level),
+                typed(column)
             ));
         }
     }
 
     /// Asks what the cells are that are no numbers, in a column of numbers.
     pub(super) fn odd(&mut self, cells: &Cells<'_>) {
-        let name = cells.name;
+        let (name, typed) = (cells.name, typed(cells.name));
         if let Some(question) = cells.around_question() {
             self.questions.sentences.push(question);
             return;
@@ -123,8 +125,8 @@ impl OpenQuestions<'_> {
         let remedies = cells.remedies().into_iter();
         let remedies: String = remedies.map(|remedy| remedy + "; ").collect();
         self.questions.sentences.push(format!(
-            "column {name:?}: {}; {remedies}if the column holds categories, --category {name:?}; to leave it \
-             out, --drop {name:?}",
+            "column {name:?}: {}; {remedies}if the column holds categories, --category {typed}; to leave it \
+             out, --drop {typed}",
             odd_cells(cells),
         ));
     }
@@ -138,7 +140,7 @@ pub(super) fn odd_cells(cells: &Cells<'_>) -> String {
         .map(|(text, times)| format!("{} {times}", shown(text)))
         .collect();
     let marks: Vec<String> = some()
-        .map(|(text, _)| format!("--missing-mark={}", shown(text)))
+        .map(|(text, _)| format!("--missing-mark={}", typed(text)))
         .collect();
     format!(
         "{}, and {}: {}{}. If they are missing values, say {}",

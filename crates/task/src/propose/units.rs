@@ -4,6 +4,7 @@ use super::form::WrittenForm;
 use super::{Cells, Wishes};
 use crate::counted::verb;
 use crate::schema::MeasuredColumn;
+use crate::typed::{typed, typed_pair};
 
 /// Fewest different numbers of a column that is asked about: of fewer it is one of two or three kinds.
 const NUMBERS: usize = 3;
@@ -42,10 +43,10 @@ impl Cells<'_> {
     /// What to ask where the numbers are written as codes are.
     pub(super) fn form_question(&self) -> Option<String> {
         let why = self.written_as_codes()?;
-        let name = self.name;
+        let (name, typed) = (self.name, typed(self.name));
         Some(format!(
             "column {name:?}: {why}. If it holds codes, say --category \
-             {name:?}; if it holds numbers, --number {name:?}"
+             {typed}; if it holds numbers, --number {typed}"
         ))
     }
 
@@ -104,13 +105,13 @@ impl Cells<'_> {
         let name = self.name;
         let remedy = |found: Misread| match found.unit {
             Some(unit) => format!(
-                "to leave {unit:?} out, and agree on it as the unit, say --unit {:?}",
-                format!("{name}={unit}")
+                "to leave {unit:?} out, and agree on it as the unit, say --unit {}",
+                typed_pair(name, &unit)
             ),
             None => format!(
-                "to read a bound as its limit, say --censored {:?}, as half of it, --censored {:?}",
-                format!("{name}=limit"),
-                format!("{name}=half")
+                "to read a bound as its limit, say --censored {}, as half of it, --censored {}",
+                typed_pair(name, "limit"),
+                typed_pair(name, "half")
             ),
         };
         self.misread().into_iter().map(remedy).collect()
@@ -126,11 +127,11 @@ impl Cells<'_> {
         if found.is_empty() || self.mostly_numbers() || counted {
             return None;
         }
-        let name = self.name;
+        let (name, typed) = (self.name, typed(self.name));
         let what: Vec<&str> = found.iter().map(|found| found.what.as_str()).collect();
         Some(format!(
-            "column {name:?}: {}. {}; if the column holds categories, --category {name:?}; to leave it out, \
-             --drop {name:?}",
+            "column {name:?}: {}. {}; if the column holds categories, --category {typed}; to leave it out, \
+             --drop {typed}",
             what.join("; "),
             capitalised(&self.remedies().join("; "))
         ))

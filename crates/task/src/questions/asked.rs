@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counted::rows_that;
 use crate::data::number;
+use crate::typed::{typed, typed_pair};
 
 /// What a person has answered about the rows of files, by the agreed names of columns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -126,15 +127,19 @@ impl RowQuestion {
             RowDoubt::StandIn(value) => {
                 let (missing, measured) = match at {
                     AskedAt::Draft => {
-                        let pair = format!("{:?}", format!("{column}={value}"));
+                        let pair = typed_pair(column, value);
                         (
                             format!("say --missing-mark={pair}"),
                             format!("--keep {pair}"),
                         )
                     }
                     AskedAt::Member => (
-                        format!("say --missing {column:?} {:?}", value.to_string()),
-                        format!("--keep {:?}", format!("{column}={value}")),
+                        format!(
+                            "say --missing {} {}",
+                            typed(column),
+                            typed(&value.to_string())
+                        ),
+                        format!("--keep {}", typed_pair(column, value)),
                     ),
                     AskedAt::Scenario => (
                         format!(
@@ -159,11 +164,14 @@ impl RowQuestion {
                 )
             }
             RowDoubt::Identifier => match at {
-                AskedAt::Draft => format!(
-                    "if it says whose a row is, say --group {column:?}, and all rows of one stay together; to learn \
-                     from it all the same, --number {column:?} or --category {column:?}; to leave it out, --drop \
-                     {column:?}"
-                ),
+                AskedAt::Draft => {
+                    let column = typed(column);
+                    format!(
+                        "if it says whose a row is, say --group {column}, and all rows of one stay together; to learn \
+                         from it all the same, --number {column} or --category {column}; to leave it out, --drop \
+                         {column}"
+                    )
+                }
                 AskedAt::Scenario => format!(
                     "if it says whose a row is, write `group = {column:?}` in `split`, and take it out of what is \
                      learned from (`ignore`, `drop`, or the schema); to learn from it all the same, write `answers \
@@ -176,7 +184,7 @@ impl RowQuestion {
                                 "write `learn = [{column:?}]` below [data.rows.answers] of silo.toml"
                             )
                         }
-                        _ => format!("say --keep {column:?}"),
+                        _ => format!("say --keep {}", typed(column)),
                     };
                     format!(
                         "the agreement learns from it; if it says whose a row is, do not sign, and ask for an \

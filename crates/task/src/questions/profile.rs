@@ -184,6 +184,29 @@ mod tests {
         assert!(differs(&degrees, |value| value + 273.15), "Kelvin");
         assert!(differs(&glucose, |value| value / 1000.0), "l for ml");
         assert!(differs(&ages, |_| f64::NAN), "no values");
+        let lipids: Vec<f64> = (0..70)
+            .map(|at| 3.0 + f64::from(at * 29 % 70) / 20.0)
+            .collect();
+        let pressures: Vec<f64> = (0..90).map(|at| f64::from(95 + at)).collect();
+        let kilograms: Vec<f64> = (0..60).map(|at| f64::from(50 + at * 17 % 60)).collect();
+        let centimetres: Vec<f64> = (0..50).map(|at| f64::from(150 + at)).collect();
+        let stays: Vec<f64> = (0..99).map(|at| f64::from(1 + at % 9)).collect();
+        assert!(
+            differs(&lipids, |value| 38.67 * value),
+            "mg/dl for mmol/l of another kind"
+        );
+        assert!(
+            differs(&pressures, |value| value / 7.500_62),
+            "kPa for mmHg"
+        );
+        assert!(differs(&kilograms, |value| 2.204_62 * value), "pounds");
+        assert!(differs(&centimetres, |value| value / 2.54), "inches");
+        assert!(differs(&centimetres, |value| value / 100.0), "metres");
+        assert!(differs(&stays, |days| 24.0 * days), "hours for days");
+        assert!(
+            differs(&ages, |age| 1.0 - age / 100.0),
+            "a share, and the other way round"
+        );
     }
 
     #[test]

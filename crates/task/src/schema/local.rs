@@ -1,6 +1,6 @@
 //! Names that columns and codes have in an institution's own files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use methods::nearest;
 use serde::{Deserialize, Serialize};
@@ -76,15 +76,18 @@ impl LocalNames {
     /// What is known of the texts of every column of a file with this header.
     pub(super) fn marks_of_file(&self, schema: &Schema, header: &[String]) -> Vec<ColumnMarks> {
         let values = schema.agreed_values();
-        let mut by_local: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (agreed, local) in &self.columns {
+        let agreed = values.keys().copied();
+        let own = self.codes.keys().chain(self.missing.keys());
+        let agreed: BTreeSet<&str> = agreed.chain(own.map(String::as_str)).collect();
+        // The header is composed, whoever wrote it.
+        let mut by_local: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for agreed in agreed {
+            let local = composed(self.column(agreed)).into_owned();
             by_local.entry(local).or_default().push(agreed);
         }
         let marks = |name: &String| {
             let mut marks = ColumnMarks::default();
-            let agreed = by_local.get(name.as_str()).into_iter().flatten().copied();
-            let same = Some(name.as_str()).filter(|name| !self.columns.contains_key(*name));
-            for agreed in agreed.chain(same) {
+            for agreed in by_local.get(name).into_iter().flatten() {
                 self.add_marks(&values, agreed, &mut marks);
             }
             marks
@@ -98,7 +101,9 @@ impl LocalNames {
             .codes
             .extend(codes.map(|(text, _)| composed(text).into_owned()));
         let values = values.get(agreed).into_iter().flatten();
-        marks.agreed.extend(values.map(|value| (*value).to_owned()));
+        marks
+            .agreed
+            .extend(values.map(|value| composed(value).into_owned()));
         let missing = self.missing.get(agreed).into_iter().flatten();
         marks
             .missing

@@ -185,12 +185,14 @@ impl<'a> FileLayout<'a> {
         let (schema, local) = (self.schema, self.local);
         let mut extra = Vec::new();
         for (at, name) in self.header.iter().enumerate() {
-            let is_target = schema.target.name.iter().any(|t| local.column(t) == name);
-            let is_subgroup = schema.subgroup.as_deref().map(|own| local.column(own)) == Some(name);
-            let known =
-                used.contains(&at) || is_target || is_subgroup || local.ignore.contains(name);
-            let beside = also.iter().any(|own| local.column(own) == name)
-                || (!target && local.columns.values().any(|own| own == name));
+            let named = |own: &str| composed(own) == *name;
+            let agreed = |own: &str| named(local.column(own));
+            let is_target = schema.target.name.iter().any(agreed);
+            let is_subgroup = schema.subgroup.as_deref().is_some_and(agreed);
+            let ignored = local.ignore.iter().any(|own| named(own));
+            let known = used.contains(&at) || is_target || is_subgroup || ignored;
+            let beside = also.iter().any(|own| agreed(own))
+                || (!target && local.columns.values().any(|own| named(own)));
             if !known && !beside {
                 extra.push(name.clone());
             }

@@ -1,6 +1,7 @@
 //! Holds an institution's files against an agreed schema: what every column holds there, and all that
 //! does not fit, with the names and codes that would make it fit.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -15,6 +16,7 @@ use crate::propose::Cells;
 use crate::schema::{
     ClassValues, ColumnType, FeatureColumns, Levels, LocalNames, MissingRule, OPEN, Schema,
 };
+use crate::typed::typed_pair;
 
 mod proposed;
 
@@ -138,11 +140,11 @@ impl SurveyBuilder<'_> {
         let here = agreed.into_iter().filter(|name| !self.lacks(name));
         let agreed: Vec<String> = here.collect();
         let locals = agreed.iter().map(|name| called(self.local, name));
-        let locals: Vec<&str> = locals.collect();
+        let locals: Vec<Cow<'_, str>> = locals.collect();
+        let ignored = self.local.ignore.iter().map(|own| composed(own));
+        let ignored: Vec<Cow<'_, str>> = ignored.collect();
         for (file, _) in self.raw {
-            let known = |name: &&String| {
-                !locals.contains(&name.as_str()) && !self.local.ignore.contains(name)
-            };
+            let known = |name: &&String| locals.iter().chain(&ignored).all(|own| own != *name);
             let extra: Vec<&String> = file.header.iter().filter(known).collect();
             let plain = |name: &str| -> String {
                 name.chars()
@@ -189,11 +191,11 @@ impl SurveyBuilder<'_> {
     /// The cells of an agreed column, if all files have it.
     fn cells(&self, name: &str) -> Result<Option<Cells<'static>>, DataError> {
         let local = called(self.local, name);
-        let there = |(file, _): &(RawFile, Format)| file.header.iter().any(|own| own == local);
+        let there = |(file, _): &(RawFile, Format)| file.header.iter().any(|own| *own == local);
         if self.raw.iter().all(there) {
             let marks = self.local.marks(self.schema, name);
             let measured = self.schema.measured(name, self.local);
-            let cells = Cells::marked(self.raw, local, &marks, &measured);
+            let cells = Cells::marked(self.raw, &local, &marks, &measured);
             cells.map(|cells| Some(cells.unnamed()))
         } else {
             Ok(None)
@@ -247,7 +249,8 @@ impl SurveyBuilder<'_> {
         if feature.missing == MissingRule::Refuse && cells.missing > 0 {
             let read = self.read_as_missing(name, feature);
             self.survey.misfits.push(format!(
-                "{name}: {} no value, and the agreement has no rule for missing values here{read}",
+                "{name}: {} no value, and the agreement has no rule for missing values here{read}; leave these rows out, or \
+                 ask for an agreement that has one (`missing`; `rota federation new` takes --missing)",
                 rows_that(cells.missing, "have")
             ));
         }
@@ -365,12 +368,12 @@ impl SurveyBuilder<'_> {
             let remedy = match &found.unit {
                 Some(unit) => {
                     let agreed = self.schema.measured(name, self.local).units;
-                    let pair = format!("{name}={unit}");
+                    let pair = typed_pair(name, unit);
                     self.units.insert(name.to_owned(), unit.clone());
                     match agreed.as_slice() {
-                        [] => format!("if it is the unit that all mean, say --unit {pair:?}"),
+                        [] => format!("if it is the unit that all mean, say --unit {pair}"),
                         [agreed, ..] => format!(
-                            "the agreed unit is {agreed:?}: if it is the same one, say --unit {pair:?}"
+                            "the agreed unit is {agreed:?}: if it is the same one, say --unit {pair}"
                         ),
                     }
                 }

@@ -1,18 +1,19 @@
 //! Names and codes with which files would fit, whole: what was right before stays.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::{LISTED, SurveyBuilder, listed};
-use crate::data::{Format, RawFile, nearest};
+use crate::data::{Format, RawFile, composed, nearest};
 use crate::propose::Cells;
 use crate::schema::{FeatureColumns, LocalNames, MissingRule, OPEN};
 
-/// The name of an agreed column in the files; the agreed one where nobody has filled it in.
-pub(super) fn called<'n>(local: &'n LocalNames, agreed: &'n str) -> &'n str {
-    match local.column(agreed) {
+/// The name of an agreed column in the files, as they are read; the agreed one where nobody has filled it in.
+pub(super) fn called<'n>(local: &'n LocalNames, agreed: &'n str) -> Cow<'n, str> {
+    composed(match local.column(agreed) {
         OPEN => agreed,
         local => local,
-    }
+    })
 }
 
 impl SurveyBuilder<'_> {
@@ -26,7 +27,7 @@ impl SurveyBuilder<'_> {
     /// Whether somebody says rightly that the files do not have an agreed column.
     pub(super) fn lacks(&self, name: &str) -> bool {
         let own = called(self.local, name);
-        let there = |(file, _): &(RawFile, Format)| file.header.iter().any(|column| column == own);
+        let there = |(file, _): &(RawFile, Format)| file.header.iter().any(|column| *column == own);
         self.local.lacks(name) && self.is_filled(name) && !self.raw.iter().any(there)
     }
 
@@ -78,7 +79,7 @@ impl SurveyBuilder<'_> {
         let marks = self.local.marks(self.schema, name);
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for (file, format) in self.raw {
-            let Ok(place) = file.place(local) else {
+            let Ok(place) = file.place(&local) else {
                 continue;
             };
             let cells = file.rows.iter();

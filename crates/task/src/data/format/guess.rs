@@ -272,6 +272,20 @@ mod tests {
             ("gb18030", "北京, 上海, 广州, 急诊科, 外科"),
             ("gb18030", "男, 女, 心脏内科"),
             ("euc-kr", "서울, 부산, 대구, 인천, 광주"),
+            ("windows-1252", "Orléans, Besançon, Nîmes"),
+            ("windows-1252", "Östersund, Skellefteå"),
+            ("windows-1252", "Überwachung"),
+            ("windows-1252", "Ávila"),
+            ("cp850", "Coruña, Gijón, Logroño"),
+            ("windows-1250", "Příbram, Třebíč, Žďár"),
+            ("windows-1251", "Казань, Самара, Уфа"),
+            ("koi8-r", "палата, отделение, приёмная"),
+            ("ibm866", "Казань, Самара, Пермь"),
+            ("windows-1253", "καρδιολογία, χειρουργική"),
+            ("windows-1254", "Diyarbakır, İzmir, Muğla"),
+            ("shift_jis", "札幌, 仙台, 循環器科"),
+            ("gb18030", "杭州, 南京, 内分泌科, 住院部"),
+            ("euc-kr", "소아과, 응급실, 내과, 외과"),
         ] {
             assert_eq!(of(name, text), name, "{text}");
         }

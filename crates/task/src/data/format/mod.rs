@@ -304,11 +304,8 @@ impl Format {
 
     /// Whether a text without blanks around it is one of these marks.
     fn marks(&self, marks: &[String], text: &str) -> bool {
-        let same = |missing: &String| {
-            let missing = missing.trim();
-            missing == text || missing.eq_ignore_ascii_case(text)
-        };
-        let number = |mark: &String| self.is_mark(mark.trim(), text);
+        let same = |missing: &String| trimmed(missing).eq_ignore_ascii_case(text);
+        let number = |mark: &String| self.is_mark(trimmed(mark), text);
         marks.iter().any(same) || (is_bare(text) && marks.iter().any(number))
     }
 
@@ -333,6 +330,16 @@ impl Format {
         self.decimal == other.decimal
             && self.thousands == other.thousands
             && self.missing == other.missing
+    }
+}
+
+/// A mark without the spaces around it. It is looked at for every cell of a file, and hardly any has some.
+fn trimmed(mark: &str) -> &str {
+    let odd = |byte: &u8| !byte.is_ascii_graphic();
+    let bytes = mark.as_bytes();
+    match bytes.first().is_some_and(odd) || bytes.last().is_some_and(odd) {
+        true => mark.trim(),
+        false => mark,
     }
 }
 

@@ -98,7 +98,13 @@ fn sign_within(letters: &[char], scripts: &[Option<LetterScript>]) -> bool {
         let dash = sign == '\u{2013}' && letters[at].is_uppercase();
         let between = before.is_some() && sign != '\u{2019}';
         let catalan = sign == '\u{B7}' && letters[at] == 'l' && at > 1 && letters[at - 2] == 'l';
-        let fine = dash || catalan || (!between && OPENING.contains(sign));
+        // In another encoding they are the capitals of many words.
+        let opens = match sign {
+            '\u{A1}' | '\u{BF}' => letters[at].is_uppercase(),
+            '‹' => letters.contains(&'›'),
+            sign => OPENING.contains(sign),
+        };
+        let fine = dash || catalan || (!between && opens);
         is_sign && scripts[at].is_some() && !fine
     })
 }

@@ -4,7 +4,7 @@
 //! Every line is a row. What [`RawFile::of_text`] finds by looking at many lines is not looked for: titles
 //! before the names of the columns, cells over several lines, the encoding. A line that cannot be read is put
 //! aside with what is wrong with it, and so is one that begins with "total" or the like, wherever it stands: its
-//! numbers would follow from those of all other rows.
+//! numbers would follow from those of all other rows. Notes may look at all lines: they are for whoever has them.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use encoding_rs::Encoding;
 
 use super::lexer::{CsvRecord, Lexer};
-use super::{RawFile, RawRows, cells, open_quote, separator, shape};
+use super::{RawFile, RawRows, cells, end, open_quote, separator, shape};
 use crate::data::{Charset, DataError, Format};
 
 impl RawFile {
@@ -63,8 +63,10 @@ impl RawFile {
         let mut rows: Option<RawRows> = None;
         let mut named = Vec::new();
         let mut unreadable = Vec::new();
+        // The last line, and the last one that is a row.
+        let (mut line, mut row) = (0, 0);
         for (at, bytes) in lines {
-            let line = at as u64 + 1;
+            line = at as u64 + 1;
             // A mark before the first row belongs to no cell.
             let plain = bytes
                 .strip_prefix(b"\xEF\xBB\xBF")
@@ -110,7 +112,10 @@ impl RawFile {
             let least = last.map_or(0, |last| last + 1);
             let rows = rows.get_or_insert_with(|| RawRows::new(&named, true));
             match cells(record, least..=width, format.delimiter, &path, &mut 0) {
-                Ok(cells) => rows.push(&path, line, cells.iter())?,
+                Ok(cells) => {
+                    rows.push(&path, line, cells.iter())?;
+                    row = line;
+                }
                 Err(error) => unreadable.push(error),
             }
         }
@@ -124,10 +129,14 @@ impl RawFile {
             .filter(|(_, named)| *named)
             .map(|(name, _)| name)
             .collect();
-        Ok(Self {
+        let mut file = Self {
             unreadable,
             ..Self::new(path, &names, rows, Vec::new())?
-        })
+        };
+        if row == line && !bytes.ends_with(b"\n") && !bytes.ends_with(b"\r") {
+            file.notes.extend(end::broken_off(&file));
+        }
+        Ok(file)
     }
 }
 
@@ -208,6 +217,30 @@ mod tests {
             let cells =
                 |rows: Vec<(String, String)>| rows.into_iter().map(|row| row.1).collect::<Vec<_>>();
             assert_eq!(cells(rows(&with)), cells(expected.to_vec()));
+        }
+    }
+
+    #[test]
+    fn a_value_that_breaks_off_is_said_and_read_as_it_is() {
+        let text = b"x,y\n1,22.5\n1,23.5\r1,24.5\r\n1,25.5\n1,26.5\n".as_slice();
+        for (last, says) in [
+            ("1,2", true),
+            ("1,27.", true),
+            ("1,", true),
+            ("1,27.5", false),
+            ("1,2\n", false),
+            ("1,2\r", false),
+            // These are no rows.
+            ("1", false),
+            ("Total,2", false),
+        ] {
+            let file = read(&[text, last.as_bytes()].concat());
+            let said = file.notes.join("\n");
+            assert_eq!(said.contains("was the file cut off?"), says, "{last:?}");
+            assert_eq!(
+                file.rows.iter().count(),
+                if says { 6 } else { file.rows.len() }
+            );
         }
     }
 

@@ -177,6 +177,8 @@ impl RawFile {
     /// # Errors
     /// [`DataError::NoColumn`], [`DataError::Unread`].
     pub fn place(&self, column: &str) -> Result<usize, DataError> {
+        // Names of columns are composed where they are read.
+        let column = &*composed(column);
         if let Some((_, what)) = self.left_out.iter().find(|(name, _)| name == column) {
             return Err(DataError::Unread {
                 path: self.path.clone(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Wishes, personal, persons};
 use crate::data::{DataError, Format, RawFile};
 use crate::questions::{RowColumn, RowColumns, RowQuestion, RowValues, groups_of, identifiers};
+use crate::typed::typed;
 
 /// The silo of every row, by number; empty where all rows are of one.
 pub(super) fn silos_of(raw: &[(RawFile, Format)], wishes: &Wishes) -> Result<Vec<u32>, DataError> {
@@ -57,8 +58,10 @@ pub(super) fn group(
         notes.push(format!(
             "{:?} is dropped, and it seems to say whose a row is ({}): rows of one person may be among the \
              training and the test rows, which makes a model look better than it is; to keep them together, \
-             say --group {:?} instead",
-            found.column, found.reason, found.column
+             say --group {} instead",
+            found.column,
+            found.reason,
+            typed(&found.column)
         ));
         return None;
     }

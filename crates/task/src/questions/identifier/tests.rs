@@ -109,6 +109,29 @@ fn a_patients_number_is_asked_about_whatever_its_name_and_its_digits() {
             Box::new(|row| format!("{:x}", 0x10_0000 + 40_503 * again(row))),
         ),
         ("z", Box::new(|row| (again(row) * 29 % 73).to_string())),
+        (
+            "legajo",
+            Box::new(|row| (31_000 + 7_411 * again(row)).to_string()),
+        ),
+        (
+            "ref.",
+            Box::new(|row| format!("{:02}/{:05}", again(row) % 7, 313 * again(row))),
+        ),
+        (
+            "Vorgang",
+            Box::new(|row| {
+                format!(
+                    "{:08x}-{:04x}",
+                    2_654_435_761_u64 * again(row) as u64 % 4_294_967_291,
+                    again(row)
+                )
+            }),
+        ),
+        (
+            "pesel",
+            Box::new(|row| (50_010_100_000_u64 + 9_973 * (again(row) as u64)).to_string()),
+        ),
+        ("who", Box::new(|row| format!("x{}", again(row) * 17 % 79))),
     ] {
         let asked = TestTable::of_visits(420, again).with(name, number).asked();
         assert_eq!(asked, [name]);

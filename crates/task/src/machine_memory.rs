@@ -6,7 +6,7 @@ use std::fs;
 const USUAL: u64 = 64 << 30;
 
 /// Bytes of memory that programs of this machine, or of this container, may have.
-pub(crate) fn machine_memory() -> u64 {
+pub fn machine_memory() -> u64 {
     let whole = fs::read_to_string("/proc/meminfo").ok();
     let whole = whole.and_then(|text| total(&text));
     let group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
