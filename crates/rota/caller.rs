@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use methods::strategy::{Custom, CustomRule, Settling, SeenRound, provide_rule};
+use methods::strategy::{Custom, CustomRule, SeenRound, Settling, provide_rule};
 use methods::{Matrix, Params};
 use serde::Deserialize;
 use serde_json::{Value, json};

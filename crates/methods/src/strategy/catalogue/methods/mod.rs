@@ -12,10 +12,10 @@ use crate::nearest;
 use crate::strategy::options::{Built, MethodSetting};
 use crate::strategy::server::one_model::fedopt::SecondMoment;
 use crate::strategy::{
-    Afl, Apfl, Averaging, Cfl, CsRcflOptions, Custom, Ditto, Drfa, FedAla, FedAvgOptions, FedCg, FedCollab,
-    FedDyn, FedFa, FedNova, FedOpt, FedProx, FedRep, FedSr, Fesem, Flsc, Hcct, HcctE, Hierarchical,
-    Ifca, LAST_LAYER, LocalOptions, MaxFl, NORM_LAYERS, PFedGraph, PFedMe, RobustLocal, Scaffold,
-    StrategyError, Superquantile, Tfl,
+    Afl, Apfl, Averaging, Cfl, CsRcflOptions, Custom, Ditto, Drfa, FedAla, FedAvgOptions, FedCg,
+    FedCollab, FedDyn, FedFa, FedNova, FedOpt, FedProx, FedRep, FedSr, Fesem, Flsc, Hcct, HcctE,
+    Hierarchical, Ifca, LAST_LAYER, LocalOptions, MaxFl, NORM_LAYERS, PFedGraph, PFedMe,
+    RobustLocal, Scaffold, StrategyError, Superquantile, Tfl,
 };
 
 macro_rules! methods {
