@@ -190,6 +190,7 @@ fn silo(index: usize, coalitions: usize, rounds: u64) -> SiloInfo {
             },
         ],
         classes: None,
+        own: std::collections::BTreeMap::new(),
         name: name(index),
         group: None,
         outside: false,
