@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use methods::strategy::{Custom, CustomRule, SeenRound, Settling, provide_rule};
+use methods::strategy::{Custom, CustomRule, GroupCoefficients, SeenRound, provide_rule};
 use methods::{Matrix, Params};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -111,7 +111,7 @@ struct RuleAnswer {
 }
 
 impl CustomRule for RuleOfCaller {
-    fn settle(&self, seen: &SeenRound<'_>) -> Result<Settling, String> {
+    fn settle(&self, seen: &SeenRound<'_>) -> Result<GroupCoefficients, String> {
         let folder = seen.with_models.then(tempfile::tempdir).transpose();
         let folder =
             folder.map_err(|error| format!("there is no folder for its models: {error}"))?;
@@ -153,7 +153,7 @@ impl CustomRule for RuleOfCaller {
         let answer = self.caller.ask(&question)?;
         let settled: RuleAnswer =
             serde_json::from_value(answer).map_err(|error| error.to_string())?;
-        Ok(Settling {
+        Ok(GroupCoefficients {
             assignment: settled.assignment,
             groups: settled.groups,
             kept: settled.kept,

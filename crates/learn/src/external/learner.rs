@@ -9,7 +9,7 @@ use methods::{Layout, LearnError, Learner, Metrics, Params, Training, Update, Wa
 use super::agreed::{Agreed, Begins};
 use super::frozen::Frozen;
 use super::locked;
-use super::outputs::Targets;
+use super::outputs::PartTargets;
 use super::programs::Programs;
 use super::session::{ProgramSilo, Session};
 use crate::data::DataError;
@@ -29,7 +29,7 @@ pub struct ExternalLearner {
     /// What could not be compared.
     pub(super) doubts: Vec<Doubt>,
     /// The rows of every part with their targets, once they are known.
-    pub(super) targets: Mutex<BTreeMap<&'static str, Arc<Targets>>>,
+    pub(super) targets: Mutex<BTreeMap<&'static str, Arc<PartTargets>>>,
     /// The rounds whose seeds were asked for, by seed, so that the program is told in which round it trains.
     rounds: Mutex<BTreeMap<u64, u64>>,
 }

@@ -13,15 +13,15 @@ use crate::metrics::{constant, mean_target, measure, row_results};
 use crate::models::{Loss, RegressionLoss};
 
 /// The targets of a part, as rows of 32-bit floats.
-pub(super) struct Targets {
+pub(super) struct PartTargets {
     rows: Rows,
     /// What was subtracted from every column, so that 32-bit floats can tell its targets apart: their mean, where one
     /// of them is no 32-bit float, such as 1,000,000,001. Errors of outputs are the same.
     offset: Vec<f64>,
 }
 
-impl Targets {
-    /// Targets of `count` rows, `width` for each.
+impl PartTargets {
+    /// PartTargets of `count` rows, `width` for each.
     fn new(count: usize, width: usize, targets: Vec<f64>) -> Self {
         let exact = |&target: &f64| f64::from(target as f32) == target;
         let mut offset = vec![0.0; width];
@@ -77,7 +77,7 @@ impl ExternalLearner {
         model: &Params,
         personal: &Params,
         split: Split,
-    ) -> Result<(Vec<f64>, Arc<Targets>), LearnError> {
+    ) -> Result<(Vec<f64>, Arc<PartTargets>), LearnError> {
         let count = self.part(split)?;
         let (outputs, targets) = self.session.outputs(model, personal, split, count)?;
         let wrong = |what: String| {
@@ -116,7 +116,7 @@ impl ExternalLearner {
             }
             _ => {}
         }
-        let rows = Arc::new(Targets::new(count, given, targets));
+        let rows = Arc::new(PartTargets::new(count, given, targets));
         let mut known = locked(&self.targets);
         known.insert(key(split), rows.clone());
         Ok((outputs, rows))
@@ -128,7 +128,7 @@ impl ExternalLearner {
         model: &Params,
         personal: &Params,
         split: Split,
-    ) -> Result<Arc<Targets>, LearnError> {
+    ) -> Result<Arc<PartTargets>, LearnError> {
         let known = locked(&self.targets);
         let found = known.get(key(split)).cloned();
         drop(known);
@@ -215,7 +215,7 @@ mod tests {
     fn errors_at_large_targets_are_those_at_small_ones() {
         let loss = Loss::Regression(RegressionLoss::Squared);
         let mse = |by: f64| {
-            let targets = Targets::new(3, 1, [0.5, -1.0, 2.0].map(|one| one + by).to_vec());
+            let targets = PartTargets::new(3, 1, [0.5, -1.0, 2.0].map(|one| one + by).to_vec());
             let outputs = [0.0, 0.0, 1.0].map(|one| one + by);
             measure(loss, &targets.near(&outputs), &targets.rows, 1.0).values["mse"]
         };
@@ -223,7 +223,7 @@ mod tests {
             assert!((mse(by) - 0.75).abs() < 1e-4, "{by}: {}", mse(by));
         }
         // What 32-bit floats have exactly stays as it is.
-        let exact = Targets::new(2, 1, vec![3.5, 1e7]);
+        let exact = PartTargets::new(2, 1, vec![3.5, 1e7]);
         assert_eq!(
             (exact.rows.targets(), &exact.offset[..]),
             (&[3.5, 1e7][..], &[0.0][..])
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn every_column_of_targets_has_its_own_offset() {
-        let targets = Targets::new(2, 2, vec![1e9 + 1.0, 0.1, 1e9 + 3.0, 0.3]);
+        let targets = PartTargets::new(2, 2, vec![1e9 + 1.0, 0.1, 1e9 + 3.0, 0.3]);
         assert_eq!(targets.offset[0], 1e9 + 2.0);
         assert_eq!(&targets.rows.targets()[..1], &[-1.0]);
         assert_eq!(targets.near(&[1e9 + 2.0, 0.2])[0], 0.0);

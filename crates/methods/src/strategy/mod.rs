@@ -69,7 +69,7 @@ pub use server::groups::cfl::Cfl;
 pub use server::groups::cs_rcfl::CsRcfl;
 pub use server::groups::cs_rcfl_auto::{AutoCsRcfl, MOST};
 pub use server::groups::cs_rcfl_options::{Auto, Coalitions, CsRcflOptions};
-pub use server::groups::custom::{Custom, CustomRule, SeenRound, Settling, provide_rule};
+pub use server::groups::custom::{Custom, CustomRule, GroupCoefficients, SeenRound, provide_rule};
 pub use server::groups::fedcollab::{FedCollab, Learned, Penalty};
 pub use server::groups::fesem::Fesem;
 pub use server::groups::flsc::Flsc;

@@ -103,9 +103,9 @@ impl Serialize for MetricName {
     }
 }
 
-struct Written;
+struct WrittenMetric;
 
-impl<'de> Visitor<'de> for Written {
+impl<'de> Visitor<'de> for WrittenMetric {
     type Value = MetricName;
 
     fn expecting(&self, into: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,7 +132,7 @@ impl<'de> Visitor<'de> for Written {
 
 impl<'de> Deserialize<'de> for MetricName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(WrittenMetric)
     }
 }
 

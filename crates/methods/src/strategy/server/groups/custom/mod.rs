@@ -5,8 +5,8 @@
 //! every group how much of each start model and of each entry its model has. It never returns models. So what a
 //! lead decides can be read and computed again by everybody, whatever language the rule is written in.
 
+mod coefficients;
 mod combined;
-mod settling;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -25,8 +25,8 @@ use crate::strategy::{
     OwnRadius, Plan, Scores, SettleError, Sheet, State, Strategy, StrategyError,
 };
 
+pub use coefficients::GroupCoefficients;
 use combined::combined;
-pub use settling::Settling;
 
 /// Where the models that a rule keeps are remembered.
 const KEPT: &str = "custom.kept";
@@ -92,7 +92,7 @@ pub trait CustomRule: Send + Sync {
     ///
     /// # Errors
     /// In words, why it gives none.
-    fn settle(&self, seen: &SeenRound<'_>) -> Result<Settling, String>;
+    fn settle(&self, seen: &SeenRound<'_>) -> Result<GroupCoefficients, String>;
 }
 
 static RULES: LazyLock<Mutex<BTreeMap<String, Arc<dyn CustomRule>>>> =
@@ -108,12 +108,12 @@ pub fn provide_rule(name: impl Into<String>, rule: Arc<dyn CustomRule>) {
 struct MeanRule;
 
 impl CustomRule for MeanRule {
-    fn settle(&self, seen: &SeenRound<'_>) -> Result<Settling, String> {
+    fn settle(&self, seen: &SeenRound<'_>) -> Result<GroupCoefficients, String> {
         let entries = seen.entries.len();
         let of = |entry: usize| seen.rows.as_ref().map_or(1, |rows| rows[entry] as i64);
         let before = seen.starts.len() + seen.kept.len();
         let group = std::iter::repeat_n(0, before).chain((0..entries).map(of));
-        Ok(Settling {
+        Ok(GroupCoefficients {
             assignment: vec![0; entries],
             groups: vec![group.collect()],
             kept: Vec::new(),
@@ -152,7 +152,7 @@ impl Custom {
         Ok(Box::new(ByRule {
             options: self.clone(),
             training: setting.training,
-            report: Report(ReportMetrics(Box::leak(reported.into_boxed_slice()))),
+            report: ReportedNumbers(ReportMetrics(Box::leak(reported.into_boxed_slice()))),
             rule,
         }))
     }
@@ -166,16 +166,16 @@ impl Custom {
 struct ByRule {
     options: Custom,
     training: Training,
-    report: Report,
+    report: ReportedNumbers,
     /// `None` where this process does not know it.
     rule: Option<Arc<dyn CustomRule>>,
 }
 
 /// The numbers that a silo reports, of those that its training gives.
 #[derive(Clone, Copy)]
-struct Report(ReportMetrics);
+struct ReportedNumbers(ReportMetrics);
 
-impl SelfReport for Report {
+impl SelfReport for ReportedNumbers {
     fn report(&self) -> ReportMetrics {
         self.0
     }
@@ -278,12 +278,12 @@ impl ByRule {
         state: &State,
         entries: usize,
         decision: &Decision,
-    ) -> Result<Settling, String> {
+    ) -> Result<GroupCoefficients, String> {
         let claim = decision.claim.as_ref().ok_or("it has no coefficients")?;
         if claim.objective != 0.0 || claim.lower_bound != 0.0 || claim.proof.is_some() {
             return Err("it claims an objective, and coefficients have none".into());
         }
-        let settling = Settling::decoded(&decision.assignment, &claim.candidates)?;
+        let settling = GroupCoefficients::decoded(&decision.assignment, &claim.candidates)?;
         let before = state.models.len() + self.remembered(state).0.len();
         settling.check(before, entries)?;
         Ok(settling)

@@ -50,8 +50,8 @@ fn sheet() -> Sheet {
 /// A rule of a function.
 struct Of<F>(F);
 
-impl<F: Fn(&SeenRound<'_>) -> Settling + Send + Sync> CustomRule for Of<F> {
-    fn settle(&self, seen: &SeenRound<'_>) -> Result<Settling, String> {
+impl<F: Fn(&SeenRound<'_>) -> GroupCoefficients + Send + Sync> CustomRule for Of<F> {
+    fn settle(&self, seen: &SeenRound<'_>) -> Result<GroupCoefficients, String> {
         Ok(self.0(seen))
     }
 }
@@ -59,7 +59,7 @@ impl<F: Fn(&SeenRound<'_>) -> Settling + Send + Sync> CustomRule for Of<F> {
 fn custom(
     name: &str,
     needs: &[&str],
-    rule: impl Fn(&SeenRound<'_>) -> Settling + Send + Sync + 'static,
+    rule: impl Fn(&SeenRound<'_>) -> GroupCoefficients + Send + Sync + 'static,
 ) -> Box<dyn Strategy> {
     provide_rule(name, Arc::new(Of(rule)));
     let options = Custom {
@@ -76,11 +76,11 @@ fn settled(strategy: &dyn Strategy, state: &State) -> State {
     strategy.settle(state, &sheet, &decision, 1).unwrap().state
 }
 
-fn group(row: &[i64]) -> Settling {
-    Settling {
+fn group(row: &[i64]) -> GroupCoefficients {
+    GroupCoefficients {
         assignment: vec![0; 3],
         groups: vec![row.to_vec()],
-        ..Settling::default()
+        ..GroupCoefficients::default()
     }
 }
 
@@ -124,7 +124,7 @@ fn what_a_rule_keeps_comes_back_in_the_next_round() {
         assert_eq!(seen.rows.as_deref(), Some(&[40, 17, 3][..]));
         let gram = seen.gram.as_ref().unwrap();
         assert!(gram[(0, 1)] == gram[(1, 0)] && gram[(2, 2)] > 0.0);
-        Settling {
+        GroupCoefficients {
             assignment: vec![0, 1, 1],
             groups: vec![of([1, 0, 0]), of([0, 1, 1])],
             kept: vec![of([0, 0, 1])],
@@ -145,7 +145,7 @@ fn what_a_rule_keeps_comes_back_in_the_next_round() {
 #[test]
 fn coefficients_that_fit_no_round_are_refused_in_words() {
     let state = State::genesis(model(0.0));
-    let refused = |name: &str, settling: Settling| {
+    let refused = |name: &str, settling: GroupCoefficients| {
         let strategy = custom(name, &[], move |_| settling.clone());
         strategy
             .decide(&state, &sheet(), 1)
@@ -157,28 +157,28 @@ fn coefficients_that_fit_no_round_are_refused_in_words() {
         (group(&[1, 1, -1, -1]), "add up to 0"),
         (group(&[0, i64::MAX, 1, 1]), "above 2^53"),
         (
-            Settling {
+            GroupCoefficients {
                 assignment: vec![0, 1, 0],
                 ..group(&[0, 1, 1, 1])
             },
             "group 1",
         ),
         (
-            Settling {
+            GroupCoefficients {
                 assignment: vec![0],
                 ..group(&[0, 1, 1, 1])
             },
             "3 entries",
         ),
         (
-            Settling {
+            GroupCoefficients {
                 numbers: vec![f64::NAN],
                 ..group(&[0, 1, 1, 1])
             },
             "not finite",
         ),
         (
-            Settling {
+            GroupCoefficients {
                 groups: vec![],
                 ..group(&[])
             },

@@ -2,7 +2,7 @@
 
 /// What a rule says of a round. A coefficient is a whole number divided by the sum of its row.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Settling {
+pub struct GroupCoefficients {
     /// The group of every entry, in bundle order.
     pub assignment: Vec<u32>,
     /// For every group a row: how much of each start model, of each model that the rule kept, and of each entry its
@@ -19,7 +19,7 @@ const LARGEST: i64 = 1 << 53;
 /// Most models and numbers that a rule keeps.
 const MOST_KEPT: usize = 4096;
 
-impl Settling {
+impl GroupCoefficients {
     /// Refuses what does not fit a round with `before` models from before it, and so many entries.
     ///
     /// # Errors
