@@ -163,7 +163,7 @@ fn meta_analysis_of_eight_studies_has_the_known_variances() {
 }
 
 #[test]
-fn means_correlations_and_quantiles_are_those_of_the_pooled_rows() {
+fn means_correlations_quantiles_are_those_of_pooled_rows() {
     let Some(sites) = heart() else { return };
     let mut pooled: Vec<[f64; 2]> = Vec::new();
     for site in &sites {

@@ -188,7 +188,7 @@ fn every_question_and_its_progress_survive_serialisation() {
 }
 
 #[test]
-fn sites_merged_with_a_stratum_for_each_have_the_same_hazard_ratios() {
+fn merged_sites_with_strata_have_the_same_hazard_ratios() {
     let order: Vec<usize> = (0..42).collect();
     let merged = dealt(&order, &[0; 42], 1).remove(0);
     let place: Vec<f64> = order.iter().map(|row| (row / 14) as f64).collect();
