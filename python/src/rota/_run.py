@@ -153,7 +153,9 @@ def _rules(strategies: Sequence[Any]) -> tuple[dict[str, Strategy], list[str]]:
     for one in strategies:
         if isinstance(one, str):
             continue
-        if not isinstance(one, Strategy) and not (isinstance(one, type) and issubclass(one, Strategy)):
+        if isinstance(one, type) and issubclass(one, Strategy):
+            raise TypeError(f"`strategy` is a class: make one of it, {one.__name__}()")
+        if not isinstance(one, Strategy):
             raise TypeError(f"a strategy is {type(one).__name__}: give a name, or an object of a class that derives from rota.Strategy")
         said = options_of(one, list(rules))
         rules[said["rule"]] = one
