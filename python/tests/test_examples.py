@@ -29,5 +29,5 @@ def test_a_notebook_runs(path, monkeypatch):
 
 def test_names_that_the_book_uses_exist():
     text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-    for name in set(re.findall(r"rota\.([A-Za-z_]+)\b", text)) - {"torch", "sklearn", "py"}:
+    for name in set(re.findall(r"rota\.([A-Za-z_]+)\b", text)) - {"torch", "sklearn", "flower", "flare", "py"}:
         assert hasattr(rota, name), name

@@ -125,7 +125,8 @@ def test_a_numpy_client_is_a_learner_unchanged(capsys):
     seen = {}
     summary = simulated(rota.flower.client(client_fn), seen)
     check(summary, seen)
-    assert capsys.readouterr().err.count("trained once before the first round") == 1
+    # Once where it is described, and once in the simulation.
+    assert capsys.readouterr().err.count("trained once before the first round") == 2
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ torch.set_num_threads(1)
 F = nn.functional
 
 
-def named_attention(names):
+def named_attention(names, applied="qkv"):
     """Attention whose projections are defined in this order: each word says what it is."""
 
     class Attention(nn.Module):
@@ -28,7 +28,8 @@ def named_attention(names):
             self.out = nn.Linear(4, 1)
 
         def forward(self, x):
-            q, k, v = (next(getattr(self, name) for name in names if name[0] == one)(x) for one in "qkv")
+            made = {one: next(getattr(self, name) for name in names if name[0] == one)(x) for one in applied}
+            q, k, v = (made[one] for one in "qkv")
             return self.out((q @ k.mT).softmax(-1) @ v).mean(1)
 
     return Attention()
@@ -70,9 +71,20 @@ SWAPPED = [("k_proj", "q_proj", "v_proj"), ("v", "k", "q"), ("q2", "v2", "k2")]
 
 
 @pytest.mark.parametrize("order", SWAPPED)
+def test_another_order_of_definition_learns_together(order):
+    first, layout = learner_of(named_attention(FIRST)), list(learner_of(named_attention(FIRST)).tensors())
+    other = learner_of(named_attention(order), silo=silo(layout=layout))
+    start = values(first)
+    assert np.array_equal(*(one.evaluate(start, "test", {})["loss"] for one in (first, other)))
+    found = federation([lambda: named_attention(FIRST), lambda: named_attention(order)])
+    assert not found["training_failed"]
+
+
+@pytest.mark.parametrize("order", SWAPPED)
 def test_another_order_with_other_names_is_refused_by_what_the_programs_compute(order):
+    applied = "".join(name[0] for name in order)
     with pytest.raises(rota.RotaError, match="computes something else.*(say by `names`|names).*"):
-        federation([lambda: named_attention(FIRST), lambda: named_attention(order)])
+        federation([lambda: named_attention(FIRST), lambda: named_attention(order, applied)])
 
 
 @pytest.mark.parametrize("order", SWAPPED)

@@ -37,9 +37,9 @@ class Watched:
         return made
 
 
-def simulated(strategy, learner=None, **changes):
+def simulated(own, learner=None, **changes):
     scenario = examples.SCENARIO | changes
-    return rota.simulate(scenario, learner=learner or Watched(), strategy=strategy, references=False, keep="models")
+    return rota.simulate(scenario, learner=learner or Watched(), strategy=own, references=False, keep="models")
 
 
 class Rows(rota.Strategy):
@@ -90,10 +90,10 @@ def test_fednova_is_its_formula():
 
 
 def test_k_means_finds_planted_groups():
-    summary = simulated(examples.KMeans(groups=2))
+    summary = simulated(examples.KMeans(groups=2), rounds=30)
     groups = [one["coalition_index"] for one in summary["silos"]]
     assert groups in ([0, 1] * 3, [1, 0] * 3)
-    alone = simulated("fedavg")
+    alone = simulated("fedavg", rounds=30)
     mean = np.mean([one["coalition"] for one in summary["silos"]])
     assert mean < 0.2 * np.mean([one["coalition"] for one in alone["silos"]])
     # Each group's model is the truth of its silos.
@@ -134,6 +134,15 @@ def test_what_a_strategy_keeps_comes_back_and_nothing_else():
 
     simulated(Keeping(), rounds=3)
     assert seen == [(1, 0, [], 6), (2, 2, [1 / 3], 6), (3, 2, [2 / 3], 6)]
+
+
+@pytest.mark.parametrize("needs", [["rows", "scores"], ["rows", "numbers:steps"], ["rows", "names", "gram"], ["rows", "scores", "numbers:steps"]])
+def test_what_a_strategy_needs_goes_together(needs):
+    class Seeing(Rows):
+        pass
+
+    Seeing.needs = needs
+    assert np.array_equal(final(simulated(Seeing(), rounds=2)), final(simulated("fedavg", rounds=2)))
 
 
 def broken(found, needs=("rows",)):
@@ -180,7 +189,8 @@ def test_needs_that_are_none_are_refused_before_anything_is_trained():
 
 def test_where_sums_alone_are_opened_a_strategy_is_refused_with_why():
     with pytest.raises(rota.RotaError, match="its rule gives every single model a coefficient"):
-        simulated(Rows(), privacy={"mode": "masked"})
+        equal = examples.SCENARIO["strategy"] | {"weight": "equal"}
+        simulated(Rows(), privacy={"mode": "masked"}, strategy=equal)
 
 
 def test_a_rule_that_nobody_has_is_refused_with_why():
@@ -192,12 +202,12 @@ def test_a_rule_that_nobody_has_is_refused_with_why():
 def test_a_comparison_has_own_strategies_beside_others():
     found = rota.compare(
         examples.SCENARIO | {"rounds": 2},
-        strategies=["fedavg", Rows(), examples.KMeans(2), Rows()],
+        strategies=["fedavg, by rows", Rows(), examples.KMeans(2), Rows()],
         learner=examples.learner, seeds=2, tuned=False,
     )
     rows = {row["strategy"]: row["silos"] for row in found._rows()}
-    assert list(rows) == ["fedavg", "rows", "k-means", "rows 2"]
-    assert rows["fedavg"] == rows["rows"] == rows["rows 2"] != rows["k-means"]
+    assert list(rows) == ["fedavg, by rows", "rows", "k-means", "rows 2"]
+    assert rows["fedavg, by rows"] == rows["rows"] == rows["rows 2"] != rows["k-means"]
 
 
 def test_coefficients_are_parts_that_sum_to_one():

@@ -17,6 +17,23 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 
+class Interrupted(KeyboardInterrupt):
+    """A simulation was interrupted. Where nobody catches it, a line says so: where in this package it was tells nobody
+    anything."""
+
+
+def _said(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def hook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        if issubclass(kind, Interrupted):
+            print(error, file=sys.stderr)
+        else:
+            plain(kind, error, trace)
+
+    return hook
+
+
+sys.excepthook = _said(sys.excepthook)
+
 #: Seconds that the program has to end after it is asked to.
 ENDING = 5.0
 
@@ -107,9 +124,8 @@ def orderly() -> Iterator[None]:
     signal.signal(signal.SIGTERM, ended)
     try:
         yield
-    except KeyboardInterrupt as error:
-        # Where it was interrupted inside of this package tells nobody anything.
-        raise error.with_traceback(None) from None
+    except KeyboardInterrupt:
+        raise Interrupted("a simulation was interrupted") from None
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 

@@ -74,7 +74,9 @@ def _served(learner: Factory | Learner, errors: list[BaseException]) -> Iterator
 
         def speak(connection: socket.socket) -> None:
             _turn.use(lock)
-            with connection, connection.makefile("rb") as read, connection.makefile("wb") as write:
+            suppressed = contextlib.suppress(OSError)
+            # The program may be gone before what was written to it has arrived.
+            with suppressed, connection, connection.makefile("rb") as read, connection.makefile("wb") as write:
                 talk(make, read, write, turn=_turn.turn, streams=_turn.Stream, failed=errors.append, shelf=shelf)
 
         accepts = threading.Thread(target=accept, daemon=True)
@@ -151,6 +153,8 @@ def _rules(strategies: Sequence[Any]) -> tuple[dict[str, Strategy], list[str]]:
     for one in strategies:
         if isinstance(one, str):
             continue
+        if isinstance(one, type) and issubclass(one, Strategy):
+            raise TypeError(f"`strategy` is a class: make one of it, {one.__name__}()")
         if not isinstance(one, Strategy):
             raise TypeError(f"a strategy is {type(one).__name__}: give a name, or an object of a class that derives from rota.Strategy")
         said = options_of(one, list(rules))

@@ -129,8 +129,6 @@ _numbers = itertools.count(1)
 
 def options_of(strategy: Strategy, taken: Sequence[str] = ()) -> dict[str, Any]:
     """The options of the strategy `custom`, by which the program finds this one; its name is none of those `taken`."""
-    if isinstance(strategy, type):
-        raise TypeError(f"`strategy` is a class: make one of it, {strategy.__name__}()")
     name = strategy.name or type(strategy).__name__.lower()
     rule = next(one for one in itertools.chain([name], (f"{name} {nth}" for nth in itertools.count(2))) if one not in taken)
     if rule == "mean":

@@ -273,6 +273,8 @@ def talk(
         except BaseException as error:  # The silo is told, and goes on without this training.
             if os.getpid() != process:
                 raise  # In a fork, which has nobody to tell.
+            if isinstance(error, OSError) and connection.stop.is_set():
+                return  # The silo is gone in the middle of it.
             traceback.print_exc(file=sys.stderr)
             if failed is not None:
                 failed(error)

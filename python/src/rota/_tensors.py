@@ -49,6 +49,11 @@ def read_tensors(path: str | os.PathLike[str], *, mapped: bool = False, writable
     return arrays
 
 
+def copied(value: Any) -> npt.NDArray[Any]:
+    """A copy of an array, or of a tensor of PyTorch on any device."""
+    return np.array(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
+
+
 def travels(arrays: Mapping[str, npt.ArrayLike]) -> Arrays:
     """Arrays as models travel: as 32-bit floats. That 64-bit floats are rounded is said once.
 

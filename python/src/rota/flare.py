@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from . import _learner
 from ._learner import Rows, Silo, Split, Tensor, Training, Update
-from ._tensors import Arrays
+from ._tensors import Arrays, copied
 from ._turn import seeded, turn
 
 #: A file, or a function that does what the file would.
@@ -193,7 +193,7 @@ class _Script(_learner.Learner):
     ) -> None:
         self._talk, self._counted, self._loss = talk, rows, loss
         self._torch = any(hasattr(value, "detach") for value in model.values())
-        self._first = {name: np.array(value.detach().cpu() if hasattr(value, "detach") else value) for name, value in model.items()}
+        self._first = {name: copied(value) for name, value in model.items()}
 
     def __del__(self) -> None:
         self._talk.end()
@@ -231,7 +231,7 @@ class _Script(_learner.Learner):
             found = self._talk.ask("train", self._given(start, training.round))
         if not found.params:
             raise ValueError("the script sent a model without `params` for a training")
-        sent = {name: np.array(value.detach().cpu() if hasattr(value, "detach") else value) for name, value in found.params.items()}
+        sent = {name: copied(value) for name, value in found.params.items()}
         missing = [name for name in self._first if name not in sent]
         if missing:
             raise ValueError(f"the script sent no {missing[0]!r}; it sent {', '.join(sorted(sent))}")

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from . import _learner
 from ._learner import Rows, Silo, Split, Tensor, Training, Update
 from ._notes import note
-from ._tensors import Arrays
+from ._tensors import Arrays, copied
 from ._turn import seeded, turn
 
 #: From a training to what a client finds in its `config`.
@@ -140,7 +140,7 @@ class _App:
         self._context = _context(silo, run_config)
 
     def first(self) -> dict[str, Any]:
-        return {name: np.array(value.detach().cpu() if hasattr(value, "detach") else value) for name, value in self._model.items()}
+        return {name: copied(value) for name, value in self._model.items()}
 
     def _asked(self, kind: str, model: Mapping[str, Any], config: Mapping[str, Any]) -> Any:
         from flwr.app import Array, ArrayRecord, ConfigRecord, Message, Metadata, RecordDict

@@ -3,9 +3,6 @@
 use learn::external::LearnerConfig;
 use methods::strategy::Custom;
 use serde::{Deserialize, Serialize};
-use toml::Table;
-
-use super::experiment::ExperimentEntry;
 
 /// Changes from the command line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -32,17 +29,4 @@ pub struct Choices {
     /// Strategies of rules of one's own, each labelled by its rule, beside those of the experiment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub custom: Vec<Custom>,
-}
-
-impl Choices {
-    /// The strategies of rules of one's own.
-    pub(super) fn custom_entries(&self) -> impl Iterator<Item = ExperimentEntry> {
-        self.custom.iter().map(|custom| {
-            let mut strategy = Table::new();
-            strategy.insert("name".into(), "custom".into());
-            strategy.insert("rule".into(), custom.rule.clone().into());
-            strategy.insert("needs".into(), custom.needs.clone().into());
-            ExperimentEntry::plain(&custom.rule, strategy)
-        })
-    }
 }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use agreement::TomlText;
 use methods::serving::Adaptation;
-use methods::strategy::{FedAvgOptions, Method, StrategyConfig, WeightRule, drafted_options};
+use methods::strategy::{
+    Custom, FedAvgOptions, Method, StrategyConfig, WeightRule, drafted_options,
+};
 use serde::{Deserialize, Serialize};
 use task::metrics::MetricName;
 use toml::{Table, Value};
@@ -47,6 +49,15 @@ pub struct ExperimentEntry {
 }
 
 impl ExperimentEntry {
+    /// The strategy of a rule of one's own, labelled by its rule.
+    fn custom(custom: &Custom) -> Self {
+        let mut strategy = Table::new();
+        strategy.insert("name".into(), "custom".into());
+        strategy.insert("rule".into(), custom.rule.clone().into());
+        strategy.insert("needs".into(), custom.needs.clone().into());
+        Self::plain(&custom.rule, strategy)
+    }
+
     /// A strategy without anything else.
     pub(super) fn plain(label: &str, strategy: Table) -> Self {
         Self {
@@ -249,7 +260,8 @@ impl Experiment {
         for entry in raw.strategy {
             experiment.add(entry)?;
         }
-        experiment.entries.extend(choices.custom_entries());
+        let custom = choices.custom.iter().map(ExperimentEntry::custom);
+        experiment.entries.extend(custom);
         if !choices.epsilons.is_empty() {
             experiment.add_noise(&choices.epsilons, of_scenario)?;
         } else if of_scenario {

@@ -9,9 +9,9 @@ use methods::{Layout, LearnError, Learner, Metrics, Params, Training, Update, Wa
 use super::agreed::{Agreed, Begins};
 use super::frozen::Frozen;
 use super::locked;
-use super::outputs::PartTargets;
 use super::programs::Programs;
 use super::session::{ProgramSilo, Session};
+use super::targets::PartTargets;
 use crate::data::DataError;
 use crate::learners::fits;
 use crate::study::RowCounts;

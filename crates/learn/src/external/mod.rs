@@ -35,6 +35,7 @@ mod said;
 mod session;
 mod study;
 mod table;
+mod targets;
 mod wire;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

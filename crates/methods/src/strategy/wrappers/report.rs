@@ -56,6 +56,12 @@ impl ReportMetrics {
         (model, values.collect())
     }
 
+    /// The contributed model by itself.
+    pub(crate) fn model(self, contribution: &Params) -> Params {
+        let attached = Attached::find(contribution.layout(), &[REPORT]);
+        attached.split(contribution).0
+    }
+
     /// A contribution with what is reported attached to it.
     pub(crate) fn attached(self, model: &Arc<Layout>) -> Result<Attached, LayoutError> {
         let tensor = |name: &&str| TensorSpec::new(*name, [1], Role::Buffer);

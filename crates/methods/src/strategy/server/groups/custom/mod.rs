@@ -22,7 +22,8 @@ use crate::strategy::wrappers::report::ReportMetrics;
 use crate::strategy::wrappers::self_reported::{self, SelfReport};
 use crate::strategy::{
     Claim, DecideError, Decision, EquipError, Kept, ModelEntry, Names, Objection, Outcome,
-    OwnRadius, Plan, Scores, SettleError, Sheet, State, Strategy, StrategyError,
+    OwnRadius, Participant, Plan, Scored, Scores, SettleError, Sheet, State, Strategy,
+    StrategyError,
 };
 
 pub use coefficients::GroupCoefficients;
@@ -365,6 +366,24 @@ impl Strategy for ByRule {
             weights: self.options.needs("rows"),
             ..Plan::everyone(state, Task::Train(self.training.clone()))
         }
+    }
+
+    fn score(
+        &self,
+        _: &State,
+        _: &Plan,
+        _: u64,
+        participant: Participant<'_>,
+        scored: Scored<'_>,
+    ) -> Result<f64, LearnError> {
+        if !self.reports() {
+            return participant.robust_loss(scored);
+        }
+        let model = self.report.0.model(scored.model);
+        participant.robust_loss(Scored {
+            model: &model,
+            ..scored
+        })
     }
 
     fn expects(
