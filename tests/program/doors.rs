@@ -115,7 +115,7 @@ fn lab(row: usize) -> String {
 }
 
 #[test]
-fn odd_numbers_are_asked_about_wherever_a_table_is_described_or_read() {
+fn odd_numbers_are_asked_about_wherever_a_table_is_read() {
     for (at, (odd, value)) in [
         ("9998", "9998"),
         ("-777.7", "-777.7"),
@@ -156,7 +156,7 @@ fn odd_numbers_are_asked_about_wherever_a_table_is_described_or_read() {
 }
 
 #[test]
-fn numbers_of_persons_are_asked_about_wherever_a_table_is_described_or_read() {
+fn persons_numbers_are_asked_about_wherever_a_table_is_read() {
     let forms: [(&str, fn(usize) -> String); 5] = [
         ("Vorgangszeichen", |person| {
             (31_000 + 7_411 * person).to_string()
@@ -198,7 +198,7 @@ fn numbers_of_persons_are_asked_about_wherever_a_table_is_described_or_read() {
 }
 
 #[test]
-fn a_unit_in_every_cell_is_named_wherever_a_table_is_described_or_read() {
+fn a_unit_in_every_cell_is_named_wherever_a_table_is_read() {
     for (at, (unit, form)) in [
         ("μkat/l", "{} µkat/l"),
         ("Tage", "{}Tage"),
