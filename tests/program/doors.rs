@@ -12,7 +12,7 @@ use std::process::Command;
 fn rows(column: &str, count: usize, cell: impl Fn(usize) -> String) -> String {
     let mut text = format!("age,{column},outcome\n");
     for row in 0..count {
-        let (age, outcome) = (20 + row * 17 % 61, ["home", "died"][row * row % 7 % 2]);
+        let (age, outcome) = (20 + row * 17 % 31, ["home", "died"][row * row % 7 % 2]);
         writeln!(text, "{age},{},{outcome}", cell(row)).unwrap();
     }
     text
