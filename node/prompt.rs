@@ -60,7 +60,7 @@ impl<'a> Prompt<'a> {
     ) -> io::Result<T> {
         let shown = match default {
             Some(default) => format!("{question} [{default}]: "),
-            None => format!("{question}: "),
+            None => asked(question),
         };
         loop {
             let line = self.line(&shown)?;
@@ -92,7 +92,7 @@ impl<'a> Prompt<'a> {
     /// # Errors
     /// The terminal cannot be read or written to.
     pub fn answer(&mut self, question: &str) -> io::Result<String> {
-        Ok(self.line(&format!("{question}: "))?.unwrap_or_default())
+        Ok(self.line(&asked(question))?.unwrap_or_default())
     }
 
     /// Whether a person says yes; anything else is no.
@@ -112,6 +112,14 @@ impl<'a> Prompt<'a> {
         let mut line = String::new();
         let read = (self.read)(&mut line)?;
         Ok((read > 0).then(|| line.trim().to_owned()))
+    }
+}
+
+/// A question as it is shown.
+fn asked(question: &str) -> String {
+    match question.ends_with('?') {
+        true => format!("{question} "),
+        false => format!("{question}: "),
     }
 }
 

@@ -130,7 +130,7 @@ mod tests {
             )
         );
         let asked = String::from_utf8(asked).unwrap();
-        let asked: Vec<&str> = asked.split_terminator("?: ").collect();
+        let asked: Vec<&str> = asked.split_terminator("? ").collect();
         assert_eq!(asked.len(), 6, "{asked:?}");
         assert!(asked[0].contains("\"cost\" is agreed") && asked[0].contains("Puls, id"));
         assert!(asked[3].contains("\"ITS\" of \"ward\""));

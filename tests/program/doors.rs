@@ -12,7 +12,7 @@ use std::process::Command;
 fn rows(column: &str, count: usize, cell: impl Fn(usize) -> String) -> String {
     let mut text = format!("age,{column},outcome\n");
     for row in 0..count {
-        let (age, outcome) = (20 + row * 17 % 61, ["home", "died"][row * row % 7 % 2]);
+        let (age, outcome) = (20 + row * 17 % 31, ["home", "died"][row * row % 7 % 2]);
         writeln!(text, "{age},{},{outcome}", cell(row)).unwrap();
     }
     text
@@ -115,10 +115,10 @@ fn lab(row: usize) -> String {
 }
 
 #[test]
-fn odd_numbers_are_asked_about_wherever_a_table_is_described_or_read() {
+fn odd_numbers_are_asked_about_wherever_a_table_is_read() {
     for (at, (odd, value)) in [
         ("9998", "9998"),
-        ("-777.70", "-777.7"),
+        ("-777.7", "-777.7"),
         ("88888", "88888"),
         ("4294967294", "4294967294"),
         ("-9e30", "-9000000000000000000000000000000"),
@@ -156,7 +156,7 @@ fn odd_numbers_are_asked_about_wherever_a_table_is_described_or_read() {
 }
 
 #[test]
-fn numbers_of_persons_are_asked_about_wherever_a_table_is_described_or_read() {
+fn persons_numbers_are_asked_about_wherever_a_table_is_read() {
     let forms: [(&str, fn(usize) -> String); 5] = [
         ("Vorgangszeichen", |person| {
             (31_000 + 7_411 * person).to_string()
@@ -165,8 +165,8 @@ fn numbers_of_persons_are_asked_about_wherever_a_table_is_described_or_read() {
             (6_000_000_019_u64 + 104_651 * person as u64).to_string()
         }),
         ("legajo", |person| (person * 41 % 67 + 500).to_string()),
-        ("subject", |person| (person + 1).to_string()),
-        ("no", |person| {
+        ("quien", |person| (person + 1).to_string()),
+        ("no`1", |person| {
             (20_000 + person * person * 53 % 79_999).to_string()
         }),
     ];
@@ -198,9 +198,9 @@ fn numbers_of_persons_are_asked_about_wherever_a_table_is_described_or_read() {
 }
 
 #[test]
-fn a_unit_in_every_cell_is_named_wherever_a_table_is_described_or_read() {
+fn a_unit_in_every_cell_is_named_wherever_a_table_is_read() {
     for (at, (unit, form)) in [
-        ("µkat/l", "{} µkat/l"),
+        ("μkat/l", "{} µkat/l"),
         ("Tage", "{}Tage"),
         ("ca.", "ca. {}"),
         ("10*9/L", "{} 10*9/L"),

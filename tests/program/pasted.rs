@@ -97,12 +97,6 @@ fn every_answer_that_init_prints_is_taken_as_it_is_printed() {
             "",
         ),
         (
-            table("x,`dossier`", |row| {
-                format!("{},{}", row % 9, 400_000 + 7_919 * (row * 7 % 20))
-            }),
-            "",
-        ),
-        (
             table("x,$lab", |row| {
                 format!(
                     "{},{}",

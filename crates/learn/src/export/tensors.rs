@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn tensors_are_read_to_where_they_stay_in_the_order_of_their_names() {
+    fn tensors_are_read_to_their_place_in_the_order_of_names() {
         let values: Vec<f32> = (0..40_000).map(|at| at as f32 / 8.0).collect();
         let header = r#"{"z":{"dtype":"F32","shape":[39998],"data_offsets":[0,159992]},
             "a":{"dtype":"F32","shape":[1,2],"data_offsets":[159992,160000]},"__metadata__":{"k":"v"}}"#;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_of_tensors_that_cannot_be_held_or_are_not_there() {
+    fn nothing_is_read_of_tensors_that_cannot_be_held() {
         let one = |dtype: &str, many: u64, end: u64| {
             format!(
                 "{{\"w\":{{\"dtype\":\"{dtype}\",\"shape\":[{many}],\"data_offsets\":[0,{end}]}}}}"

@@ -138,7 +138,7 @@ fn the_newest_journal_put_back_in_the_place_of_an_older_one_takes_part() {
 /// left, so that nothing becomes final, not even the new key. That ends when the one that is away comes back, and at
 /// once.
 #[test]
-fn a_restored_silo_of_four_waits_for_the_one_that_is_away_and_no_longer() {
+fn a_restored_silo_waits_for_one_that_is_away_and_no_longer() {
     virtually(async {
         let mut table = TestSilos::new(4, 200, 2);
         let mut silos: Vec<_> = (0..4).map(|i| table.live(i)).collect();

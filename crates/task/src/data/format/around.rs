@@ -99,8 +99,11 @@ impl Format {
         }
         let (value, unit) = self.number_first(rest).or_else(|| self.number_last(rest))?;
         let unit = unit.trim();
-        // Groups of digits that this format does not know.
-        if unit.starts_with(of_number) {
+        // Groups of digits that this format does not know, unless it is a power, as in 10*9/L.
+        let power = unit
+            .strip_prefix("10")
+            .is_some_and(|rest| rest.starts_with(['*', '^']));
+        if unit.starts_with(of_number) && !power {
             return None;
         }
         let unit = Some(unit.to_owned());

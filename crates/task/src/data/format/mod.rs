@@ -351,10 +351,12 @@ fn is_bare(text: &str) -> bool {
     let (first, second) = (letters.next(), letters.next());
     let padded = first == Some('0') && second.is_some_and(|second| second.is_ascii_digit());
     let power = digits.contains(['e', 'E']) && !digits.contains(['.', ',', '+', '-']);
+    // As large as no code: what a program writes where it has no number.
+    let huge = power && digits.parse::<f64>().is_ok_and(|value| value >= 1e15);
     let known = |letter: char| letter.is_ascii_digit() || "+-.,'_eE ".contains(letter);
     first.is_some_and(|first| first.is_ascii_digit() || matches!(first, '.' | ','))
         && !padded
-        && !power
+        && (!power || huge)
         && digits.chars().all(known)
 }
 

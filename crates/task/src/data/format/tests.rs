@@ -102,6 +102,9 @@ fn a_mark_that_is_a_number_is_that_number_however_it_is_written() {
     let code = mark("9", '.');
     assert!(code.is_missing("9.0") && !code.is_missing("09") && !code.is_missing("009"));
     assert!(!mark("400", '.').is_missing("4E2") && !mark("4E2", '.').is_missing("400"));
+    // No code is as large.
+    let huge = mark("-9000000000000000000000000000000", '.');
+    assert!(huge.is_missing("-9e30") && huge.is_missing("-9.0E+30") && !huge.is_missing("-9e29"));
     assert!(mark("09", '.').is_missing("09") && !mark("09", '.').is_missing("9"));
 }
 
