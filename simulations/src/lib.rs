@@ -61,7 +61,7 @@ pub use error::RunError;
 pub use federate::federate;
 pub use federation::{Federation, lies, position};
 pub use linkage::{Clue, ClueKind, LinkageResult};
-pub use options::{MakeEnvironment, Options, RoundDone, Signatures, Surrounding};
+pub use options::{EndsAfter, MakeEnvironment, Options, RoundDone, Signatures, Surrounding};
 pub use record::{Led, Mark, ProtocolRecord, RoundRecord, RunRecord, SiloStop};
 pub use recorder::Recorder;
 pub use scenario::{Overrides, Scenario, ScenarioError};

@@ -60,6 +60,9 @@ pub enum Signatures {
     Ed25519,
 }
 
+/// Says of a round that became final whether the federation ends with it.
+pub type EndsAfter<'a> = Box<dyn FnMut(&RoundDone) -> bool + 'a>;
+
 /// Options of a run.
 pub struct Options<'a> {
     /// The folder of data sets that are files.
@@ -89,7 +92,7 @@ pub struct Options<'a> {
     /// Called when a round became final.
     pub progress: Box<dyn FnMut(&RoundDone) + 'a>,
     /// Whether the federation ends with a round that became final; `None`: with its last round. Without messages alone.
-    pub ends: Option<Box<dyn FnMut(&RoundDone) -> bool + 'a>>,
+    pub ends: Option<EndsAfter<'a>>,
     /// What the silos live in.
     pub surrounding: Surrounding<'a>,
 }

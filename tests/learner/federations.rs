@@ -508,7 +508,10 @@ pub(crate) fn a_metric_that_no_program_measures_is_refused_before_the_first_roun
     let expected = "no program measures the agreed metric \"accuracy\": the program of \"silo 1\" measures \
                     loss, mae, mse, rmse; agree on one of these (`metric` of [task.external]";
     assert!(said.contains(expected), "{said}");
-    assert!(said.contains("or let its `evaluate` give \"accuracy\""), "{said}");
+    assert!(
+        said.contains("or let its `evaluate` give \"accuracy\""),
+        "{said}"
+    );
     assert_eq!(noted("unmeasured").1, 0, "nobody trains");
     // What its outputs give is measured by Rota, also in a node.
     let configs = demo_of("measured", "well", "name = 'fedavg'", &task("mae"));

@@ -103,10 +103,9 @@ fn every_answer_that_init_prints_is_taken_as_it_is_printed() {
                     row % 9,
                     cell(
                         row % 20 == 3,
-                        "a remark of more than forty letters, in full",
+                        "a remark of more than forty letters in full",
                         row
                     )
-                    .replace(',', ";")
                 )
             }),
             "",

@@ -279,6 +279,11 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.beta2", "the decay of the second moment"),
     key("strategy.rate", "the method's own learning rate"),
     key("strategy.tau", "the degree of adaptivity"),
+    key("strategy.rule", "the rule of a strategy of one's own, by its name in the process that runs it"),
+    key("strategy.needs", "what a strategy of one's own sees of a round").weakens(
+        Changed,
+        "its rule may see models, losses or numbers of single silos that it did not see before",
+    ),
     key("strategy.local-rounds", "the trainings of a silo's own model in a round"),
     key("strategy.steps", "the steps that adapt how models are mixed"),
     key("strategy.head-epochs", "the epochs of the last layer"),

@@ -44,8 +44,12 @@ impl OpenQuestions<'_> {
             }
         }
         let known = || cells.values.keys().map(String::as_str);
+        // A number that was asked about is found however it is spelt: -9e30 is the one of thirty zeros.
+        let odd = stand_ins(&cells.numbers);
+        let is_odd = |level: &str| odd.iter().any(|(value, _)| number(level) == Some(*value));
         for (_, level) in self.wishes.keep.iter().filter(|(column, _)| column == name) {
-            if !cells.values.contains_key(level) {
+            let is_there = cells.values.contains_key(level) || is_odd(level);
+            if !is_there {
                 return Err(DataError::Config(format!(
                     "--keep {}: no row has that value{}",
                     typed_pair(name, level),

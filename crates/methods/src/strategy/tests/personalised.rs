@@ -57,7 +57,7 @@ fn fednova_averages_changes_by_step() {
     // ‖a‖₁ is 2.5 after two steps with momentum 1/2, and 10.0625·… after six by its definition.
     let a = |t: i32| {
         (1..=t)
-            .map(|i| (0..i).map(|j| 0.5_f64.powi(j)).sum::<f64>())
+            .map(|i| (0..i).map(|j| libm::pow(0.5, j.into())).sum::<f64>())
             .sum::<f64>()
     };
     close(a(2), 2.5);

@@ -228,8 +228,8 @@ fn listed() -> BTreeSet<String> {
         .collect()
 }
 
-/// Of the tables at hand two columns are asked about that are neither whose a row is nor a missing value: a ward and
-/// a hospital, which are numbers of something else.
+/// Of the tables at hand hardly a column is asked about that is neither whose a row is nor a missing value, and the
+/// documentation names those that are.
 #[test]
 fn at_most_two_columns_of_known_tables_are_asked_about_wrongly() {
     assert_eq!(asked_of_data(diabetes_silos(4).unwrap()), [""; 0]);
