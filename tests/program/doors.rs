@@ -157,7 +157,8 @@ fn odd_numbers_are_asked_about_wherever_a_table_is_read() {
 
 #[test]
 fn persons_numbers_are_asked_about_wherever_a_table_is_read() {
-    let forms: [(&str, fn(usize) -> String); 5] = [
+    type PersonsNumber = fn(usize) -> String;
+    let forms: [(&str, PersonsNumber); 5] = [
         ("Vorgangszeichen", |person| {
             (31_000 + 7_411 * person).to_string()
         }),

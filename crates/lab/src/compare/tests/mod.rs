@@ -366,7 +366,7 @@ fn a_strategy_that_diverges_is_named_and_the_others_are_compared() {
 
 #[test]
 fn a_scenario_is_compared_with_the_references() {
-    let text = include_str!("../../../../simulations/scenarios/diabetes.toml");
+    let text = include_str!("../../../../../simulations/scenarios/diabetes.toml");
     let experiment =
         Experiment::parse("diabetes.toml", text, Path::new(""), &Choices::default()).unwrap();
     let labels: Vec<&str> = experiment
