@@ -167,7 +167,7 @@ fn persons_numbers_are_asked_about_wherever_a_table_is_read() {
         }),
         ("legajo", |person| (person * 41 % 67 + 500).to_string()),
         ("quien", |person| (person + 1).to_string()),
-        ("no'1", |person| {
+        ("no°1", |person| {
             (20_000 + person * person * 53 % 79_999).to_string()
         }),
     ];
