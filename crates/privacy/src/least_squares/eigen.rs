@@ -7,8 +7,8 @@
 /// More sweeps over all entries than any matrix of these sizes needs: about ten are usual.
 const SWEEPS: usize = 60;
 
-/// The pairs of a matrix.
-pub(super) struct Eigen {
+/// The eigenvalues of a symmetric matrix with their eigenvectors.
+pub struct Eigen {
     width: usize,
     values: Vec<f64>,
     /// Eigenvectors, one after the other.
@@ -17,7 +17,7 @@ pub(super) struct Eigen {
 
 impl Eigen {
     /// Those of a symmetric matrix of `width` rows.
-    pub(super) fn of(mut matrix: Vec<f64>, width: usize) -> Self {
+    pub fn of(mut matrix: Vec<f64>, width: usize) -> Self {
         let mut vectors = vec![0.0; width * width];
         (0..width).for_each(|at| vectors[at * width + at] = 1.0);
         for _ in 0..SWEEPS {
@@ -39,8 +39,9 @@ impl Eigen {
     }
 
     /// Each eigenvalue with its eigenvector of norm 1.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = (f64, &[f64])> {
-        let vectors = self.vectors.chunks_exact(self.width);
+    pub fn pairs(&self) -> impl Iterator<Item = (f64, &[f64])> {
+        // A matrix without rows has no pairs.
+        let vectors = self.vectors.chunks_exact(self.width.max(1));
         self.values.iter().copied().zip(vectors)
     }
 }

@@ -55,7 +55,7 @@ mod eigen;
 use std::f64::consts::SQRT_2;
 
 use crate::sensitivity::{Clip, Sensitivity};
-use eigen::Eigen;
+pub use eigen::Eigen;
 
 /// The most features: the numbers of a row grow with their square, and the time to solve with their cube.
 pub const MOST_FEATURES: usize = 256;
