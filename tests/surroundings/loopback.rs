@@ -86,10 +86,12 @@ fn same_models(scenario: &Scenario) {
         // The only refusals are contributions that were in transit when their round ended.
         let late = |refused: &Refused| refused.reason.contains("it contributes to round");
         assert!(real.refused.iter().all(late), "{name}: {:?}", real.refused);
-        assert!(
-            real.bytes_messages > Some(0) && real.bytes_blobs >= simulated.bytes_blobs,
-            "{name}"
-        );
+        assert!(real.bytes_messages > Some(0), "{name}");
+        // On a busy machine a member may be late to judge a round. Then it fetches the model that is
+        // final, one blob, and no contributions, of which there are fewer than members.
+        let silos = real.silos.len() as u64;
+        let blobs = |summary: &Summary| summary.bytes_blobs.unwrap();
+        assert!(blobs(&real) * silos >= blobs(&simulated), "{name}");
         assert_eq!(real.invariants, simulated.invariants);
     }
 }
