@@ -106,7 +106,10 @@ impl Direct<'_> {
             let one =
                 ListedContribution::new(&self.silos[member].config, round, weights, member, own);
             let fits = base.fits(&self.config, &one.entry.fields);
-            let fits = fits.and_then(|()| self.config.strategy.admit(&one.model_entry(), round));
+            let fits = fits.and_then(|()| {
+                let entry = one.model_entry();
+                self.config.strategy.admit_after(&base.state, &entry, round)
+            });
             match fits {
                 Ok(()) => listed.push(one),
                 Err(reason) => self.refused(member, reason),

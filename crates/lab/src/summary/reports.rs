@@ -155,6 +155,7 @@ impl Reports<'_> {
                 kind: match plan.task {
                     Task::Summarise => "summarise",
                     Task::Keep => "keep",
+                    Task::Answer(_) => "answer",
                     Task::Train(_) => "train",
                 },
                 cross_evaluated: plan.cross_evaluate,

@@ -312,6 +312,7 @@ impl Learner for TableByProgram {
             units: None,
             // They would be fitted without the program.
             linear_rows: None,
+            answers: None,
         }
     }
 }

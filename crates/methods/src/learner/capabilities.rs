@@ -36,6 +36,8 @@ pub struct Capabilities<'a> {
     pub units: Option<&'a dyn UnitGradients>,
     /// The rows of a linear model.
     pub linear_rows: Option<&'a dyn LinearRows>,
+    /// Answers to questions about all rows.
+    pub answers: Option<&'a dyn Answers>,
 }
 
 impl Capabilities<'_> {
@@ -52,6 +54,7 @@ impl Capabilities<'_> {
         stochastic: None,
         units: None,
         linear_rows: None,
+        answers: None,
     };
 
     /// Whether the capability is among these.
@@ -68,6 +71,7 @@ impl Capabilities<'_> {
             Capability::StochasticModels => self.stochastic.is_some(),
             Capability::UnitGradients => self.units.is_some(),
             Capability::LinearRows => self.linear_rows.is_some(),
+            Capability::Answers => self.answers.is_some(),
         }
     }
 
@@ -141,6 +145,15 @@ impl dyn Learner + '_ {
         found.ok_or(MissingCapability(Capability::LinearRows))
     }
 
+    /// Answers to questions about all rows.
+    ///
+    /// # Errors
+    /// [`MissingCapability`] where the rows are not here.
+    pub fn answers(&self) -> Result<&dyn Answers, MissingCapability> {
+        let found = self.capabilities().answers;
+        found.ok_or(MissingCapability(Capability::Answers))
+    }
+
     /// Outputs of a model, row by row.
     ///
     /// # Errors
@@ -182,6 +195,19 @@ pub trait LinearRows {
 
     /// The loss of a row.
     fn linear_loss(&self) -> PlainLoss;
+}
+
+/// Answers of a silo to the questions of an agreement, from all of its rows.
+pub trait Answers {
+    /// A number that tells the silo from others as long as a question lasts, and says nothing of who it is.
+    fn pseudonym(&self, question: usize) -> u64;
+
+    /// The silo's numbers for the next round of a question, counted from 0 as the agreement lists them;
+    /// `opened` are the sums of its earlier rounds. As integers modulo 2⁶⁴, because they are added up.
+    ///
+    /// # Errors
+    /// [`LearnError::Failed`]: why the silo does not answer, in a sentence that tells nothing of its rows.
+    fn answer(&self, question: usize, opened: &[Vec<u64>]) -> Result<Vec<u64>, LearnError>;
 }
 
 /// Count, sum and spread of the columns, for a scale that the whole federation shares.

@@ -25,11 +25,13 @@ pub enum Capability {
     UnitGradients,
     /// [`LinearRows`](super::LinearRows).
     LinearRows,
+    /// [`Answers`](super::Answers).
+    Answers,
 }
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Summaries,
         Self::RobustLosses,
         Self::RobustFits,
@@ -41,6 +43,7 @@ impl Capability {
         Self::StochasticModels,
         Self::UnitGradients,
         Self::LinearRows,
+        Self::Answers,
     ];
 
     /// What the learner lacks, and what to do.
@@ -89,6 +92,10 @@ impl Capability {
             Self::LinearRows => {
                 "has no rows of a linear model, which hierarchical needs: use a linear or a logistic model, \
                  or another strategy, such as fedavg"
+            }
+            Self::Answers => {
+                "has no table of rows, from which questions are answered: write the files of the rows in \
+                 [data]"
             }
         }
     }

@@ -12,7 +12,7 @@
 //!   [single rows](RowAccess), [outputs](Outputs) of a model row by row,
 //!   [classifiers](Classifiers) over the same rows, [stochastic models](StochasticModels),
 //!   [summaries](Summaries) of the columns, gradients of [single units](UnitGradients), and the rows of
-//!   [linear models](LinearRows).
+//!   [linear models](LinearRows), and [answers](Answers) to questions about all rows.
 //!
 //! A capability is asked for by its accessor, such as
 //! [`robust`](trait.Learner.html#method.robust); the answer is the capability, or an error that
@@ -89,7 +89,7 @@ use crate::params::{Layout, Params};
 use crate::robust::Radius;
 
 pub use capabilities::{
-    Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, LinearRows, Outputs, RobustFits,
+    Answers, Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, LinearRows, Outputs, RobustFits,
     RobustLosses, RowAccess, RowsOfModel, SquaresRow, Stochastic, StochasticModels, Summaries,
     UnitGradients, UnitRows,
 };
@@ -128,6 +128,9 @@ pub enum Task {
     /// Change nothing: the contribution is the start model as it is (with what the strategy
     /// reports beside it, such as the model's loss).
     Keep,
+    /// Answer the question of this number, from 0, in the agreement. What a silo contributes depends on what
+    /// was opened of the question before, which is in the state.
+    Answer(u32),
 }
 
 /// A silo's own data and the model family, as seen by the federation. Object-safe and without
@@ -252,6 +255,9 @@ impl dyn Learner + '_ {
                 let shared = self.summaries()?.summarise()?;
                 Ok(Update::kept(&shared, personal, self.samples()))
             }
+            Task::Answer(_) => Err(LearnError::Failed(
+                "a question is answered from what its earlier rounds have opened".into(),
+            )),
         }
     }
 

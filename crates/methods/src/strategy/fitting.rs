@@ -77,7 +77,7 @@ impl Fitting {
     pub(crate) fn of(&self, task: &Task, learner: &dyn Learner) -> Self {
         let training = match task {
             Task::Train(training) => training,
-            Task::Summarise | Task::Keep => self.training(),
+            Task::Summarise | Task::Keep | Task::Answer(_) => self.training(),
         };
         match self {
             Self::Trained(_) => Self::Trained(training.clone()),

@@ -92,6 +92,7 @@ pub use server::one_model::tfl::Tfl;
 pub use sheet::{ModelEntry, Scores, ScoresError, Sheet};
 pub use state::State;
 pub use wrappers::altered_decisions::with_altered_decisions;
+pub use wrappers::asking::{Asking, QuestionRounds, QuestionState};
 pub use wrappers::participation::Participation;
 pub use wrappers::personal_layers::{INTERCEPT, LAST_LAYER, NORM_LAYERS};
 pub use wrappers::standardise::{
@@ -219,6 +220,16 @@ pub trait Strategy: Send + Sync {
     fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
         let _ = (entry, round);
         Ok(())
+    }
+
+    /// The same, of a round that the state before it tells from others, and not its number alone. By default
+    /// [`admit`](Self::admit).
+    ///
+    /// # Errors
+    /// In one sentence, what is wrong with it.
+    fn admit_after(&self, state: &State, entry: &ModelEntry, round: u64) -> Result<(), String> {
+        let _ = state;
+        self.admit(entry, round)
     }
 
     /// The lead's choice. May use any effort; need not be the same on every machine.

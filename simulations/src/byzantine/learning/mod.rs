@@ -234,6 +234,7 @@ impl Learner for Liar {
             stochastic: inner.stochastic.map(|_| self as _),
             units: inner.units,
             linear_rows: inner.linear_rows,
+            answers: inner.answers,
         }
     }
 }

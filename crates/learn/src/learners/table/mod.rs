@@ -378,6 +378,7 @@ impl Learner for TableLearner {
             stochastic: self.stochastic_widths().map(|_| self as _),
             units: self.has_unit_gradients().then_some(self as _),
             linear_rows: self.exact_loss().map(|_| self as _),
+            answers: None,
         }
     }
 }

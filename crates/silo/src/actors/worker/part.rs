@@ -67,7 +67,7 @@ impl WorkerActor {
         let plan = base.plan(&config);
         let visits = match &plan.task {
             Task::Train(training) => u64::from(training.epochs),
-            Task::Summarise | Task::Keep => 1,
+            Task::Summarise | Task::Keep | Task::Answer(_) => 1,
         };
         let work = WorkSize::Train {
             samples: visits * config.learner.samples(),
@@ -216,7 +216,7 @@ impl WorkerActor {
             let entry = with_model(model, &claimed);
             config
                 .strategy
-                .admit(&entry, round)
+                .admit_after(&base.state, &entry, round)
                 .map_err(WorkError::Refused)
         };
         self.run(

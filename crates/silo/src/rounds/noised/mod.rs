@@ -260,7 +260,7 @@ fn rate(config: &SiloConfig, base: &RoundBase) -> Result<f64, String> {
                 "noised rounds take steps of plain gradient descent, and the plan has adam".into(),
             ),
         },
-        Task::Summarise | Task::Keep => {
+        Task::Summarise | Task::Keep | Task::Answer(_) => {
             Err("noised rounds take steps, and the plan of this round has none".into())
         }
     }
