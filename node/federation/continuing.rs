@@ -355,6 +355,7 @@ fn work(
         status: earlier.status,
         seed: earlier.seed,
         continues: Some(continues),
+        questions: &[],
     };
     work.encode()
         .map_err(|error| ContinueError::Encode(error.to_string()))

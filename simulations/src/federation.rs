@@ -229,6 +229,7 @@ fn charter(
         status: StatusFor::Own,
         seed: scenario.seed,
         continues: None,
+        questions: &[],
     };
     let work = work.encode();
     let largest = largest_contribution(strategy, first);

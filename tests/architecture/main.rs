@@ -28,7 +28,10 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("task", &["methods"]),
     ("learn", &["task", "methods"]),
     // It does not wait for the crate that computes models.
-    ("agreement", &["task", "privacy", "protocol", "methods"]),
+    (
+        "agreement",
+        &["questions", "task", "privacy", "protocol", "methods"],
+    ),
     ("mesh", &["protocol"]),
     ("silo", &["ledger", "privacy", "protocol", "methods"]),
     (

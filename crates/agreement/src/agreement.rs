@@ -21,6 +21,7 @@ use crate::file::{
     CharterTable, ContinuesTable, EntryNames, FederationFile, PrivacyTable, SiloTable, StatusFor,
 };
 use crate::privacy;
+use crate::question::{AgreedQuestion, learning_rounds, with_questions};
 use crate::rotation::RotationName;
 use crate::source::TomlText;
 use crate::span::Span;
@@ -52,6 +53,8 @@ pub struct Agreement {
     pub status: StatusFor,
     /// The model of an earlier federation that the first round starts from.
     pub continues: Option<Continues>,
+    /// The questions that members answer, in this order, in rounds before those that learn.
+    pub questions: Vec<AgreedQuestion>,
     /// Addresses of every member's node, in the order of the roster. Not part of the federation's id.
     pub addresses: Vec<Vec<String>>,
     /// Why no member can take part under this agreement. A quorum may have brought such an agreement into
@@ -133,6 +136,7 @@ impl Agreement {
             status: raw.charter.status,
             seed: raw.seed,
             continues: continues.as_ref(),
+            questions: &raw.question,
         };
         let work = work.encode();
         let work = work.map_err(|error| wrong("task", &format!("cannot be encoded: {error}")))?;
@@ -144,16 +148,19 @@ impl Agreement {
         let format = format_of(source, raw.format)?;
         let epoch = Epoch::first_in(format, &Genesis { silos, charter });
         let epoch = epoch.map_err(|error| refused(source, &error))?;
+        check_questions(source, &raw, &epoch)?;
+        let strategy = with_questions(strategy.into(), &raw.question, raw.rounds);
         Ok(Self {
             epoch: Arc::new(epoch),
             task: raw.task,
             strategy_config: raw.strategy,
-            strategy: strategy.into(),
+            strategy,
             seed: raw.seed,
             max_model_norm,
             max_weight,
             status: raw.charter.status,
             continues,
+            questions: raw.question,
             addresses,
             unfit: None,
         })
@@ -225,6 +232,7 @@ impl Agreement {
             privacy: PrivacyTable::of(&charter.privacy),
             task: self.task.clone(),
             strategy: self.strategy_config.clone(),
+            question: self.questions.clone(),
             silo: silos
                 .iter()
                 .zip(self.addresses.iter().map(Some).chain(repeat(None)))
@@ -319,6 +327,41 @@ fn check_task(source: TomlText<'_>, task: &TaskConfig) -> Result<(), ConfigError
             }
         }
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => {}
+    }
+    Ok(())
+}
+
+/// Whether the members can answer what the file asks.
+///
+/// # Errors
+/// [`ConfigError::At`]: a question that cannot be asked, rounds that leave none for learning, or contributions
+/// of which nobody sees a single one.
+fn check_questions(
+    source: TomlText<'_>,
+    raw: &FederationFile,
+    epoch: &Epoch,
+) -> Result<(), ConfigError> {
+    if raw.question.is_empty() {
+        return Ok(());
+    }
+    let wrong = |path: &str, what: String| Err(ConfigError::At(source.key_of(path, &what)));
+    if epoch.charter.privacy.masked().is_some() {
+        let what = "asks the members of a federation in which sums alone are opened: nodes answer in clear \
+                    rounds so far; leave it out, or ask in a federation with `mode = \"clear\"`";
+        return wrong("question", what.into());
+    }
+    for (at, question) in raw.question.iter().enumerate() {
+        if let Err(error) = question.question().inputs() {
+            return wrong(&format!("question.{at}"), format!("is wrong: {error}"));
+        }
+    }
+    if learning_rounds(raw.rounds, &raw.question).is_none() {
+        let asked: u64 = raw.question.iter().map(AgreedQuestion::most_rounds).sum();
+        let what = format!(
+            "must be more than {asked}, which the questions take at most: rounds that they do not take are left \
+             out in the end"
+        );
+        return wrong("rounds", what);
     }
     Ok(())
 }

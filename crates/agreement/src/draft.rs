@@ -201,6 +201,7 @@ impl Draft {
             privacy: new.privacy.clone(),
             task: new.task.clone(),
             strategy: new.strategy.clone(),
+            question: Vec::new(),
             silo: Vec::new(),
         };
         let text = toml::to_string(&raw).map_err(|error| error.to_string())?;

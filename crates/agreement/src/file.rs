@@ -45,6 +45,13 @@ pub(crate) struct FederationFile {
     pub(crate) task: TaskConfig,
     /// The strategy and its options.
     pub(crate) strategy: StrategyConfig,
+    /// Questions about the rows of all members, one table `[[question]]` for each, answered in this order in
+    /// rounds before those that learn: `reason`, and the keys of a question as in the file of `rota ask`, but for
+    /// `sites` and `mode`. `rota federation ask` adds one. An amendment may add more behind those that there are;
+    /// `rounds` holds the most rounds that each takes, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
+    pub(crate) question: Vec<AgreedQuestion>,
     /// The members, one table `[[silo]]` for each, in the order of the roster. `rota federation add`
     /// adds one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

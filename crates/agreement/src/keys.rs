@@ -200,6 +200,7 @@ pub(crate) const KEYS: &[Key] = &[
         .weakens(Raised, "the bound may be exceeded more often"),
     // ---- The task.
     key("task.**", "the task").fixed(),
+    key("question", "a question about the rows of all members"),
     // ---- The strategy: what goes with every method.
     key("strategy", "the strategy").fixed(),
     key("strategy.name", "the strategy").fixed(),

@@ -13,6 +13,8 @@ use crate::keys::{self, Key};
 
 /// Begins the paths of members.
 const SILO: &str = "silo";
+/// The key of questions.
+const QUESTION: &str = "question";
 
 /// One key that another agreement changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,9 +99,11 @@ impl Agreement {
     pub fn difference(&self, other: &Self) -> Difference {
         let (mut old, mut new) = (self.as_written(), other.as_written());
         let members = (taken(&mut old, SILO), taken(&mut new, SILO));
+        let asked = (taken(&mut old, QUESTION), taken(&mut new, QUESTION));
         let mut found = FoundChanges::default();
         found.compare(&KeyPath::default(), Some(&old), Some(&new));
         found.members(&listed(members.0), &listed(members.1));
+        found.questions(&listed(asked.0), &listed(asked.1));
         let mut changes = found.0;
         let seen = |change: &Changed| change.key.starts_with("privacy.");
         let masked = self.epoch.charter.privacy.masked().is_some();
@@ -231,6 +235,20 @@ impl FoundChanges {
         let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         for key in keys {
             self.compare(&path.key(key), old.get(key), new.get(key));
+        }
+    }
+
+    /// A question is one change, with all of its keys.
+    fn questions(&mut self, old: &[Canonical], new: &[Canonical]) {
+        for at in 0..old.len().max(new.len()) {
+            let (before, after) = (old.get(at), new.get(at));
+            if before != after {
+                let path = KeyPath {
+                    shown: format!("{QUESTION}[{}]", at + 1),
+                    listed: QUESTION.into(),
+                };
+                self.add(&path, before, after);
+            }
         }
     }
 

@@ -67,6 +67,16 @@ impl Agreement {
                 (written(self), written(new)),
             ));
         }
+        // What is kept of a question is kept by its place.
+        if !new.questions.starts_with(&self.questions) {
+            let written =
+                |agreement: &Self| Some(format!("{} questions", agreement.questions.len()));
+            return Err(AmendError::fixed(
+                "the questions that there are; more can stand behind them",
+                "question",
+                (written(self), written(new)),
+            ));
+        }
         let difference = self.difference(new);
         if let Some(change) = difference.first_fixed() {
             let unknown = "a key for which this version of Rota has no rule";

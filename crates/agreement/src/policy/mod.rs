@@ -28,10 +28,13 @@ pub enum Routine {
     /// Members that come or go, if f, the number of faulty members that is tolerated, does not fall. Where
     /// contributions are masked, only members that go.
     Members,
+    /// Questions about the rows of all members. The institution answers those that its own rules of disclosure
+    /// allow.
+    Questions,
 }
 
 impl Routine {
-    /// All of them.
+    /// Those that an institution follows if it says nothing else. It answers no question that it has not seen.
     pub const ALL: [Self; 4] = [Self::Rounds, Self::Addresses, Self::Epochs, Self::Members];
 }
 
@@ -116,12 +119,17 @@ impl Agreement {
         if may(Routine::Epochs) {
             strategy_config.training.epochs = next.strategy_config.training.epochs;
         }
+        let questions = match may(Routine::Questions) {
+            true => next.questions.clone(),
+            false => self.questions.clone(),
+        };
         strategy_config.set_rounds(charter.rounds);
         let silos = roster.silos().to_vec();
         let epoch = Epoch::first_in(self.epoch.format, &Genesis { silos, charter }).ok()?;
         let changed = Self {
             epoch: Arc::new(epoch),
             strategy_config,
+            questions,
             addresses: addresses?,
             ..self.clone()
         };

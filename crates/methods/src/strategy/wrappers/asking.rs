@@ -26,13 +26,16 @@ const KEPT: &str = "question.";
 /// Name of the count of all rounds that questions took.
 const ROUNDS: &str = "question.rounds";
 
+/// Name of the count of rounds of the inner strategy.
+const LEARNED: &str = "question.learned";
+
 /// The rounds of a question, as a function of what they have opened.
 pub trait QuestionRounds: Send + Sync {
     /// Length of the sum that the next round opens, after these; `None` once the question is over.
     fn next(&self, opened: &[Vec<u64>]) -> Option<usize>;
 
-    /// The most rounds that it can take.
-    fn most(&self) -> u64;
+    /// No sum of it is longer.
+    fn largest(&self) -> usize;
 }
 
 /// How far a question has come, read from the state.
@@ -84,9 +87,11 @@ fn missed_name(question: usize) -> String {
 ///
 /// Every round of a question has the same silos as its first; one that lacks some of them opens nothing and is
 /// repeated. After three in a row the question ends without an answer.
-pub struct Asking {
+pub struct QuestionsFirst {
     inner: Arc<dyn Strategy>,
     questions: Vec<Arc<dyn QuestionRounds>>,
+    /// Rounds of the inner strategy.
+    learning: u64,
 }
 
 /// A contribution, read.
@@ -103,7 +108,9 @@ impl ReadAnswer {
             let digits = digits.ok_or_else(|| format!("the answer has no tensor {name:?}"))?;
             let whole = |digit: &&f32| digit.fract() == 0.0 && (0.0..PLACE as f32).contains(*digit);
             if !digits.iter().all(|digit| whole(&digit)) {
-                return Err("the answer holds a digit that is no whole number of 16 bits".to_owned());
+                return Err(
+                    "the answer holds a digit that is no whole number of 16 bits".to_owned(),
+                );
             }
             let number = |digits: &[f32]| {
                 let places = digits.iter().rev();
@@ -150,20 +157,28 @@ fn layout(words: usize) -> Arc<Layout> {
 }
 
 /// The round under way of a question.
-struct QuestionRound {
+struct AskedRound {
     question: usize,
     state: QuestionState,
     words: usize,
 }
 
-impl Asking {
-    /// Puts the rounds of questions before those of `inner`.
-    pub fn new(inner: Arc<dyn Strategy>, questions: Vec<Arc<dyn QuestionRounds>>) -> Self {
-        Self { inner, questions }
+impl QuestionsFirst {
+    /// Puts the rounds of questions before the `learning` rounds of `inner`, with which the federation ends.
+    pub fn new(
+        inner: Arc<dyn Strategy>,
+        questions: Vec<Arc<dyn QuestionRounds>>,
+        learning: u64,
+    ) -> Self {
+        Self {
+            inner,
+            questions,
+            learning,
+        }
     }
 
     /// The round of a question that comes next; `None` where the inner strategy goes on.
-    fn asked(&self, state: &State) -> Option<QuestionRound> {
+    fn asked(&self, state: &State) -> Option<AskedRound> {
         let rounds = self.questions.iter().enumerate();
         rounds
             .filter_map(|(question, rounds)| {
@@ -172,7 +187,7 @@ impl Asking {
                     return None;
                 }
                 let words = rounds.next(&state.opened)?;
-                Some(QuestionRound {
+                Some(AskedRound {
                     question,
                     state,
                     words,
@@ -193,7 +208,7 @@ fn coalitions(sheet: &Sheet) -> Vec<u32> {
     entries.map(|entry| entry.coalition.unwrap_or(0)).collect()
 }
 
-impl QuestionRound {
+impl AskedRound {
     /// The answers of a sheet, or which entry is unusable and why.
     fn answers(&self, sheet: &Sheet) -> Result<Vec<ReadAnswer>, DecideError> {
         sheet.not_empty()?;
@@ -245,13 +260,15 @@ impl QuestionRound {
         after.memory.insert(name, Kept::Counts(sum));
         after.memory.remove(&missed_name(question));
         if first {
-            after.memory.insert(sites_name(question), Kept::Counts(sites));
+            after
+                .memory
+                .insert(sites_name(question), Kept::Counts(sites));
         }
         after
     }
 }
 
-impl Strategy for Asking {
+impl Strategy for QuestionsFirst {
     fn name(&self) -> &'static str {
         self.inner.name()
     }
@@ -293,7 +310,9 @@ impl Strategy for Asking {
     ) -> Result<(u32, Update), LearnError> {
         let Some(asked) = self.asked(state) else {
             let round = Self::inner_round(state, round);
-            return self.inner.contribute(state, plan, round, participant, progress);
+            return self
+                .inner
+                .contribute(state, plan, round, participant, progress);
         };
         let answers = participant.learner.answers()?;
         let answer = ReadAnswer {
@@ -342,8 +361,8 @@ impl Strategy for Asking {
 
     fn layouts(&self, model: &Arc<Layout>, summary: Option<&Arc<Layout>>) -> Vec<Arc<Layout>> {
         let mut layouts = self.inner.layouts(model, summary);
-        let first = self.questions.iter().filter_map(|rounds| rounds.next(&[]));
-        layouts.extend(first.map(layout));
+        let largest = self.questions.iter().map(|rounds| rounds.largest());
+        layouts.extend(largest.map(layout));
         layouts
     }
 
@@ -414,18 +433,23 @@ impl Strategy for Asking {
             for (name, value) in kept.filter(|(name, _)| name.starts_with(KEPT)) {
                 after.state.memory.insert(name, value.clone());
             }
+            after.state.memory.insert(LEARNED, Kept::Count(round));
             return Ok(after);
         };
         sheet.fits(&decision.assignment)?;
         let answers = asked.answers(sheet)?;
+        let mut after = asked.settle(state, &answers);
+        let learned = Self::inner_round(state, round).saturating_sub(1);
+        after.memory.insert(LEARNED, Kept::Count(learned));
         Ok(Outcome {
             assignment: decision.assignment.clone(),
-            state: asked.settle(state, &answers),
+            state: after,
         })
     }
 
     fn ends(&self, state: &State) -> bool {
-        self.asked(state).is_none() && self.inner.ends(state)
+        let learned = state.memory.count(LEARNED).unwrap_or(0);
+        self.asked(state).is_none() && (learned >= self.learning || self.inner.ends(state))
     }
 
     fn unseen(

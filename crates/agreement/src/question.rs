@@ -1,0 +1,174 @@
+//! The questions of an agreement: what members answer from their rows, in rounds of the federation.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use methods::Strategy;
+use methods::strategy::{QuestionRounds, QuestionState, QuestionsFirst};
+use questions::table::Condition;
+use questions::{
+    AgreedColumns, FederatedQuestion, FirstCounts, Kind, Outcome, QuestionMode, QuestionRules, Step,
+};
+use serde::{Deserialize, Serialize};
+
+/// A question that the members agreed to answer. Every member sees the numbers of every site, so the limits of
+/// counts hold for each site alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct AgreedQuestion {
+    /// Why it is asked, for people.
+    pub reason: String,
+    /// The rows that are asked for: all these conditions hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    filter: Vec<Condition>,
+    /// Real numbers are encoded in steps of 2^(`exponent`−30).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    exponent: i32,
+    /// The limits of disclosure that members apply to opened counts.
+    #[serde(default)]
+    rules: QuestionRules,
+    /// Agreed ranges of columns of numbers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    ranges: BTreeMap<String, [f64; 2]>,
+    /// Agreed levels of columns of categories.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    levels: BTreeMap<String, Vec<String>>,
+    /// The kind with its columns and options: all other keys.
+    #[serde(flatten)]
+    kind: Kind,
+}
+
+fn is_zero(exponent: &i32) -> bool {
+    *exponent == 0
+}
+
+/// How far a question of an agreement has come.
+#[derive(Debug, Clone, PartialEq)]
+pub enum QuestionStage {
+    /// Rounds are still to come.
+    Open {
+        /// Rounds so far.
+        rounds: usize,
+    },
+    /// It has an answer.
+    Done {
+        /// Rounds that it took.
+        rounds: usize,
+        /// What is known since its first round.
+        counts: FirstCounts,
+        /// The answer.
+        outcome: Box<Outcome>,
+    },
+    /// It has none.
+    Stopped {
+        /// Rounds that it took.
+        rounds: usize,
+        /// The reason, in a sentence.
+        why: String,
+    },
+}
+
+impl AgreedQuestion {
+    /// A question as members of a federation in clear answer it.
+    pub fn new(reason: &str, question: &FederatedQuestion) -> Self {
+        let question = question.clone();
+        Self {
+            reason: reason.to_owned(),
+            filter: question.filter,
+            exponent: question.exponent,
+            rules: question.rules,
+            ranges: question.agreed.ranges,
+            levels: question.agreed.levels,
+            kind: question.kind,
+        }
+    }
+
+    /// The question itself.
+    pub fn question(&self) -> FederatedQuestion {
+        let agreed = AgreedColumns {
+            ranges: self.ranges.clone(),
+            levels: self.levels.clone(),
+        };
+        FederatedQuestion {
+            filter: self.filter.clone(),
+            rules: self.rules,
+            mode: QuestionMode::Clear,
+            exponent: self.exponent,
+            ..FederatedQuestion::new(self.kind.clone(), agreed)
+        }
+    }
+
+    /// The most rounds that it takes, repeated ones included.
+    pub fn most_rounds(&self) -> u64 {
+        self.question().most_rounds() + REPEATED
+    }
+
+    /// How far it has come, by what a state keeps of it.
+    pub fn stage(&self, state: &QuestionState) -> QuestionStage {
+        let question = self.question();
+        let rounds = state.opened.len();
+        let stopped = |why: String| QuestionStage::Stopped { rounds, why };
+        let counts = match question.after(&state.opened[..rounds.min(1)]) {
+            Ok(Step::Next(progress)) => progress.counts().cloned().unwrap_or_default(),
+            Ok(Step::Done(_) | Step::Stopped(_)) | Err(_) => FirstCounts::default(),
+        };
+        match question.after(&state.opened) {
+            Ok(Step::Done(outcome)) => QuestionStage::Done {
+                rounds,
+                counts,
+                outcome: Box::new(outcome),
+            },
+            Ok(Step::Stopped(why)) => stopped(why.to_string()),
+            Err(why) => stopped(why.to_string()),
+            Ok(Step::Next(_)) if state.is_abandoned() => stopped(
+                "silos that answered its first round did not answer three rounds in a row: ask again when \
+                 they are back"
+                    .into(),
+            ),
+            Ok(Step::Next(_)) => QuestionStage::Open { rounds },
+        }
+    }
+}
+
+/// Rounds that may be repeated because a silo is away, beside those of the question.
+const REPEATED: u64 = 5;
+
+/// The rounds of a question, for the strategy.
+struct AgreedRounds(FederatedQuestion);
+
+impl QuestionRounds for AgreedRounds {
+    fn next(&self, opened: &[Vec<u64>]) -> Option<usize> {
+        match self.0.after(opened).ok()? {
+            Step::Next(progress) => self.0.layout(&progress).ok().map(|layout| layout.len()),
+            Step::Done(_) | Step::Stopped(_) => None,
+        }
+    }
+
+    fn largest(&self) -> usize {
+        self.0.largest_sum()
+    }
+}
+
+/// Rounds of a federation that learn, beside those of its questions; `None` where there are too few rounds.
+pub(crate) fn learning_rounds(rounds: u64, questions: &[AgreedQuestion]) -> Option<u64> {
+    let asked = questions.iter().map(AgreedQuestion::most_rounds);
+    rounds.checked_sub(asked.sum()).filter(|&left| left > 0)
+}
+
+/// The strategy of a federation whose members answer these questions first.
+pub(crate) fn with_questions(
+    strategy: Arc<dyn Strategy>,
+    questions: &[AgreedQuestion],
+    rounds: u64,
+) -> Arc<dyn Strategy> {
+    if questions.is_empty() {
+        return strategy;
+    }
+    let of = |agreed: &AgreedQuestion| Arc::new(AgreedRounds(agreed.question())) as _;
+    let learning = learning_rounds(rounds, questions).unwrap_or(0);
+    Arc::new(QuestionsFirst::new(
+        strategy,
+        questions.iter().map(of).collect(),
+        learning,
+    ))
+}
