@@ -8,6 +8,7 @@
 //! | [`check`] | looks at everything that a node needs, before it runs or while it does |
 //! | [`status`], [`events`] | what a running node says of itself: socket, text, screen, page, metrics, lines |
 //! | [`chain`] | the agreed chain, read from a journal |
+//! | [`answers`] | answers to the questions of an agreement, from all rows of an institution |
 //! | [`model`], [`equipment`] | the models that a node's state holds; what a silo learns with |
 //! | [`store`] | the journal and blobs of a silo on disk |
 //! | [`audit`] | the log of everything that a node sent, and its check |
@@ -21,6 +22,7 @@
 //!
 //! The program `rota-node` is these commands alone; the program `rota` adds the laboratory.
 
+pub mod answers;
 pub mod audit;
 pub mod backup;
 pub mod blame;

@@ -8,6 +8,7 @@ use agreement::Agreement;
 use bytes::Bytes;
 use methods::params::Gate;
 use methods::serving::members_of;
+use methods::strategy::Memory;
 use methods::{Layout, Params};
 use protocol::{Hash, codec};
 use silo::outcome::Document;
@@ -54,6 +55,8 @@ pub struct HeldRound {
     pub models: Vec<HeldModel>,
     /// Coalition of every contribution.
     pub assignment: Vec<u32>,
+    /// Numbers that the strategy keeps.
+    pub memory: Memory,
 }
 
 /// The model of a coalition.
@@ -281,6 +284,7 @@ impl HeldRound {
             personal: Hash(adopted.personal),
             models: models.collect(),
             assignment: document.assignment,
+            memory: document.memory,
         })
     }
 }

@@ -34,11 +34,17 @@ use std::sync::Arc;
 
 use agreement::Agreement;
 use ledger::LedgerContents;
+use questions::disclosure::AnswerRules;
 use silo::Site;
 
 use rounds::RoundRules;
 
 use crate::spending::{ContributionHistory, Spending};
+
+/// Whether a table of the policy says nothing of its own.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
 
 /// The policy of an institution, checked.
 #[derive(Debug, Clone, Default)]
@@ -104,6 +110,11 @@ impl SitePolicy {
              epsilon is that of this federation alone, whatever else was learned from the same rows"
                 .into()
         })
+    }
+
+    /// What questions of the agreement may read.
+    pub(crate) fn answer_rules(&self) -> &AnswerRules {
+        &self.table.questions
     }
 
     /// What the silo needs of it.

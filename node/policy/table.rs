@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use agreement::Routine;
+use questions::disclosure::AnswerRules;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +52,8 @@ pub(crate) struct PolicyTable {
     /// Kinds of changes of the agreement that the institution follows without signing the new one:
     /// `"rounds"` (fewer, or more where they have no noise), `"addresses"`, `"epochs"` (of the training in a
     /// round), `"members"` (that come or go, if f, the number of faulty members that is tolerated, does not fall;
-    /// where contributions are masked, that go). By default all four. What weakens the agreement, or spends more
+    /// where contributions are masked, that go). By default these four. `"questions"` are those that members ask:
+    /// the node answers them as far as `questions` allows. What weakens the agreement, or spends more
     /// of its bound, is none of them. After any other change the node contributes nothing until the institution
     /// has signed.
     #[serde(default = "every_routine")]
@@ -111,6 +113,12 @@ pub(crate) struct PolicyTable {
     /// Times of the day in UTC at which the node begins to train for a round, such as "22:00-06:00". By default any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) hours: Vec<Hours>,
+    /// What the institution lets questions of the agreement read: `kinds`, `forbidden-columns`, `cuts` of filters,
+    /// `smallest-cell`, `largest-share` and `unknowns-per-number`. It answers those that it has approved, or all
+    /// where `approve` has `"questions"`. By default every kind and column, with cells of at least 5 rows.
+    #[serde(default, skip_serializing_if = "crate::policy::is_default")]
+    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
+    pub(crate) questions: AnswerRules,
 }
 
 fn every_routine() -> Vec<Routine> {
@@ -143,6 +151,7 @@ impl Default for PolicyTable {
             never_leave: Vec::new(),
             bytes_a_round: None,
             hours: Vec::new(),
+            questions: AnswerRules::default(),
         }
     }
 }

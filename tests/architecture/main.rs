@@ -56,7 +56,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "mesh",
             "silo",
             "learn",
-            "privacy",
+            "questions",
             "task",
             "privacy",
             "protocol",

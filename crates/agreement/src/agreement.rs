@@ -125,7 +125,8 @@ impl Agreement {
         // A model that is continued has its scale already.
         raw.strategy.standardise = raw.task.common_scale() && continues.is_none();
         raw.strategy.scale_agreed = raw.task.common_scale() && continues.is_some();
-        raw.strategy.set_rounds(raw.rounds);
+        let learning = learning_rounds(raw.rounds, &raw.question);
+        raw.strategy.set_rounds(learning.unwrap_or(raw.rounds));
         let strategy =
             build(&raw.strategy, silos.len()).map_err(|error| strategy_error(source, &error))?;
         let work = AgreedWork {

@@ -12,6 +12,7 @@ use task::MakeStandIn;
 use crate::agreement::{Agreement, Unfit};
 use crate::alike::{LookError, check_new};
 use crate::config_error::ConfigError;
+use crate::question::AgreedQuestion;
 
 /// Why a text cannot be an amendment.
 #[derive(Debug, thiserror::Error)]
@@ -235,6 +236,29 @@ impl Agreement {
         let mut members = self.members();
         members.remove(self.place(name)?);
         self.with_members(members)
+    }
+
+    /// The text of this agreement with another question behind the others, with the rounds that it takes at most
+    /// and room for its answers.
+    ///
+    /// # Errors
+    /// [`AmendError`]: a value that cannot be written.
+    pub fn asking(&self, question: AgreedQuestion) -> Result<String, AmendError> {
+        let mut charter = self.epoch.charter.clone();
+        charter.rounds += question.most_rounds();
+        charter.blob_limit = charter.blob_limit.max(question.largest_answer());
+        let silos = self.epoch.roster.silos().to_vec();
+        let mut questions = self.questions.clone();
+        questions.push(question);
+        let amended = Self {
+            epoch: Arc::new(Epoch::first_in(
+                self.epoch.format,
+                &Genesis { silos, charter },
+            )?),
+            questions,
+            ..self.clone()
+        };
+        amended.to_toml().map_err(AmendError::Text)
     }
 
     /// The text of this agreement with another key of a member.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use methods::Strategy;
-use methods::strategy::{QuestionRounds, QuestionState, QuestionsFirst};
+use methods::strategy::{QuestionRounds, QuestionState, QuestionsFirst, answer_size};
 use questions::table::Condition;
 use questions::{
     AgreedColumns, FederatedQuestion, FirstCounts, Kind, Outcome, QuestionMode, QuestionRules, Step,
@@ -101,6 +101,11 @@ impl AgreedQuestion {
     /// The most rounds that it takes, repeated ones included.
     pub fn most_rounds(&self) -> u64 {
         self.question().most_rounds() + REPEATED
+    }
+
+    /// Bytes of its largest answer.
+    pub(crate) fn largest_answer(&self) -> u64 {
+        answer_size(self.question().largest_sum())
     }
 
     /// How far it has come, by what a state keeps of it.

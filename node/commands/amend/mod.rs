@@ -1,6 +1,7 @@
-//! `rota federation change`, `admit`, `evict`, `leave`, `rekey`, `approve`, `withdraw` and `changes`:
+//! `rota federation change`, `ask`, `answers`, `admit`, `evict`, `leave`, `rekey`, `approve`, `withdraw` and `changes`:
 //! changes of the agreement while the federation runs.
 
+mod answers;
 mod show;
 
 use std::io::{self, Write};
@@ -48,6 +49,18 @@ pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
             let standing = AgreementInForce::of(&here.node)?;
             let text = standing.admitting(name, *key, address, *rows)?;
             standing.propose_text(text, here)
+        }
+        Amend::Ask { question, here } => {
+            let asked = crate::answers::file::read(question);
+            let asked = asked.map_err(|error| NodeCommandError::Usage(error.to_string()))?;
+            let standing = AgreementInForce::of(&here.node)?;
+            let text = standing.agreement.asking(asked).map_err(failed)?;
+            standing.propose_text(text, here)
+        }
+        Amend::Answers { json, csv, node } => {
+            let standing = AgreementInForce::of(node)?;
+            let institution = &standing.institution;
+            answers::print(&institution.state, &standing.agreement, (*json, *csv))
         }
         Amend::Evict { name, here } => {
             let standing = AgreementInForce::of(&here.node)?;

@@ -125,10 +125,13 @@ impl AgreementInForce {
         };
         lines.extend(newcomers(&self.agreement, amendment));
         if unspoken.is_none() {
-            lines.extend(match examined(&self.agreement, amendment) {
-                Ok(new) => self.institution.site.uncounted(&new),
-                Err(why) => Some(format!("cannot be accepted: {why}")),
-            });
+            match examined(&self.agreement, amendment) {
+                Ok(new) => {
+                    lines.extend(self.institution.site.uncounted(&new));
+                    lines.extend(asked(&self.agreement, &new));
+                }
+                Err(why) => lines.push(format!("cannot be accepted: {why}")),
+            }
         }
         Ok(lines)
     }
@@ -178,4 +181,19 @@ impl AgreementInForce {
         }
         Ok(read)
     }
+}
+
+/// What each site would compute for the questions that are new, and what is opened of it.
+fn asked(before: &Agreement, new: &Agreement) -> Vec<String> {
+    let known = before.questions.len();
+    let new = new.questions.iter().enumerate().skip(known);
+    new.flat_map(|(at, question)| {
+        let reason = format!("question {}: {}", at + 1, numbers::plain(&question.reason));
+        let explained = question.question().explain().unwrap_or_default();
+        let lines = explained
+            .lines()
+            .map(|line| format!("  {}", numbers::plain(line)));
+        std::iter::once(reason).chain(lines.collect::<Vec<_>>())
+    })
+    .collect()
 }

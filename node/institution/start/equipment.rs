@@ -9,6 +9,7 @@ use task::questions::{RowDoubt, RowQuestion, RowsProfile, questions};
 use task::{TaskConfig, data::DataError, metrics::Metric};
 
 use super::rows_fit::{own_domain, own_task};
+use crate::answers::{AnsweringLearner, SiteAnswers};
 use crate::equipment::Equipment;
 use crate::institution::config::own_learner::OwnLearner;
 use crate::institution::config::{Data, Institution};
@@ -72,7 +73,7 @@ impl Institution {
                 external_silo(&self.agreement.task, &silo, programs, place, seeds)?
             }
         };
-        let equipment = self.equip(silo, metric, start)?;
+        let equipment = self.equip(self.answering(silo)?, metric, start)?;
         Ok(Equipment {
             programs,
             unreadable,
@@ -80,6 +81,21 @@ impl Institution {
             questions,
             ..equipment
         })
+    }
+
+    /// The silo with what it answers, where the agreement has questions and its rows are files.
+    fn answering(&self, silo: StudySilo) -> Result<StudySilo, DataError> {
+        let Data::Rows(rows) = &self.data else {
+            return Ok(silo);
+        };
+        if self.agreement.questions.is_empty() {
+            return Ok(silo);
+        }
+        let rules = self.site.answer_rules().clone();
+        let own = (&self.key, self.identity.as_path());
+        let answers = SiteAnswers::new(&self.agreement, (rows, &self.folder), rules, own)?;
+        let learner = Arc::new(AnsweringLearner::new(silo.learner.clone(), answers));
+        Ok(StudySilo { learner, ..silo })
     }
 
     /// What the silo learns with, for measuring models, so without a program.

@@ -92,7 +92,7 @@ pub use server::one_model::tfl::Tfl;
 pub use sheet::{ModelEntry, Scores, ScoresError, Sheet};
 pub use state::State;
 pub use wrappers::altered_decisions::with_altered_decisions;
-pub use wrappers::asking::{QuestionsFirst, QuestionRounds, QuestionState};
+pub use wrappers::asking::{QuestionRounds, QuestionState, QuestionsFirst, answer_size};
 pub use wrappers::participation::Participation;
 pub use wrappers::personal_layers::{INTERCEPT, LAST_LAYER, NORM_LAYERS};
 pub use wrappers::standardise::{

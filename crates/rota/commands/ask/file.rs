@@ -112,13 +112,6 @@ impl QuestionFile {
     }
 }
 
-impl SitesTable {
-    /// The format of a file.
-    pub(super) fn format_of<'a>(&'a self, file: &'a RowsFile) -> &'a Format {
-        file.format.as_ref().unwrap_or(&self.format)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

@@ -9,6 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use formatting::numbers;
+use node::answers::tables::SiteTable;
 use questions::disclosure::AnswerRecord;
 use questions::outcome::{PrintedTable, sheets};
 use questions::{
@@ -21,7 +22,6 @@ use serde::Serialize;
 use super::{CommandError, wrapped};
 use crate::cli::AskOptions;
 use file::QuestionFile;
-use tables::SiteTable;
 
 /// Said of every answer.
 const SIMULATED: &str = "This is the simulation of a question: one process plays all sites. Nodes do not answer questions yet.";

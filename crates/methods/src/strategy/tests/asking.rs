@@ -152,12 +152,15 @@ fn questions_are_answered_exactly_and_then_learning_begins() {
     assert_eq!(assigned, vec![vec![0; 3]; 5]);
     // Modulo 2⁶⁴: 3 − 1 + 2⁶³, and twice that.
     let sum = 2 + (1u64 << 63);
-    let first = QuestionState::of(&state, 0);
+    let first = QuestionState::of(&state.memory, 0);
     assert_eq!(first.opened, [vec![sum], vec![sum.wrapping_mul(2); 2]]);
     assert_eq!(first.sites.len(), 3);
     assert!(!first.is_abandoned());
-    assert_eq!(QuestionState::of(&state, 1).opened, [vec![sum; 2]]);
-    assert_eq!(QuestionState::of(&state, 2), QuestionState::default());
+    assert_eq!(QuestionState::of(&state.memory, 1).opened, [vec![sum; 2]]);
+    assert_eq!(
+        QuestionState::of(&state.memory, 2),
+        QuestionState::default()
+    );
     let model = weights(&state.models[0]);
     assert_eq!(model[1], 1.0, "the fourth round is the first of learning");
     assert!(strategy.ends(&state), "two rounds of learning are agreed");
@@ -169,7 +172,7 @@ fn a_sum_is_never_silently_of_fewer_silos() {
     let mut state = genesis();
     let all = contributed(&strategy, &state, 1, &three());
     state = round(&strategy, &state, &all, 1).state;
-    let before = QuestionState::of(&state, 0);
+    let before = QuestionState::of(&state.memory, 0);
     // A silo is away, and then another one answers in its place.
     let other = |nth: u64, state: &State| {
         let mut sites = three();
@@ -185,19 +188,19 @@ fn a_sum_is_never_silently_of_fewer_silos() {
     for nth in 2..=3 {
         let sheet = other(nth, &state);
         state = round(&strategy, &state, &sheet, nth).state;
-        let now = QuestionState::of(&state, 0);
+        let now = QuestionState::of(&state.memory, 0);
         assert_eq!((now.missed, &now.opened), (nth - 1, &before.opened));
     }
     // With the same silos it goes on where it was.
     let back = contributed(&strategy, &state, 4, &three());
     let answered = round(&strategy, &state, &back, 4).state;
-    let now = QuestionState::of(&answered, 0);
+    let now = QuestionState::of(&answered.memory, 0);
     assert_eq!((now.missed, now.opened.len()), (0, 2));
     assert_eq!(strategy.plan(&answered, 5).task, Task::Train(training()));
     // Without them it ends, and learning begins.
     let sheet = other(4, &state);
     let ended = round(&strategy, &state, &sheet, 4).state;
-    assert!(QuestionState::of(&ended, 0).is_abandoned());
+    assert!(QuestionState::of(&ended.memory, 0).is_abandoned());
     assert_eq!(strategy.plan(&ended, 5).task, Task::Train(training()));
 }
 

@@ -7,8 +7,8 @@ use crate::learner::{LearnError, Learner, Task, Update};
 use crate::merging::MergeTree;
 use crate::params::{Layout, Params, Role, TensorSpec};
 use crate::strategy::{
-    DecideError, Decision, EquipError, Kept, ModelEntry, Names, Newcomer, Objection, Outcome,
-    OwnRadius, Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
+    DecideError, Decision, EquipError, Kept, Memory, ModelEntry, Names, Newcomer, Objection,
+    Outcome, OwnRadius, Participant, Plan, Scored, SettleError, Sheet, State, Strategy, Watch,
 };
 
 /// Tensor of a contribution: the pseudonym of the silo, for this question.
@@ -38,7 +38,7 @@ pub trait QuestionRounds: Send + Sync {
     fn largest(&self) -> usize;
 }
 
-/// How far a question has come, read from the state.
+/// How far a question has come, read from what the strategy keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QuestionState {
     /// The sums that its rounds opened, in order, modulo 2⁶⁴.
@@ -55,9 +55,9 @@ impl QuestionState {
         self.missed >= PATIENCE
     }
 
-    /// Reads what a state keeps of a question, counted from 0 as the agreement lists them.
-    pub fn of(state: &State, question: usize) -> Self {
-        let counts = |name: String| match state.memory.get(&name) {
+    /// Reads what a strategy keeps of a question, counted from 0 as the agreement lists them.
+    pub fn of(memory: &Memory, question: usize) -> Self {
+        let counts = |name: String| match memory.get(&name) {
             Some(Kept::Counts(counts)) => Some(counts.clone()),
             _ => None,
         };
@@ -65,7 +65,7 @@ impl QuestionState {
         Self {
             opened: rounds.collect(),
             sites: counts(sites_name(question)).unwrap_or_default(),
-            missed: state.memory.count(&missed_name(question)).unwrap_or(0),
+            missed: memory.count(&missed_name(question)).unwrap_or(0),
         }
     }
 }
@@ -156,6 +156,11 @@ fn layout(words: usize) -> Arc<Layout> {
     .expect("two tensors with different names")
 }
 
+/// Bytes of an answer of so many numbers.
+pub fn answer_size(words: usize) -> u64 {
+    layout(words).document_len() as u64
+}
+
 /// The round under way of a question.
 struct AskedRound {
     question: usize,
@@ -182,7 +187,7 @@ impl QuestionsFirst {
         let rounds = self.questions.iter().enumerate();
         rounds
             .filter_map(|(question, rounds)| {
-                let state = QuestionState::of(state, question);
+                let state = QuestionState::of(&state.memory, question);
                 if state.is_abandoned() {
                     return None;
                 }
