@@ -4,6 +4,7 @@
 
 mod amended;
 mod approvals;
+mod asked;
 mod backup;
 mod blamed;
 mod doubled;
