@@ -43,6 +43,9 @@ pub(super) struct QuestionFile {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct RawQuestion {
+    /// Why it is asked: for the nodes of a federation, whose institutions approve it.
+    #[serde(default, rename = "reason")]
+    _reason: Option<String>,
     #[serde(default)]
     filter: Vec<Condition>,
     #[serde(default)]

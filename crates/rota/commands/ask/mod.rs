@@ -24,7 +24,7 @@ use crate::cli::AskOptions;
 use file::QuestionFile;
 
 /// Said of every answer.
-const SIMULATED: &str = "This is the simulation of a question: one process plays all sites. Nodes do not answer questions yet.";
+const SIMULATED: &str = "A simulation: one process plays all sites. `rota federation ask` asks the nodes of a federation.";
 
 /// What the sites have answered, by their names.
 type Records = BTreeMap<String, AnswerRecord>;
@@ -32,7 +32,7 @@ type Records = BTreeMap<String, AnswerRecord>;
 /// An answered question as JSON.
 #[derive(Serialize)]
 struct AskedDocument<'a> {
-    /// Always true: nodes do not answer questions yet.
+    /// Always true: one process plays all sites.
     simulated: bool,
     question: &'a str,
     mode: &'a str,
