@@ -1,6 +1,7 @@
 //! Names, shapes and roles of a model's tensors, and their canonical safetensors header.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The role of a tensor. Not stored in files: it follows from the model that the federation agreed on.
@@ -187,7 +188,7 @@ impl Layout {
     }
 
     /// Positions of the values of tensor `index` among all values.
-    pub fn range(&self, index: usize) -> std::ops::Range<usize> {
+    pub fn range(&self, index: usize) -> Range<usize> {
         self.offsets[index]..self.offsets[index + 1]
     }
 
@@ -238,6 +239,13 @@ impl Layout {
     /// The tensors that are trained: all but buffers.
     pub fn trained(&self) -> Arc<Self> {
         self.select(|tensor| tensor.role != Role::Buffer)
+    }
+
+    /// Places of the values of all trained tensors, in file order.
+    pub fn trained_ranges(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let tensors = self.tensors.iter().enumerate();
+        let trained = tensors.filter(|(_, tensor)| tensor.role != Role::Buffer);
+        trained.map(|(at, _)| self.range(at))
     }
 
     /// In words, for error messages: `bias [1], weight [1, 10]`.

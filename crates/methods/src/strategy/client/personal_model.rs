@@ -1,9 +1,8 @@
 //! A model of the silo's own in its personal state, which personalised methods train beside the common one.
 
-use std::sync::Arc;
 
 use crate::learner::Learner;
-use crate::params::{Attached, LayoutError, Params, Role};
+use crate::params::{Attached, LayoutError, Params};
 use crate::strategy::wrappers::standardise::without_scale;
 
 /// A whole model in the personal state, buffers such as running statistics included, and what the
@@ -63,20 +62,11 @@ impl PersonalModel {
 /// `a + share·(b − a)` in the trained tensors, in `f64`, with the buffers of `b`. Both have one layout.
 pub(super) fn between(a: &Params, b: &Params, share: f64) -> Params {
     let layout = b.layout();
-    let trained = trained_positions(b);
     Params::build(layout, |into| {
         into.copy_from_slice(b.values());
-        for at in trained {
+        for at in layout.trained_ranges().flatten() {
             let (from, to) = (f64::from(a.values()[at]), f64::from(b.values()[at]));
             into[at] = (from + share * (to - from)) as f32;
         }
     })
-}
-
-/// Positions of the trained values of a model.
-pub(super) fn trained_positions(model: &Params) -> Vec<usize> {
-    let layout: &Arc<_> = model.layout();
-    let tensors = layout.tensors().iter().enumerate();
-    let trained = tensors.filter(|(_, tensor)| tensor.role != Role::Buffer);
-    trained.flat_map(|(at, _)| layout.range(at)).collect()
 }

@@ -12,6 +12,7 @@ use crate::learner::{
 use crate::params::Params;
 use crate::strategy::options::{MethodSetting, at_least_one, positive, require};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
+use crate::strategy::server::one_model::one_model;
 use crate::strategy::wrappers::learner_wrapper::{
     LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
 };
@@ -114,13 +115,7 @@ impl StrategyWrapper for Enveloped {
         if self.beta == 1.0 {
             return Ok(after);
         }
-        let (Some(start), [mean]) = (before.models.first(), &after.state.models[..]) else {
-            return Err(SettleError::Infeasible("there is one model for all".into()));
-        };
-        if mean.layout() != start.layout() {
-            let why = "the models have other tensors".into();
-            return Err(SettleError::Infeasible(why));
-        }
+        let (start, mean) = one_model(&before.models, &after.state.models)?;
         let moved = between(start, mean, self.beta);
         let mut after = after;
         after.state.models = vec![moved];

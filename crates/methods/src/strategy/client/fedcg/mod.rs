@@ -29,6 +29,7 @@ use crate::learner::{Learner, Optimiser};
 use crate::params::{Params, TensorSpec};
 use crate::strategy::options::{MethodSetting, at_least_one, not_negative, positive};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
+use crate::strategy::server::one_model::one_model;
 use crate::strategy::wrappers::learner_wrapper::WrappedLearner;
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{
@@ -360,13 +361,7 @@ impl StrategyWrapper for FedCg {
     /// The teacher, if there is one, is what it was, or now and then the student; `A` is computed
     /// anew. No contribution decides either of them.
     fn adopt(&self, before: &State, sheet: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
-        let infeasible = |what: &str| SettleError::Infeasible(what.into());
-        let (Some(start), [mean]) = (before.models.first(), &after.state.models[..]) else {
-            return Err(infeasible("there is one model for all"));
-        };
-        if start.layout() != mean.layout() {
-            return Err(infeasible("the models have other tensors"));
-        }
+        let (start, mean) = one_model(&before.models, &after.state.models)?;
         let rounds = before.memory.count(ROUNDS).unwrap_or(0).saturating_add(1);
         let teacher = match rounds % self.refresh {
             0 if !self.given => named(mean, STUDENT),

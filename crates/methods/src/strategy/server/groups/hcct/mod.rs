@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::Matrix;
 use crate::learner::{LearnError, Task, Update};
 use crate::merging::{Alpha, LayerStatistic, MergeTree, Until, Utility, choose_layer};
-use crate::params::{Params, Role, layers};
+use crate::params::{Params, layers};
 use crate::similarity::{Vectors, gram_f64};
 use crate::strategy::options::{MethodSetting, not_negative, require};
 use crate::strategy::search::Search;
@@ -254,11 +254,7 @@ impl Merging {
                 let fewer = || DecideError::unusable("the model has fewer layers than it had");
                 Ok(layer.ok_or_else(fewer)?.ranges)
             }
-            None => {
-                let tensors = layout.tensors().iter().enumerate();
-                let trained = tensors.filter(|(_, tensor)| tensor.role != Role::Buffer);
-                Ok(trained.map(|(at, _)| layout.range(at)).collect())
-            }
+            None => Ok(layout.trained_ranges().collect()),
         }
     }
 
