@@ -177,3 +177,100 @@ pub(crate) fn with_questions(
         learning,
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use crate::{Agreement, AmendError, Routine};
+
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../../examples/federation.toml");
+    const AGE: &str = "\n[[question]]\nreason = \"how old the patients are\"\nkind = \"describe\"\ncolumns = [\"age\"]\n\
+                       [question.ranges]\nage = [0, 120]\n";
+
+    fn agreement() -> Agreement {
+        Agreement::parse("federation.toml", EXAMPLE).unwrap()
+    }
+
+    fn asked(text: &str) -> AgreedQuestion {
+        let table: toml::Table = toml::from_str(text).unwrap();
+        let list = table["question"].as_array().unwrap();
+        list[0].clone().try_into().unwrap()
+    }
+
+    #[test]
+    fn a_question_comes_with_its_rounds_and_reads_as_it_was_written() {
+        let old = agreement();
+        let text = old.asking(asked(AGE)).unwrap();
+        let new = Agreement::parse("new", &text).unwrap();
+        assert_eq!(new.questions, [asked(AGE)]);
+        let rounds = |of: &Agreement| of.epoch.charter.rounds;
+        assert_eq!(rounds(&new), rounds(&old) + new.questions[0].most_rounds());
+        assert_eq!(
+            Agreement::parse("again", &new.to_toml().unwrap())
+                .unwrap()
+                .questions,
+            new.questions
+        );
+        assert_ne!(new.contents(), old.contents());
+        // One without questions has the bytes that it had before there were any.
+        assert_eq!(
+            Agreement::parse("old", &old.to_toml().unwrap())
+                .unwrap()
+                .contents(),
+            old.contents()
+        );
+    }
+
+    #[test]
+    fn questions_are_only_added_behind_those_that_there_are() {
+        let old = agreement();
+        let one = Agreement::parse("one", &old.asking(asked(AGE)).unwrap()).unwrap();
+        let other = AGE
+            .replace("\"age\"]", "\"bmi\"]")
+            .replace("age = [", "bmi = [");
+        let two = one.asking(asked(&other)).unwrap();
+        assert!(one.amended("two.toml", &two, learn::stand_in).is_ok());
+        for wrong in [old.to_toml().unwrap(), old.asking(asked(&other)).unwrap()] {
+            let why = one
+                .amended("wrong.toml", &wrong, learn::stand_in)
+                .unwrap_err();
+            assert!(matches!(why, AmendError::Fixed { .. }), "{why}");
+            assert!(
+                why.to_string().contains("the questions that there are"),
+                "{why}"
+            );
+        }
+    }
+
+    #[test]
+    fn nobody_answers_in_silence_unless_its_policy_says_so() {
+        let old = agreement();
+        let new = Agreement::parse("new", &old.asking(asked(AGE)).unwrap()).unwrap();
+        let why = old.needs_signature(&new, &Routine::ALL).unwrap();
+        assert!(why.contains("question"), "{why}");
+        let mut standing = Routine::ALL.to_vec();
+        standing.push(Routine::Questions);
+        assert_eq!(old.needs_signature(&new, &standing), None);
+        let without_rounds = [Routine::Questions];
+        assert!(old.needs_signature(&new, &without_rounds).is_some());
+    }
+
+    #[test]
+    fn a_question_that_cannot_be_answered_is_refused() {
+        let text = agreement().asking(asked(AGE)).unwrap();
+        let wrong = |from: &str, to: &str| {
+            assert!(text.contains(from), "{from}: {text}");
+            let why = Agreement::parse("new.toml", &text.replace(from, to)).err();
+            why.unwrap().to_string()
+        };
+        let rounds = agreement().epoch.charter.rounds + asked(AGE).most_rounds();
+        let few = wrong(&format!("rounds = {rounds}"), "rounds = 3");
+        assert!(few.contains("`rounds` must be more than"), "{few}");
+        let kind = wrong("\"describe\"", "\"descrieb\"");
+        assert!(kind.contains("descrieb"), "{kind}");
+        let range = wrong("age = [", "bmi = [");
+        assert!(range.contains("is not agreed"), "{range}");
+    }
+}
