@@ -246,10 +246,10 @@ impl Agreement {
     pub fn asking(&self, question: AgreedQuestion) -> Result<String, AmendError> {
         let mut charter = self.epoch.charter.clone();
         charter.rounds += question.most_rounds();
-        charter.blob_limit = charter.blob_limit.max(question.largest_answer());
         let silos = self.epoch.roster.silos().to_vec();
         let mut questions = self.questions.clone();
         questions.push(question);
+        charter.blob_limit = self.blob_limit_with(&questions);
         let amended = Self {
             epoch: Arc::new(Epoch::first_in(
                 self.epoch.format,

@@ -10,6 +10,7 @@ use protocol::name::printable;
 use crate::agreement::Agreement;
 use crate::canonical::Canonical;
 use crate::keys::{self, Key};
+use crate::question::AgreedQuestion;
 
 /// Begins the paths of members.
 const SILO: &str = "silo";
@@ -109,6 +110,7 @@ impl Agreement {
         let masked = self.epoch.charter.privacy.masked().is_some();
         for change in &mut changes {
             self.follows_from_members(other, change);
+            self.follows_from_questions(other, change);
             // Where every model was seen, nothing that is said of sums shows more.
             if seen(change) && !masked {
                 change.weaker = None;
@@ -161,6 +163,20 @@ impl Agreement {
         if same {
             change.weaker = None;
         }
+    }
+
+    /// Room for the answers to a new question is no weaker rule.
+    fn follows_from_questions(&self, other: &Self, change: &mut Changed) {
+        let follows = self.blob_limit_with(&other.questions);
+        if change.key == "charter.blob-limit" && other.epoch.charter.blob_limit == follows {
+            change.weaker = None;
+        }
+    }
+
+    /// The largest size of a contribution that leaves room for answers to these questions.
+    pub(crate) fn blob_limit_with(&self, questions: &[AgreedQuestion]) -> u64 {
+        let answers = questions.iter().map(AgreedQuestion::largest_answer);
+        answers.fold(self.epoch.charter.blob_limit, u64::max)
     }
 
     /// The whole file as a tree.

@@ -82,7 +82,8 @@ pub(crate) const COSTS: &[&[KeyCost]] = &[
         view_timeout "charter.view-timeout" Harmless Some(Routine::Members);
         min_contributions "charter.min-contributions" Weakens Some(Routine::Members);
         keep_rounds "charter.keep-rounds" Weakens None;
-        blob_limit "charter.blob-limit" Weakens None;
+        // Room for the answers to a question, and only that.
+        blob_limit "charter.blob-limit" Weakens Some(Routine::Questions);
         discovery "charter.discovery" Weakens None;
         max_model_norm "charter.max-model-norm" Weakens None;
         max_weight "charter.max-weight" Weakens None;

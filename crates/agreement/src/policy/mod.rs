@@ -119,6 +119,9 @@ impl Agreement {
         if may(Routine::Epochs) {
             strategy_config.training.epochs = next.strategy_config.training.epochs;
         }
+        if may(Routine::Questions) {
+            charter.blob_limit = self.blob_limit_with(&next.questions);
+        }
         let questions = match may(Routine::Questions) {
             true => next.questions.clone(),
             false => self.questions.clone(),
