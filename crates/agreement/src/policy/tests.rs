@@ -126,6 +126,7 @@ const CASES: &[TriedChange] = &[
     ("rounds", NOISED, 4, &[("rounds", "7")], false),
     ("rounds", NOISED, 4, &[("rounds", "2000")], false),
     ("rounds", NOISED, 4, &[("rounds", "5")], true),
+    ("question", CLEAR, 4, &[("rounds", "50"), ("question", "[{ reason = \"who\", kind = \"describe\", columns = [\"age\"], ranges = { age = [0, 120] } }]")], false),
     ("silo.*.name", CLEAR, 4, &[("silo.name", "\"other\"")], false),
     ("silo.*.rows", CLEAR, 4, &[("silo.rows", "90")], false),
     ("silo.*.rows", NOISED, 4, &[("silo.rows", "251")], false),
