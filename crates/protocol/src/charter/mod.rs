@@ -17,7 +17,7 @@ use crate::verification;
 
 pub use crate::rotation::Rotation;
 pub use crate::verification::Verification;
-pub use privacy::{Group, Masked, Noise, Privacy, Real, Release, Sums, Unit};
+pub use privacy::{Group, Masked, Noise, Privacy, Real, Release, RoundMode, Sums, Unit};
 
 /// The format of agreements and messages that a new federation begins with, unless its rounds need a
 /// newer one. A change of the fields below, of their order, of the layout of [`Charter::work`], or of
@@ -394,7 +394,10 @@ impl Charter {
 
     /// Whether entries are tied to members from round to round by a name.
     pub fn shows_names(&self) -> bool {
-        self.privacy == Privacy::ClearWithNames
+        match self.privacy.mode() {
+            RoundMode::Named => true,
+            RoundMode::Clear | RoundMode::Masked(_) | RoundMode::Noised(..) => false,
+        }
     }
 
     /// The fewest contributions that it may ask for, in a federation of so many members: 2f + 1, or all

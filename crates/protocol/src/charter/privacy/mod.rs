@@ -1,5 +1,6 @@
 //! What members see of each other's contributions, as the charter says: models, or sums only.
 
+mod mode;
 mod noise;
 mod voids;
 
@@ -9,6 +10,7 @@ use crate::charter::{Charter, CharterError, Verification};
 use crate::format::Formats;
 use crate::roster::{MemberIndex, Roster};
 
+pub use mode::RoundMode;
 pub use noise::{Noise, Real, Release, Unit};
 pub use voids::{SpoilerSearch, Voids};
 
@@ -76,19 +78,6 @@ impl Privacy {
         } else {
             Self::Clear
         }
-    }
-
-    /// The agreement on masked rounds, if rounds are masked.
-    pub fn masked(&self) -> Option<&Masked> {
-        match self {
-            Self::Masked(masked) => Some(masked),
-            Self::Clear | Self::ClearWithNames => None,
-        }
-    }
-
-    /// Whether silos add noise to what they send.
-    pub fn is_noised(&self) -> bool {
-        self.masked().is_some_and(|masked| masked.noise().is_some())
     }
 
     /// The first message format that has all messages of such rounds.
@@ -181,7 +170,7 @@ impl Masked {
     }
 
     /// The agreement on noise, if silos add some.
-    pub fn noise(&self) -> Option<&Noise> {
+    pub(crate) fn noise(&self) -> Option<&Noise> {
         match &self.sums {
             Sums::Groups(_) => None,
             Sums::Noised(noise) => Some(noise),
