@@ -29,77 +29,32 @@ mod rounds;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::charter::privacy::Circle;
 use crate::effects::{Effect, Input, Record};
 use crate::envelope::Opened;
-use crate::hash::Hash;
-use crate::message::Message;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
 pub use config::{Config, Examine, Start};
 pub use governance::approvals::KEPT;
 
-use consensus::ballots::Ballots;
-use consensus::chain::Chain;
-use consensus::judge::Judged;
-use consensus::links::Presence;
+use consensus::Consensus;
 use consensus::outbox::Outbox;
-use consensus::participation::{JournalState, ParticipationState};
-use consensus::stage::Lead;
-use consensus::sync::Sync;
-use governance::amendments::Amendments;
-use governance::recoveries::Recoveries;
+use consensus::participation::JournalState;
+use governance::Governance;
 use governance::recovery::still_handles;
-use rounds::adoption::Adoption;
-use rounds::completion::Completion;
-use rounds::masked::settling::Settlement;
-use rounds::round::Round;
+use rounds::Rounds;
 
 /// The state machine of one member: its whole behaviour towards the others.
 pub struct Member {
     config: Config,
     now: Time,
-    chain: Chain,
-    ballots: Ballots,
-    view: View,
-    round: Round,
-    adoption: Adoption,
-    lead: Option<Lead>,
-    sync: Sync,
-    participation: ParticipationState,
-    presence: Presence,
-    next_beat: Time,
-    /// Members against whom there is evidence.
-    accused: BTreeSet<MemberIndex>,
-    completion: Completion,
-    /// The only sum that this member ever answers, once it has answered one (M3).
-    circle: Option<Circle>,
-    settlement: Settlement,
-    amendments: Amendments,
-    recoveries: Recoveries,
-    /// The agreement has changed: this member does nothing more.
-    over: bool,
+    consensus: Consensus,
+    rounds: Rounds,
+    governance: Governance,
     out: Outbox,
-}
-
-/// The current view.
-struct View {
-    number: u64,
-    lead: MemberIndex,
-    entered: Time,
-    /// When the lead's progress counter last grew, and its value.
-    last_progress: Time,
-    progress_counter: Option<u64>,
-    /// This member's entry, once the lead has given a receipt for it.
-    receipt: Option<Hash>,
-    /// The lead's proposal, once it is here.
-    judged: Option<Judged>,
-    /// Messages by the leads of later views.
-    early: VecDeque<Message>,
 }
 
 impl Member {
@@ -120,23 +75,9 @@ impl Member {
             Start::Lost => (JournalState::Lost, Vec::new()),
         };
         let mut member = Self {
-            chain: Chain::new(epoch),
-            ballots: Ballots::default(),
-            view: View::new(1, epoch.lead(1), now),
-            round: Round::new(epoch.began.round + 1, now),
-            adoption: Adoption::default(),
-            lead: None,
-            sync: Sync::new(past),
-            participation: ParticipationState::new(past),
-            presence: Presence::new(epoch),
-            next_beat: now + epoch.beat(),
-            accused: BTreeSet::new(),
-            completion: Completion::default(),
-            circle: None,
-            settlement: Settlement::default(),
-            amendments: Amendments::default(),
-            recoveries: Recoveries::default(),
-            over: false,
+            consensus: Consensus::new(epoch, past, now),
+            rounds: Rounds::new(epoch, now),
+            governance: Governance::default(),
             out: Outbox::new(config.me),
             config,
             now,
@@ -153,7 +94,7 @@ impl Member {
     /// A time before that of an earlier step counts as that earlier time.
     pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
         self.now = self.now.max(now);
-        if self.over || self.recoveries.signed() && !still_handles(&input) {
+        if self.consensus.over || self.governance.recoveries.signed() && !still_handles(&input) {
             return;
         }
         match input {
@@ -193,7 +134,7 @@ impl Member {
     /// nothing is left.
     fn run_until_quiet(&mut self) {
         loop {
-            if self.over {
+            if self.consensus.over {
                 break;
             }
             self.drive();
@@ -207,7 +148,7 @@ impl Member {
     /// Does everything that is possible or due in the present state.
     fn drive(&mut self) {
         self.recovering().sign_standing();
-        if self.recoveries.signed() {
+        if self.governance.recoveries.signed() {
             if let Some(passage) = self.recovering().go_on() {
                 self.pass(passage);
             }
@@ -226,7 +167,7 @@ impl Member {
         self.masking().mask();
         self.masking().sign();
         self.lead();
-        if !self.participation.listening() {
+        if !self.consensus.participation.listening() {
             // Otherwise the proposal stays: this member may be allowed to vote later in this view.
             self.judge();
         }

@@ -10,13 +10,17 @@ impl Member {
         if self.timers_off() {
             return None;
         }
-        if self.recoveries.signed() {
-            return Some(self.next_beat);
+        if self.governance.recoveries.signed() {
+            return Some(self.consensus.next_beat);
         }
-        let mut due = vec![self.next_beat];
-        if !self.ballots.has_nullified(self.view.number) {
-            due.push(self.view.last_progress + self.timing().silence());
-            due.push(self.view.entered + self.timing().view_timeout());
+        let mut due = vec![self.consensus.next_beat];
+        if !self
+            .consensus
+            .ballots
+            .has_nullified(self.consensus.view.number)
+        {
+            due.push(self.consensus.view.last_progress + self.timing().silence());
+            due.push(self.consensus.view.entered + self.timing().view_timeout());
         }
         due.extend(self.timing().lead_deadline());
         due.extend(self.timing().judge_deadline());
@@ -25,23 +29,23 @@ impl Member {
 
     /// After the last round, views go on until the change is final.
     pub(in crate::member) fn wake(&mut self) {
-        self.view.entered = self.now;
-        self.view.last_progress = self.now;
-        self.next_beat = self.now + self.config.epoch.beat();
+        self.consensus.view.entered = self.now;
+        self.consensus.view.last_progress = self.now;
+        self.consensus.next_beat = self.now + self.config.epoch.beat();
         self.begin_to_lead();
     }
 
     /// Once per beat: sends all messages again that have not been answered.
     pub(in crate::member) fn each_beat(&mut self) {
-        if self.now < self.next_beat || self.timers_off() {
+        if self.now < self.consensus.next_beat || self.timers_off() {
             return;
         }
-        self.next_beat = self.now + self.config.epoch.beat();
-        if self.recoveries.signed() {
+        self.consensus.next_beat = self.now + self.config.epoch.beat();
+        if self.governance.recoveries.signed() {
             return self.recovering().repeat();
         }
         self.amending().repeat();
-        if self.at_rest() && self.chain.unresolved.is_none() {
+        if self.at_rest() && self.consensus.chain.unresolved.is_none() {
             return self.adopting().send_complete_to_all();
         }
         self.adopting().retry();

@@ -33,11 +33,11 @@ impl Member {
             config: &self.config,
             now: self.now,
             out: &mut self.out,
-            chain: &mut self.chain,
-            ballots: &mut self.ballots,
-            round: &mut self.round,
-            adoption: &mut self.adoption,
-            presence: &mut self.presence,
+            chain: &mut self.consensus.chain,
+            ballots: &mut self.consensus.ballots,
+            round: &mut self.rounds.round,
+            adoption: &mut self.rounds.adoption,
+            presence: &mut self.consensus.presence,
         }
     }
 
@@ -69,14 +69,14 @@ impl Member {
 
     /// A block and its ancestors are final. If some are unknown, they are asked for first.
     pub(in crate::member) fn make_final(&mut self, proof: Certificate) {
-        let after_tip = proof.view > self.chain.tip.view;
+        let after_tip = proof.view > self.consensus.chain.tip.view;
         let Some(hash) = proof.verdict.block().filter(|_| after_tip) else {
             return;
         };
-        let Ok(blocks) = self.chain.path(hash) else {
-            let last = self.chain.unresolved.as_ref();
+        let Ok(blocks) = self.consensus.chain.path(hash) else {
+            let last = self.consensus.chain.unresolved.as_ref();
             if last.is_none_or(|old| old.view < proof.view) {
-                self.chain.unresolved = Some(proof.clone());
+                self.consensus.chain.unresolved = Some(proof.clone());
                 self.syncing().ask_for_ancestors();
             }
             return self.leave(proof.view, proof);
@@ -99,7 +99,7 @@ impl Member {
         self.try_to_take_part();
         self.follow_tip();
         // A later final block may have waited for these ancestors.
-        if let Some(waiting) = self.chain.unresolved.take() {
+        if let Some(waiting) = self.consensus.chain.unresolved.take() {
             self.make_final(waiting);
         }
     }

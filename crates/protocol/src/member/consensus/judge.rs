@@ -8,10 +8,11 @@ use crate::hash::Hash;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::links::Presence;
 use crate::member::consensus::outbox::Outbox;
+use crate::member::consensus::views::View;
 use crate::member::governance::amendments::Amendments;
 use crate::member::rounds::entries::{EntriesAwaited, check_rows};
 use crate::member::rounds::round::Round;
-use crate::member::{Config, Inclusions, Member, View};
+use crate::member::{Config, Inclusions, Member};
 use crate::message::{Block, Body, Content, Learning, Message, Proposal};
 use crate::recovery::RecoveryError;
 use crate::refusal::Refusal;
@@ -109,11 +110,11 @@ impl Member {
             config: &self.config,
             now: self.now,
             out: &mut self.out,
-            chain: &self.chain,
-            view: &mut self.view,
-            round: &mut self.round,
-            presence: &self.presence,
-            amendments: &self.amendments,
+            chain: &self.consensus.chain,
+            view: &mut self.consensus.view,
+            round: &mut self.rounds.round,
+            presence: &self.consensus.presence,
+            amendments: &self.governance.amendments,
         }
     }
 

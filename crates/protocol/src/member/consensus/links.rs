@@ -72,16 +72,18 @@ impl Presence {
 impl Member {
     /// A member cannot be reached.
     pub(in crate::member) fn peer_down(&mut self, peer: MemberIndex) {
-        self.presence.down(peer);
-        self.sync.unreachable(peer);
+        self.consensus.presence.down(peer);
+        self.consensus.sync.unreachable(peer);
     }
 
     /// A member can be reached.
     pub(in crate::member) fn peer_up(&mut self, peer: MemberIndex, round_trip: Duration) {
-        self.presence.up(&self.config.epoch, peer, round_trip);
+        self.consensus
+            .presence
+            .up(&self.config.epoch, peer, round_trip);
         self.syncing().ask_if_useful(peer);
         self.recovering().send_standings(&[peer]);
-        if self.recoveries.signed() {
+        if self.governance.recoveries.signed() {
             return;
         }
         self.adopting().send_complete_to(peer);

@@ -34,3 +34,51 @@ pub(in crate::member) mod sync;
 pub(in crate::member) mod timers;
 pub(in crate::member) mod views;
 pub(in crate::member) mod voting;
+
+use std::collections::BTreeSet;
+
+use crate::charter::Epoch;
+use crate::roster::MemberIndex;
+use crate::time::Time;
+
+use ballots::Ballots;
+use chain::Chain;
+use links::Presence;
+use participation::{JournalState, ParticipationState};
+use stage::Lead;
+use sync::Sync;
+use views::View;
+
+/// What consensus on blocks keeps.
+pub(in crate::member) struct Consensus {
+    pub(in crate::member) chain: Chain,
+    pub(in crate::member) ballots: Ballots,
+    pub(in crate::member) view: View,
+    pub(in crate::member) lead: Option<Lead>,
+    pub(in crate::member) sync: Sync,
+    pub(in crate::member) participation: ParticipationState,
+    pub(in crate::member) presence: Presence,
+    pub(in crate::member) next_beat: Time,
+    /// Members against whom there is evidence.
+    pub(in crate::member) accused: BTreeSet<MemberIndex>,
+    /// The agreement has changed: this member does nothing more.
+    pub(in crate::member) over: bool,
+}
+
+impl Consensus {
+    /// The beginning of an epoch, with this journal.
+    pub(in crate::member) fn new(epoch: &Epoch, past: JournalState, now: Time) -> Self {
+        Self {
+            chain: Chain::new(epoch),
+            ballots: Ballots::default(),
+            view: View::new(1, epoch.lead(1), now),
+            lead: None,
+            sync: Sync::new(past),
+            participation: ParticipationState::new(past),
+            presence: Presence::new(epoch),
+            next_beat: now + epoch.beat(),
+            accused: BTreeSet::new(),
+            over: false,
+        }
+    }
+}

@@ -31,17 +31,19 @@ impl Member {
         OwnKey {
             config: &self.config,
             out: &mut self.out,
-            chain: &self.chain,
-            ballots: &mut self.ballots,
-            round: &self.round,
-            participation: &mut self.participation,
-            lead: &mut self.lead,
+            chain: &self.consensus.chain,
+            ballots: &mut self.consensus.ballots,
+            round: &self.rounds.round,
+            participation: &mut self.consensus.participation,
+            lead: &mut self.consensus.lead,
         }
     }
 
     /// Whether this member may lead a view that is its own.
     pub(in crate::member) fn may_lead(&self) -> bool {
-        !self.at_rest() && !self.recoveries.signed() && !self.participation.listening()
+        !self.at_rest()
+            && !self.governance.recoveries.signed()
+            && !self.consensus.participation.listening()
     }
 
     /// A message under this member's own key came from outside.
@@ -49,9 +51,9 @@ impl Member {
         if let Body::Standing(standing) = &message.body {
             self.recovering().reminded(standing);
         }
-        let before = self.participation.lost_journal();
+        let before = self.consensus.participation.lost_journal();
         self.own_key().look_at(message);
-        if !before && self.participation.lost_journal() {
+        if !before && self.consensus.participation.lost_journal() {
             self.try_to_take_part();
         }
     }
@@ -60,7 +62,7 @@ impl Member {
     /// contributes.
     pub(in crate::member) fn try_to_take_part(&mut self) {
         if self.own_key().may_take_part() {
-            self.participation = ParticipationState::Full;
+            self.consensus.participation = ParticipationState::Full;
             self.begin_to_lead();
         }
     }

@@ -14,7 +14,7 @@ impl Member {
             return;
         };
         let block = proposal.block.hash();
-        if let Some(judged) = &self.view.judged {
+        if let Some(judged) = &self.consensus.view.judged {
             if judged.block == block {
                 return;
             }
@@ -28,17 +28,17 @@ impl Member {
         }
         let structure = structure(&proposal.block, message.view, self.config.epoch.id);
         if structure.is_ok() {
-            self.chain.keep(block, proposal.block.clone());
+            self.consensus.chain.keep(block, proposal.block.clone());
         }
-        if let Some(waiting) = self.chain.unresolved.take() {
+        if let Some(waiting) = self.consensus.chain.unresolved.take() {
             self.make_final(waiting);
         }
-        if message.view != self.view.number {
+        if message.view != self.consensus.view.number {
             return;
         }
-        let voted = self.ballots.has_notarized(message.view);
+        let voted = self.consensus.ballots.has_notarized(message.view);
         let sender = message.sender;
-        self.view.judged = Some(Judged::new(message, block, voted || structure.is_err()));
+        self.consensus.view.judged = Some(Judged::new(message, block, voted || structure.is_err()));
         if let Err(reason) = structure {
             self.out.refuse(sender, 0, reason.clone());
             self.voting().nullify(reason);

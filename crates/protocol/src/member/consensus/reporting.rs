@@ -10,7 +10,7 @@ impl Member {
     /// no member can fill logs with it.
     pub(in crate::member) fn accuse(&mut self, evidence: Evidence) {
         self.own_key().look_for_messages(&evidence);
-        if self.accused.insert(evidence.member) {
+        if self.consensus.accused.insert(evidence.member) {
             let frame = envelope::seal_evidence(&self.config.epoch, &evidence);
             self.out.push(Effect::Publish { frame });
             self.out

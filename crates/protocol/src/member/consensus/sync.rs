@@ -13,8 +13,9 @@ use crate::member::consensus::ballots::Ballots;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::{JournalState, ParticipationState};
+use crate::member::consensus::views::View;
 use crate::member::rounds::round::Round;
-use crate::member::{ByMember, Config, Member, View};
+use crate::member::{ByMember, Config, Member};
 use crate::message::{Block, Body, Message, Reminder, SyncResponse};
 use crate::roster::MemberIndex;
 
@@ -89,12 +90,12 @@ impl Member {
         Syncing {
             config: &self.config,
             out: &mut self.out,
-            chain: &mut self.chain,
-            ballots: &self.ballots,
-            view: &self.view,
-            round: &self.round,
-            sync: &mut self.sync,
-            participation: &self.participation,
+            chain: &mut self.consensus.chain,
+            ballots: &self.consensus.ballots,
+            view: &self.consensus.view,
+            round: &self.rounds.round,
+            sync: &mut self.consensus.sync,
+            participation: &self.consensus.participation,
         }
     }
 
@@ -109,28 +110,28 @@ impl Member {
             return;
         }
         let own = response.yours.map(|own| own.message());
-        if !self.participation.listening() {
+        if !self.consensus.participation.listening() {
             // Before anything is signed, and whatever has become final since: a journal that lacks
             // something that this member signed is an older copy.
             own.iter().for_each(|own| self.own_key().look_at(own));
         }
         let before = self.syncing().missing_from();
-        let known = self.chain.tip.view;
+        let known = self.consensus.chain.tip.view;
         let blocks: Vec<_> = response
             .blocks
             .into_iter()
             .filter(|block| block.view > known)
             .collect();
         if let Some(proof) = response.proof
-            && proves(&blocks, &self.chain.tip.hash, &proof)
+            && proves(&blocks, &self.consensus.chain.tip.hash, &proof)
         {
             self.advance(blocks, proof);
         }
         let ancestors = self.syncing().keep_missing(response.missing);
         // Asks again only if this answer had something new, even if it announces more.
-        let ancestors = ancestors && self.chain.missing().is_some();
-        if self.chain.missing().is_none()
-            && let Some(waiting) = self.chain.unresolved.take()
+        let ancestors = ancestors && self.consensus.chain.missing().is_some();
+        if self.consensus.chain.missing().is_none()
+            && let Some(waiting) = self.consensus.chain.unresolved.take()
         {
             // A final block that has waited for its ancestors.
             self.make_final(waiting);
@@ -141,11 +142,13 @@ impl Member {
             self.add_certificate(certificate);
         }
         let more = response.more && self.syncing().missing_from() > before;
-        self.sync.catching_up = ancestors || more;
+        self.consensus.sync.catching_up = ancestors || more;
         own.iter().for_each(|own| self.own_key().look_at(own));
-        self.participation.answered(sender, highest, response.more);
+        self.consensus
+            .participation
+            .answered(sender, highest, response.more);
         self.try_to_take_part();
-        if self.sync.catching_up {
+        if self.consensus.sync.catching_up {
             self.syncing().ask(sender);
         }
     }

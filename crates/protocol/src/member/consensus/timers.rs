@@ -5,9 +5,10 @@ use std::time::Duration;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::links::Presence;
 use crate::member::consensus::stage::Lead;
+use crate::member::consensus::views::View;
 use crate::member::rounds::entries::EntriesAwaited;
 use crate::member::rounds::round::Round;
-use crate::member::{Config, Member, View};
+use crate::member::{Config, Member};
 use crate::refusal::Refusal;
 use crate::time::Time;
 
@@ -88,11 +89,11 @@ impl Member {
         Timing {
             config: &self.config,
             now: self.now,
-            chain: &self.chain,
-            view: &self.view,
-            round: &self.round,
-            presence: &self.presence,
-            lead: self.lead.as_ref(),
+            chain: &self.consensus.chain,
+            view: &self.consensus.view,
+            round: &self.rounds.round,
+            presence: &self.consensus.presence,
+            lead: self.consensus.lead.as_ref(),
         }
     }
 }

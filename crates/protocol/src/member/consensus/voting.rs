@@ -16,7 +16,8 @@ use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::ParticipationState;
 use crate::member::consensus::stage::BlockDraft;
-use crate::member::{Config, Member, View};
+use crate::member::consensus::views::View;
+use crate::member::{Config, Member};
 use crate::message::{Block, Body, Message, Proposal};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
@@ -51,10 +52,10 @@ impl Member {
             config: &self.config,
             now: self.now,
             out: &mut self.out,
-            chain: &self.chain,
-            ballots: &mut self.ballots,
-            view: &self.view,
-            participation: &self.participation,
+            chain: &self.consensus.chain,
+            ballots: &mut self.consensus.ballots,
+            view: &self.consensus.view,
+            participation: &self.consensus.participation,
             at_rest,
         }
     }
@@ -62,7 +63,8 @@ impl Member {
     /// Votes against the view if its lead broke a rule, and reports that.
     pub(in crate::member) fn against_lead(&mut self, round: u64, rules: Result<(), Refusal>) {
         if let Err(reason) = rules {
-            self.out.refuse(self.view.lead, round, reason.clone());
+            self.out
+                .refuse(self.consensus.view.lead, round, reason.clone());
             self.voting().nullify(reason);
         }
     }

@@ -178,9 +178,9 @@ impl Member {
             config: &self.config,
             now: self.now,
             out: &mut self.out,
-            chain: &self.chain,
-            amendments: &mut self.amendments,
-            complete: self.completion.reached,
+            chain: &self.consensus.chain,
+            amendments: &mut self.governance.amendments,
+            complete: self.rounds.completion.reached,
         }
     }
 

@@ -14,3 +14,13 @@ pub(in crate::member) mod approvals;
 pub(in crate::member) mod ending;
 pub(in crate::member) mod recoveries;
 pub(in crate::member) mod recovery;
+
+use amendments::Amendments;
+use recoveries::Recoveries;
+
+/// What changes of the agreement and recoveries keep.
+#[derive(Default)]
+pub(in crate::member) struct Governance {
+    pub(in crate::member) amendments: Amendments,
+    pub(in crate::member) recoveries: Recoveries,
+}

@@ -35,11 +35,11 @@ impl Member {
         Adopting {
             config: &mut self.config,
             out: &mut self.out,
-            chain: &self.chain,
-            round: &mut self.round,
-            lead: &mut self.lead,
-            adoption: &mut self.adoption,
-            completion: &mut self.completion,
+            chain: &self.consensus.chain,
+            round: &mut self.rounds.round,
+            lead: &mut self.consensus.lead,
+            adoption: &mut self.rounds.adoption,
+            completion: &mut self.rounds.completion,
         }
     }
 }

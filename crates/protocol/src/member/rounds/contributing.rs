@@ -10,8 +10,9 @@ use crate::hash::Hash;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::ParticipationState;
+use crate::member::consensus::views::View;
 use crate::member::rounds::round::Round;
-use crate::member::{Config, Member, View};
+use crate::member::{Config, Member};
 use crate::message::{Body, Contribution, Keys, Kind, METRIC_NAME, METRICS, Message};
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -51,11 +52,11 @@ impl Member {
             config: &self.config,
             now: self.now,
             out: &mut self.out,
-            chain: &self.chain,
-            view: &mut self.view,
-            round: &mut self.round,
-            participation: &self.participation,
-            complete: self.completion.reached,
+            chain: &self.consensus.chain,
+            view: &mut self.consensus.view,
+            round: &mut self.rounds.round,
+            participation: &self.consensus.participation,
+            complete: self.rounds.completion.reached,
         }
     }
 }

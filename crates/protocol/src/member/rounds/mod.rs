@@ -26,3 +26,35 @@ pub(in crate::member) mod lead;
 pub(in crate::member) mod masked;
 pub(in crate::member) mod own;
 pub(in crate::member) mod round;
+
+use crate::charter::Epoch;
+use crate::charter::privacy::Circle;
+use crate::time::Time;
+
+use adoption::Adoption;
+use completion::Completion;
+use masked::settling::Settlement;
+use round::Round;
+
+/// What rounds of learning keep.
+pub(in crate::member) struct Rounds {
+    pub(in crate::member) round: Round,
+    pub(in crate::member) adoption: Adoption,
+    pub(in crate::member) completion: Completion,
+    /// The only sum that this member ever answers, once it has answered one (M3).
+    pub(in crate::member) circle: Option<Circle>,
+    pub(in crate::member) settlement: Settlement,
+}
+
+impl Rounds {
+    /// The beginning of an epoch.
+    pub(in crate::member) fn new(epoch: &Epoch, now: Time) -> Self {
+        Self {
+            round: Round::new(epoch.began.round + 1, now),
+            adoption: Adoption::default(),
+            completion: Completion::default(),
+            circle: None,
+            settlement: Settlement::default(),
+        }
+    }
+}

@@ -22,8 +22,9 @@ use crate::member::consensus::links::Presence;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::stage::{BlockDraft, Lead, Stage};
 use crate::member::consensus::timers::Timing;
+use crate::member::consensus::views::View;
 use crate::member::rounds::round::Round;
-use crate::member::{Config, Member, View};
+use crate::member::{Config, Member};
 use crate::message::{Body, Bundle, Content, Message, Phase, Sheet};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
@@ -48,18 +49,18 @@ impl Member {
             config: &self.config,
             now: self.now,
             out: &mut self.out,
-            chain: &self.chain,
-            view: &self.view,
-            round: &mut self.round,
-            presence: &self.presence,
-            lead: &mut self.lead,
+            chain: &self.consensus.chain,
+            view: &self.consensus.view,
+            round: &mut self.rounds.round,
+            presence: &self.consensus.presence,
+            lead: &mut self.consensus.lead,
         }
     }
 
     /// Goes through as many stages of leading as possible now.
     pub(in crate::member) fn lead(&mut self) {
         loop {
-            let Some(before) = self.lead.as_ref().map(Lead::phase) else {
+            let Some(before) = self.consensus.lead.as_ref().map(Lead::phase) else {
                 return;
             };
             let next = if self.leading().collecting() && self.amending().waits() {

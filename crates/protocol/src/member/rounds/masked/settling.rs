@@ -74,10 +74,10 @@ impl Member {
             config: &self.config,
             now: self.now,
             out: &mut self.out,
-            chain: &self.chain,
-            ballots: &mut self.ballots,
-            participation: &self.participation,
-            settlement: &mut self.settlement,
+            chain: &self.consensus.chain,
+            ballots: &mut self.consensus.ballots,
+            participation: &self.consensus.participation,
+            settlement: &mut self.rounds.settlement,
         }
     }
 
