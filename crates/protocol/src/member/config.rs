@@ -171,10 +171,4 @@ impl Config {
     pub(in crate::member) fn seal(&self, round: u64, view: u64, body: Body) -> (Message, Bytes) {
         envelope::seal(&self.epoch, &self.key, round, view, self.me, body)
     }
-
-    /// The last round: that of the charter, or an earlier one with which the strategy ended the
-    /// federation. Before such a round is adopted here, nothing is known of it.
-    pub(in crate::member) fn last_round(&self) -> u64 {
-        self.ended.unwrap_or(self.epoch.charter.rounds)
-    }
 }

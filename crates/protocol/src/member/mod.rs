@@ -76,8 +76,8 @@ impl Member {
         };
         let mut member = Self {
             consensus: Consensus::new(epoch, past, now),
-            rounds: Rounds::new(epoch, now),
-            governance: Governance::default(),
+            rounds: Rounds::new(epoch, config.ended, now),
+            governance: Governance::new(config.paused),
             out: Outbox::new(config.me),
             config,
             now,
@@ -118,7 +118,7 @@ impl Member {
                 let known = self.amending().arrived(key);
                 self.follow(known);
             }
-            Input::Resume => self.config.paused = false,
+            Input::Resume => self.governance.paused = false,
             Input::Recover { lost, abandon } => self.recovering().recover(lost, abandon),
             Input::GiveUp { round } => self.recovering().give_up(round),
             Input::KeyElsewhere => self.own_key().elsewhere(),

@@ -64,7 +64,8 @@ impl Member {
 
     /// Enters the first view, or the one in which this member stopped.
     pub(in crate::member) fn begin(&mut self, applied: u64) {
-        if applied >= self.config.last_round() {
+        let last = self.rounds.completion.last_round(&self.config.epoch);
+        if applied >= last {
             self.adopting().all_rounds_applied();
         }
         let view = (self.consensus.chain.tip.view + 1)

@@ -7,6 +7,7 @@ use crate::member::consensus::ballots::Ballots;
 use crate::member::consensus::chain::{Chain, hashes};
 use crate::member::consensus::links::Presence;
 use crate::member::consensus::outbox::Outbox;
+use crate::member::rounds::absences::Absences;
 use crate::member::rounds::adoption::Adoption;
 use crate::member::rounds::entries::EntriesAwaited;
 use crate::member::rounds::round::Round;
@@ -23,7 +24,8 @@ pub(in crate::member) struct Extending<'a> {
     ballots: &'a mut Ballots,
     round: &'a mut Round,
     adoption: &'a mut Adoption,
-    presence: &'a mut Presence,
+    presence: &'a Presence,
+    absences: &'a mut Absences,
 }
 
 impl Member {
@@ -37,7 +39,8 @@ impl Member {
             ballots: &mut self.consensus.ballots,
             round: &mut self.rounds.round,
             adoption: &mut self.rounds.adoption,
-            presence: &mut self.consensus.presence,
+            presence: &self.consensus.presence,
+            absences: &mut self.rounds.absences,
         }
     }
 
@@ -223,13 +226,13 @@ impl Extending<'_> {
                 now: self.now,
                 round: self.round,
                 presence: self.presence,
+                absences: self.absences,
             };
             let participants = self.round.participants().iter().copied();
             let waited_for: Vec<_> = participants.filter(|&by| !waiting.excused(by)).collect();
-            let absences = &mut self.presence.absences;
-            absences.waited(self.round.number, &waited_for);
+            self.absences.waited(self.round.number, &waited_for);
         }
-        self.presence.absences.returned(&self.chain.learned.authors);
+        self.absences.returned(&self.chain.learned.authors);
         self.round.advance_to(next, self.now);
         true
     }

@@ -10,6 +10,7 @@ use crate::member::consensus::links::Presence;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::views::View;
 use crate::member::governance::amendments::Amendments;
+use crate::member::rounds::absences::Absences;
 use crate::member::rounds::entries::{EntriesAwaited, check_rows};
 use crate::member::rounds::round::Round;
 use crate::member::{Config, Inclusions, Member};
@@ -86,7 +87,10 @@ pub(in crate::member) struct Judging<'a> {
     pub(in crate::member) view: &'a mut View,
     pub(in crate::member) round: &'a mut Round,
     presence: &'a Presence,
+    absences: &'a Absences,
     amendments: &'a Amendments,
+    /// The lead of the view has this member's contribution.
+    pub(in crate::member) receipted: bool,
 }
 
 /// What follows from judging a proposal.
@@ -114,7 +118,9 @@ impl Member {
             view: &mut self.consensus.view,
             round: &mut self.rounds.round,
             presence: &self.consensus.presence,
+            absences: &self.rounds.absences,
             amendments: &self.governance.amendments,
+            receipted: self.rounds.receipt.is_some(),
         }
     }
 
@@ -142,6 +148,7 @@ impl Judging<'_> {
             now: self.now,
             round: self.round,
             presence: self.presence,
+            absences: self.absences,
         }
     }
 
@@ -516,8 +523,7 @@ impl Judging<'_> {
             .block
             .learning()
             .and_then(|learning| self.round.sheets.get(&learning.sheet));
-        self.view.receipt.is_some()
-            && !sheet.is_some_and(|sheet| self.round.own.listed(&sheet.entries))
+        self.receipted && !sheet.is_some_and(|sheet| self.round.own.listed(&sheet.entries))
     }
 
     /// A beat has passed: asks and fetches again.

@@ -6,6 +6,7 @@ use crate::member::consensus::chain::Chain;
 use crate::member::consensus::links::Presence;
 use crate::member::consensus::stage::Lead;
 use crate::member::consensus::views::View;
+use crate::member::rounds::absences::Absences;
 use crate::member::rounds::entries::EntriesAwaited;
 use crate::member::rounds::round::Round;
 use crate::member::{Config, Member};
@@ -21,6 +22,7 @@ pub(in crate::member) struct Timing<'a> {
     pub(in crate::member) view: &'a View,
     pub(in crate::member) round: &'a Round,
     pub(in crate::member) presence: &'a Presence,
+    pub(in crate::member) absences: &'a Absences,
     pub(in crate::member) lead: Option<&'a Lead>,
 }
 
@@ -32,6 +34,7 @@ impl<'a> Timing<'a> {
             now: self.now,
             round: self.round,
             presence: self.presence,
+            absences: self.absences,
         }
     }
 
@@ -93,6 +96,7 @@ impl Member {
             view: &self.consensus.view,
             round: &self.rounds.round,
             presence: &self.consensus.presence,
+            absences: &self.rounds.absences,
             lead: self.consensus.lead.as_ref(),
         }
     }

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use crate::certificate::Certificate;
 use crate::charter::Verification;
 use crate::effects::{Effect, Record, Report};
-use crate::hash::Hash;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::judge::Judged;
 use crate::member::consensus::stage::Lead;
@@ -22,8 +21,6 @@ pub(in crate::member) struct View {
     /// When the lead's progress counter last grew, and its value.
     pub(in crate::member) last_progress: Time,
     pub(in crate::member) progress_counter: Option<u64>,
-    /// This member's entry, once the lead has given a receipt for it.
-    pub(in crate::member) receipt: Option<Hash>,
     /// The lead's proposal, once it is here.
     pub(in crate::member) judged: Option<Judged>,
     /// Messages by the leads of later views.
@@ -38,7 +35,6 @@ impl View {
             entered: now,
             last_progress: now,
             progress_counter: None,
-            receipt: None,
             judged: None,
             early: VecDeque::new(),
         }
@@ -109,6 +105,7 @@ impl Member {
         self.consensus
             .lead
             .take_if(|lead| !(again && lead.proposed()));
+        self.rounds.receipt = None;
         // Models of an earlier lead's sheet may never arrive.
         self.rounds.round.models.fetching = false;
         if self.at_rest() {

@@ -19,8 +19,20 @@ use amendments::Amendments;
 use recoveries::Recoveries;
 
 /// What changes of the agreement and recoveries keep.
-#[derive(Default)]
 pub(in crate::member) struct Governance {
     pub(in crate::member) amendments: Amendments,
     pub(in crate::member) recoveries: Recoveries,
+    /// The institution has not signed the agreement in force: this member contributes and scores nothing.
+    pub(in crate::member) paused: bool,
+}
+
+impl Governance {
+    /// The beginning of an epoch, in which this member may contribute or not.
+    pub(in crate::member) fn new(paused: bool) -> Self {
+        Self {
+            amendments: Amendments::default(),
+            recoveries: Recoveries::default(),
+            paused,
+        }
+    }
 }

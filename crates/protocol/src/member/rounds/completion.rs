@@ -2,18 +2,29 @@
 
 use std::collections::BTreeSet;
 
+use crate::charter::Epoch;
 use crate::member::Member;
 use crate::roster::MemberIndex;
 
 /// The members that have adopted the last round.
 #[derive(Default)]
 pub(in crate::member) struct Completion {
+    /// The last adopted round, if the members' strategy ended the federation with it.
+    pub(in crate::member) ended: Option<u64>,
     /// This member has.
     pub(in crate::member) reached: bool,
     /// Complete has not been sent to the others yet.
     pub(in crate::member) unsent: bool,
     /// Others that have.
     pub(in crate::member) others: BTreeSet<MemberIndex>,
+}
+
+impl Completion {
+    /// The last round: that of the charter, or an earlier one with which the strategy ended the
+    /// federation. Before such a round is adopted here, nothing is known of it.
+    pub(in crate::member) fn last_round(&self, epoch: &Epoch) -> u64 {
+        self.ended.unwrap_or(epoch.charter.rounds)
+    }
 }
 
 impl Member {

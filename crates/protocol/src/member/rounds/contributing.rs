@@ -38,11 +38,14 @@ pub(in crate::member) struct Contributing<'a> {
     pub(in crate::member) now: Time,
     pub(in crate::member) out: &'a mut Outbox,
     pub(in crate::member) chain: &'a Chain,
-    pub(in crate::member) view: &'a mut View,
+    pub(in crate::member) view: &'a View,
     pub(in crate::member) round: &'a mut Round,
+    pub(in crate::member) receipt: &'a mut Option<Hash>,
     pub(in crate::member) participation: &'a ParticipationState,
     /// The last round is adopted here.
     pub(in crate::member) complete: bool,
+    /// The institution has not signed the agreement in force.
+    pub(in crate::member) paused: bool,
 }
 
 impl Member {
@@ -53,10 +56,12 @@ impl Member {
             now: self.now,
             out: &mut self.out,
             chain: &self.consensus.chain,
-            view: &mut self.consensus.view,
+            view: &self.consensus.view,
             round: &mut self.rounds.round,
+            receipt: &mut self.rounds.receipt,
             participation: &self.consensus.participation,
             complete: self.rounds.completion.reached,
+            paused: self.governance.paused,
         }
     }
 }
@@ -96,7 +101,7 @@ impl Contributing<'_> {
             return;
         };
         let round = plan.round;
-        let may_train = !self.complete && !self.participation.lost_journal() && !self.config.paused;
+        let may_train = !self.complete && !self.participation.lost_journal() && !self.paused;
         let due = matches!(self.round.own.training, TrainingState::Due);
         if due && may_train && self.round.participates(self.config.me) {
             self.round.own.training = TrainingState::Running;
@@ -128,7 +133,7 @@ impl Contributing<'_> {
 
     /// Signs a finished training, unless this member only listens, and sends it to the lead.
     pub(in crate::member) fn contribute(&mut self) {
-        if self.participation.listening() || self.complete || self.config.paused {
+        if self.participation.listening() || self.complete || self.paused {
             return;
         }
         let Some(plan) = self.round.plan().map(|plan| plan.plan) else {
@@ -185,7 +190,7 @@ impl Contributing<'_> {
             return;
         };
         let silent = self.participation.listening() || self.complete || !self.chain.settled();
-        if self.view.receipt.is_none() && !silent {
+        if self.receipt.is_none() && !silent {
             let (message, frame) = (own.message.clone(), own.frame.clone());
             self.out.send(self.view.lead, &message, &frame);
         }
@@ -251,7 +256,7 @@ impl Contributing<'_> {
         let own = self.round.own.id();
         match message.body {
             Body::Receipt { entry } if own == Some(entry) => {
-                self.view.receipt = Some(entry);
+                *self.receipt = Some(entry);
                 self.round.own.keep_receipt(message);
             }
             _ => {}

@@ -29,8 +29,10 @@ pub(in crate::member) mod round;
 
 use crate::charter::Epoch;
 use crate::charter::privacy::Circle;
+use crate::hash::Hash;
 use crate::time::Time;
 
+use absences::Absences;
 use adoption::Adoption;
 use completion::Completion;
 use masked::settling::Settlement;
@@ -39,6 +41,9 @@ use round::Round;
 /// What rounds of learning keep.
 pub(in crate::member) struct Rounds {
     pub(in crate::member) round: Round,
+    /// This member's entry, once the lead of the view has given a receipt for it.
+    pub(in crate::member) receipt: Option<Hash>,
+    pub(in crate::member) absences: Absences,
     pub(in crate::member) adoption: Adoption,
     pub(in crate::member) completion: Completion,
     /// The only sum that this member ever answers, once it has answered one (M3).
@@ -47,12 +52,17 @@ pub(in crate::member) struct Rounds {
 }
 
 impl Rounds {
-    /// The beginning of an epoch.
-    pub(in crate::member) fn new(epoch: &Epoch, now: Time) -> Self {
+    /// The beginning of an epoch. A strategy may have ended the federation with a round.
+    pub(in crate::member) fn new(epoch: &Epoch, ended: Option<u64>, now: Time) -> Self {
         Self {
             round: Round::new(epoch.began.round + 1, now),
+            receipt: None,
+            absences: Absences::default(),
             adoption: Adoption::default(),
-            completion: Completion::default(),
+            completion: Completion {
+                ended,
+                ..Completion::default()
+            },
             circle: None,
             settlement: Settlement::default(),
         }

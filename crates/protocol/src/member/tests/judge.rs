@@ -132,10 +132,7 @@ pub(super) fn messages_of_a_later_lead_are_kept_until_its_view_begins() {
     });
     let contributes = one.contributes(one.epoch.lead(3));
     assert_eq!(effects, [entered, vec![contributes, hold]].concat());
-    assert_eq!(
-        one.member.consensus.view.receipt,
-        Some(one.entry(one.me).id)
-    );
+    assert_eq!(one.member.rounds.receipt, Some(one.entry(one.me).id));
 }
 
 #[test]

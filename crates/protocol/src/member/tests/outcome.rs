@@ -60,7 +60,7 @@ pub(super) fn an_excused_member_does_not_count_as_missing() {
     let check = checks(one.case(&proposal), one.holders(1));
     // A link that is down does not excuse by itself.
     assert_eq!(one.step(Input::Down { peer }), []);
-    one.member.consensus.presence.absences.set(peer, 0);
+    one.member.rounds.absences.set(peer, 0);
     assert_eq!(one.step(Input::Time), [check]);
 }
 
@@ -75,7 +75,7 @@ pub(super) fn of_few_participants_none_may_be_missing_unless_excused() {
         one.train();
         one.hear_lead(1, one.bundle(&[one.me]));
         if excused {
-            one.member.consensus.presence.absences.set(other, 2);
+            one.member.rounds.absences.set(other, 2);
         }
         let proposal = one.proposal(1, &[one.me]);
         let check = checks(one.case(&proposal), one.holders(1));
@@ -89,7 +89,7 @@ pub(super) fn a_round_without_entries_waits_for_patience_though_all_are_excused(
     let mut one = One::follower(4);
     let peer = one.epoch.lead(2);
     one.plan_with(|plan| plan.participants = Some(vec![peer]));
-    one.member.consensus.presence.absences.set(peer, 2);
+    one.member.rounds.absences.set(peer, 2);
     one.hear_lead(1, one.bundle(&[]));
     let proposal = one.proposal(1, &[]);
     assert_eq!(one.propose(1, &proposal), []);

@@ -333,11 +333,11 @@ pub(super) fn a_sheet_that_has_not_enough_entries_now_is_not_taken_over() {
         let (lead, peer) = (epoch.lead(1), epoch.lead(3));
         let mut authors = vec![one.me, lead, epoch.lead(4)];
         authors.sort_unstable();
-        one.member.consensus.presence.absences.set(peer, 2);
+        one.member.rounds.absences.set(peer, 2);
         one.hear_lead(1, one.bundle(&authors));
         one.propose(1, &one.proposal(1, &authors));
         if waited_for {
-            one.member.consensus.presence.absences.set(peer, 1);
+            one.member.rounds.absences.set(peer, 1);
         }
         let effects = one.skip(1);
         let taken = effects.contains(&one.leading_report(2, Phase::Deciding));

@@ -23,6 +23,7 @@ use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::stage::{BlockDraft, Lead, Stage};
 use crate::member::consensus::timers::Timing;
 use crate::member::consensus::views::View;
+use crate::member::rounds::absences::Absences;
 use crate::member::rounds::round::Round;
 use crate::member::{Config, Member};
 use crate::message::{Body, Bundle, Content, Message, Phase, Sheet};
@@ -39,6 +40,7 @@ pub(in crate::member) struct Leading<'a> {
     view: &'a View,
     round: &'a mut Round,
     presence: &'a Presence,
+    absences: &'a Absences,
     lead: &'a mut Option<Lead>,
 }
 
@@ -53,6 +55,7 @@ impl Member {
             view: &self.consensus.view,
             round: &mut self.rounds.round,
             presence: &self.consensus.presence,
+            absences: &self.rounds.absences,
             lead: &mut self.consensus.lead,
         }
     }
@@ -94,6 +97,7 @@ impl Leading<'_> {
             view: self.view,
             round: self.round,
             presence: self.presence,
+            absences: self.absences,
             lead: self.lead.as_ref(),
         }
     }

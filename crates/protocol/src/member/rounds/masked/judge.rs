@@ -52,7 +52,7 @@ impl Judging<'_> {
             return Opinion::Refuse(Refusal::Signers { signers, entries });
         }
         let listed = masked.ready.binary_search(&self.config.me).is_ok();
-        if self.view.receipt.is_some() && !listed {
+        if self.receipted && !listed {
             return Opinion::Refuse(Refusal::LeftOut);
         }
         let (entries, needed) = (masked.ready.len(), self.round.fewest(self.config));
