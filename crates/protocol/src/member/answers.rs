@@ -47,7 +47,7 @@ impl Member {
             } => self.signing().held(round, &blobs, result),
             Answer::Decided { sheet, result } => {
                 if let Err(reason) = self.leading().decided(sheet, result) {
-                    self.voting().nullify(reason);
+                    self.fail_as_lead(reason);
                 }
             }
             Answer::Checked { case, result } => {

@@ -26,6 +26,7 @@ mod queries;
 mod receive;
 mod restart;
 mod rounds;
+mod steps;
 #[cfg(test)]
 mod tests;
 
@@ -171,7 +172,8 @@ impl Member {
             // Otherwise the proposal stays: this member may be allowed to vote later in this view.
             self.judge();
         }
-        if let Some(reason) = self.timing().lead_fails() {
+        let spans = Rounds::spans(&self.config);
+        if let Some(reason) = self.timing().lead_fails(spans) {
             self.voting().nullify(reason);
         }
         self.each_beat();

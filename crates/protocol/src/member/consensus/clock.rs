@@ -1,6 +1,8 @@
 //! The timers of a member. All spans are multiples of the beat or of measured round trips.
 
 use crate::member::Member;
+use crate::member::consensus::stage::Stage;
+use crate::member::rounds::Rounds;
 use crate::time::Time;
 
 impl Member {
@@ -20,10 +22,18 @@ impl Member {
             .has_nullified(self.consensus.view.number)
         {
             due.push(self.consensus.view.last_progress + self.timing().silence());
-            due.push(self.consensus.view.entered + self.timing().view_timeout());
+            let spans = Rounds::spans(&self.config);
+            due.push(self.consensus.view.entered + self.timing().view_timeout(spans));
         }
-        due.extend(self.timing().lead_deadline());
-        due.extend(self.timing().judge_deadline());
+        match self.consensus.lead.as_ref().map(|lead| &lead.stage) {
+            Some(Stage::Waiting) => due.push(self.consensus.view.entered + self.timing().phase()),
+            Some(Stage::Gathering) => due.extend(self.lead_timing().deadlines()),
+            Some(Stage::Voting { .. } | Stage::Over) | None => {}
+        }
+        if self.consensus.view.judged.is_some() {
+            // A waiting proposal is judged again when patience is over.
+            due.push(self.rounds.round.started + self.config.epoch.patience());
+        }
         due.into_iter().filter(|&time| time > self.now).min()
     }
 
@@ -50,8 +60,7 @@ impl Member {
         }
         self.adopting().retry();
         self.judging().repeat();
-        let voters = self.voting().voters();
-        self.leading().repeat(&voters);
+        self.repeat_as_lead();
         let phase = self.timing().phase();
         self.contributing().repeat_contribution(phase);
         self.contributing().repeat_nothing();

@@ -9,7 +9,7 @@
 //! | `chain` | final blocks and later certificates |
 //! | `finality` | `Extending`: what follows from certificates and final blocks (R3, R4) |
 //! | `views` | entering and leaving views |
-//! | `stage` | how far this member is with leading the view |
+//! | `stage`, `leading` | `LeadingView`: how far this member is with leading the view, and progress |
 //! | `links` | which members can be reached, and how fast |
 //! | `sync` | `Syncing`: catching up with what became final elsewhere |
 //! | `participation` | only listening, while this member cannot know what it has signed (R5) |
@@ -23,6 +23,7 @@ pub(in crate::member) mod chain;
 pub(in crate::member) mod clock;
 pub(in crate::member) mod finality;
 pub(in crate::member) mod judge;
+pub(in crate::member) mod leading;
 pub(in crate::member) mod links;
 pub(in crate::member) mod outbox;
 pub(in crate::member) mod own_key;

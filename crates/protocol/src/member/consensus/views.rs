@@ -7,7 +7,6 @@ use crate::charter::Verification;
 use crate::effects::{Effect, Record, Report};
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::judge::Judged;
-use crate::member::consensus::stage::Lead;
 use crate::member::{Config, Member};
 use crate::message::{Body, Message};
 use crate::roster::MemberIndex;
@@ -87,8 +86,7 @@ impl Member {
             // The view began before this block was known to be final.
             self.enter(view);
         } else if self.consensus.lead.is_some() {
-            let durable = self.voting().proposal();
-            self.leading().start(durable);
+            self.lead_anew();
         }
     }
 
@@ -130,20 +128,6 @@ impl Member {
             } else if message.view > number {
                 self.consensus.view.early.push_back(message);
             }
-        }
-    }
-
-    /// Starts to lead the view if it is this member's and it may sign. Sends the contribution to the
-    /// view's lead.
-    pub(in crate::member) fn begin_to_lead(&mut self) {
-        let leads = self.consensus.view.lead == self.config.me && self.may_lead();
-        if leads && self.consensus.lead.is_none() {
-            self.consensus.lead = Some(Lead::new());
-            let durable = self.voting().proposal();
-            self.leading().start(durable);
-        }
-        if self.consensus.chain.newest_notarised().is_none() {
-            self.contributing().send_contribution();
         }
     }
 }

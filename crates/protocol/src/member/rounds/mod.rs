@@ -30,11 +30,13 @@ pub(in crate::member) mod round;
 use crate::charter::Epoch;
 use crate::charter::privacy::Circle;
 use crate::hash::Hash;
+use crate::member::Config;
 use crate::time::Time;
 
 use absences::Absences;
 use adoption::Adoption;
 use completion::Completion;
+use lead::gathered::Gathered;
 use masked::settling::Settlement;
 use round::Round;
 
@@ -48,6 +50,8 @@ pub(in crate::member) struct Rounds {
     pub(in crate::member) completion: Completion,
     /// The only sum that this member ever answers, once it has answered one (M3).
     pub(in crate::member) circle: Option<Circle>,
+    /// What this member has gathered for a block, while it leads a view.
+    pub(in crate::member) gathered: Gathered,
     pub(in crate::member) settlement: Settlement,
 }
 
@@ -64,7 +68,19 @@ impl Rounds {
                 ..Completion::default()
             },
             circle: None,
+            gathered: Gathered::default(),
             settlement: Settlement::default(),
+        }
+    }
+
+    /// The spans of patience and of D that a view takes at the most.
+    pub(in crate::member) fn spans(config: &Config) -> (u32, u32) {
+        let phases = config.epoch.roster.faulty() as u32 + 4;
+        // Contributions, scores and inclusions may each be waited for until patience is over; in masked
+        // rounds contributions, vectors and inclusions, and then up to three later lists.
+        match config.masked() {
+            Some(_) => (4, phases.max(10)),
+            None => (3, phases),
         }
     }
 }

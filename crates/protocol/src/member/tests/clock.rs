@@ -222,11 +222,11 @@ pub(super) fn a_member_that_misses_rounds_is_excused_for_twice_as_long_each_time
         let round = one.member.round();
         one.plan();
         one.train();
-        if !one.member.timing().waiting().excused(slow) {
+        if !one.member.lead_timing().waiting().excused(slow) {
             waited.push(round);
         }
         assert_eq!(
-            one.member.timing().waiting().excused(dead),
+            one.member.lead_timing().waiting().excused(dead),
             round > 1,
             "round {round}"
         );
@@ -236,5 +236,5 @@ pub(super) fn a_member_that_misses_rounds_is_excused_for_twice_as_long_each_time
     assert_eq!(waited, [1, 3, 7]);
     // A member that contributed is waited for in the next round.
     one.step(Input::Time);
-    assert!(one.member.timing().waiting().excused(slow));
+    assert!(one.member.lead_timing().waiting().excused(slow));
 }

@@ -9,7 +9,7 @@ use crate::roster::MemberIndex;
 use crate::work::{Request, WorkError};
 
 use super::Leading;
-use crate::member::consensus::stage::Stage;
+use super::gathered::RoundStage;
 
 impl Leading<'_> {
     /// Checks contributions, gives receipts, and closes the set when it is time.
@@ -20,7 +20,9 @@ impl Leading<'_> {
         if self.take_over_sheet() {
             return;
         }
-        let Some(lead) = &self.lead else { return };
+        let Some(gathered) = &self.gathered else {
+            return;
+        };
         let looked_at = |message: &Message| match self.round.inbox.admissions.get(&message.sender) {
             None | Some(AdmissionState::Usable) => false,
             Some(_) => true,
@@ -30,7 +32,7 @@ impl Leading<'_> {
             .inbox
             .contributions
             .values()
-            .filter(|message| !lead.receipts.contains_key(&message.sender))
+            .filter(|message| !gathered.receipts.contains_key(&message.sender))
             .filter(|message| !looked_at(message))
             .cloned()
             .collect();
@@ -87,8 +89,10 @@ impl Leading<'_> {
 
     /// Closes the set: sends the bundle, or the list of a masked round.
     fn close(&mut self, cross_evaluate: bool) {
-        let Some(lead) = &self.lead else { return };
-        let members: Vec<_> = lead.receipts.keys().copied().collect();
+        let Some(gathered) = &self.gathered else {
+            return;
+        };
+        let members: Vec<_> = gathered.receipts.keys().copied().collect();
         if self.config.masked().is_some() {
             return self.issue_list(&members);
         }
@@ -190,16 +194,18 @@ impl Leading<'_> {
 
     /// The contribution counts: its author gets a receipt of this view.
     fn accept(&mut self, member: MemberIndex, id: Hash) {
-        let Some(lead) = &mut self.lead else { return };
-        lead.receipts.insert(member, id);
+        let Some(gathered) = &mut self.gathered else {
+            return;
+        };
+        gathered.receipts.insert(member, id);
         self.give_receipt(member);
     }
 
     pub(in crate::member) fn give_receipt(&mut self, member: MemberIndex) {
         let Some(&entry) = self
-            .lead
+            .gathered
             .as_ref()
-            .and_then(|lead| lead.receipts.get(&member))
+            .and_then(|gathered| gathered.receipts.get(&member))
         else {
             return;
         };
@@ -218,9 +224,9 @@ impl Leading<'_> {
     /// Whether to close the set, without those who are missing.
     fn closing(&mut self) -> bool {
         let ready = self
-            .lead
+            .gathered
             .iter()
-            .flat_map(|lead| lead.receipts.keys().copied());
+            .flat_map(|gathered| gathered.receipts.keys().copied());
         let ready: Vec<_> = ready.collect();
         let masked = self.config.masked().is_some();
         if masked && !self.may_list(&ready) {
@@ -229,7 +235,9 @@ impl Leading<'_> {
             }
             return false;
         }
-        let Some(lead) = &self.lead else { return false };
+        let Some(gathered) = &self.gathered else {
+            return false;
+        };
         let refused = |member: &MemberIndex| {
             self.round.inbox.admissions.get(member) == Some(&AdmissionState::Refused)
         };
@@ -237,12 +245,12 @@ impl Leading<'_> {
             .round
             .participants()
             .iter()
-            .filter(|member| !lead.receipts.contains_key(member) && !refused(member))
+            .filter(|member| !gathered.receipts.contains_key(member) && !refused(member))
             .filter(|member| !self.timing().waiting().sits_out(**member));
-        if lead.receipts.len() < self.round.fewest(self.config) {
+        if gathered.receipts.len() < self.round.fewest(self.config) {
             return false;
         }
-        if lead.receipts.is_empty() {
+        if gathered.receipts.is_empty() {
             // A round without entries leaves the models as they are: only after D and patience.
             return self.now >= self.view.entered + self.timing().phase()
                 && self.timing().waiting().patience_over();
@@ -265,7 +273,7 @@ impl Leading<'_> {
         });
         let (message, frame) = self.config.seal(round, view, body);
         if cross_evaluate {
-            self.set_stage(Stage::Scoring {
+            self.set_stage(RoundStage::Scoring {
                 entries,
                 since: self.now,
             });
