@@ -59,7 +59,10 @@ impl Member {
             return self.adopting().send_complete_to_all();
         }
         self.adopting().retry();
-        self.judging().repeat();
+        self.judging().retry();
+        if let Some(judged) = &mut self.consensus.view.judged {
+            judged.asked = None;
+        }
         self.repeat_as_lead();
         let phase = self.timing().phase();
         self.contributing().repeat_contribution(phase);

@@ -3,7 +3,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `proposals`, `judge` | `Judging`: whether to vote for a proposal (R1, R2) |
+//! | `judge` | `Placing`: whether the block of a proposal stands where it may (R1) |
 //! | `ballots` | own votes and proposals, and the votes of others (R1–R3, R5) |
 //! | `voting` | `Voting`: votes of this member, and certificates of all votes |
 //! | `chain` | final blocks and later certificates |
@@ -28,7 +28,6 @@ pub(in crate::member) mod links;
 pub(in crate::member) mod outbox;
 pub(in crate::member) mod own_key;
 pub(in crate::member) mod participation;
-pub(in crate::member) mod proposals;
 pub(in crate::member) mod reporting;
 pub(in crate::member) mod stage;
 pub(in crate::member) mod sync;

@@ -7,6 +7,7 @@ use crate::charter::Verification;
 use crate::effects::{Effect, Record, Report};
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::judge::Judged;
+use crate::member::rounds::judging::JudgingState;
 use crate::member::{Config, Member};
 use crate::message::{Body, Message};
 use crate::roster::MemberIndex;
@@ -104,6 +105,7 @@ impl Member {
             .lead
             .take_if(|lead| !(again && lead.proposed()));
         self.rounds.receipt = None;
+        self.rounds.judging = JudgingState::default();
         // Models of an earlier lead's sheet may never arrive.
         self.rounds.round.models.fetching = false;
         if self.at_rest() {

@@ -10,6 +10,7 @@
 //! | `contributing` | `Contributing`: training, contributing, what others contribute |
 //! | `entries` | the entries that a round may have; `Waiting`, whom it waits for |
 //! | `absences` | members that are not waited for |
+//! | `judging` | `Judging`: whether to vote for what a block holds |
 //! | `lead` | `Leading`: collecting, bundle, sheet, and the draft of a proposal |
 //! | `adoption`, `completion` | how far outcomes are adopted (R4), and who has adopted the last round |
 //! | `adopting` | `Adopting`: plans and outcomes, and the end after the last round |
@@ -22,6 +23,7 @@ pub(in crate::member) mod completion;
 pub(in crate::member) mod contributing;
 pub(in crate::member) mod entries;
 pub(in crate::member) mod inbox;
+pub(in crate::member) mod judging;
 pub(in crate::member) mod lead;
 pub(in crate::member) mod masked;
 pub(in crate::member) mod own;
@@ -36,6 +38,7 @@ use crate::time::Time;
 use absences::Absences;
 use adoption::Adoption;
 use completion::Completion;
+use judging::JudgingState;
 use lead::gathered::Gathered;
 use masked::settling::Settlement;
 use round::Round;
@@ -45,6 +48,8 @@ pub(in crate::member) struct Rounds {
     pub(in crate::member) round: Round,
     /// This member's entry, once the lead of the view has given a receipt for it.
     pub(in crate::member) receipt: Option<Hash>,
+    /// How far judging the proposal of the view is.
+    pub(in crate::member) judging: JudgingState,
     pub(in crate::member) absences: Absences,
     pub(in crate::member) adoption: Adoption,
     pub(in crate::member) completion: Completion,
@@ -61,6 +66,7 @@ impl Rounds {
         Self {
             round: Round::new(epoch.began.round + 1, now),
             receipt: None,
+            judging: JudgingState::default(),
             absences: Absences::default(),
             adoption: Adoption::default(),
             completion: Completion {

@@ -3,6 +3,8 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `judging` | proposals: the first one of a view is kept, and judged |
 //! | `leading` | leading a view: gathering for a block, or a change of the agreement, and proposing it |
 
+mod judging;
 mod leading;
