@@ -4,6 +4,7 @@ use crate::certificate::Verdict;
 use crate::effects::Record;
 use crate::member::Member;
 use crate::member::rounds::round::Round;
+use crate::message::Body;
 
 impl Member {
     /// Takes back the records of the journal. Gives the last round that was adopted.
@@ -30,9 +31,12 @@ impl Member {
                     self.consensus.chain.insert(certificate, self.now);
                 }
                 Record::Block(block) => self.consensus.chain.keep(block.hash(), block),
-                Record::Vote(message) => {
-                    self.consensus.ballots.restore(&self.config.epoch, message)
-                }
+                Record::Vote(message) => match message.body {
+                    Body::Outcome { .. } => {
+                        self.rounds.outcomes.restore(&self.config.epoch, message);
+                    }
+                    _ => self.consensus.ballots.restore(&self.config.epoch, message),
+                },
                 Record::Proposed(message) => {
                     self.consensus.ballots.restore(&self.config.epoch, message)
                 }

@@ -8,6 +8,7 @@ use crate::member::consensus::ballots::Ballots;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::stage::Lead;
+use crate::member::rounds::masked::outcomes::Outcomes;
 use crate::member::rounds::round::Round;
 use crate::member::{Config, Member};
 use crate::message::{Block, Body, Kind, Message, Scope};
@@ -21,6 +22,7 @@ pub(in crate::member) struct OwnKey<'a> {
     chain: &'a Chain,
     ballots: &'a mut Ballots,
     round: &'a Round,
+    outcomes: &'a Outcomes,
     participation: &'a mut ParticipationState,
     lead: &'a mut Option<Lead>,
 }
@@ -34,6 +36,7 @@ impl Member {
             chain: &self.consensus.chain,
             ballots: &mut self.consensus.ballots,
             round: &self.rounds.round,
+            outcomes: &self.rounds.outcomes,
             participation: &mut self.consensus.participation,
             lead: &mut self.consensus.lead,
         }
@@ -80,7 +83,7 @@ impl OwnKey<'_> {
                 round >= self.round.number && !self.round.own.is_contribution(round, body)
             }
             _ if kind == Kind::Outcome => {
-                view >= self.chain.learned.view && !self.ballots.remembers(view, body)
+                view >= self.chain.learned.view && !self.outcomes.remembers(body)
             }
             _ => view > self.chain.tip.view && !self.ballots.remembers(view, body),
         };

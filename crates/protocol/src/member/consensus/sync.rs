@@ -14,6 +14,7 @@ use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::{JournalState, ParticipationState};
 use crate::member::consensus::views::View;
+use crate::member::rounds::masked::outcomes::Outcomes;
 use crate::member::rounds::round::Round;
 use crate::member::{ByMember, Config, Member};
 use crate::message::{Block, Body, Message, Reminder, SyncResponse};
@@ -80,6 +81,7 @@ pub(in crate::member) struct Syncing<'a> {
     ballots: &'a Ballots,
     view: &'a View,
     round: &'a Round,
+    outcomes: &'a Outcomes,
     sync: &'a mut Sync,
     participation: &'a ParticipationState,
 }
@@ -94,6 +96,7 @@ impl Member {
             ballots: &self.consensus.ballots,
             view: &self.consensus.view,
             round: &self.rounds.round,
+            outcomes: &self.rounds.outcomes,
             sync: &mut self.consensus.sync,
             participation: &self.consensus.participation,
         }
@@ -216,7 +219,7 @@ impl Syncing<'_> {
         let vote = self.ballots.last_of(member);
         let proposal = self.view.proposed_by(member);
         let contribution = || self.round.contributed(member);
-        let outcome = || self.ballots.outcomes.votes.get(&member);
+        let outcome = || self.outcomes.votes.get(&member);
         vote.or(proposal).or_else(outcome).or_else(contribution)
     }
 

@@ -17,7 +17,7 @@ use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::ParticipationState;
 use crate::member::consensus::stage::BlockDraft;
 use crate::member::consensus::views::View;
-use crate::member::{Config, Member};
+use crate::member::{ByMember, Config, Member};
 use crate::message::{Block, Body, Message, Proposal};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
@@ -275,64 +275,21 @@ impl Voting<'_> {
             .any(|(certificate, _)| matches!(certificate.verdict, Verdict::Final(_)))
     }
 
-    /// The certificate of a verdict that is not certified yet, once there is a quorum of votes.
+    /// The certificate of a verdict on a block that is not certified yet, once there is a quorum of votes.
     pub(in crate::member) fn certificate(
         &self,
         view: u64,
         verdict: Verdict,
     ) -> Option<Certificate> {
-        let quorum = self.config.epoch.roster.quorum();
-        if self.chain.has(view, verdict) {
-            return None;
-        }
-        let tally = || self.ballots.tallies.get(&view);
+        let tally = self.ballots.tallies.get(&view)?;
         let cast = match verdict {
-            Verdict::Notarised(_) => &tally()?.notarize,
-            Verdict::Final(_) => &tally()?.finalize,
-            Verdict::Nullified => &tally()?.nullify,
-            Verdict::Outcome { .. } => &self.ballots.outcomes.votes,
+            Verdict::Notarised(_) => &tally.notarize,
+            Verdict::Final(_) => &tally.finalize,
+            Verdict::Nullified => &tally.nullify,
+            // Its votes are not counted by view.
+            Verdict::Outcome { .. } => return None,
         };
-        let mut votes: Vec<_> = cast
-            .iter()
-            .filter_map(|(&member, message)| {
-                let checked = match message.body {
-                    Body::Notarize { checked, .. } => checked,
-                    _ => Checked::Structure,
-                };
-                (message.body == Body::vote(verdict, checked)).then_some(Vote {
-                    member,
-                    checked,
-                    signature: message.signature,
-                })
-            })
-            .collect();
-        if votes.len() < quorum {
-            return None;
-        }
-        // Honest votes for an empty block or a change all say that there was no outcome to check. A false
-        // vote beside them must not make the certificate ask for auditors.
-        let plain = |vote: &Vote| vote.checked == Checked::Structure;
-        if votes.iter().filter(|vote| plain(vote)).count() >= quorum {
-            votes.retain(plain);
-        }
-        // Those of auditors first: a notarisation needs some of them.
-        let auditors = match verdict {
-            Verdict::Notarised(_) => self.chain.auditors(&self.config.epoch, view),
-            Verdict::Final(_) | Verdict::Nullified | Verdict::Outcome { .. } => Vec::new(),
-        };
-        let full = Checked::Outcome(Verification::Full);
-        votes.sort_by_key(|vote: &Vote| {
-            let audited = vote.checked == full && auditors.binary_search(&vote.member).is_ok();
-            (!audited, vote.member)
-        });
-        votes.truncate(quorum);
-        votes.sort_by_key(|vote| vote.member);
-        let votes: Arc<[Vote]> = votes.into();
-        Some(Certificate {
-            view,
-            verdict,
-            votes,
-        })
+        certify(self.config, self.chain, (view, verdict), cast)
     }
 
     /// Once per beat: sends again the votes that no certificate has answered.
@@ -392,4 +349,58 @@ impl Voting<'_> {
             }
         }
     }
+}
+
+/// The certificate of a verdict that is not certified yet, once a quorum of these votes is for it.
+pub(in crate::member) fn certify(
+    config: &Config,
+    chain: &Chain,
+    (view, verdict): (u64, Verdict),
+    cast: &ByMember<Message>,
+) -> Option<Certificate> {
+    let quorum = config.epoch.roster.quorum();
+    if chain.has(view, verdict) {
+        return None;
+    }
+    let mut votes: Vec<_> = cast
+        .iter()
+        .filter_map(|(&member, message)| {
+            let checked = match message.body {
+                Body::Notarize { checked, .. } => checked,
+                _ => Checked::Structure,
+            };
+            (message.body == Body::vote(verdict, checked)).then_some(Vote {
+                member,
+                checked,
+                signature: message.signature,
+            })
+        })
+        .collect();
+    if votes.len() < quorum {
+        return None;
+    }
+    // Honest votes for an empty block or a change all say that there was no outcome to check. A false
+    // vote beside them must not make the certificate ask for auditors.
+    let plain = |vote: &Vote| vote.checked == Checked::Structure;
+    if votes.iter().filter(|vote| plain(vote)).count() >= quorum {
+        votes.retain(plain);
+    }
+    // Those of auditors first: a notarisation needs some of them.
+    let auditors = match verdict {
+        Verdict::Notarised(_) => chain.auditors(&config.epoch, view),
+        Verdict::Final(_) | Verdict::Nullified | Verdict::Outcome { .. } => Vec::new(),
+    };
+    let full = Checked::Outcome(Verification::Full);
+    votes.sort_by_key(|vote: &Vote| {
+        let audited = vote.checked == full && auditors.binary_search(&vote.member).is_ok();
+        (!audited, vote.member)
+    });
+    votes.truncate(quorum);
+    votes.sort_by_key(|vote| vote.member);
+    let votes: Arc<[Vote]> = votes.into();
+    Some(Certificate {
+        view,
+        verdict,
+        votes,
+    })
 }

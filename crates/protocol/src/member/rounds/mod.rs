@@ -40,6 +40,7 @@ use adoption::Adoption;
 use completion::Completion;
 use judging::JudgingState;
 use lead::gathered::Gathered;
+use masked::outcomes::Outcomes;
 use masked::settling::Settlement;
 use round::Round;
 
@@ -58,6 +59,7 @@ pub(in crate::member) struct Rounds {
     /// What this member has gathered for a block, while it leads a view.
     pub(in crate::member) gathered: Gathered,
     pub(in crate::member) settlement: Settlement,
+    pub(in crate::member) outcomes: Outcomes,
 }
 
 impl Rounds {
@@ -76,6 +78,7 @@ impl Rounds {
             circle: None,
             gathered: Gathered::default(),
             settlement: Settlement::default(),
+            outcomes: Outcomes::default(),
         }
     }
 

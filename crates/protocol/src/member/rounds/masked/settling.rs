@@ -12,10 +12,11 @@ use crate::effects::{Effect, FinalMasked, Record, Report};
 use crate::envelope;
 use crate::evidence::Evidence;
 use crate::hash::Hash;
-use crate::member::consensus::ballots::Ballots;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::ParticipationState;
+use crate::member::consensus::voting::certify;
+use crate::member::rounds::masked::outcomes::Outcomes;
 use crate::member::{ByMember, Config, Member};
 use crate::message::{Body, Message, Unmasking};
 use crate::refusal::Refusal;
@@ -62,7 +63,7 @@ pub(in crate::member) struct Settling<'a> {
     now: Time,
     out: &'a mut Outbox,
     chain: &'a Chain,
-    ballots: &'a mut Ballots,
+    outcomes: &'a mut Outcomes,
     participation: &'a ParticipationState,
     settlement: &'a mut Settlement,
 }
@@ -75,7 +76,7 @@ impl Member {
             now: self.now,
             out: &mut self.out,
             chain: &self.consensus.chain,
-            ballots: &mut self.consensus.ballots,
+            outcomes: &mut self.rounds.outcomes,
             participation: &self.consensus.participation,
             settlement: &mut self.rounds.settlement,
         }
@@ -91,7 +92,12 @@ impl Member {
             self.add_certificate(certificate);
         }
         for (view, verdict) in self.settling().voted() {
-            if let Some(certificate) = self.voting().certificate(view, verdict) {
+            if let Some(certificate) = certify(
+                &self.config,
+                &self.consensus.chain,
+                (view, verdict),
+                &self.rounds.outcomes.votes,
+            ) {
                 self.add_certificate(certificate);
             }
         }
@@ -144,7 +150,7 @@ impl Settling<'_> {
         };
         self.settlement.open = Some(Arc::new(of));
         self.settlement.certified = before.certified;
-        self.ballots.outcomes.of_block(block);
+        self.outcomes.of_block(block);
         before
             .early
             .into_iter()
@@ -267,19 +273,19 @@ impl Settling<'_> {
         let Some(of) = self.settlement.open.clone() else {
             return;
         };
-        if self.participation.listening() || self.ballots.outcomes.own.is_some() {
+        if self.participation.listening() || self.outcomes.own.is_some() {
             return;
         }
         let (block, view) = (of.block, self.chain.learned.view);
         let (message, frame) = self.config.seal(0, view, Body::Outcome { block, outcome });
         self.out
             .push(Effect::Persist(Record::Vote(message.clone())));
-        self.ballots.remember(message, frame);
+        self.outcomes.remember(message, frame);
         self.send_vote();
     }
 
     fn send_vote(&mut self) {
-        if let Some((message, frame)) = &self.ballots.outcomes.own {
+        if let Some((message, frame)) = &self.outcomes.own {
             for to in self.config.others() {
                 self.out.send(to, message, frame);
             }
@@ -293,7 +299,7 @@ impl Settling<'_> {
         };
         match self.relation(block) {
             Relation::Open(_) if message.view == self.chain.learned.view => {
-                let votes = &mut self.ballots.outcomes.votes;
+                let votes = &mut self.outcomes.votes;
                 let earlier = votes.entry(by).or_insert_with(|| message.clone());
                 return Evidence::of(earlier, &message);
             }
@@ -338,7 +344,7 @@ impl Settling<'_> {
 
     /// The view of the open round, and the outcomes that members voted for.
     fn voted(&self) -> Vec<(u64, Verdict)> {
-        let votes = self.ballots.outcomes.votes.values();
+        let votes = self.outcomes.votes.values();
         let verdicts = votes.filter_map(|message| match message.body {
             Body::Outcome { block, outcome } => Some(Verdict::Outcome { block, outcome }),
             _ => None,
