@@ -3,7 +3,6 @@
 use crate::certificate::Verdict;
 use crate::effects::Record;
 use crate::member::Member;
-use crate::member::rounds::round::Round;
 use crate::message::Body;
 
 impl Member {
@@ -57,10 +56,8 @@ impl Member {
             .chain
             .unresolved
             .take_if(|proof| proof.view <= tip);
-        // A final masked round without a known outcome is still under way.
-        let next = self.consensus.chain.learned.round + u64::from(self.consensus.chain.settled());
-        self.rounds.round = Round::new(next, self.now);
-        if let Some(message) = own.filter(|message| message.round == self.rounds.round.number) {
+        self.finishing().resume();
+        if let Some(message) = own {
             self.contributing().restore(message);
         }
         applied
@@ -68,21 +65,13 @@ impl Member {
 
     /// Enters the first view, or the one in which this member stopped.
     pub(in crate::member) fn begin(&mut self, applied: u64) {
-        let last = self.rounds.completion.last_round(&self.config.epoch);
-        if applied >= last {
+        if applied >= self.adopting().last_round() {
             self.adopting().all_rounds_applied();
         }
         let view = (self.consensus.chain.tip.view + 1)
             .max(self.consensus.chain.highest() + 1)
             .max(self.consensus.ballots.highest());
         self.enter(view);
-        self.rounds.adoption.applied = applied;
-        if applied < self.consensus.chain.learned.round {
-            let missing = self
-                .consensus
-                .chain
-                .final_rounds(&self.config.epoch, applied);
-            self.rounds.adoption.waiting = missing;
-        }
+        self.finishing().await_after(applied);
     }
 }

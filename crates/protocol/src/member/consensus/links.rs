@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::charter::Epoch;
-use crate::member::Member;
 use crate::roster::MemberIndex;
 
 /// What this member knows of the presence of others.
@@ -61,28 +60,5 @@ impl Presence {
     /// Whether a member can be reached, as far as this one knows.
     pub(in crate::member) fn reaches(&self, member: MemberIndex) -> bool {
         !self.unreachable.contains(&member)
-    }
-}
-
-impl Member {
-    /// A member cannot be reached.
-    pub(in crate::member) fn peer_down(&mut self, peer: MemberIndex) {
-        self.consensus.presence.down(peer);
-        self.consensus.sync.unreachable(peer);
-    }
-
-    /// A member can be reached.
-    pub(in crate::member) fn peer_up(&mut self, peer: MemberIndex, round_trip: Duration) {
-        self.consensus
-            .presence
-            .up(&self.config.epoch, peer, round_trip);
-        self.syncing().ask_if_useful(peer);
-        self.recovering().send_standings(&[peer]);
-        if self.governance.recoveries.signed() {
-            return;
-        }
-        self.adopting().send_complete_to(peer);
-        self.contributing().send_nothing(&[peer]);
-        self.amending().send(&[peer]);
     }
 }

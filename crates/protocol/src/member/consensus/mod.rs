@@ -20,7 +20,6 @@
 
 pub(in crate::member) mod ballots;
 pub(in crate::member) mod chain;
-pub(in crate::member) mod clock;
 pub(in crate::member) mod finality;
 pub(in crate::member) mod judge;
 pub(in crate::member) mod leading;
@@ -28,7 +27,7 @@ pub(in crate::member) mod links;
 pub(in crate::member) mod outbox;
 pub(in crate::member) mod own_key;
 pub(in crate::member) mod participation;
-pub(in crate::member) mod reporting;
+pub(in crate::member) mod payload;
 pub(in crate::member) mod stage;
 pub(in crate::member) mod sync;
 pub(in crate::member) mod timers;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::member::Config;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::links::Presence;
 use crate::member::consensus::views::View;
-use crate::member::{Config, Member};
 use crate::refusal::Refusal;
 use crate::time::Time;
 
@@ -52,19 +52,6 @@ impl Timing<'_> {
             lead: lead(),
             timeout,
         })
-    }
-}
-
-impl Member {
-    /// The spans of the present view.
-    pub(in crate::member) fn timing(&self) -> Timing<'_> {
-        Timing {
-            config: &self.config,
-            now: self.now,
-            chain: &self.consensus.chain,
-            view: &self.consensus.view,
-            presence: &self.consensus.presence,
-        }
     }
 }
 

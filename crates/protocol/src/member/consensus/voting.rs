@@ -17,7 +17,7 @@ use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::ParticipationState;
 use crate::member::consensus::stage::BlockDraft;
 use crate::member::consensus::views::View;
-use crate::member::{ByMember, Config, Member};
+use crate::member::{ByMember, Config};
 use crate::message::{Block, Body, Message, Proposal};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
@@ -25,15 +25,15 @@ use crate::time::Time;
 
 /// Voting and counting votes. Borrows what that depends on.
 pub(in crate::member) struct Voting<'a> {
-    config: &'a Config,
-    now: Time,
-    out: &'a mut Outbox,
-    chain: &'a Chain,
-    ballots: &'a mut Ballots,
-    view: &'a View,
-    participation: &'a ParticipationState,
+    pub(in crate::member) config: &'a Config,
+    pub(in crate::member) now: Time,
+    pub(in crate::member) out: &'a mut Outbox,
+    pub(in crate::member) chain: &'a Chain,
+    pub(in crate::member) ballots: &'a mut Ballots,
+    pub(in crate::member) view: &'a View,
+    pub(in crate::member) participation: &'a ParticipationState,
     /// Nothing is left to agree on.
-    at_rest: bool,
+    pub(in crate::member) at_rest: bool,
 }
 
 /// What follows from a vote that was counted.
@@ -42,46 +42,6 @@ pub(in crate::member) struct CountedVote {
     pub(in crate::member) fault: Option<Evidence>,
     /// The verdict that the vote is for.
     pub(in crate::member) verdict: Verdict,
-}
-
-impl Member {
-    /// Lends what voting depends on.
-    pub(in crate::member) fn voting(&mut self) -> Voting<'_> {
-        let at_rest = self.at_rest();
-        Voting {
-            config: &self.config,
-            now: self.now,
-            out: &mut self.out,
-            chain: &self.consensus.chain,
-            ballots: &mut self.consensus.ballots,
-            view: &self.consensus.view,
-            participation: &self.consensus.participation,
-            at_rest,
-        }
-    }
-
-    /// Votes against the view if its lead broke a rule, and reports that.
-    pub(in crate::member) fn against_lead(&mut self, round: u64, rules: Result<(), Refusal>) {
-        if let Err(reason) = rules {
-            self.out
-                .refuse(self.consensus.view.lead, round, reason.clone());
-            self.voting().nullify(reason);
-        }
-    }
-
-    /// A vote of any member.
-    pub(in crate::member) fn receive_vote(&mut self, message: Message) {
-        let view = message.view;
-        let Some(CountedVote { fault, verdict }) = self.voting().count(message) else {
-            return;
-        };
-        if let Some(evidence) = fault {
-            self.accuse(evidence);
-        }
-        if let Some(certificate) = self.voting().certificate(view, verdict) {
-            self.add_certificate(certificate);
-        }
-    }
 }
 
 impl Voting<'_> {
@@ -198,7 +158,7 @@ impl Voting<'_> {
     }
 
     /// Counts a vote of any member; `None` if it is of no use.
-    fn count(&mut self, message: Message) -> Option<CountedVote> {
+    pub(in crate::member) fn count(&mut self, message: Message) -> Option<CountedVote> {
         let (view, sender) = (message.view, message.sender);
         let furthest = self.view.number + 2 * self.config.epoch.roster.len() as u64;
         if self.answer_late_vote(&message) || view <= self.chain.tip.view || view > furthest {

@@ -464,11 +464,6 @@ impl Amending<'_> {
         self.amendments.pending = amendments.known.keys().find(follows).copied();
     }
 
-    /// Whether an amendment has enough approvals.
-    pub(in crate::member) fn waits(&self) -> bool {
-        self.amendments.pending()
-    }
-
     /// As lead: drafts the change with the amendment that has enough approvals.
     pub(in crate::member) fn draft(&mut self) -> Option<BlockDraft> {
         // An approval may have given way to a later one of its member.

@@ -46,7 +46,7 @@ impl Member {
 
 impl Adopting<'_> {
     /// The last round, as far as this member knows it.
-    fn last_round(&self) -> u64 {
+    pub(in crate::member) fn last_round(&self) -> u64 {
         self.completion.last_round(&self.config.epoch)
     }
 

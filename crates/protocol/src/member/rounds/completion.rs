@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use crate::charter::Epoch;
-use crate::member::Member;
 use crate::roster::MemberIndex;
 
 /// The members that have adopted the last round.
@@ -24,22 +23,5 @@ impl Completion {
     /// federation. Before such a round is adopted here, nothing is known of it.
     pub(in crate::member) fn last_round(&self, epoch: &Epoch) -> u64 {
         self.ended.unwrap_or(epoch.charter.rounds)
-    }
-}
-
-impl Member {
-    /// Whether nothing is left to agree on: the last round is adopted, and no approved change waits.
-    pub(in crate::member) fn at_rest(&self) -> bool {
-        self.rounds.completion.reached && !self.governance.amendments.pending()
-    }
-
-    /// Whether no timer runs: everything is finished, and Complete was sent to all others.
-    pub(in crate::member) fn timers_off(&self) -> bool {
-        let finished = self.at_rest() && self.consensus.chain.unresolved.is_none();
-        let rests = finished && !self.rounds.completion.unsent;
-        self.consensus.over
-            || rests
-                && !self.governance.amendments.repeats(self.config.me)
-                && !self.governance.recoveries.runs()
     }
 }

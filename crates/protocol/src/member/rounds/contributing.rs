@@ -67,8 +67,11 @@ impl Member {
 }
 
 impl Contributing<'_> {
-    /// Takes back the contribution that was made durable before a restart.
+    /// Takes back the contribution that was made durable before a restart, if it is to this round.
     pub(in crate::member) fn restore(&mut self, message: Message) {
+        if message.round != self.round.number {
+            return;
+        }
         let epoch = &self.config.epoch;
         let frame = envelope::reseal(epoch, &message);
         self.contributed(message, frame);

@@ -13,6 +13,8 @@
 //! | `judging` | `Judging`: whether to vote for what a block holds |
 //! | `lead` | `Leading`: collecting, bundle, sheet, and the draft of a proposal |
 //! | `adoption`, `completion` | how far outcomes are adopted (R4), and who has adopted the last round |
+//! | `finishing` | `Finishing`: what follows from final blocks and certified outcomes |
+//! | `payload` | what consensus asks of the rounds |
 //! | `adopting` | `Adopting`: plans and outcomes, and the end after the last round |
 
 pub(in crate::member) mod absences;
@@ -22,11 +24,13 @@ pub(in crate::member) mod clear;
 pub(in crate::member) mod completion;
 pub(in crate::member) mod contributing;
 pub(in crate::member) mod entries;
+pub(in crate::member) mod finishing;
 pub(in crate::member) mod inbox;
 pub(in crate::member) mod judging;
 pub(in crate::member) mod lead;
 pub(in crate::member) mod masked;
 pub(in crate::member) mod own;
+pub(in crate::member) mod payload;
 pub(in crate::member) mod round;
 
 use crate::charter::Epoch;
@@ -46,6 +50,8 @@ use round::Round;
 
 /// What rounds of learning keep.
 pub(in crate::member) struct Rounds {
+    /// Rounds are masked.
+    masked: bool,
     pub(in crate::member) round: Round,
     /// This member's entry, once the lead of the view has given a receipt for it.
     pub(in crate::member) receipt: Option<Hash>,
@@ -66,6 +72,7 @@ impl Rounds {
     /// The beginning of an epoch. A strategy may have ended the federation with a round.
     pub(in crate::member) fn new(epoch: &Epoch, ended: Option<u64>, now: Time) -> Self {
         Self {
+            masked: epoch.charter.privacy.masked().is_some(),
             round: Round::new(epoch.began.round + 1, now),
             receipt: None,
             judging: JudgingState::default(),

@@ -14,7 +14,7 @@ use crate::member::rounds::inbox::Inbox;
 use crate::member::rounds::masked::kept::Masks;
 use crate::member::rounds::own::OwnPart;
 use crate::member::{Config, Inclusions};
-use crate::message::{Entry, Message, Sheet};
+use crate::message::{Entry, Sheet};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 use crate::work::{Planned, WorkError};
@@ -122,11 +122,6 @@ impl Round {
     /// Whether a member takes part in this round.
     pub(in crate::member) fn participates(&self, member: MemberIndex) -> bool {
         self.participants().binary_search(&member).is_ok()
-    }
-
-    /// A contribution that a member is known to have signed, to this round or the next.
-    pub(in crate::member) fn contributed(&self, member: MemberIndex) -> Option<&Message> {
-        self.inbox.contribution_of(member)
     }
 }
 

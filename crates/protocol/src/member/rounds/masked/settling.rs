@@ -15,7 +15,6 @@ use crate::hash::Hash;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::ParticipationState;
-use crate::member::consensus::voting::certify;
 use crate::member::rounds::masked::outcomes::Outcomes;
 use crate::member::{ByMember, Config, Member};
 use crate::message::{Body, Message, Unmasking};
@@ -81,27 +80,6 @@ impl Member {
             settlement: &mut self.rounds.settlement,
         }
     }
-
-    /// Opens the sums of a final masked round, votes for their outcome, and goes on once it is certified.
-    pub(in crate::member) fn settle(&mut self) {
-        self.settling().begin();
-        if self.config.bystander.is_none() {
-            self.settling().work();
-        }
-        if let Some(certificate) = self.settling().early_certificate() {
-            self.add_certificate(certificate);
-        }
-        for (view, verdict) in self.settling().voted() {
-            if let Some(certificate) = certify(
-                &self.config,
-                &self.consensus.chain,
-                (view, verdict),
-                &self.rounds.outcomes.votes,
-            ) {
-                self.add_certificate(certificate);
-            }
-        }
-    }
 }
 
 impl<T> WorkState<T> {
@@ -130,7 +108,7 @@ impl<T> WorkState<T> {
 
 impl Settling<'_> {
     /// Begins with the sums of a masked round that became final.
-    fn begin(&mut self) {
+    pub(in crate::member) fn begin(&mut self) {
         let final_round = self.chain.unsettled();
         let block = final_round.map(|(block, _)| block);
         if self.settlement.open.as_ref().map(|of| of.block) == block {
@@ -158,7 +136,7 @@ impl Settling<'_> {
     }
 
     /// Requests what has to be done now, and votes for the outcome.
-    fn work(&mut self) {
+    pub(in crate::member) fn work(&mut self) {
         let Some(of) = self.settlement.open.clone() else {
             return;
         };
@@ -343,7 +321,7 @@ impl Settling<'_> {
     }
 
     /// The view of the open round, and the outcomes that members voted for.
-    fn voted(&self) -> Vec<(u64, Verdict)> {
+    pub(in crate::member) fn voted(&self) -> Vec<(u64, Verdict)> {
         let votes = self.outcomes.votes.values();
         let verdicts = votes.filter_map(|message| match message.body {
             Body::Outcome { block, outcome } => Some(Verdict::Outcome { block, outcome }),
@@ -359,7 +337,7 @@ impl Settling<'_> {
     }
 
     /// A certificate of the open round's outcome that came before the round was known to be final.
-    fn early_certificate(&mut self) -> Option<Certificate> {
+    pub(in crate::member) fn early_certificate(&mut self) -> Option<Certificate> {
         self.settlement.open.as_ref()?;
         self.settlement.certified.take()
     }
