@@ -8,6 +8,7 @@
 //! | `leading` | leading a view: gathering for a block, or a change of the agreement, and proposing it |
 //! | `judging` | proposals: the first one of a view is kept, and judged |
 //! | `clock` | the beat, and when a member has to look again |
+//! | `resting` | whether anything is left to do |
 //! | `own_key` | what is under this member's own key, and evidence, in bounded number |
 //! | `catching_up` | members that can be reached, and what their answers prove |
 //! | `lending` | what is lent to the structs of consensus |
@@ -19,4 +20,5 @@ mod judging;
 mod leading;
 mod lending;
 mod own_key;
+mod resting;
 mod views;
