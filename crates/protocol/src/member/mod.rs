@@ -161,18 +161,16 @@ impl Member {
             self.adopting().request_plan();
         }
         self.contributing().train();
-        self.signing().score();
         self.contributing().contribute();
         self.contributing().say_nothing();
-        self.signing().sign();
-        self.masking().mask();
-        self.masking().sign();
+        let kind = self.rounds.kind;
+        kind.answer(self);
         self.lead();
         if !self.consensus.participation.listening() {
             // Otherwise the proposal stays: this member may be allowed to vote later in this view.
             self.judge();
         }
-        let spans = Rounds::spans(&self.config);
+        let spans = self.rounds.spans(&self.config.epoch);
         if let Some(reason) = self.timing().lead_fails(spans) {
             self.voting().nullify(reason);
         }

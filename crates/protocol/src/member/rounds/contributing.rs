@@ -11,12 +11,13 @@ use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::ParticipationState;
 use crate::member::consensus::views::View;
+use crate::member::rounds::RoundKind;
 use crate::member::rounds::round::Round;
 use crate::member::{Config, Member};
 use crate::message::{Body, Contribution, Keys, Kind, METRIC_NAME, METRICS, Message};
 use crate::roster::MemberIndex;
 use crate::time::Time;
-use crate::work::{Request, Trained};
+use crate::work::Trained;
 
 use crate::evidence::Evidence;
 use crate::member::rounds::own::{Lateness, OwnContribution, TrainingState};
@@ -34,6 +35,7 @@ pub(in crate::member) enum Again {
 
 /// This member's part of the round under way. Borrows what that depends on.
 pub(in crate::member) struct Contributing<'a> {
+    kind: &'static dyn RoundKind,
     pub(in crate::member) config: &'a Config,
     pub(in crate::member) now: Time,
     pub(in crate::member) out: &'a mut Outbox,
@@ -52,6 +54,7 @@ impl Member {
     /// Lends what this member's part of the round depends on.
     pub(in crate::member) fn contributing(&mut self) -> Contributing<'_> {
         Contributing {
+            kind: self.rounds.kind,
             config: &self.config,
             now: self.now,
             out: &mut self.out,
@@ -108,10 +111,7 @@ impl Contributing<'_> {
         let due = matches!(self.round.own.training, TrainingState::Due);
         if due && may_train && self.round.participates(self.config.me) {
             self.round.own.training = TrainingState::Running;
-            self.out.push(Effect::Work(match self.config.masked() {
-                Some(_) => Request::Prepare { round },
-                None => Request::Train { round },
-            }));
+            self.out.push(Effect::Work(self.kind.work(round)));
         }
     }
 
@@ -280,8 +280,7 @@ impl Contributing<'_> {
     /// Keeps a contribution to this round or the next.
     pub(in crate::member) fn take(&mut self, message: Message) -> Option<Again> {
         let sender = message.sender;
-        let masked = matches!(message.body, Body::Keys(_));
-        if masked != self.config.masked().is_some() {
+        if !self.kind.takes(&message.body) {
             self.out.refuse(sender, message.round, Refusal::OtherMode);
             return None;
         }

@@ -7,6 +7,7 @@ use crate::member::consensus::judge::{Opinion, Ruling};
 use crate::member::consensus::links::Presence;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::views::View;
+use crate::member::rounds::RoundKind;
 use crate::member::rounds::absences::Absences;
 use crate::member::rounds::entries::EntriesAwaited;
 use crate::member::rounds::round::Round;
@@ -31,6 +32,7 @@ pub(in crate::member) enum JudgingState {
 
 /// Judging the content of the proposal of the view. Borrows what that depends on.
 pub(in crate::member) struct Judging<'a> {
+    kind: &'static dyn RoundKind,
     pub(in crate::member) config: &'a Config,
     now: Time,
     pub(in crate::member) out: &'a mut Outbox,
@@ -48,6 +50,7 @@ impl Member {
     /// Lends what judging the content of a block depends on.
     pub(in crate::member) fn judging(&mut self) -> Judging<'_> {
         Judging {
+            kind: self.rounds.kind,
             config: &self.config,
             now: self.now,
             out: &mut self.out,
@@ -88,13 +91,7 @@ impl Judging<'_> {
     /// # Errors
     /// What R1 demands instead.
     pub(in crate::member) fn judge(&mut self) -> Result<Ruling, Opinion> {
-        let judged = self.view.judged.as_ref();
-        let masked = judged.and_then(|judged| judged.proposal()?.block.masked());
-        if masked.is_some() {
-            self.vote_for_masked()
-        } else {
-            self.vote_for_learning()
-        }
+        self.kind.judge(self)
     }
 
     /// Votes for the proposal.

@@ -33,25 +33,34 @@ pub(in crate::member) mod own;
 pub(in crate::member) mod payload;
 pub(in crate::member) mod round;
 
-use crate::charter::Epoch;
 use crate::charter::privacy::Circle;
+use crate::charter::{Charter, Epoch};
 use crate::hash::Hash;
-use crate::member::Config;
+use crate::member::Member;
+use crate::member::consensus::chain::Chain;
+use crate::member::consensus::judge::{Opinion, Ruling};
+use crate::message::{Body, Content, Message};
+use crate::refusal::Refusal;
+use crate::roster::MemberIndex;
 use crate::time::Time;
+use crate::work::Request;
 
 use absences::Absences;
 use adoption::Adoption;
+use clear::ClearRounds;
 use completion::Completion;
-use judging::JudgingState;
+use judging::{Judging, JudgingState};
+use lead::Leading;
+use lead::collect::Admission;
 use lead::gathered::Gathered;
+use masked::MaskedRounds;
 use masked::outcomes::Outcomes;
 use masked::settling::Settlement;
 use round::Round;
 
 /// What rounds of learning keep.
 pub(in crate::member) struct Rounds {
-    /// Rounds are masked.
-    masked: bool,
+    pub(in crate::member) kind: &'static dyn RoundKind,
     pub(in crate::member) round: Round,
     /// This member's entry, once the lead of the view has given a receipt for it.
     pub(in crate::member) receipt: Option<Hash>,
@@ -69,10 +78,15 @@ pub(in crate::member) struct Rounds {
 }
 
 impl Rounds {
+    /// The spans of patience and of D that a view takes at the most.
+    pub(in crate::member) fn spans(&self, epoch: &Epoch) -> (u32, u32) {
+        self.kind.spans(epoch.roster.faulty() as u32 + 4)
+    }
+
     /// The beginning of an epoch. A strategy may have ended the federation with a round.
     pub(in crate::member) fn new(epoch: &Epoch, ended: Option<u64>, now: Time) -> Self {
         Self {
-            masked: epoch.charter.privacy.masked().is_some(),
+            kind: of(&epoch.charter),
             round: Round::new(epoch.began.round + 1, now),
             receipt: None,
             judging: JudgingState::default(),
@@ -88,15 +102,48 @@ impl Rounds {
             outcomes: Outcomes::default(),
         }
     }
+}
 
-    /// The spans of patience and of D that a view takes at the most.
-    pub(in crate::member) fn spans(config: &Config) -> (u32, u32) {
-        let phases = config.epoch.roster.faulty() as u32 + 4;
-        // Contributions, scores and inclusions may each be waited for until patience is over; in masked
-        // rounds contributions, vectors and inclusions, and then up to three later lists.
-        match config.masked() {
-            Some(_) => (4, phases.max(10)),
-            None => (3, phases),
-        }
+/// What one kind of round does in its own way. Everything else is the same for all kinds.
+pub(in crate::member) trait RoundKind: Sync {
+    /// The work with which a member's part of a round begins.
+    fn work(&self, round: u64) -> Request;
+
+    /// Whether members contribute to a round with this body.
+    fn takes(&self, body: &Body) -> bool;
+
+    /// What a lead needs to know of a contribution.
+    fn admission(&self, leading: &Leading<'_>, message: &Message) -> Option<Admission>;
+
+    /// Whether a lead may close the set with these members, ascending.
+    fn may_close(&self, leading: &mut Leading<'_>, ready: &[MemberIndex]) -> bool;
+
+    /// Closes the set with these members, ascending.
+    fn close(&self, leading: &mut Leading<'_>, ready: &[MemberIndex]);
+
+    /// Gives the view's lead what is possible or due now, after the contribution.
+    fn answer(&self, member: &mut Member);
+
+    /// Why a block with this content is refused wherever it stands.
+    fn objection(&self, content: &Content) -> Option<Refusal>;
+
+    /// Judges the block of a round whose place is right.
+    ///
+    /// # Errors
+    /// What R1 demands instead of a vote for it.
+    fn judge(&self, judging: &mut Judging<'_>) -> Result<Ruling, Opinion>;
+
+    /// The spans of patience and of D that a view takes at the most, where a round has these phases.
+    fn spans(&self, phases: u32) -> (u32, u32);
+
+    /// The view of the last final block after which a member may take part again that has forgotten what it signed.
+    fn renewed_in(&self, chain: &Chain) -> u64;
+}
+
+/// The kind of the rounds of a charter.
+fn of(charter: &Charter) -> &'static dyn RoundKind {
+    match charter.privacy.masked() {
+        Some(_) => &MaskedRounds,
+        None => &ClearRounds,
     }
 }

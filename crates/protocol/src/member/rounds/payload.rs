@@ -29,12 +29,6 @@ impl BlockPayload for Rounds {
     }
 
     fn renewed_in(&self, chain: &Chain) -> u64 {
-        // Other keys than before would be a second contribution to a masked round, so the one that
-        // was under way has to be over there.
-        if self.masked {
-            chain.learned.view
-        } else {
-            chain.tip.view
-        }
+        self.kind.renewed_in(chain)
     }
 }

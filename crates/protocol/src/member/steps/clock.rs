@@ -2,7 +2,6 @@
 
 use crate::member::Member;
 use crate::member::consensus::stage::Stage;
-use crate::member::rounds::Rounds;
 use crate::time::Time;
 
 impl Member {
@@ -22,7 +21,7 @@ impl Member {
             .has_nullified(self.consensus.view.number)
         {
             due.push(self.consensus.view.last_progress + self.timing().silence());
-            let spans = Rounds::spans(&self.config);
+            let spans = self.rounds.spans(&self.config.epoch);
             due.push(self.consensus.view.entered + self.timing().view_timeout(spans));
         }
         match self.consensus.lead.as_ref().map(|lead| &lead.stage) {

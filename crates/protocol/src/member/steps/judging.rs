@@ -103,9 +103,8 @@ impl Member {
             return Opinion::Wait;
         };
         let chain = &self.consensus.chain;
-        if matches!(proposal.block.content, Content::Learning(_)) && self.config.masked().is_some()
-        {
-            return Opinion::Refuse(Refusal::OtherMode);
+        if let Some(reason) = self.rounds.kind.objection(&proposal.block.content) {
+            return Opinion::Refuse(reason);
         }
         let placing = Placing {
             config: &self.config,

@@ -24,7 +24,7 @@ impl Judging<'_> {
     /// What R1 demands instead.
     pub(in crate::member) fn vote_for_learning(&mut self) -> Result<Ruling, Opinion> {
         let Some(learning) = self.learning() else {
-            return Err(Opinion::Wait);
+            return Err(Opinion::Refuse(Refusal::OtherMode));
         };
         let case = self.judge_learning(learning)?;
         if self.left_out(learning) {

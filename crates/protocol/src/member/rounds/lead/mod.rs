@@ -1,17 +1,15 @@
 //! The lead's part of a round, in stages.
 //!
-//! | file | stages |
+//! | file | holds |
 //! |---|---|
-//! | `collect` | contributions and receipts, until the bundle closes the set |
-//! | `sheet` | scores and inclusions, until all authors signed for the sheet |
-//! | `propose` | the decision, its outcome, and the proposed block |
-//! | `masked` | in masked rounds: the list, the vectors, the sheet, and the proposed block |
+//! | `gathered` | what a lead has gathered, and its stage |
+//! | `collect` | contributions and receipts, until the set is closed |
+//!
+//! What follows is of the kind of round: `clear/lead` goes from scores to a decision, `masked/lead` from a list to
+//! a sheet of vectors.
 
-mod collect;
+pub(in crate::member) mod collect;
 pub(in crate::member) mod gathered;
-mod masked;
-mod propose;
-mod sheet;
 
 use std::time::Duration;
 
@@ -21,6 +19,7 @@ use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::stage::BlockDraft;
 use crate::member::consensus::timers::Timing;
 use crate::member::consensus::views::View;
+use crate::member::rounds::RoundKind;
 use crate::member::rounds::absences::Absences;
 use crate::member::rounds::entries::EntriesAwaited;
 use crate::member::rounds::round::Round;
@@ -34,25 +33,26 @@ use gathered::{Gathered, RoundStage};
 
 /// Gathering what a block of a round has. Borrows what that depends on.
 pub(in crate::member) struct Leading<'a> {
-    config: &'a Config,
-    now: Time,
-    out: &'a mut Outbox,
-    chain: &'a Chain,
-    view: &'a View,
-    round: &'a mut Round,
-    presence: &'a Presence,
-    absences: &'a Absences,
+    pub(in crate::member) kind: &'static dyn RoundKind,
+    pub(in crate::member) config: &'a Config,
+    pub(in crate::member) now: Time,
+    pub(in crate::member) out: &'a mut Outbox,
+    pub(in crate::member) chain: &'a Chain,
+    pub(in crate::member) view: &'a View,
+    pub(in crate::member) round: &'a mut Round,
+    pub(in crate::member) presence: &'a Presence,
+    pub(in crate::member) absences: &'a Absences,
     /// What is gathered, while this member leads.
-    gathered: Option<&'a mut Gathered>,
+    pub(in crate::member) gathered: Option<&'a mut Gathered>,
 }
 
 /// The spans that a lead waits for. Borrows what they depend on.
 #[derive(Clone, Copy)]
 pub(in crate::member) struct LeadTiming<'a> {
-    view: Timing<'a>,
-    round: &'a Round,
-    absences: &'a Absences,
-    gathered: Option<&'a Gathered>,
+    pub(in crate::member) view: Timing<'a>,
+    pub(in crate::member) round: &'a Round,
+    pub(in crate::member) absences: &'a Absences,
+    pub(in crate::member) gathered: Option<&'a Gathered>,
 }
 
 impl Member {
@@ -60,6 +60,7 @@ impl Member {
     pub(in crate::member) fn leading(&mut self) -> Leading<'_> {
         let leads = self.consensus.lead.is_some();
         Leading {
+            kind: self.rounds.kind,
             config: &self.config,
             now: self.now,
             out: &mut self.out,
@@ -86,7 +87,7 @@ impl Member {
 
 impl Leading<'_> {
     /// The spans that this lead waits for.
-    fn timing(&self) -> LeadTiming<'_> {
+    pub(in crate::member) fn timing(&self) -> LeadTiming<'_> {
         LeadTiming {
             view: Timing {
                 config: self.config,
@@ -118,7 +119,7 @@ impl Leading<'_> {
         Ok(None)
     }
 
-    fn set_stage(&mut self, stage: RoundStage) {
+    pub(in crate::member) fn set_stage(&mut self, stage: RoundStage) {
         if let Some(gathered) = &mut self.gathered {
             gathered.stage = stage;
         }
@@ -214,7 +215,7 @@ impl Leading<'_> {
 
 impl LeadTiming<'_> {
     /// D, the time that one phase of the view may take.
-    fn phase(&self) -> Duration {
+    pub(in crate::member) fn phase(&self) -> Duration {
         self.view.phase()
     }
 
@@ -257,7 +258,7 @@ impl LeadTiming<'_> {
 }
 
 /// How a sheet travels: without scores it is the bundle.
-fn sheet_body(sheet: &Sheet) -> Body {
+pub(in crate::member) fn sheet_body(sheet: &Sheet) -> Body {
     if sheet.scores.is_some() {
         Body::Sheet(sheet.clone())
     } else {

@@ -15,9 +15,6 @@ impl Judging<'_> {
     /// # Errors
     /// What R1 demands instead.
     fn judge_masked(&self, masked: &MaskedRound) -> Result<Hash, Opinion> {
-        if self.config.masked().is_none() {
-            return Err(Opinion::Refuse(Refusal::OtherMode));
-        }
         let Some(plan) = self.round.plan() else {
             return Err(Opinion::Wait);
         };

@@ -7,9 +7,9 @@ use crate::hash::Hash;
 use crate::member::Inclusions;
 use crate::message::{Content, Learning, Sheet};
 
-use super::gathered::{Gathered, RoundStage};
-use super::{Leading, sheet_body};
 use crate::member::consensus::stage::BlockDraft;
+use crate::member::rounds::lead::gathered::{Gathered, RoundStage};
+use crate::member::rounds::lead::{Leading, sheet_body};
 use crate::refusal::Refusal;
 
 impl Leading<'_> {

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::LeadTiming;
-use super::gathered::{Gathering, RoundStage, Sealing};
 use crate::effects::{Effect, Report};
 use crate::evidence::Evidence;
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::member::ByMember;
 use crate::member::consensus::stage::BlockDraft;
+use crate::member::rounds::lead::LeadTiming;
+use crate::member::rounds::lead::gathered::{Gathering, RoundStage, Sealing};
 use crate::member::rounds::masked::answering::authors;
 use crate::member::rounds::masked::kept::{LISTS, SheetCheck};
 use crate::message::{
@@ -22,18 +22,46 @@ use crate::message::{
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 use crate::time::Time;
-use crate::work::MaskedList;
+use crate::work::{MaskedList, Request};
 
-use super::Leading;
+use crate::member::rounds::lead::Leading;
+use crate::member::rounds::lead::collect::Admission;
 
 impl Leading<'_> {
     /// Whether a list of these members, ascending, has a sum, and enough of them to open it.
-    pub(in crate::member) fn may_list(&self, ready: &[MemberIndex]) -> bool {
+    fn may_list(&self, ready: &[MemberIndex]) -> bool {
         !self.round.sums(self.config, ready).is_empty() && ready.len() >= self.config.fewest_ready()
     }
 
+    /// What this lead needs to know of the keys of a contribution.
+    pub(in crate::member) fn keys_admission(&self, message: &Message) -> Option<Admission> {
+        let Body::Keys(keys) = &message.body else {
+            return None;
+        };
+        let (round, from) = (message.round, message.sender);
+        Some(Admission {
+            id: keys.id(&self.config.epoch.federation, round, from),
+            plan: keys.plan,
+            objection: None,
+            check: Request::CheckKeys {
+                round,
+                keys: keys.public,
+                from,
+            },
+        })
+    }
+
+    /// Whether the set may be closed with these members; once patience is over, says whom a list lacks.
+    pub(in crate::member) fn may_close_with(&mut self, ready: &[MemberIndex]) -> bool {
+        let may = self.may_list(ready);
+        if !may && self.timing().waiting().patience_over() {
+            self.report_missing(ready);
+        }
+        may
+    }
+
     /// Reports, once in a view, whom the groups of the agreement lack.
-    pub(in crate::member) fn report_missing(&mut self, ready: &[MemberIndex]) {
+    fn report_missing(&mut self, ready: &[MemberIndex]) {
         let roster = &self.config.epoch.roster;
         let Some(masked) = self.config.masked() else {
             return;

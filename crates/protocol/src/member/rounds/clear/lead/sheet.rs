@@ -12,9 +12,9 @@ use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
-use super::LeadTiming;
-use super::Leading;
-use super::gathered::{Gathered, RoundStage};
+use crate::member::rounds::lead::LeadTiming;
+use crate::member::rounds::lead::Leading;
+use crate::member::rounds::lead::gathered::{Gathered, RoundStage};
 
 impl Leading<'_> {
     /// Waits for the inclusions of a sheet.
