@@ -7,8 +7,9 @@ use crate::hash::Hash;
 use crate::member::Inclusions;
 use crate::message::{Content, Learning, Sheet};
 
-use super::{Leading, sheet_body};
-use crate::member::consensus::stage::{BlockDraft, Lead, Stage};
+use crate::member::consensus::stage::BlockDraft;
+use crate::member::rounds::lead::gathered::{Gathered, RoundStage};
+use crate::member::rounds::lead::{Leading, sheet_body};
 use crate::refusal::Refusal;
 
 impl Leading<'_> {
@@ -20,8 +21,10 @@ impl Leading<'_> {
         let Some((sheet, inclusions)) = self.round.proposed.clone() else {
             return false;
         };
-        let Some(lead) = &self.lead else { return false };
-        let covered = lead
+        let Some(gathered) = &self.gathered else {
+            return false;
+        };
+        let covered = gathered
             .receipts
             .values()
             .all(|id| sheet.position(id).is_some());
@@ -52,7 +55,7 @@ impl Leading<'_> {
             sheet: sheet.clone(),
             holders,
         }));
-        self.set_stage(Stage::Deciding {
+        self.set_stage(RoundStage::Deciding {
             sheet,
             root,
             inclusions,
@@ -68,21 +71,21 @@ impl Leading<'_> {
         root: Hash,
         result: Result<Vec<u8>, WorkError>,
     ) -> Result<(), Refusal> {
-        let Some(lead) = &mut self.lead else {
+        let Some(gathered) = &mut self.gathered else {
             return Ok(());
         };
-        let stage = std::mem::replace(&mut lead.stage, Stage::Over);
-        let Stage::Deciding {
+        let stage = std::mem::take(&mut gathered.stage);
+        let RoundStage::Deciding {
             sheet,
             root: own,
             inclusions,
         } = stage
         else {
-            lead.stage = stage;
+            gathered.stage = stage;
             return Ok(());
         };
         if own != root {
-            lead.stage = Stage::Deciding {
+            gathered.stage = RoundStage::Deciding {
                 sheet,
                 root: own,
                 inclusions,
@@ -94,7 +97,7 @@ impl Leading<'_> {
             Ok(decision) => {
                 let case = Case::new(round, root, sheet, decision.into());
                 let id = case.id();
-                lead.stage = Stage::Settling {
+                gathered.stage = RoundStage::Settling {
                     case: case.clone(),
                     id,
                     root,
@@ -123,16 +126,16 @@ impl Leading<'_> {
     /// # Errors
     /// Why this member votes against its own view: there is no outcome.
     pub(in crate::member) fn propose_settled(&mut self) -> Result<Option<BlockDraft>, Refusal> {
-        let Some(Lead {
+        let Some(Gathered {
             stage:
-                Stage::Settling {
+                RoundStage::Settling {
                     case,
                     id,
                     root,
                     inclusions,
                 },
             ..
-        }) = &self.lead
+        }) = &self.gathered
         else {
             return Ok(None);
         };
@@ -142,10 +145,7 @@ impl Leading<'_> {
         let (case, id, sheet, inclusions) = (case.clone(), *id, *root, inclusions.clone());
         let outcome = match result {
             Ok(outcome) => outcome,
-            Err(error) => {
-                self.set_stage(Stage::Over);
-                return Err(self.work_failed("compute the outcome", error));
-            }
+            Err(error) => return Err(self.work_failed("compute the outcome", error)),
         };
         let Some(plan) = self.round.plan().map(|plan| plan.plan) else {
             return Ok(None);

@@ -10,8 +10,9 @@ use crate::evidence::Evidence;
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::member::ByMember;
-use crate::member::consensus::stage::{BlockDraft, Gathering, Sealing, Stage};
-use crate::member::consensus::timers::Timing;
+use crate::member::consensus::stage::BlockDraft;
+use crate::member::rounds::lead::LeadTiming;
+use crate::member::rounds::lead::gathered::{Gathering, RoundStage, Sealing};
 use crate::member::rounds::masked::answering::authors;
 use crate::member::rounds::masked::kept::{LISTS, SheetCheck};
 use crate::message::{
@@ -21,25 +22,55 @@ use crate::message::{
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 use crate::time::Time;
-use crate::work::MaskedList;
+use crate::work::{MaskedList, Request};
 
-use super::Leading;
+use crate::member::rounds::lead::Leading;
+use crate::member::rounds::lead::collect::Admission;
 
 impl Leading<'_> {
     /// Whether a list of these members, ascending, has a sum, and enough of them to open it.
-    pub(in crate::member) fn may_list(&self, ready: &[MemberIndex]) -> bool {
+    fn may_list(&self, ready: &[MemberIndex]) -> bool {
         !self.round.sums(self.config, ready).is_empty() && ready.len() >= self.config.fewest_ready()
     }
 
+    /// What this lead needs to know of the keys of a contribution.
+    pub(in crate::member) fn keys_admission(&self, message: &Message) -> Option<Admission> {
+        let Body::Keys(keys) = &message.body else {
+            return None;
+        };
+        let (round, from) = (message.round, message.sender);
+        Some(Admission {
+            id: keys.id(&self.config.epoch.federation, round, from),
+            plan: keys.plan,
+            objection: None,
+            check: Request::CheckKeys {
+                round,
+                keys: keys.public,
+                from,
+            },
+        })
+    }
+
+    /// Whether the set may be closed with these members; once patience is over, says whom a list lacks.
+    pub(in crate::member) fn may_close_with(&mut self, ready: &[MemberIndex]) -> bool {
+        let may = self.may_list(ready);
+        if !may && self.timing().waiting().patience_over() {
+            self.report_missing(ready);
+        }
+        may
+    }
+
     /// Reports, once in a view, whom the groups of the agreement lack.
-    pub(in crate::member) fn report_missing(&mut self, ready: &[MemberIndex]) {
+    fn report_missing(&mut self, ready: &[MemberIndex]) {
         let roster = &self.config.epoch.roster;
         let Some(masked) = self.config.masked() else {
             return;
         };
         let members = masked.missing(roster, ready);
-        let Some(lead) = &mut self.lead else { return };
-        if lead.missing.replace(members.clone()) != Some(members.clone()) {
+        let Some(gathered) = &mut self.gathered else {
+            return;
+        };
+        if gathered.missing.replace(members.clone()) != Some(members.clone()) {
             let round = self.round.number;
             self.out
                 .push(Effect::Report(Report::GroupsIncomplete { round, members }));
@@ -54,7 +85,7 @@ impl Leading<'_> {
         let (round, view) = (self.round.number, self.view.number);
         let body = Body::KeyList(list.keys.clone());
         let (message, frame) = self.config.seal(round, view, body);
-        self.set_stage(Stage::Masking(Gathering {
+        self.set_stage(RoundStage::Masking(Gathering {
             list: Arc::new(list),
             since: self.now,
             vectors: BTreeMap::new(),
@@ -95,7 +126,9 @@ impl Leading<'_> {
     /// A masked vector. The first one of an author for the list counts; gives evidence against an author
     /// of two.
     pub(in crate::member) fn vector(&mut self, message: Message) -> Option<Evidence> {
-        let Some(Stage::Masking(gathering)) = self.lead.as_mut().map(|lead| &mut lead.stage) else {
+        let Some(RoundStage::Masking(gathering)) =
+            self.gathered.as_mut().map(|gathered| &mut gathered.stage)
+        else {
             return None;
         };
         let (author, Body::MaskedVector(vector)) = (message.sender, &message.body) else {
@@ -121,7 +154,9 @@ impl Leading<'_> {
     /// Why this member votes against its own view: too few are left.
     pub(in crate::member) fn collect_vectors(&mut self) -> Result<(), Refusal> {
         let view = self.view.number;
-        let Some(Stage::Masking(gathering)) = self.lead.as_ref().map(|lead| &lead.stage) else {
+        let Some(RoundStage::Masking(gathering)) =
+            self.gathered.as_ref().map(|gathered| &gathered.stage)
+        else {
             return Ok(());
         };
         let (list, authors) = (gathering.list.clone(), authors(&gathering.list));
@@ -187,13 +222,12 @@ impl Leading<'_> {
         reason: Omission,
     ) -> Result<(), Refusal> {
         let (rest, slowest) = (self.rest_without(list, &silent), self.slowest());
-        let Some(lead) = &mut self.lead else {
+        let Some(gathered) = &mut self.gathered else {
             return Ok(());
         };
-        lead.slowest = lead.slowest.or(Some(slowest));
-        lead.reissues += 1;
+        gathered.slowest = gathered.slowest.or(Some(slowest));
+        gathered.reissues += 1;
         let Some(rest) = rest else {
-            lead.stage = Stage::Over;
             let missing = silent.len();
             return Err(Refusal::TooFewLeft { missing, reason });
         };
@@ -212,14 +246,19 @@ impl Leading<'_> {
     fn rest_without(&self, list: &MaskedList, silent: &[MemberIndex]) -> Option<Vec<MemberIndex>> {
         let staying = list.keys.members().into_iter();
         let rest: Vec<_> = staying.filter(|member| !silent.contains(member)).collect();
-        let lists = self.lead.as_ref().map_or(0, |lead| lead.reissues + 1);
+        let lists = self
+            .gathered
+            .as_ref()
+            .map_or(0, |gathered| gathered.reissues + 1);
         let enough = self.may_list(&rest) && rest.len() >= self.round.fewest(self.config);
         (lists < LISTS && enough).then_some(rest)
     }
 
     /// How long the slowest answer to the list took.
     fn slowest(&self) -> Duration {
-        let Some(Stage::Masking(gathering)) = self.lead.as_ref().map(|lead| &lead.stage) else {
+        let Some(RoundStage::Masking(gathering)) =
+            self.gathered.as_ref().map(|gathered| &gathered.stage)
+        else {
             return Duration::ZERO;
         };
         let took = gathering
@@ -231,8 +270,8 @@ impl Leading<'_> {
 
     fn issue_masked_sheet(&mut self, list: Arc<MaskedList>, entries: Vec<MaskedEntry>) {
         let slowest = self.slowest();
-        if let Some(lead) = &mut self.lead {
-            lead.slowest = lead.slowest.or(Some(slowest));
+        if let Some(gathered) = &mut self.gathered {
+            gathered.slowest = gathered.slowest.or(Some(slowest));
         }
         let sheet = MaskedSheet {
             list: list.root,
@@ -241,7 +280,7 @@ impl Leading<'_> {
         let (round, view) = (self.round.number, self.view.number);
         let body = Body::MaskedSheet(sheet.clone());
         let (message, frame) = self.config.seal(round, view, body);
-        self.set_stage(Stage::Sealing(Sealing {
+        self.set_stage(RoundStage::Sealing(Sealing {
             list,
             root: sheet.root(),
             sheet: Arc::new(sheet),
@@ -257,7 +296,9 @@ impl Leading<'_> {
     /// # Errors
     /// Why this member votes against its own view: too few are left.
     pub(in crate::member) fn seal_masked(&mut self) -> Result<Option<BlockDraft>, Refusal> {
-        let Some(Stage::Sealing(sealing)) = self.lead.as_ref().map(|lead| &lead.stage) else {
+        let Some(RoundStage::Sealing(sealing)) =
+            self.gathered.as_ref().map(|gathered| &gathered.stage)
+        else {
             return Ok(None);
         };
         if sealing.signed.len() == sealing.sheet.entries.len() {
@@ -297,7 +338,8 @@ impl Leading<'_> {
 
     /// An author's signature over the sheet of masked vectors.
     pub(in crate::member) fn sealed(&mut self, message: &Message, sheet: Hash) {
-        if let Some(Stage::Sealing(sealing)) = self.lead.as_mut().map(|lead| &mut lead.stage)
+        if let Some(RoundStage::Sealing(sealing)) =
+            self.gathered.as_mut().map(|gathered| &mut gathered.stage)
             && sealing.root == sheet
             && sealing.sheet.authors().any(|by| by == message.sender)
         {
@@ -314,7 +356,7 @@ fn alone(author: MemberIndex, vector: &MaskedVector) -> MaskedSheet {
     }
 }
 
-impl Timing<'_> {
+impl LeadTiming<'_> {
     /// When members that have sent no vector are not waited for any longer, and when vectors that were sent
     /// and are not here are not.
     pub(in crate::member) fn vectors_due(&self, gathering: &Gathering) -> (Time, Time) {
@@ -342,7 +384,7 @@ impl Timing<'_> {
     /// When these silent members are not waited for any longer: after D if all are excused and this is the
     /// first list of the view.
     fn masked_due(&self, mut silent: impl Iterator<Item = MemberIndex>, since: Time) -> Time {
-        let first = self.lead.is_none_or(|lead| lead.reissues == 0);
+        let first = self.gathered.is_none_or(|gathered| gathered.reissues == 0);
         if first && silent.all(|member| self.waiting().excused(member)) {
             since + self.phase()
         } else {
@@ -354,10 +396,10 @@ impl Timing<'_> {
     /// answer to the first one took, at least D.
     fn masked_over(&self, since: Time) -> Time {
         let phase = self.phase();
-        let lead = self.lead.filter(|lead| lead.reissues > 0);
-        let longest = match lead.and_then(|lead| lead.slowest) {
+        let gathered = self.gathered.filter(|gathered| gathered.reissues > 0);
+        let longest = match gathered.and_then(|gathered| gathered.slowest) {
             Some(slowest) => slowest,
-            None => self.config.epoch.patience(),
+            None => self.view.config.epoch.patience(),
         };
         since + longest.max(phase)
     }

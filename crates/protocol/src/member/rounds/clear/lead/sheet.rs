@@ -7,14 +7,14 @@ use crate::effects::{Effect, Report};
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::member::ByMember;
-use crate::member::consensus::timers::Timing;
 use crate::message::{Body, Entry, Message, Scores, Sheet};
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
-use super::Leading;
-use crate::member::consensus::stage::{Lead, Stage};
+use crate::member::rounds::lead::LeadTiming;
+use crate::member::rounds::lead::Leading;
+use crate::member::rounds::lead::gathered::{Gathered, RoundStage};
 
 impl Leading<'_> {
     /// Waits for the inclusions of a sheet.
@@ -25,7 +25,7 @@ impl Leading<'_> {
             .keep_sheet(self.config, self.view, root, sheet.clone());
         self.round.sheets.need(&root);
         let (since, signed) = (self.now, BTreeMap::new());
-        self.set_stage(Stage::Including {
+        self.set_stage(RoundStage::Including {
             sheet,
             root,
             since,
@@ -52,15 +52,15 @@ impl Leading<'_> {
     /// # Errors
     /// Why this member votes against its own view: too many scores are missing.
     pub(in crate::member) fn collect_scores(&mut self) -> Result<(), Refusal> {
-        let Some(Lead {
-            stage: Stage::Scoring { entries, since },
+        let Some(Gathered {
+            stage: RoundStage::Scoring { entries, since },
             ..
-        }) = &self.lead
+        }) = &self.gathered
         else {
             return Ok(());
         };
         let (entries, since) = (entries.clone(), *since);
-        let Some(lead) = &self.lead else {
+        let Some(gathered) = &self.gathered else {
             return Ok(());
         };
         let patient = self.now < self.timing().scores_due(&entries, since);
@@ -68,7 +68,11 @@ impl Leading<'_> {
             return Ok(());
         }
         let scored = |entry: &Entry| {
-            let author = lead.receipts.iter().find(|(_, own)| **own == entry.id)?.0;
+            let author = gathered
+                .receipts
+                .iter()
+                .find(|(_, own)| **own == entry.id)?
+                .0;
             let scores = self
                 .round
                 .inbox
@@ -118,19 +122,18 @@ impl Leading<'_> {
     ) -> Result<(), Refusal> {
         let fewest = self.round.fewest(self.config);
         let most = self.config.epoch.roster.faulty() + 1;
-        let Some(lead) = &mut self.lead else {
+        let Some(gathered) = &mut self.gathered else {
             return Ok(());
         };
-        let staying = lead.authors(kept);
-        let members: Vec<_> = lead
+        let staying = gathered.authors(kept);
+        let members: Vec<_> = gathered
             .authors(entries)
             .into_iter()
             .filter(|member| !staying.contains(member))
             .collect();
-        lead.reissues += 1;
-        let many = lead.reissues > most;
+        gathered.reissues += 1;
+        let many = gathered.reissues > most;
         if kept.len() < fewest || many {
-            lead.stage = Stage::Over;
             let missing = members.len();
             return Err(Refusal::TooFewLeft { missing, reason });
         }
@@ -150,15 +153,17 @@ impl Leading<'_> {
             return;
         }
         self.sealed(message, sheet);
-        let Some(lead) = &mut self.lead else { return };
-        if let Stage::Including {
+        let Some(gathered) = &mut self.gathered else {
+            return;
+        };
+        if let RoundStage::Including {
             root,
             signed,
             sheet: full,
             ..
-        } = &mut lead.stage
+        } = &mut gathered.stage
             && *root == sheet
-            && lead
+            && gathered
                 .receipts
                 .get(&message.sender)
                 .is_some_and(|own| full.position(own).is_some())
@@ -172,16 +177,16 @@ impl Leading<'_> {
     /// # Errors
     /// Why this member votes against its own view: too many inclusions are missing.
     pub(in crate::member) fn collect_inclusions(&mut self) -> Result<(), Refusal> {
-        let Some(Lead {
+        let Some(Gathered {
             stage:
-                Stage::Including {
+                RoundStage::Including {
                     sheet,
                     root,
                     since,
                     signed,
                 },
             ..
-        }) = &self.lead
+        }) = &self.gathered
         else {
             return Ok(());
         };
@@ -195,7 +200,7 @@ impl Leading<'_> {
             self.decide(sheet, root, inclusions);
             return Ok(());
         }
-        let Some(lead) = &self.lead else {
+        let Some(gathered) = &self.gathered else {
             return Ok(());
         };
         let kept: Vec<_> = sheet
@@ -203,7 +208,8 @@ impl Leading<'_> {
             .iter()
             .enumerate()
             .filter(|(_, entry)| {
-                lead.receipts
+                gathered
+                    .receipts
                     .iter()
                     .any(|(m, own)| *own == entry.id && signed.contains_key(m))
             })
@@ -225,7 +231,7 @@ impl Leading<'_> {
     }
 }
 
-impl Timing<'_> {
+impl LeadTiming<'_> {
     /// When missing scores are not waited for any longer.
     pub(in crate::member) fn scores_due(&self, entries: &[Entry], since: Time) -> Time {
         let silent = |member: &MemberIndex| {
@@ -261,13 +267,13 @@ impl Timing<'_> {
             owes(member) && !self.waiting().excused(*member) && listed(id)
         };
         let waits = self
-            .lead
-            .is_some_and(|lead| lead.receipts.iter().any(waits));
+            .gathered
+            .is_some_and(|gathered| gathered.receipts.iter().any(waits));
         let phase = self.phase();
         if !waits {
             since + phase
         } else {
-            since + phase.max(self.config.epoch.patience())
+            since + phase.max(self.view.config.epoch.patience())
         }
     }
 }
