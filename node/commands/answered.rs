@@ -1,11 +1,10 @@
 //! What a person has to say about own rows before an agreement is signed with them.
 
-use std::io;
 use std::path::Path;
 
 use agreement::Agreement;
 use task::data::{DataError, OwnRows, SplitKey};
-use task::questions::{AskedAt, RowDoubt, RowQuestion, Unanswered};
+use task::questions::{AskedAt, RowQuestion, Unanswered};
 
 use super::NodeCommandError;
 use super::names::asked_for_names;
@@ -13,6 +12,7 @@ use super::rows::{Doubts, fitting};
 use crate::cli::{OwnNames, quoted};
 use crate::institution::RowsFit;
 use crate::prompt::Prompt;
+use crate::row_answers::SaidOfRows;
 
 /// Rows and whether they fit, once a person has answered what only a person can say.
 pub(super) struct AnsweredRows {
@@ -95,7 +95,8 @@ fn answered(
     };
     let mut rows = rows.clone();
     for question in questions {
-        if !taken(question, &mut rows, ask)? {
+        let said = SaidOfRows::asked(question, "The agreement", ask)?;
+        if !said.add_to(question, &mut rows) {
             let column = &question.column;
             return Err(NodeCommandError::Failed(format!(
                 "nothing was signed: ask for an agreement that has `group = {column:?}` in `split` and does not learn \
@@ -104,32 +105,6 @@ fn answered(
         }
     }
     Ok(Some(rows))
-}
-
-/// Asks a question; whether the rows can be signed for with its answer, which they take.
-fn taken(question: &RowQuestion, rows: &mut OwnRows, ask: &mut Prompt<'_>) -> io::Result<bool> {
-    let (column, what) = (&question.column, &question.what);
-    match question.doubt {
-        RowDoubt::StandIn(value) => {
-            let asked = format!("{what}. Is it `missing`, or was it `measured`?");
-            if ask.one_of(&asked, &["missing", "measured"])? == 0 {
-                let marks = rows.names.missing.entry(column.clone()).or_default();
-                marks.push(value.to_string());
-                return Ok(true);
-            }
-        }
-        RowDoubt::Identifier => {
-            let asked = format!(
-                "{what}. The agreement learns from it. Does it say whose a row is (`person`), or is it something to \
-                 learn from (`learn`)?"
-            );
-            if ask.one_of(&asked, &["person", "learn"])? == 0 {
-                return Ok(false);
-            }
-        }
-    }
-    rows.answers.answer(question);
-    Ok(true)
 }
 
 #[cfg(test)]
