@@ -25,20 +25,27 @@ pub(crate) fn run(options: &CheckNode) -> Result<(), NodeCommandError> {
         patience: options.timeout,
     };
     let mut ask = Prompt::at_terminal().filter(|_| !options.json);
-    let verdict = loop {
+    let found = loop {
         let configured = Configured::load(&config).map_err(SetupError::from)?;
         let found = check(&configured, &looked)?;
         print(&found, options.json)?;
         let Some(ask) = ask.as_mut().filter(|_| !found.questions.is_empty()) else {
-            break found.verdict;
+            break found;
         };
         if !answered(&config, &configured, &found.questions, ask)? {
-            break found.verdict;
+            break found;
         }
     };
-    match verdict {
+    match found.verdict {
         CheckVerdict::Ready => Ok(()),
         CheckVerdict::Waiting => Err(NodeCommandError::Waiting),
+        CheckVerdict::NotReady if !found.questions.is_empty() => {
+            Err(NodeCommandError::Usage(format!(
+                "only a person can say what {} of the rows mean: say so in {} as above, or run this at a terminal",
+                numbers::plural(found.questions.len(), "thing"),
+                config.display()
+            )))
+        }
         CheckVerdict::NotReady => Err(NodeCommandError::Failed(
             "this node cannot take part as it is".into(),
         )),
