@@ -41,8 +41,8 @@ pub(crate) fn run(options: &CheckNode) -> Result<(), NodeCommandError> {
         CheckVerdict::Waiting => Err(NodeCommandError::Waiting),
         CheckVerdict::NotReady if !found.questions.is_empty() => {
             Err(NodeCommandError::Usage(format!(
-                "only a person can say what {} of the rows mean: say so in {} as above, or run this at a terminal",
-                numbers::plural(found.questions.len(), "thing"),
+                "{} about the rows, which only a person can answer: in {} as above, or by running this at a terminal",
+                numbers::plural(found.questions.len(), "question"),
                 config.display()
             )))
         }
