@@ -46,6 +46,7 @@ pub mod paths;
 pub mod policy;
 pub mod pool;
 pub mod prompt;
+mod row_answers;
 mod secrets;
 pub mod spending;
 pub mod split_key;

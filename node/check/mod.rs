@@ -20,6 +20,7 @@ use std::time::Duration;
 use formatting::numbers::plural;
 pub use peers::{AddressOutcome, CheckedPeer, TriedAddress};
 use serde::Serialize;
+use task::questions::RowQuestion;
 
 use crate::federation::{OwnSide, disclosure};
 use crate::identity::{self, IdentityError};
@@ -160,6 +161,9 @@ pub struct CheckResult {
     pub firewall: String,
     /// What leaves the institution, who sees it, and what they could learn from it.
     pub owner: Vec<String>,
+    /// What only a person can say of the rows, and has not said.
+    #[serde(skip)]
+    pub questions: Vec<RowQuestion>,
 }
 
 /// Where an institution stands as far as its journal knows, or why that is not known.
@@ -258,8 +262,9 @@ pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResu
     findings.extend(files::consent(first, key.as_ref(), standing.as_ref()));
     findings.extend(files::permissions(configured));
     let name = me.map(|me| epoch.roster.name(me).to_owned());
-    let (own, found) = data::rows(configured, me);
-    findings.extend(found);
+    let rows = data::rows(configured, me);
+    let own = rows.train;
+    findings.extend(rows.findings);
     findings.extend(policy::policy(configured, me, own));
     findings.push(machine::device(configured));
     // The node's own training would be in the way, and it says itself when it is late.
@@ -309,6 +314,7 @@ pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResu
         firewall: machine::firewall(configured, me),
         findings,
         peers,
+        questions: rows.questions,
         owner: disclosure(
             agreement,
             &OwnSide {

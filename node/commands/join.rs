@@ -15,7 +15,7 @@ use protocol::{PublicKey, SecretKey};
 use task::data::OwnRows;
 use task::file;
 
-use super::answered::AnsweredRows;
+use super::answered::{AnsweredRows, add_kept};
 use super::counted::LedgerPlan;
 use super::joining::{
     JoiningAgreement, SigningSecret, consents, keep, keep_signed, own_rows_of, signable_where,
@@ -136,7 +136,7 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     let mut rows = match &institution.data {
         Data::Rows(rows) => {
             let mut rows = (**rows).clone();
-            add_names(options, &mut rows);
+            add_names(agreement, options, &mut rows)?;
             Some(rows)
         }
         Data::Share { .. } | Data::Program => None,
@@ -195,16 +195,18 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
 }
 
 /// Adds the names and answers of the options to those of `silo.toml`.
-fn add_names(options: &SignAgreement, rows: &mut OwnRows) {
+fn add_names(
+    agreement: &Agreement,
+    options: &SignAgreement,
+    rows: &mut OwnRows,
+) -> Result<(), NodeCommandError> {
     let names = &mut rows.names;
     let new = options.ignore.iter();
     let new = new.filter(|name| !names.ignore.contains(name)).cloned();
     let new: Vec<String> = new.collect();
     names.ignore.extend(new);
     options.names.add_to(names);
-    for (column, value) in &options.keep {
-        rows.answers.add(column, value.as_deref());
-    }
+    add_kept(agreement, &options.keep, rows)
 }
 
 /// The invitation in an argument: a token, a file with one, `federation.toml`, or `-`.

@@ -14,7 +14,7 @@ use task::propose::Marks;
 use task::questions::RowsProfile;
 
 use super::NodeCommandError;
-use super::answered::AnsweredRows;
+use super::answered::{AnsweredRows, add_kept};
 use super::counted::LedgerPlan;
 use super::refused::say_refused;
 use super::rows::{Doubts, say};
@@ -69,9 +69,7 @@ impl JoiningAgreement<'_> {
         let secret = SigningSecret::of(agreement, &options.identity, self.again)?;
         let place = (Path::new(""), secret.key());
         let mut rows = rows.clone();
-        for (column, value) in &options.keep {
-            rows.answers.add(column, value.as_deref());
-        }
+        add_kept(agreement, &options.keep, &mut rows)?;
         let mut ask = Prompt::at_terminal();
         let (name_here, doubts) = (Some(name), Doubts::Refuse);
         let AnsweredRows { rows, fits } =

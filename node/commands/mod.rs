@@ -32,6 +32,7 @@ mod recover;
 mod refused;
 mod rows;
 mod run;
+mod scenario_rows;
 mod status;
 mod verify;
 
@@ -62,6 +63,8 @@ use task::data::DataError;
 use crate::cli::{NoNode, NodeCommand, NodeFederationCommand, StatePlace};
 use crate::exit::Exit;
 use crate::logging::{Started, say};
+
+pub use self::scenario_rows::ask_about_scenario;
 
 /// Carries out a command.
 ///

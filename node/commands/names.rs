@@ -86,7 +86,7 @@ pub(super) fn write_names(config: &Path, rows: &OwnRows) -> Result<bool, NodeCom
     let written = with_names(&text, rows).ok_or_else(|| {
         let [names, answers] = own_tables(rows).map(|lines| lines.join("\n"));
         NodeCommandError::Failed(format!(
-            "nothing was signed: write the names of the columns, and what is answered about them, into {} and sign \
+            "write the names of the columns, and what is answered about them, into {} yourself, and try \
              again:\n{names}\n{answers}",
             config.display()
         ))

@@ -16,6 +16,7 @@ mod given_up;
 mod heard;
 mod hospitals;
 mod join;
+mod late;
 mod masked;
 mod model;
 #[path = "../nodes/mod.rs"]

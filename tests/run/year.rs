@@ -11,7 +11,7 @@ use super::stays::{SCENARIO, table};
 use super::*;
 
 /// Folder and public key of an institution.
-fn institution(folder: &Path, name: &str, at: usize) -> (PathBuf, String) {
+pub(super) fn institution(folder: &Path, name: &str, at: usize) -> (PathBuf, String) {
     let own = folder.join(name);
     fs::create_dir_all(&own).unwrap();
     fs::write(own.join("stays.csv"), table(at)).unwrap();
@@ -21,7 +21,7 @@ fn institution(folder: &Path, name: &str, at: usize) -> (PathBuf, String) {
 }
 
 /// Runs `rota federation join` with the table `file`; exit code, output and errors.
-fn join(invitation: &str, own: &Path, file: &str, more: &[&str]) -> (i32, String, String) {
+pub(super) fn join(invitation: &str, own: &Path, file: &str, more: &[&str]) -> (i32, String, String) {
     let (key, out) = (own.join("identity.key"), own.join("node"));
     let (key, out) = (key.to_str().unwrap(), out.to_str().unwrap());
     let data = own.join(file);

@@ -17,7 +17,7 @@ pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
     let columns = &comparison.columns;
     html! {
         section {
-            h2 { "Who gains, and by how much" }
+            h2 { @if columns.len() > 1 { "Who gains, and by how much" } @else { "How good the models are" } }
             @let said = statements(story, comparison);
             @if let Some((first, others)) = said.split_first() {
                 p.lead.bad[!story.usable] { (first) }
@@ -27,7 +27,7 @@ pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
             @if !columns.is_empty() {
                 p.note {
                     "Measured on each silo’s held-out rows: " (terminal::metric(story)) ". "
-                    b.best { "Marked" } ": significantly better than all others in its line. "
+                    @if columns.len() > 1 { b.best { "Marked" } ": significantly better than all others in its line. " }
                     @if !story.gains.is_empty() {
                         "The gain is that of the coalition’s model over the best one that the silo makes alone, with a \
                          95 % interval "
@@ -39,7 +39,7 @@ pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
                 p.find hidden {
                     label { "Find a silo " input.search type="search" autocomplete="off"; output {} }
                 }
-                (many::note(story))
+                (many::note(story, comparison))
                 (main_table(story, comparison))
                 @if !many::are_many(story) { (more_table(story, comparison)) }
                 div.saves {

@@ -262,16 +262,6 @@ impl AgreementInForce {
         let epoch = &self.agreement.epoch;
         let mut unheard = known.unheard(epoch);
         unheard.retain(|name| *name != self.name());
-        if have < *needed || !unheard.is_empty() {
-            let missing = match unheard.is_empty() {
-                true => String::new(),
-                false => format!("; {} {}", show::UNHEARD, unheard.join(", ")),
-            };
-            return format!(
-                "{have} of {needed} approvals so far{missing}. The others see the change with `rota federation \
-                 changes` and approve it with `rota federation approve {id}`."
-            );
-        }
         let certified = match epoch.charter.privacy.masked() {
             Some(_) => ", once the outcome of the last round is certified",
             None => "",
@@ -280,9 +270,8 @@ impl AgreementInForce {
             true => "",
             false => " after every node with a new key has connected",
         };
-        format!(
-            "{have} of {needed} approvals: the change takes effect with one of the next blocks{connected}{certified}."
-        )
+        let waits = format!("{connected}{certified}");
+        what_follows((have, *needed), &unheard, id, &waits)
     }
 
     /// Fails if no institution may accept the amendment, or this one's node could not live under it.
@@ -333,6 +322,24 @@ impl AgreementInForce {
     }
 }
 
+/// What follows when so many of the needed institutions approve, and those in `unheard`, whose approval is needed too,
+/// do not. `waits` is what the change waits for once it is approved.
+fn what_follows((have, needed): (u64, u64), unheard: &[&str], id: &str, waits: &str) -> String {
+    let missing = match unheard {
+        [] if have >= needed => {
+            return format!(
+                "{have} of {needed} approvals: the change takes effect with one of the next blocks{waits}."
+            );
+        }
+        [] => String::new(),
+        unheard => format!("; {} {}", show::UNHEARD, unheard.join(", ")),
+    };
+    format!(
+        "{have} of {needed} approvals so far{missing}. The others see the change with `rota federation changes` and \
+         approve it with `rota federation approve {id}`."
+    )
+}
+
 /// Whether to go on.
 pub(crate) fn agreed(here: &Here, question: &str) -> Result<bool, NodeCommandError> {
     if here.yes {
@@ -343,4 +350,26 @@ pub(crate) fn agreed(here: &Here, question: &str) -> Result<bool, NodeCommandErr
         NodeCommandError::Usage(why.into())
     })?;
     Ok(ask.says_yes(&format!("{question} for this institution?"))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_the_last_approval_none_is_asked_for() {
+        let said = |have, unheard: &[&str]| what_follows((have, 3), unheard, "ab12", " soon");
+        let open = "2 of 3 approvals so far. The others see the change with";
+        assert!(said(2, &[]).starts_with(open));
+        for have in [3, 4] {
+            let said = said(have, &[]);
+            assert!(said.ends_with("takes effect with one of the next blocks soon."));
+            assert!(!said.contains("so far") && !said.contains("approve "));
+        }
+        let said = said(3, &["north"]);
+        assert!(
+            said.contains("so far; ") && said.contains(" north."),
+            "{said}"
+        );
+    }
 }

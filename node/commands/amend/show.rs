@@ -161,7 +161,10 @@ impl AgreementInForce {
         } else {
             names.join(", ")
         };
-        let line = format!("  approved by {by}; {} needed", known.needed);
+        let line = match known.approved.len() as u64 >= known.needed {
+            true => format!("  approved by {by}: enough"),
+            false => format!("  approved by {by}; {} needed", known.needed),
+        };
         writeln!(out, "{}", wrapped(&line))?;
         let unheard = known.unheard(&self.agreement.epoch).join(", ");
         if !unheard.is_empty() {

@@ -312,6 +312,30 @@ mod tests {
     }
 
     #[test]
+    fn missing_cells_are_counted_and_not_the_numbers_that_they_become() {
+        // A gap among four levels is three numbers, and one of a severity a number and an indicator.
+        let text = North::text(&[
+            ("\"intensive\"]", "\"intensive\", \"day\", \"night\"]"),
+            ("missing = \"mean\"", "missing = \"indicator\""),
+        ]);
+        let north = North::new();
+        let folder = north.folder.path();
+        let rows = fs::read_to_string(folder.join("rows.csv")).unwrap();
+        let gaps = rows.replace(",3,", ",,").replace(",general,", ",,");
+        fs::write(folder.join("rows.csv"), gaps).unwrap();
+        let Data::Rows(rows) = &north.institution.data else {
+            panic!("rows of files");
+        };
+        let fit = fit(&North::read(&text), rows, "north", folder, (0, None)).unwrap();
+        assert_eq!(fit.missing, 8 + 20);
+        let line = &fit.lines()[0];
+        assert!(
+            line.ends_with("28 cells are missing and filled in"),
+            "{line}"
+        );
+    }
+
+    #[test]
     fn with_noise_the_same_is_only_told() {
         let noised = North::noised("z = 20.0\nfewest-authors = 3");
         let told = found(&noised, "-9", &[]);

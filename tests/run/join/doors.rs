@@ -95,12 +95,15 @@ impl AskedHospital {
         typed(&["federation", "sign", "--yes", "--config", &config], more)
     }
 
-    /// What `rota check` finds bad about the rows.
+    /// What `rota check` finds bad about the rows; where that is something, it ends as wrong input does.
     fn bad(&self) -> Vec<String> {
         let config: PathBuf = self.hospitals.path(0, "silo.toml").into();
-        let found = findings(&checked(&config, &["--offline"]).1, "rows");
+        let (code, document, _) = checked(&config, &["--offline"]);
+        let found = findings(&document, "rows");
         let bad = found.into_iter().filter(|(level, _)| level == "bad");
-        bad.map(|(_, said)| said).collect()
+        let bad: Vec<String> = bad.map(|(_, said)| said).collect();
+        assert_eq!(code == 2, !bad.is_empty(), "{document:#}");
+        bad
     }
 
     fn consent(&self) -> Option<String> {

@@ -34,15 +34,14 @@ impl Wishes {
 }
 
 impl Cells<'_> {
-    /// That the numbers are written as codes are, and why, if they are.
+    /// That the numbers are written as no program writes those that are measured, and why, if they are.
     pub fn written_as_codes(&self) -> Option<String> {
-        let WrittenForm(why) = self.form.as_ref()?;
-        Some(format!("its numbers are written as codes are: {why}"))
+        self.form.as_ref().filter(|form| !form.whole).map(as_codes)
     }
 
     /// What to ask where the numbers are written as codes are.
     pub(super) fn form_question(&self) -> Option<String> {
-        let why = self.written_as_codes()?;
+        let why = as_codes(self.form.as_ref()?);
         let (name, typed) = (self.name, typed(self.name));
         Some(format!(
             "column {name:?}: {why}. If it holds codes, say --category \
@@ -136,6 +135,10 @@ impl Cells<'_> {
             capitalised(&self.remedies().join("; "))
         ))
     }
+}
+
+fn as_codes(form: &WrittenForm) -> String {
+    format!("its numbers are written as codes are: {}", form.why)
 }
 
 /// "3 have", "1 has".
