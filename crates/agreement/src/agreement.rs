@@ -9,6 +9,7 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use methods::Strategy;
 use methods::strategy::{Names, StrategyConfig, build};
 use protocol::charter::{Charter, CharterError, Epoch, Genesis};
+use protocol::privacy::RoundMode;
 use protocol::roster::{RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
 use task::TaskConfig;
@@ -346,10 +347,13 @@ fn check_questions(
         return Ok(());
     }
     let wrong = |path: &str, what: String| Err(ConfigError::At(source.key_of(path, &what)));
-    if epoch.charter.privacy.masked().is_some() {
-        let what = "asks the members of a federation in which sums alone are opened: nodes answer in clear \
-                    rounds so far; leave it out, or ask in a federation with `mode = \"clear\"`";
-        return wrong("question", what.into());
+    match epoch.charter.privacy.mode() {
+        RoundMode::Clear | RoundMode::Named => {}
+        RoundMode::Masked(_) | RoundMode::Noised(..) => {
+            let what = "asks the members of a federation in which sums alone are opened: nodes answer in clear \
+                        rounds so far; leave it out, or ask in a federation with `mode = \"clear\"`";
+            return wrong("question", what.into());
+        }
     }
     for (at, question) in raw.question.iter().enumerate() {
         if let Err(error) = question.question().inputs() {
