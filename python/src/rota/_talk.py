@@ -180,7 +180,8 @@ class _Session:
                 shift=_given(modifier["shift"]),
                 frozen=frozenset(modifier["frozen"]),
             ),
-            round=request.get("round"),
+            round=self.learner.round,
+            rounds=self.learner.rounds,
             _say=say,
         )
         try:
@@ -323,6 +324,8 @@ def _answer(
             return session.opened()
     session = sessions[request["silo"]]
     session.silo._rows = request.get("rows")
+    # A learner may serve several silos.
+    session.learner.round, session.learner.rounds = request.get("round"), request.get("rounds")
     with session.stream.drawn() if session.stream else nullcontext():
         return _asked(session, kind, request, connection)
 

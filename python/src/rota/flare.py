@@ -213,7 +213,7 @@ class _Script(_learner.Learner):
     def tried(self, model: Arrays) -> tuple[tuple[int, ...], tuple[float, ...]]:
         return (), ()
 
-    def _given(self, model: Mapping[str, Any], round: int | None) -> Any:
+    def _given(self, model: Mapping[str, Any]) -> Any:
         params: dict[str, Any] = {}
         for name, like in self._first.items():
             value = np.asarray(model[name]).reshape(like.shape)
@@ -224,11 +224,11 @@ class _Script(_learner.Learner):
             params = {name: torch.from_numpy(value) for name, value in params.items()}
         kind = _module().FLModel
         # FLARE counts rounds from 0.
-        return kind(params=params, current_round=None if round is None else round - 1)
+        return kind(params=params, current_round=None if self.round is None else self.round - 1, total_rounds=self.rounds)
 
     def train(self, start: Arrays, training: Training) -> Update:
         with turn(), seeded(training.seed % (1 << 63)):
-            found = self._talk.ask("train", self._given(start, training.round))
+            found = self._talk.ask("train", self._given(start))
         if not found.params:
             raise ValueError("the script sent a model without `params` for a training")
         sent = {name: copied(value) for name, value in found.params.items()}
@@ -246,7 +246,7 @@ class _Script(_learner.Learner):
         if split != "test":
             raise ValueError(f"a script of FLARE measures its own held-out rows, and not its {split} rows: use another strategy, or a rota.Learner")
         with turn(), seeded(0):
-            metrics = _numbers(self._talk.ask("validate", self._given(model, None)).metrics)
+            metrics = _numbers(self._talk.ask("validate", self._given(model)).metrics)
         if self._loss is not None:
             metrics["loss"] = float(self._loss(metrics))
         return metrics
