@@ -96,7 +96,7 @@ impl WorkerActor {
         seconds: f64,
         (trained, secret, hash, blob): (Contributed, Secret, Hash, Bytes),
     ) -> Result<WorkResult, String> {
-        let (loss, samples) = (trained.loss(), trained.samples);
+        let (loss, samples, metrics) = (trained.loss(), trained.samples, trained.further());
         let model = trained.admitted;
         let personal = Personal::new(trained.personal);
         let prepared = PreparedRound {
@@ -109,6 +109,7 @@ impl WorkerActor {
             loss,
             samples,
             seconds,
+            metrics,
         };
         self.keep_prepared((prepared, hash, blob), personal, notice)
     }

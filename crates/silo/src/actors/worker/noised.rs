@@ -1,5 +1,7 @@
 //! The part of the worker for rounds with noise.
 
+use std::collections::BTreeMap;
+
 use actix::{Context, Recipient};
 use bytes::Bytes;
 use privacy::masks::Secret;
@@ -74,6 +76,7 @@ impl WorkerActor {
             loss,
             samples,
             seconds,
+            metrics: BTreeMap::new(),
         };
         // What is personal stays as it is: nothing else is learned from rows.
         self.keep_prepared((prepared, hash, blob), self.own.personal.clone(), notice)
