@@ -238,7 +238,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.participation", "how many members take part in a round that trains"),
     key("strategy.stop", "when the federation ends before its last round"),
     key("strategy.stop.patience", "the rounds without a better one after which it ends"),
-    key("strategy.stop.measure", "what is compared on validation rows"),
+    key("strategy.stop.measure.**", "what is compared on validation rows"),
     key("strategy.stop.gain", "the least difference that counts as better"),
     key("strategy.training", "the local training of a round"),
     key("strategy.training.epochs", "the passes over a silo's training rows in a round"),

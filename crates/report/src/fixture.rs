@@ -245,6 +245,7 @@ fn curve(index: usize, rounds: u64) -> impl Iterator<Item = Curve> {
         loss: (round > 1).then(|| 40.0 + 90.0 / round as f64 + 12.0 * wave(index, 0)),
         metric: (round != 3 || index != 1)
             .then(|| 42.0 + 100.0 / round as f64 + 15.0 * wave(index, 4)),
+        metrics: std::collections::BTreeMap::new(),
     })
 }
 

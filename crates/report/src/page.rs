@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use super::comparison::ComparisonTable;
 use super::{
-    agreement, classes, curves, graph, many, numbers, palette, pictures, settings, table, timeline,
-    traffic,
+    agreement, classes, curves, graph, many, numbers, palette, pictures, program_metrics, settings,
+    table, timeline, traffic,
 };
 
 const STYLE: &str = include_str!("style.css");
@@ -43,6 +43,7 @@ pub fn page(story: &Story, command: &str, date: &str) -> String {
             (many::section(story, &comparison))
             (table::section(story, &comparison))
             (classes::section(story))
+            (program_metrics::section(story))
             (graph::section(story))
             (pictures::sections(story))
             (curves::section(story))

@@ -1,5 +1,6 @@
 //! Notices: what a silo reports to its operator and to measurements.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,8 @@ pub enum Notice {
         samples: u64,
         /// Duration in seconds, by the silo's clock.
         seconds: f64,
+        /// What else the learner says of its training, by name.
+        metrics: BTreeMap<String, f64>,
     },
     /// A final round was adopted, and everything of it is durable.
     Adopted {

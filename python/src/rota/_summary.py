@@ -37,10 +37,15 @@ class Summary(dict[str, Any]):
         return table(self["silos"])
 
     def rounds(self) -> Any:
-        """One row per round and silo with its training loss and its held-out metric: a pandas table, or a list of
-        dictionaries without pandas."""
+        """One row per round and silo with its training loss, its held-out metric, and what else a learner says of its
+        training: a pandas table, or a list of dictionaries without pandas."""
         points = sorted(self["curves"], key=lambda one: int(one["round"]))
-        return table([{"round": one["round"], "silo": one["silo"], "loss": one["loss"], self.metric: one["metric"]} for one in points])
+
+        def row(one: Mapping[str, Any]) -> dict[str, Any]:
+            more = {f"{name}, training": value for name, value in one.get("metrics", {}).items()}
+            return {"round": one["round"], "silo": one["silo"], "loss": one["loss"], self.metric: one["metric"]} | more
+
+        return table([row(one) for one in points])
 
     def curves(self, what: str = "metric") -> dict[str, np.ndarray[Any, Any]]:
         """Values by round of each silo: `"metric"`, the held-out one, or `"loss"`, that of training."""

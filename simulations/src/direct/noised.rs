@@ -60,6 +60,7 @@ impl Direct<'_> {
                         loss,
                         samples,
                         seconds,
+                        metrics: std::collections::BTreeMap::new(),
                     };
                     self.notice(at, trained);
                     shares.push((MemberIndex(at as u16), share));

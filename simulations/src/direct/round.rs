@@ -57,11 +57,13 @@ impl Direct<'_> {
                 Ok(mut own) => {
                     self.silos[at].rest = own.rest.take();
                     let (loss, samples, seconds) = (own.loss(), own.samples, 0.0);
+                    let metrics = own.further();
                     let trained = Notice::Trained {
                         round,
                         loss,
                         samples,
                         seconds,
+                        metrics,
                     };
                     self.notice(at, trained);
                     contributed.push((at, own));

@@ -300,7 +300,8 @@ impl Scenario {
             None => self.task_of_rows()?.study(silos, folder, seed),
             Some(learner) => {
                 let own = |place: usize| silo_seed(seed, MemberIndex(place as u16));
-                external_study(&self.task, learner, silos, folder, seed, own)
+                let learner = learner.with_rounds(self.rounds);
+                external_study(&self.task, &learner, silos, folder, seed, own)
             }
         };
         Ok(study?.on(&device))

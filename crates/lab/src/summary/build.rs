@@ -19,7 +19,7 @@ use simulations::RunRecord;
 use simulations::pool::Threads;
 use simulations::scenario::Scenario;
 
-use super::compare::compare;
+use super::compare::{compare, unknown};
 use super::heavy::heavy_note;
 use super::metrics::{AdoptedModel, adopted_models, last_adopted, measure};
 use super::newcomers::newcomers;
@@ -253,9 +253,17 @@ fn curves(
     threads: &Arc<Threads>,
 ) -> Result<Vec<Curve>, RunError> {
     let mut points = BTreeMap::<(usize, u64), (Option<f64>, Option<f64>)>::new();
+    let mut further = BTreeMap::<(usize, u64), BTreeMap<String, f64>>::new();
     for (_, silo, notice) in &reports.recorded.notices {
-        if let Notice::Trained { round, loss, .. } = notice {
+        if let Notice::Trained {
+            round,
+            loss,
+            metrics,
+            ..
+        } = notice
+        {
             points.entry((silo.at(), *round)).or_default().0 = Some(*loss);
+            further.insert((silo.at(), *round), unknown(metrics));
         }
     }
     let every = every(all.len());
@@ -276,11 +284,12 @@ fn curves(
     {
         points.entry((adopted.silo, adopted.round)).or_default().1 = value;
     }
-    let point = |((silo, round), (loss, metric)): (_, (Option<f64>, Option<f64>))| Curve {
+    let mut point = |((silo, round), (loss, metric)): (_, (Option<f64>, Option<f64>))| Curve {
         silo: reports.name(MemberIndex(silo as u16)),
         round,
         loss: loss.filter(|loss| loss.is_finite()),
         metric,
+        metrics: further.remove(&(silo, round)).unwrap_or_default(),
     };
     Ok(points
         .into_iter()

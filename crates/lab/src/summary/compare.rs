@@ -166,6 +166,14 @@ fn own_metrics(result: &SiloResult) -> BTreeMap<String, f64> {
     own.map(|(name, value)| (name.clone(), *value)).collect()
 }
 
+/// Those of these metrics that Rota does not know.
+pub(super) fn unknown(metrics: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    let own = metrics.iter().filter(|(name, value)| {
+        MetricName::of(name).is_none() && *name != "rmse" && value.is_finite()
+    });
+    own.map(|(name, value)| (name.clone(), *value)).collect()
+}
+
 /// The means of every model over the members at which it is of use.
 fn means(
     members: &[SiloResult],

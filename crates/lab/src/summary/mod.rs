@@ -352,6 +352,9 @@ pub struct Curve {
     pub loss: Option<f64>,
     /// Held-out metric of the model adopted with the round.
     pub metric: Option<f64>,
+    /// What else a program says of its training in the round, by name; metrics that Rota knows are left out.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, f64>,
 }
 
 /// One view and its lead.

@@ -32,6 +32,8 @@ pub struct LearnerConfig {
     pub processes: usize,
     /// Folder in which the program runs.
     pub folder: PathBuf,
+    /// Rounds of the federation, which the program is told; no key of the table.
+    pub rounds: Option<u64>,
 }
 
 /// As it is written.
@@ -108,6 +110,7 @@ impl From<WrittenCommand> for LearnerConfig {
                 timeout: Duration::from_secs(program.timeout),
                 processes: program.processes,
                 folder: PathBuf::new(),
+                rounds: None,
             },
         }
     }
@@ -137,6 +140,7 @@ impl LearnerConfig {
             timeout: Duration::from_secs(TIMEOUT),
             processes: PROCESSES,
             folder: PathBuf::new(),
+            rounds: None,
         }
     }
 
@@ -146,6 +150,14 @@ impl LearnerConfig {
             programs: programs(Some(&socket)),
             socket: Some(socket),
             ..Self::command(Vec::new())
+        }
+    }
+
+    /// The same program in a federation of this many rounds.
+    pub fn with_rounds(&self, rounds: u64) -> Self {
+        Self {
+            rounds: Some(rounds),
+            ..self.clone()
         }
     }
 

@@ -6,10 +6,9 @@ mod written;
 use crate::data::Rows;
 use crate::loss::{Loss, softmax};
 use methods::Metrics;
-use methods::learner::RowResults;
+use methods::learner::{OwnMetric, RowResults};
 
 pub use counted::{BalancedAccuracy, CalibrationError, RocArea};
-pub use written::OwnMetric;
 
 /// A metric that reports compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,7 @@ pub(super) fn log(notice: &Notice, round: &mut u64, view: &mut u64) {
             loss,
             samples,
             seconds,
+            ..
         } => {
             info!(round, view, loss, samples, seconds, "trained");
         }

@@ -111,6 +111,7 @@ impl WorkerActor {
             loss: of.loss,
             samples: of.samples,
             seconds,
+            metrics: of.metrics,
         };
         // Asked for again while it was under way: the first counts.
         if let Some(answer) = self.prepared_before(round) {

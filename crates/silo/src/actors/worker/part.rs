@@ -142,7 +142,7 @@ impl WorkerActor {
         result: Contributed,
     ) -> Result<WorkResult, String> {
         let fields = result.fields(&self.config, weights);
-        let loss = result.loss();
+        let (loss, further) = (result.loss(), result.further());
         let Contributed {
             document,
             blob,
@@ -191,6 +191,7 @@ impl WorkerActor {
                 loss,
                 samples,
                 seconds,
+                metrics: further,
             }],
             answer: Ok(Answer::Trained { round, result }),
         })
