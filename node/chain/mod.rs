@@ -67,7 +67,7 @@ pub enum ChainError {
 
 /// The final blocks of a federation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct FinalChain {
     /// The federation's id.
     pub federation: String,
@@ -84,7 +84,7 @@ pub struct FinalChain {
 
 /// The members that are missing in the rounds of one lead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct LeftOutBy {
     /// The lead; `None` where the chain does not tell.
     pub lead: Option<Who>,
@@ -96,7 +96,7 @@ pub struct LeftOutBy {
 
 /// A member that a lead left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct LeftOutMember {
     /// The member.
     pub member: Who,
@@ -106,7 +106,7 @@ pub struct LeftOutMember {
 
 /// One final block.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct ChainLink {
     /// The learning round; `None` for other blocks.
     pub round: Option<u64>,
@@ -145,7 +145,7 @@ pub struct ChainLink {
 
 /// The sums of a masked round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct MaskedLink {
     /// The groups that were not complete, each as the names of its members; `None` without the agreement.
     pub sat_out: Option<Vec<String>>,

@@ -15,14 +15,16 @@ use serde_json::Value;
 /// What happens at a node. Numbers that are not finite are null.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-#[serde(rename_all_fields = "kebab-case")]
+#[serde(rename_all_fields = "snake_case")]
 pub enum NodeEvent {
     // ---- From start to end.
     /// The node runs under an agreement.
     Start {
         /// The silo's name.
+        #[serde(rename = "member")]
         silo: String,
         /// Its position in the agreement, from 0.
+        #[serde(rename = "member_index")]
         member: u16,
         /// Number of members.
         members: usize,

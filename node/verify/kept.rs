@@ -91,7 +91,7 @@ impl KeptChain {
 
 /// The sums of masked rounds that a node can open again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct ReopenedSums {
     /// The federation's name.
     pub federation_name: String,
@@ -107,7 +107,7 @@ pub struct ReopenedSums {
 
 /// A masked round whose sums were opened again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct ReopenedRound {
     /// The round.
     pub round: u64,
@@ -117,7 +117,7 @@ pub struct ReopenedRound {
 
 /// An opened sum.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct ReopenedSum {
     /// Names of the authors.
     pub authors: Vec<String>,

@@ -60,7 +60,7 @@ pub enum VerifyError {
 
 /// What was verified. All of it is as it has to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Verified {
     /// The federation's name.
     pub federation_name: String,

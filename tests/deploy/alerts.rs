@@ -68,7 +68,7 @@ fn alerts_and_board_use_metrics_that_a_node_serves() {
     }
     // Every metric that is an alarm by itself has a rule.
     let alarms = named(&file("alerts.yml"));
-    for metric in ["rota_takes_part", "rota_peer_up", "rota_held_out"] {
+    for metric in ["rota_participating", "rota_peer_up", "rota_held_out"] {
         assert!(alarms.contains(metric), "{metric}");
     }
 }

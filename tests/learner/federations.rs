@@ -304,7 +304,7 @@ pub(crate) fn a_node_that_is_late_is_told_by_how_much() {
         "{own:?}"
     );
     assert!(
-        own[0]["suggested-patience"].as_u64().unwrap() > 15,
+        own[0]["suggested_patience"].as_u64().unwrap() > 15,
         "{own:?}"
     );
     // The others waited for it in the first round, not in the second, in the third, and not in the next
@@ -517,7 +517,7 @@ pub(crate) fn a_metric_that_no_program_measures_is_refused_before_the_first_roun
     let configs = demo_of("measured", "well", "name = 'fedavg'", &task("mae"));
     for output in run_all(&configs) {
         let adopted = events(&output, "adopted");
-        let mae = |one: &Value| one["held-out"]["metrics"]["mae"].is_f64();
+        let mae = |one: &Value| one["held_out"]["metrics"]["mae"].is_f64();
         assert!(adopted.len() == 4 && adopted.iter().all(mae), "{adopted:?}");
     }
     // The node of an institution knows its own program only.

@@ -100,11 +100,11 @@ fn json_is_one_document_with_what_scripts_read() {
     );
     let silos = summary["silos"].as_array().unwrap();
     assert_eq!(silos.len(), 8);
-    for key in ["name", "samples", "local", "global", "coalition"] {
+    for key in ["name", "rows", "local", "global", "coalition"] {
         assert!(silos[0].get(key).is_some(), "{key}");
     }
     assert!(silos.iter().all(|silo| silo["trainings"] == 1));
-    for key in ["signatures", "bytes_hashed", "memo"] {
+    for key in ["signatures", "bytes_hashed", "cache"] {
         assert!(summary["checks"].get(key).is_some(), "{key}");
     }
     assert_eq!(summary["invariants"].as_array().unwrap().len(), 10);

@@ -283,7 +283,7 @@ fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_
     let json = text(&with(0, std::slice::from_ref(&forged), &["--json"]).stdout);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["examined"][0]["finding"]["kind"], "refused", "{json}");
-    assert_eq!(json["not-looked-at"].as_array().unwrap().len(), 4, "{json}");
+    assert_eq!(json["not_looked_at"].as_array().unwrap().len(), 4, "{json}");
     fs::write(&forged, disclosed.replace("\"round\": 2", "\"round\": 3")).unwrap();
     let other = with(0, &[forged], &[]);
     assert_eq!(other.status.code(), Some(2), "{}", text(&other.stderr));

@@ -13,7 +13,7 @@ fn a_group_changes_while_nodes_run_once_all_of_it_approve_and_it_is_named_who_is
     (0..4).for_each(|node| nodes.nodes.start(node));
     let start = |nodes: &mut Heard, node| nodes.until(node, "start");
     let names: Vec<_> = (0..4)
-        .map(|node| start(&mut nodes, node)["silo"].as_str().unwrap().to_owned())
+        .map(|node| start(&mut nodes, node)["member"].as_str().unwrap().to_owned())
         .collect();
     (0..4).for_each(|node| {
         nodes.until(node, "finished");

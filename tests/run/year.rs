@@ -117,7 +117,7 @@ impl Year {
             assert_eq!(federation["members"], names.len(), "{place}: {status:#}");
             assert_eq!(federation["rounds"], self.rounds, "{place}: {status:#}");
             assert_eq!(
-                (&status["silo"], &status["complete"]),
+                (&status["member"], &status["complete"]),
                 (&name.into(), &true.into()),
                 "{place}: {status:#}"
             );
@@ -130,7 +130,7 @@ impl Year {
             let last = rounds.last().unwrap();
             assert_eq!(last["round"], self.rounds, "{place}: {status:#}");
             assert!(
-                last["held-out"]["metrics"]["roc-auc"].is_number(),
+                last["held_out"]["metrics"]["roc-auc"].is_number(),
                 "{place}: {status:#}"
             );
             let said = self.good(node, &["status"]);

@@ -51,7 +51,7 @@ fn new(options: &NewLedger) -> Result<(), NodeCommandError> {
 
 /// The ledger as one document.
 #[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 struct LedgerDocument<'a> {
     #[serde(flatten)]
     status: &'a LedgerStatus,

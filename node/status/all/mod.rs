@@ -70,7 +70,7 @@ pub struct MemberAnswer {
 
 /// How all nodes of a federation are doing, as one node sees it. Keys without a value are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Nodes {
     /// Version of this document's format.
     pub format: u32,
@@ -88,7 +88,7 @@ pub struct Nodes {
 
 /// One node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct NodeStatus {
     /// The silo's name in the agreement.
     pub name: String,
@@ -106,7 +106,7 @@ pub struct NodeStatus {
 
 /// How a node is doing, by its own word. Times are by its own clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Doing {
     /// When it said so.
     pub time: String,
@@ -141,7 +141,7 @@ pub struct Doing {
 
 /// The last round that a node adopted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct LastAdopted {
     /// The round.
     pub round: u64,

@@ -131,7 +131,7 @@ class Summary(dict[str, Any]):
         of = "larger is better" if self["metric"].get("higher_is_better") else "smaller is better"
         unit = f" {self['metric']['unit']}" if self["metric"]["unit"] else ""
         means = [
-            f"{one['model']} {one['per-silo']:.4g}" for one in self.get("means", []) if one.get("per-silo") is not None
+            f"{one['model']} {one['per_silo']:.4g}" for one in self.get("means", []) if one.get("per_silo") is not None
         ]
         failed = self.get("training_failed", [])
         return [

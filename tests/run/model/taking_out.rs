@@ -67,7 +67,7 @@ fn a_model_is_listed_shown_exported_and_predicts_the_same_everywhere() {
         .iter()
         .find(|model| model["own"] == true)
         .unwrap();
-    assert!(own["held-out"]["metrics"]["roc-auc"].is_number(), "{own}");
+    assert!(own["held_out"]["metrics"]["roc-auc"].is_number(), "{own}");
     let said = good(&["model", "list", "--config", north]);
     assert!(
         said.contains("held-out roc-auc") && said.contains("serves: the "),
@@ -92,7 +92,7 @@ fn a_model_is_listed_shown_exported_and_predicts_the_same_everywhere() {
     assert_eq!(card["origin"]["certificate"], last["certificate"]);
     assert_eq!(card["origin"]["certificate"].as_str().unwrap().len(), 64);
     assert_eq!(card["served"], served[0]["candidate"]);
-    assert_eq!(card["held-out"]["metrics"]["roc-auc"], served[0]["value"]);
+    assert_eq!(card["held_out"]["metrics"]["roc-auc"], served[0]["value"]);
     let page = fs::read_to_string(hospitals.path("m.card.md")).unwrap();
     assert!(page.starts_with("# A model of stays\n"), "{page}");
     let again = output(&["model", "export", "--config", north, "--out", &out]);

@@ -84,7 +84,7 @@ fn a_node_keeps_evidence_that_proves_itself() {
     let proof: Value =
         serde_json::from_str(&good(&["verify", copy, "--json", "--federation", agreed])).unwrap();
     assert_eq!(
-        (&proof["member"], &proof["by-agreement"]),
+        (&proof["member"], &proof["by_agreement"]),
         (&"silo 4".into(), &true.into())
     );
     let proof = said(good(&["verify", copy]));

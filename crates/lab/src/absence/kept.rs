@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// What the sums that a node can open tell by their differences.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct KeptAbsence {
     /// Name of the federation.
     pub federation: String,
@@ -30,7 +30,7 @@ pub struct KeptAbsence {
 
 /// Two opened sums whose authors differ, and one less the other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct AbsencePair {
     /// The rounds, in order.
     pub rounds: [u64; 2],

@@ -25,7 +25,7 @@ use crate::summary::adopted_models;
 
 /// What sums of a federation tell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct AbsenceAttack {
     /// Name of the scenario.
     pub scenario: String,
@@ -38,7 +38,7 @@ pub struct AbsenceAttack {
 /// What the sums of a round and the next one tell about single updates of the round. All numbers are cosines,
 /// from -1 to 1: at 1 the update is known but for its length.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct AbsenceRound {
     /// The round, from 1.
     pub round: u64,

@@ -223,6 +223,7 @@ pub struct ServedSummary {
     /// The metrics of the served models.
     pub metrics: Vec<MetricResult>,
     /// The metrics of the best models that silos make alone, chosen by cross-validation.
+    #[serde(rename = "local")]
     pub own: Vec<MetricResult>,
     /// How much better the served models are than these, for the members.
     pub inside: Option<ServedGain>,
@@ -243,6 +244,7 @@ pub struct ServedGain {
     #[serde(flatten)]
     pub difference: MeanDifference,
     /// Silos, of those with enough rows to tell, that serve another model than their own in a seed at least.
+    #[serde(rename = "not_local")]
     pub not_own: usize,
     /// How many of these would seem harmed if all models were equally good.
     pub by_chance: f64,

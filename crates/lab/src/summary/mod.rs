@@ -220,8 +220,10 @@ pub struct SiloInfo {
     /// Whether the silo took no part and was given a model at the end.
     pub outside: bool,
     /// Number of its training rows.
+    #[serde(rename = "rows")]
     pub samples: usize,
     /// Number of held-out rows that the metric was measured on.
+    #[serde(rename = "test_rows")]
     pub test_samples: usize,
     /// Number of groups among these rows (`split.group`), or of rows where they have none; `None` where
     /// the models were not measured row by row.
@@ -252,6 +254,7 @@ pub struct SiloInfo {
     pub pooled: Option<f64>,
     /// Metrics of the model that it adopted, or was given, that a program measures and Rota does not know, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(rename = "program_metrics")]
     pub own: BTreeMap<String, f64>,
     /// The second metric of its models.
     pub second: SecondMetric,

@@ -57,7 +57,7 @@ pub struct CanaryOptions {
 
 /// What the audit found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct CanaryAudit {
     /// Name of the scenario.
     pub scenario: String,
@@ -86,7 +86,7 @@ pub struct CanaryAudit {
 
 /// One run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct CanaryRun {
     /// Its seed.
     pub seed: u64,

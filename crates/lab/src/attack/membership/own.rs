@@ -11,7 +11,7 @@ const NOT_TRIED: &str = "shadows, of which only a simulation can train enough; t
 
 /// How well the loss of one model tells the rows that it learned from apart from rows that were held out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct OwnMembership {
     /// What the model is.
     pub model: String,
