@@ -181,7 +181,7 @@ impl FinalChain {
         let journal = store::snapshot(folder)?;
         let agreement = match federation {
             Some(file) => {
-                let agreement = Agreement::load(file)?;
+                let agreement = Agreement::load_kept(file)?;
                 let agreed = agreement.epoch.federation;
                 if agreed != journal.federation {
                     return Err(ChainError::Federation {
@@ -192,7 +192,7 @@ impl FinalChain {
                 }
                 Some(agreement)
             }
-            None => Agreement::load(&folder.join(AGREEMENT))
+            None => Agreement::load_kept(&folder.join(AGREEMENT))
                 .ok()
                 .filter(|agreement| agreement.epoch.federation == journal.federation),
         };

@@ -169,7 +169,7 @@ fn in_file(path: &Path, agreed: Hash, family: &Layout) -> Result<Params, StartEr
 fn in_state(folder: &Path, agreed: Hash, family: &Arc<Layout>) -> Result<Params, StartError> {
     let unusable = |error: String| StartError::Unusable(error);
     let earlier =
-        Agreement::load(&folder.join(AGREEMENT)).map_err(|error| unusable(error.to_string()))?;
+        Agreement::load_kept(&folder.join(AGREEMENT)).map_err(|error| unusable(error.to_string()))?;
     let held = HeldRounds::read(folder, &earlier).map_err(|error| unusable(error.to_string()))?;
     let models = held.rounds.iter().rev().flat_map(|round| &round.models);
     for model in models {

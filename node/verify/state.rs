@@ -134,7 +134,7 @@ pub(super) fn opened(
     }
     let journal = store::snapshot(folder)?;
     let kept = folder.join(AGREEMENT);
-    let agreement = Agreement::load(federation.unwrap_or(&kept))?;
+    let agreement = Agreement::load_kept(federation.unwrap_or(&kept))?;
     let agreed = agreement.epoch.federation;
     if agreed != journal.federation {
         return Err(VerifyError::Federation {

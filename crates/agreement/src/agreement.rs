@@ -21,6 +21,7 @@ use crate::file::{
     CharterTable, ContinuesTable, EntryNames, FederationFile, PrivacyTable, SiloTable, StatusFor,
 };
 use crate::privacy;
+use crate::renamed::current;
 use crate::rotation::RotationName;
 use crate::source::TomlText;
 use crate::span::Span;
@@ -76,6 +77,22 @@ impl Agreement {
     /// [`ConfigError`]: the file cannot be read, or the first error in it.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
         Self::parse(&file.display().to_string(), &read_configuration(file)?)
+    }
+
+    /// Reads a file that a node kept, also with the names that keys had before.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the file cannot be read, or the first error in it.
+    pub fn load_kept(file: &Path) -> Result<Self, ConfigError> {
+        Self::parse_kept(&file.display().to_string(), &read_configuration(file)?)
+    }
+
+    /// Reads a text that a node, a journal or a backup kept, also with the names that keys had before.
+    ///
+    /// # Errors
+    /// [`ConfigError::At`]: the first error in the text.
+    pub fn parse_kept(file: &str, text: &str) -> Result<Self, ConfigError> {
+        Self::parse(file, &current(text))
     }
 
     /// The task by which institutions read their rows: with noise every row by itself, see

@@ -283,7 +283,7 @@ impl Agreement {
         epoch: Arc<Epoch>,
     ) -> Result<Self, AmendError> {
         let text = self.amendment_text(amendment)?;
-        let new = Self::parse("the amendment", &text)?;
+        let new = Self::parse_kept("the amendment", &text)?;
         let agreed =
             new.epoch.roster.silos() == amendment.silos && new.epoch.charter == amendment.charter;
         if agreed && new.epoch.format == amendment.format {

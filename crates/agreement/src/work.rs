@@ -8,6 +8,7 @@ use crate::canonical::{Canonical, CanonicalError};
 use crate::continues::Continues;
 use crate::file::StatusFor;
 use crate::privacy;
+use crate::renamed::hashed;
 
 /// The part of an agreement that the protocol does not look into.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,6 +73,7 @@ impl AgreedWork<'_> {
             }
             work.insert("continues".into(), table);
         }
-        Ok(codec::encode(&table))
+        // The names of keys may change in files, and never in what an id depends on.
+        Ok(codec::encode(&hashed(table, "")))
     }
 }
