@@ -24,7 +24,7 @@ pub(crate) fn said(voids: &Voids, epoch: &Epoch, me: Option<MemberIndex>) -> Opt
         SpoilerSearch::Alone(member) if Some(*member) == me => format!(
             "{void}, and only this institution took part in every void sum. It is left out of all sums until the \
              agreement changes: it votes, contributes nothing, and spends nothing of its ledger. Look for what is \
-             wrong here (`rota check --rehearse`, another version of the program). Two institutions that collude can \
+             wrong here (`rota check --dry-run`, another version of the program). Two institutions that collude can \
              make it look like this, too: then sums go on being void, and all see that"
         ),
         SpoilerSearch::Alone(member) => {

@@ -246,9 +246,9 @@ fn changed_keys(old: &Agreement, new: &Agreement) -> Vec<String> {
         .for_members(before.roster.len(), after.roster.len());
     let told = |change: &&Changed| match &*change.key {
         "rounds" => false,
-        "charter.min-contributions" => follows.min_contributions != after.charter.min_contributions,
-        "charter.view-timeout" => follows.view_timeout != after.charter.view_timeout,
-        key => !key.starts_with("silo"),
+        "protocol.min-contributions" => follows.min_contributions != after.charter.min_contributions,
+        "protocol.view-timeout" => follows.view_timeout != after.charter.view_timeout,
+        key => !key.starts_with("member"),
     };
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".into());
     let line = |change: &Changed| {
@@ -431,7 +431,7 @@ mod tests {
         let new = North::agreement(&[
             ("epochs = 10", "epochs = 11"),
             ("batch = 8", "batch = 9"),
-            ("patience = 12", "patience = 13"),
+            ("straggler-timeout = 12", "straggler-timeout = 13"),
             ("keep-rounds = 3", "keep-rounds = 4"),
             ("view-timeout = 29", "view-timeout = 30"),
             ("folds = 5", "folds = 6"),
@@ -441,6 +441,6 @@ mod tests {
         let keys = changed_keys(&old, &new);
         assert_eq!((keys.len(), &*keys[KEYS]), (KEYS + 1, "2 more keys"));
         let one = North::agreement(&[("keep-rounds = 3", "keep-rounds = 4")]);
-        assert_eq!(changed_keys(&old, &one), ["charter.keep-rounds 3 → 4"]);
+        assert_eq!(changed_keys(&old, &one), ["protocol.keep-rounds 3 → 4"]);
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn policy(
     let few = rows.and_then(|rows| configured.site.few_rows(agreement, rows as u64));
     let few = few.map(|why| {
         let remedy =
-            "sign no agreement with noise on so few rows, or lower `fewest-rows` in silo.toml";
+            "sign no agreement with noise on so few rows, or lower `min-rows` in silo.toml";
         Finding::bad("policy", why).remedy(remedy)
     });
     let doubt = DeltaDoubt::of(&agreement.epoch);
@@ -95,12 +95,12 @@ mod tests {
             .collect()
     }
 
-    const NOISED: &str = "z = 20.0\nfewest-authors = 3";
+    const NOISED: &str = "noise-multiplier = 20.0\nmin-authors = 3";
 
     #[test]
     fn a_check_lists_every_key_that_refuses_and_how_the_ledger_stands() {
         assert_eq!(findings(&checked(&North::text(&[]), "")), []);
-        let policy = "[policy]\nledger = \"patients.ledger\"\nmodes = [\"masked+noised\"]\nfewest-rows = 500\n";
+        let policy = "[policy]\nledger = \"patients.ledger\"\nallowed-modes = [\"differential-privacy\"]\nmin-rows = 500\n";
         let found = checked(&North::text(&[]), policy);
         let found = findings(&found);
         let topics: Vec<_> = found
@@ -115,8 +115,8 @@ mod tests {
                 ("ledger", Level::Good)
             ]
         );
-        assert!(found[0].2.contains("(`modes`)"), "{found:?}");
-        assert!(found[1].2.contains("(`fewest-rows`)"), "{found:?}");
+        assert!(found[0].2.contains("(`allowed-modes`)"), "{found:?}");
+        assert!(found[1].2.contains("(`min-rows`)"), "{found:?}");
         let ledger = found[2].2;
         assert!(
             ledger.starts_with("patients (unit row): 0 contributions; epsilon "),

@@ -176,7 +176,7 @@ pub struct CheckNode {
     pub offline: bool,
     /// With secure aggregation, let each running node mask a known vector, and name those that do not
     /// compute it alike
-    #[arg(long, conflicts_with = "offline")]
+    #[arg(long = "dry-run", conflicts_with = "offline")]
     pub rehearse: bool,
     /// Timeout for an answer at one address
     #[arg(long, value_name = "SPAN", value_parser = span, default_value = "6s")]

@@ -153,7 +153,7 @@ pub enum NodeCommand {
     /// left behind, and what it alone had is lost.
     ///
     /// With secure aggregation also where nobody is lost and yet no outcome of a final round is certified,
-    /// because too few machines compute equal outcomes or can still open the sums: `--give-up` repeats the
+    /// because too few machines compute equal outcomes or can still open the sums: `--abort-round` repeats the
     /// round, once all members have signed. A member that has its outcome signs too, and then all resume from
     /// that.
     Recover(Recover),

@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn results_on_rows_that_were_trained_on_are_said_to_be_too_good() {
-        let keyed = North::noised("z = 20.0\nfewest-authors = 3");
+        let keyed = North::noised("noise-multiplier = 20.0\nmin-authors = 3");
         let [keyed, drawn] =
             [keyed.clone(), keyed.replacen(", keyed = true", "", 1)].map(|text| North::read(&text));
         assert!(rows_change_sides(&drawn, &keyed).is_some());

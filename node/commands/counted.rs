@@ -397,7 +397,7 @@ mod tests {
     fn a_silo_toml_that_is_written_anew_keeps_the_policy() {
         let north = North::new();
         let folder = north.folder.path();
-        let silo = "[policy]\nledger = \"old.ledger\"\nfewest-rows = 50\nmodes = [\"clear\"]\n";
+        let silo = "[policy]\nledger = \"old.ledger\"\nmin-rows = 50\nallowed-modes = [\"clear\"]\n";
         fs::write(folder.join("silo.toml"), silo).unwrap();
         let plan = LedgerPlan::Name(folder.join("rows.ledger"));
         let kept = silo.replace("old", "rows").replace("[policy]\n", "");
@@ -410,7 +410,7 @@ mod tests {
     fn whoever_was_a_member_before_makes_no_new_ledger_unasked() {
         let north = North::new();
         let out = north.folder.path().join("new");
-        let agreement = North::read(&North::noised("z = 20.0\nfewest-authors = 3\n"));
+        let agreement = North::read(&North::noised("noise-multiplier = 20.0\nmin-authors = 3\n"));
         let wish = |ledger: Option<&Path>, new: Option<&str>| CountedIn {
             ledger: ledger.map(PathBuf::from),
             new_ledger: new.map(str::to_owned),

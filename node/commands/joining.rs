@@ -279,14 +279,14 @@ mod tests {
 
     #[test]
     fn an_agreement_that_nobody_should_sign_is_refused_by_newcomers_alone() {
-        let noised = North::beginning(&North::noised("z = 20.0\nfewest-authors = 3\n"));
+        let noised = North::beginning(&North::noised("noise-multiplier = 20.0\nmin-authors = 3\n"));
         let dealt = noised.replacen(", keyed = true", "", 1);
         assert_ne!(noised, dealt);
         let large = "model = { mlp = { hidden = [100000, 215000] } }";
         let large = North::text(&[("model = { linear = { loss = \"absolute\" } }", large)]);
         let many = noised.replace("rows = 120", "rows = 40000");
         // Nobody declares rows, one does not, or a single model may weigh more than all others.
-        let declared = North::text(&[]).replace("[[silo]]\n", "[[silo]]\nrows = 120\n");
+        let declared = North::text(&[]).replace("[[member]]\n", "[[member]]\nrows = 120\n");
         let one = declared.replacen("rows = 120\n", "", 1);
         let heavy = "max-weight = 0.51\nmax-model-norm = ";
         let heavy = North::text(&[("max-model-norm = ", heavy)]);

@@ -107,8 +107,8 @@ fn give_up(
     WishFile::of(&institution.state, epoch).give_up(round)?;
     let me = epoch.roster.name(institution.me);
     let text = format!(
-        "{me} gives up round {round}. Its node signs after the agreed `patience`, unless the outcome is certified \
-         before. The others sign with `rota recover --give-up {round}`."
+        "{me} gives up round {round}. Its node signs after the agreed `straggler-timeout`, unless the outcome is certified \
+         before. The others sign with `rota recover --abort-round {round}`."
     );
     Ok(writeln!(io::stdout().lock(), "{}", wrapped(&text))?)
 }

@@ -77,10 +77,10 @@ mod tests {
             let me = agreement.epoch.roster.position(&key(9).public()).unwrap();
             refused(&at("silo.toml"), (&agreement, me), Some(12), None).unwrap()
         };
-        let noised = North::noised("z = 20.0\nfewest-authors = 3\n");
+        let noised = North::noised("noise-multiplier = 20.0\nmin-authors = 3\n");
         assert_eq!(said(&noised), [""; 0]);
         let few = said(&noised.replace("rows = 120", "rows = 12")).concat();
-        for part in ["requires at least 20", "change `fewest-rows` in [policy]"] {
+        for part in ["requires at least 20", "change `min-rows` in [policy]"] {
             assert!(few.contains(part), "{few}");
         }
     }

@@ -52,7 +52,7 @@ pub struct New {
     /// The model that the proposer's program holds, where the federation starts from it: every member
     /// needs it beside the agreement.
     pub start: Option<Params>,
-    /// How long one training took here, where the `patience` of the agreement follows from it.
+    /// How long one training took here, where the `straggler-timeout` of the agreement follows from it.
     pub pace: Option<TrainingPace>,
 }
 

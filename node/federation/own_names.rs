@@ -106,7 +106,7 @@ mod tests {
     }
 
     const BEFORE: &str = "seed = 3   # ours\n[data.rows]\nfiles = [\"a.csv\"]\n\n";
-    const BEHIND: &str = "\n# Others are elsewhere:\n# [[peer]]\n[policy]\nfewest-rows = 50\n";
+    const BEHIND: &str = "\n# Others are elsewhere:\n# [[peer]]\n[policy]\nmin-rows = 50\n";
 
     #[test]
     fn only_the_names_change_and_comments_around_them_stay() {
@@ -124,7 +124,7 @@ mod tests {
                 "{written}"
             );
         }
-        let none = format!("{BEFORE}[policy]\nfewest-rows = 50");
+        let none = format!("{BEFORE}[policy]\nmin-rows = 50");
         let written = with_names(&none, &new).unwrap();
         assert_eq!(read(&written), new);
         assert!(written.starts_with(&none));

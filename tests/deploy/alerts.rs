@@ -29,7 +29,7 @@ fn served(address: &str) -> String {
 #[test]
 fn alerts_and_board_use_metrics_that_a_node_serves() {
     let text = std::fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
-    let text = text.replace("beat = \"5s\"", "beat = \"100ms\"");
+    let text = text.replace("heartbeat = \"5s\"", "heartbeat = \"100ms\"");
     let scenario = scenario("deploy-alerts", &text);
     let demo = Demo::new(
         "deploy-alerts",

@@ -230,16 +230,16 @@ model = { mlp = { hidden = [16] } }
 [strategy]
 name = 'fedavg'
 training = { epochs = 300, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
-[charter]
-beat = '200ms'
-patience = 10
+[protocol]
+heartbeat = '200ms'
+straggler-timeout = 10
 ";
 
 /// Rounds of which only the sum of all is opened.
 const MASKED: &str = "name = 'nat'
 rounds = 4
 [privacy]
-mode = 'masked'
+mode = 'secure-aggregation'
 [task.table]
 data = 'diabetes'
 standardise = 'silo'
@@ -248,9 +248,9 @@ model = { mlp = { hidden = [16] } }
 name = 'fedavg'
 weight = 'equal'
 training = { epochs = 30, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
-[charter]
-beat = '200ms'
-patience = 30
+[protocol]
+heartbeat = '200ms'
+straggler-timeout = 30
 ";
 
 /// `None`, with a message, where no namespaces can be made.

@@ -46,9 +46,9 @@ name = 'cs-rcfl'
 coalitions = 2
 training = { epochs = 1000, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
 
-[charter]
-beat = '100ms'
-patience = 10
+[protocol]
+heartbeat = '100ms'
+straggler-timeout = 10
 ";
 
 /// Pseudorandom numbers from a seed.
@@ -89,16 +89,16 @@ split = { validation = 0.0, test = 0.3 }
 model = { mlp = { hidden = [32] } }
 
 [privacy]
-mode = 'masked'
+mode = 'secure-aggregation'
 
 [strategy]
 name = 'fedavg'
 weight = 'equal'
 training = { epochs = 1000, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
 
-[charter]
-beat = '100ms'
-patience = 10
+[protocol]
+heartbeat = '100ms'
+straggler-timeout = 10
 ";
 
 fn survive(text: &str, seed: u64) -> Survived {

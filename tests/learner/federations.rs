@@ -33,7 +33,7 @@ pub(crate) fn scenario(name: &str, learner: &str, task: &str, strategy: &str) ->
         "name = 'programs'
 rounds = 4
 seed = 1
-charter = {{ beat = '300ms', patience = {} }}
+protocol = {{ heartbeat = '300ms', straggler-timeout = {} }}
 
 [strategy]
 {strategy}
@@ -331,7 +331,7 @@ pub(crate) fn a_check_says_that_the_others_will_not_wait_for_a_training() {
         "{said}"
     );
     assert!(
-        said.contains("agree on `patience = ") && said.contains("; 12 now)"),
+        said.contains("agree on `straggler-timeout = ") && said.contains("; 12 now)"),
         "{said}"
     );
     assert!(is_gone("late-check"), "the program was ended");

@@ -85,7 +85,7 @@ data = { synthetic = { target = 'logistic', groups = 1, features = 12, scale = 1
 standardise = 'none'
 model = 'logistic'
 [privacy]
-mode = 'masked+noised'
+mode = 'differential-privacy'
 epsilon = 2.0
 [strategy]
 name = 'fedavg'

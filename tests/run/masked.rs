@@ -12,13 +12,13 @@ data = 'diabetes'
 standardise = 'silo'
 model = { mlp = { hidden = [4] } }
 [privacy]
-mode = 'masked'
+mode = 'secure-aggregation'
 [strategy]
 name = 'fedavg'
 weight = 'equal'
 training = { epochs = 5, batch = 16, optimiser = { name = 'sgd', rate = 0.05 } }
-[charter]
-beat = '100ms'
+[protocol]
+heartbeat = '100ms'
 keep-rounds = 3
 ";
 
@@ -175,7 +175,7 @@ fn what_one_member_can_do_to_one_group_is_said_where_it_is_chosen() {
     let out = folder.join("federation.toml");
     let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
     let new = ["federation", "new", "--scenario", file, "--out", out];
-    let said = good(&[&new[..], &["--masked"]].concat());
+    let said = good(&[&new[..], &["--secure-aggregation"]].concat());
     let help = good(&["federation", "new", "--help"]);
     for said in [said, help] {
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");

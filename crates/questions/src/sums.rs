@@ -14,6 +14,7 @@ use crate::table::{CellValue, Condition, QuestionInput};
 pub enum QuestionMode {
     /// Only sums are opened.
     #[default]
+    #[serde(rename = "secure-aggregation")]
     Masked,
     /// Every member sees every site's vectors, so limits of counts hold for each site alone.
     Clear,

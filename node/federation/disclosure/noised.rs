@@ -109,7 +109,7 @@ pub(super) fn learned(
         lines.push("  a patient with several rows here counts once for each row".into());
     }
     lines.extend([
-        "  the agreed numbers of rows (`rows` in [[silo]]), and who takes part when, are public: all members know \
+        "  the agreed numbers of rows (`rows` in [[member]]), and who takes part when, are public: all members know \
          them"
             .into(),
         "  settings that were tuned on private rows, such as learning rates and norms, also disclose something \
@@ -173,7 +173,7 @@ fn spoiled(agreement: &Agreement) -> Option<String> {
          sum until the agreement changes; they end if more than one spoils them"
     } else {
         "after three such rounds they end until the agreement changes, and nobody is searched, because \
-         `fewest-authors` is more than half of the members"
+         `min-authors` is more than half of the members"
     };
     Some(format!(
         "  sums that an institution spoils (void) tell nothing and cost as much: {then}"

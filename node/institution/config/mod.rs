@@ -220,7 +220,7 @@ pub fn agreement_in(file: &Path) -> Result<Agreement, ConfigError> {
     for (nth, addresses) in agreement.addresses.iter().enumerate() {
         for address in addresses {
             mesh::check(address).map_err(|error| {
-                let path = format!("silo.{nth}.addresses");
+                let path = format!("member.{nth}.addresses");
                 ConfigError::At(source.key_of(&path, format!("holds {error}")))
             })?;
         }

@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn with_noise_the_same_is_only_told() {
-        let noised = North::noised("z = 20.0\nfewest-authors = 3");
+        let noised = North::noised("noise-multiplier = 20.0\nmin-authors = 3");
         let told = found(&noised, "-9", &[]);
         assert_eq!(told.questions, []);
         let notes = told.notes.join("\n");

@@ -106,7 +106,7 @@ impl PlayedInstitution {
     fn configure(&mut self) {
         let state = format!("state = \"state-{}\"", self.states);
         let policy = match self.has_ledger {
-            true => format!("[policy]\nledger = \"{LEDGER}\"\nfewest-rows = 2\n"),
+            true => format!("[policy]\nledger = \"{LEDGER}\"\nmin-rows = 2\n"),
             false => String::new(),
         };
         let silo = format!(

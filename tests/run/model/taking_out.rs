@@ -253,7 +253,7 @@ fn a_node_serves_what_the_simulation_serves() {
     let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
     let file = nodes::scenario(
         "model-diabetes",
-        &text.replace("beat = \"5s\"", "beat = \"100ms\""),
+        &text.replace("heartbeat = \"5s\"", "heartbeat = \"100ms\""),
     );
     let file = file.to_str().unwrap();
     let options = ["--silos", "4", "--rounds", "3"];
@@ -290,7 +290,7 @@ fn a_choice_that_was_interrupted_is_made_at_the_next_start() {
     let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
     let file = nodes::scenario(
         "model-resumes",
-        &text.replace("beat = \"5s\"", "beat = \"100ms\""),
+        &text.replace("heartbeat = \"5s\"", "heartbeat = \"100ms\""),
     );
     let file = file.to_str().unwrap();
     let options = ["--silos", "2", "--rounds", "2", "--scenario", file];

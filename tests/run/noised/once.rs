@@ -5,9 +5,9 @@ use super::*;
 
 /// A linear model that is solved from one sum.
 fn solved_once() -> String {
-    let keys = "release = 'once'\nrows-norm = 1.1\ntargets-within = 350.0";
+    let keys = "mechanism = 'sufficient-statistics'\nmax-row-norm = 1.1\nmax-target = 350.0";
     let text = NOISED.replace("rounds = 6", "rounds = 1");
-    text.replace("clip = 1.0", keys)
+    text.replace("clipping-norm = 1.0", keys)
 }
 
 #[test]

@@ -26,7 +26,7 @@ const ROUNDS: u64 = 5;
 /// The state folders of a federation of four silos that has ended.
 static ENDED: LazyLock<Demo> = LazyLock::new(|| {
     let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
-    let text = text.replace("beat = \"5s\"", "beat = \"100ms\"");
+    let text = text.replace("heartbeat = \"5s\"", "heartbeat = \"100ms\"");
     let file = scenario("verify", &text);
     let rounds = ROUNDS.to_string();
     let file = file.to_str().unwrap();
@@ -300,9 +300,9 @@ task = { constant = { parameters = 10 } }
 [strategy]
 name = 'fedavg'
 training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }
-[charter]
-beat = '100ms'
-patience = 5
+[protocol]
+heartbeat = '100ms'
+straggler-timeout = 5
 ";
     let file = scenario("verify-left", text);
     let demo = Demo::new("verify-left", &["--scenario", file.to_str().unwrap()]);

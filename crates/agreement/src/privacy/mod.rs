@@ -265,11 +265,11 @@ pub(crate) fn check(source: TomlText<'_>, raw: &FederationFile) -> Result<(), Co
 
 /// The keys that say nothing in the mode of a table.
 fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
-    let masked = "is for masked rounds only: write `mode = \"masked\"`, or remove the key";
-    let groups = "is for masked rounds without noise only: write `mode = \"masked\"`, or remove the key. With \
-                  noise one sum of all ready members is opened, of at least `fewest-authors`";
+    let masked = "is for masked rounds only: write `mode = \"secure-aggregation\"`, or remove the key";
+    let groups = "is for masked rounds without noise only: write `mode = \"secure-aggregation\"`, or remove the key. With \
+                  noise one sum of all ready members is opened, of at least `min-authors`";
     let noise =
-        "is for rounds with noise only: write `mode = \"masked+noised\"`, or remove the key";
+        "is for rounds with noise only: write `mode = \"differential-privacy\"`, or remove the key";
     let (clear, noised) = (table.mode == Mode::Clear, table.is_noised());
     let without_noise = if clear { masked } else { groups };
     let keys = [
@@ -280,7 +280,7 @@ fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
             masked,
         ),
         (
-            "privacy.smallest-sum",
+            "privacy.min-sum-size",
             table.smallest_sum.is_some(),
             clear || noised,
             without_noise,
@@ -298,28 +298,28 @@ fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
             without_noise,
         ),
         (
-            "privacy.fewest-authors",
+            "privacy.min-authors",
             table.fewest_authors.is_some(),
             !noised,
             noise,
         ),
-        ("privacy.release", table.release.is_some(), !noised, noise),
-        ("privacy.unit", table.unit.is_some(), !noised, noise),
-        ("privacy.clip", table.clip.is_some(), !noised, noise),
+        ("privacy.mechanism", table.release.is_some(), !noised, noise),
+        ("privacy.privacy-unit", table.unit.is_some(), !noised, noise),
+        ("privacy.clipping-norm", table.clip.is_some(), !noised, noise),
         (
-            "privacy.rows-norm",
+            "privacy.max-row-norm",
             table.rows_norm.is_some(),
             !noised,
             noise,
         ),
         (
-            "privacy.targets-within",
+            "privacy.max-target",
             table.targets_within.is_some(),
             !noised,
             noise,
         ),
         ("privacy.ridge", table.ridge.is_some(), !noised, noise),
-        ("privacy.z", table.z.is_some(), !noised, noise),
+        ("privacy.noise-multiplier", table.z.is_some(), !noised, noise),
         ("privacy.epsilon", table.epsilon.is_some(), !noised, noise),
         ("privacy.delta", table.delta.is_some(), !noised, noise),
     ];

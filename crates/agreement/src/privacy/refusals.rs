@@ -65,19 +65,19 @@ pub(super) fn present<const N: usize>(keys: [(&'static str, bool, &str); N]) -> 
 fn of_charter(of: &MaskedTask<'_>) -> Vec<KeyFault> {
     present([
         (
-            "charter.names",
+            "protocol.names",
             of.names_shown,
             "must be \"removed\" where rounds are masked: nobody sees a single model, and who takes part \
              is known to all members in any case",
         ),
         (
-            "charter.max-model-norm",
+            "protocol.max-model-norm",
             of.max_model_norm,
             "cannot be kept to where rounds are masked, because nobody sees a single model: leave it out. \
              Every coordinate of a difference is clipped to 8 by its own silo",
         ),
         (
-            "charter.max-weight",
+            "protocol.max-weight",
             of.max_weight,
             "is for weights by rows: leave it out, and agree on weights in `[[privacy.group]]`, of which \
              none may be above half of its group",

@@ -218,7 +218,7 @@ fn play(strategy: &str, centres: &[[f64; 3]], outside: &str) -> Summary {
         "name = \"toy\"
         seed = 3
         rounds = 3
-        outside = {outside}
+        unseen = {outside}
         task = {{ constant = {{ parameters = 3 }} }}
         strategy = {{ name = \"{strategy}\", training = {{ epochs = 3, batch = 0, \
          optimiser = {{ name = \"sgd\", rate = 0.25 }} }} }}"
@@ -357,7 +357,7 @@ fn outside_must_name_known_silos_and_leave_one_inside() {
             "name = \"t\"
             rounds = 1
             silos = 2
-            outside = {outside}
+            unseen = {outside}
             task = {{ constant = {{ parameters = 3 }} }}
             strategy = {{ name = \"fedavg\", training = {{ epochs = 1, batch = 0, \
              optimiser = {{ name = \"sgd\", rate = 0.25 }} }} }}"
@@ -367,12 +367,12 @@ fn outside_must_name_known_silos_and_leave_one_inside() {
     };
     assert_eq!(
         error("[\"silo 9\"]"),
-        "t.toml: `outside` names an unknown silo \"silo 9\": expected one of silo 1, silo 2, or a \
+        "t.toml: `unseen` names an unknown silo \"silo 9\": expected one of silo 1, silo 2, or a \
          position from 0"
     );
     assert_eq!(
         error("[\"0\", \"silo 2\"]"),
-        "t.toml: all silos are `outside` or have no training rows, but at least one must take part"
+        "t.toml: all silos are `unseen` or have no training rows, but at least one must take part"
     );
 }
 
@@ -420,9 +420,9 @@ fn a_model_of_pooled_rows_is_better_than_training_alone() {
 #[test]
 fn with_noise_and_only_then_a_silo_may_serve_the_common_model_adapted_to_its_rows() {
     let noise = "[privacy]
-        mode = \"masked+noised\"
-        z = 5.0
-        clip = 1.0";
+        mode = \"differential-privacy\"
+        noise-multiplier = 5.0
+        clipping-norm = 1.0";
     for (privacy, expected) in [(noise, true), ("", false)] {
         let text = format!(
             "name = \"alike\"

@@ -84,7 +84,7 @@ impl Capability {
             }
             Self::UnitGradients => {
                 "has no gradients of single rows, which noised sums need: they are known for linear and \
-                 logistic models and for perceptrons; use one of these, or `mode = \"masked\"`"
+                 logistic models and for perceptrons; use one of these, or `mode = \"secure-aggregation\"`"
             }
             Self::LinearRows => {
                 "has no rows of a linear model, which hierarchical needs: use a linear or a logistic model, \

@@ -71,7 +71,7 @@ pub enum CharterError {
     #[error("the federation's name {0}")]
     Name(NameError),
     /// A number out of range.
-    #[error("charter: {key} is {value}, it must be {allowed}")]
+    #[error("protocol: {key} is {value}, it must be {allowed}")]
     Range {
         /// The field, as `federation.toml` names it.
         key: &'static str,
@@ -116,7 +116,7 @@ pub enum CharterError {
     )]
     UndeclaredRows(String),
     /// A number of the noise out of range.
-    #[error("charter: {key} is {number:?}, it must be {allowed}")]
+    #[error("protocol: {key} is {number:?}, it must be {allowed}")]
     Noise {
         /// The field, as `federation.toml` names it.
         key: &'static str,
@@ -442,13 +442,13 @@ impl Charter {
         name::check(&self.name).map_err(CharterError::Name)?;
         range("rounds", self.rounds, self.rounds >= 1, "at least 1".into())?;
         range(
-            "beat",
+            "heartbeat",
             self.beat_ms,
             (10..=600_000).contains(&self.beat_ms),
             "between 10 and 600000 milliseconds".into(),
         )?;
         range(
-            "patience",
+            "straggler-timeout",
             self.patience.into(),
             self.patience >= 1,
             "at least 1 beat".into(),

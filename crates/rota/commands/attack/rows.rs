@@ -68,7 +68,7 @@ pub(super) fn canary(options: &AttackCanary) -> Result<(), CommandError> {
     if !has_noise(&scenario) {
         return Err(CommandError::usage(
             "this scenario has no noise, so no epsilon is claimed that could be audited: add `[privacy]` with \
-             `mode = \"masked+noised\"`",
+             `mode = \"differential-privacy\"`",
         ));
     }
     announce(how, &format!("simulating {runs} federations"));

@@ -523,7 +523,7 @@ fn silos(
     };
     Err(DataError::Config(format!(
         "all rows are of one silo, and a federation needs several: {hint}; or split the rows into trial silos with \
-         --pretend-silos 3"
+         --split-into 3"
     )))
 }
 

@@ -38,12 +38,12 @@ fn of_task(task: &TaskConfig, unit: &Unit) -> Vec<KeyFault> {
             "task.external",
             "cannot be used where sums are noised: each row's gradient has to be clipped by itself, and nobody \
              can check that a program of one's own does so. Choose a model of `[task.table]`, or \
-             `mode = \"masked\"`",
+             `mode = \"secure-aggregation\"`",
         ),
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => fault(
             "task",
             "has no rows whose gradients could be clipped: choose a model of `[task.table]`, or \
-             `mode = \"masked\"`",
+             `mode = \"secure-aggregation\"`",
         ),
     };
     other.into_iter().collect()
@@ -75,13 +75,13 @@ fn of_unit(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
             "names the column {column:?}, and the rows of a person are told apart by `group` of \
              `[task.table.split]`, which must name the same one"
         );
-        ("privacy.unit", what)
+        ("privacy.privacy-unit", what)
     })
 }
 
 /// The strategies of noised rounds.
 const CHOOSE: &str = "choose fedavg for plain steps or, with its `momentum`, for steps with momentum, fedadam, \
-                      fedyogi or fedadagrad for adaptive ones, or `mode = \"masked\"`";
+                      fedyogi or fedadagrad for adaptive ones, or `mode = \"secure-aggregation\"`";
 
 fn of_strategy(strategy: &StrategyConfig) -> Vec<KeyFault> {
     let name = strategy.name();
