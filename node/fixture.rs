@@ -129,8 +129,8 @@ impl North {
         split_key::write(&at("identity.key"), &SplitKey::new([9; 32])).unwrap();
         let silo = "federation = \"federation.toml\"\nidentity = \"identity.key\"\nstate = \"state\"\n\
                     listen = [\"/ip4/127.0.0.1/tcp/4001\"]\n[data.rows]\nfiles = [\"rows.csv\"]\n";
-        fs::write(at("silo.toml"), silo).unwrap();
-        let institution = Institution::load(&at("silo.toml")).unwrap();
+        fs::write(at("node.toml"), silo).unwrap();
+        let institution = Institution::load(&at("node.toml")).unwrap();
         Self {
             folder,
             institution,
@@ -169,7 +169,11 @@ impl North {
         let text = removed
             .iter()
             .fold(text, |text, line| text.replace(line, ""));
-        text.replacen("[[member]]", &format!("[privacy]\n{privacy}\n\n[[member]]"), 1)
+        text.replacen(
+            "[[member]]",
+            &format!("[privacy]\n{privacy}\n\n[[member]]"),
+            1,
+        )
     }
 
     /// The text of the example with masked rounds, and these further keys of privacy.

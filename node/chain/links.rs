@@ -246,7 +246,9 @@ fn changed_keys(old: &Agreement, new: &Agreement) -> Vec<String> {
         .for_members(before.roster.len(), after.roster.len());
     let told = |change: &&Changed| match &*change.key {
         "rounds" => false,
-        "protocol.min-contributions" => follows.min_contributions != after.charter.min_contributions,
+        "protocol.min-contributions" => {
+            follows.min_contributions != after.charter.min_contributions
+        }
         "protocol.view-timeout" => follows.view_timeout != after.charter.view_timeout,
         key => !key.starts_with("member"),
     };

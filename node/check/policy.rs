@@ -30,13 +30,13 @@ pub(super) fn policy(
     });
     let refused = refusals.into_iter().map(|refusal| {
         let remedy = "the node would vote but contribute nothing: agree on something else, or change [policy] in \
-                      silo.toml";
+                      node.toml";
         Finding::bad("policy", refusal.why).remedy(remedy)
     });
     let few = rows.and_then(|rows| configured.site.few_rows(agreement, rows as u64));
     let few = few.map(|why| {
         let remedy =
-            "sign no agreement with noise on so few rows, or lower `min-rows` in silo.toml";
+            "sign no agreement with noise on so few rows, or lower `min-rows` in node.toml";
         Finding::bad("policy", why).remedy(remedy)
     });
     let doubt = DeltaDoubt::of(&agreement.epoch);
@@ -70,14 +70,14 @@ mod tests {
         let north = North::new();
         let at = |name: &str| north.folder.path().join(name);
         fs::write(at("federation.toml"), agreement).unwrap();
-        let silo = fs::read_to_string(at("silo.toml")).unwrap();
-        fs::write(at("silo.toml"), format!("{silo}\n{policy}")).unwrap();
+        let silo = fs::read_to_string(at("node.toml")).unwrap();
+        fs::write(at("node.toml"), format!("{silo}\n{policy}")).unwrap();
         let source = Source {
             name: "patients".into(),
             unit: SourceUnit::Row,
         };
         LedgerFile::create(&at("patients.ledger"), &source, &[1; 16]).unwrap();
-        let configured = Configured::load(&at("silo.toml")).unwrap();
+        let configured = Configured::load(&at("node.toml")).unwrap();
         let options = CheckOptions {
             network: false,
             rehearse: false,

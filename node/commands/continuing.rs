@@ -76,7 +76,7 @@ pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), NodeComm
     writeln!(
         console,
         "Give every member both files, side by side. Each reads the agreement with `rota federation show \
-         {}`, names it in its silo.toml, signs it with `rota federation sign`, and gives its node a new \
+         {}`, names it in its node.toml, signs it with `rota federation sign`, and gives its node a new \
          state folder.",
         out.display()
     )?;

@@ -88,7 +88,7 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), NodeCommandError> {
     Ok(writeln!(out, "  rota run --config {config}")?)
 }
 
-/// Signs the agreement in force: the one that `silo.toml` names, until it is changed.
+/// Signs the agreement in force: the one that `node.toml` names, until it is changed.
 pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     let config = options.node.file()?;
     let configured = Configured::load(&config).map_err(SetupError::from)?;
@@ -194,7 +194,7 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     Ok(writeln!(io::stdout().lock(), "{line}")?)
 }
 
-/// Adds the names and answers of the options to those of `silo.toml`.
+/// Adds the names and answers of the options to those of `node.toml`.
 fn add_names(options: &SignAgreement, rows: &mut OwnRows) {
     let names = &mut rows.names;
     let new = options.ignore.iter();

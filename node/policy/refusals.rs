@@ -77,7 +77,7 @@ impl SitePolicy {
         let counted = self.source.is_some() || self.declines_ledger();
         let why = "rounds of this agreement have noise, and no ledger counts what they tell about this \
                    institution's rows: `rota federation sign` makes one or takes the one that there is, or a person \
-                   writes `ledger = false` into [policy] of silo.toml";
+                   writes `ledger = false` into [policy] of node.toml";
         let refusal = || PolicyRefusal::new("ledger", why.into());
         (agreement.epoch.charter.privacy.is_noised() && !counted).then(refusal)
     }

@@ -1,4 +1,4 @@
-//! The table `[policy]` of `silo.toml` as it is written.
+//! The table `[policy]` of `node.toml` as it is written.
 
 use std::path::PathBuf;
 

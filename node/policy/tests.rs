@@ -99,8 +99,14 @@ fn modes() {
         refused("allowed-modes = [\"secure-aggregation\", \"differential-privacy\"]"),
         ["allowed-modes"]
     );
-    assert_eq!(refused("allowed-modes = [\"secure-aggregation\", \"clear\"]"), [""; 0]);
-    let only = policy(Path::new("/house"), "allowed-modes = [\"secure-aggregation\"]\nledger = false");
+    assert_eq!(
+        refused("allowed-modes = [\"secure-aggregation\", \"clear\"]"),
+        [""; 0]
+    );
+    let only = policy(
+        Path::new("/house"),
+        "allowed-modes = [\"secure-aggregation\"]\nledger = false",
+    );
     assert_eq!(keys(&only, &masked()), [""; 0]);
     let none = policy(Path::new("/house"), "allowed-modes = [\"clear\"]");
     assert_eq!(keys(&none, &masked()), ["allowed-modes"]);
@@ -116,8 +122,14 @@ fn modes() {
 
 #[test]
 fn strategies() {
-    assert_eq!(refused("allowed-strategies = [\"fedavg\"]"), ["allowed-strategies"]);
-    assert_eq!(refused("allowed-strategies = [\"fedavg\", \"cs-rcfl\"]"), [""; 0]);
+    assert_eq!(
+        refused("allowed-strategies = [\"fedavg\"]"),
+        ["allowed-strategies"]
+    );
+    assert_eq!(
+        refused("allowed-strategies = [\"fedavg\", \"cs-rcfl\"]"),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -219,7 +231,10 @@ fn never_leave() {
 
 #[test]
 fn bytes_a_round() {
-    assert_eq!(refused("max-bytes-per-round = 399"), ["max-bytes-per-round"]);
+    assert_eq!(
+        refused("max-bytes-per-round = 399"),
+        ["max-bytes-per-round"]
+    );
     assert_eq!(refused("max-bytes-per-round = 400"), [""; 0]);
     let rules = RoundRules {
         hours: Vec::new(),
@@ -310,7 +325,8 @@ fn a_ledger_of_another_unit_than_the_agreement_protects() {
     let folder = tempfile::tempdir().unwrap();
     let of_rows = with_ledger(folder.path(), "");
     assert_eq!(keys(&of_rows, &noised(6, "")), [""; 0]);
-    let mut text = North::noised("noise-multiplier = 20.0\nprivacy-unit = { person = \"patient\" }");
+    let mut text =
+        North::noised("noise-multiplier = 20.0\nprivacy-unit = { person = \"patient\" }");
     text = text.replacen("split = { ", "split = { group = \"patient\", ", 1);
     let of_persons = North::read(&text);
     let why = refusals(&of_rows, &of_persons);
@@ -350,8 +366,7 @@ fn after(rounds: u64, delta: f64) -> (f64, f64) {
 #[test]
 fn a_model_that_is_solved_at_once_costs_one_round_which_fits_or_not() {
     let folder = tempfile::tempdir().unwrap();
-    let keys_of_once =
-        "mechanism = \"sufficient-statistics\"\nmax-row-norm = 2.0\nmax-target = 1.0\nnoise-multiplier = 20.0\nmin-authors = 3\n";
+    let keys_of_once = "mechanism = \"sufficient-statistics\"\nmax-row-norm = 2.0\nmax-target = 1.0\nnoise-multiplier = 20.0\nmin-authors = 3\n";
     let text = North::noised(keys_of_once).replace("rounds = 6 ", "rounds = 1 ");
     let once = North::read(&text.replace("loss = \"absolute\"", "loss = \"squared\""));
     let (epsilon, _) = after(1, 1e-5);
@@ -376,7 +391,10 @@ fn epsilon_and_epsilon_alone_at_delta_refuse_more_noised_rounds_than_fit() {
     assert!(epsilon < alone && epsilon < at_less);
     for (limits, key) in [
         (format!("epsilon = {epsilon:?}"), "epsilon"),
-        (format!("epsilon-all-collude = {alone:?}"), "epsilon-all-collude"),
+        (
+            format!("epsilon-all-collude = {alone:?}"),
+            "epsilon-all-collude",
+        ),
         (format!("epsilon = {at_less:?}\ndelta = 1e-6"), "epsilon"),
         (
             format!("epsilon = 100.0\nepsilon-alone = {alone:?}"),
@@ -495,13 +513,20 @@ fn keys_that_cannot_be_right_are_refused_when_the_file_is_read() {
             .0
     };
     assert_eq!(wrong("epsilon = 1"), "policy.epsilon");
-    assert_eq!(wrong("epsilon-all-collude = 1"), "policy.epsilon-all-collude");
+    assert_eq!(
+        wrong("epsilon-all-collude = 1"),
+        "policy.epsilon-all-collude"
+    );
     assert_eq!(wrong("delta = 1e-5"), "policy.delta");
     assert_eq!(wrong("ledger = \"l\"\nepsilon = 0"), "policy.epsilon");
     assert_eq!(wrong("ledger = \"l\"\nepsilon = nan"), "policy.epsilon");
     assert_eq!(wrong("ledger = \"l\"\ndelta = 0.5"), "policy.delta");
     assert_eq!(wrong("ledger = \"x/../state/l\""), "policy.ledger");
-    for unknown in ["allowed-modes = [\"open\"]", "training-hours-utc = [\"noon\"]", "epsilons = 1"] {
+    for unknown in [
+        "allowed-modes = [\"open\"]",
+        "training-hours-utc = [\"noon\"]",
+        "epsilons = 1",
+    ] {
         assert!(toml::from_str::<PolicyTable>(unknown).is_err(), "{unknown}");
     }
 }

@@ -76,8 +76,8 @@ impl Clinic {
         let silo = "federation = \"federation.toml\"\nidentity = \"identity.key\"\nstate = \"state\"\n\
                     listen = [\"/ip4/127.0.0.1/tcp/4001\"]\n[data.rows]\nfiles = [\"rows.csv\"]\n\
                     [data.rows.names]\nignore = [\"patient\", \"part\", \"day\"]\n";
-        fs::write(at("silo.toml"), silo).unwrap();
-        let institution = Institution::load(&at("silo.toml"));
+        fs::write(at("node.toml"), silo).unwrap();
+        let institution = Institution::load(&at("node.toml"));
         let institution = institution.unwrap_or_else(|error| panic!("{error}\n{}", agreed.text()));
         Self {
             folder,

@@ -534,7 +534,10 @@ mod tests {
     #[test]
     fn comments_stay_when_a_member_is_added() {
         let text = Draft::text(&new(vec![joining(1)])).unwrap();
-        let text = text.replace("straggler-timeout = 12", "straggler-timeout = 12 # as in the contract of May");
+        let text = text.replace(
+            "straggler-timeout = 12",
+            "straggler-timeout = 12 # as in the contract of May",
+        );
         let longer = Draft::add("f.toml", &text, &joining(2)).unwrap();
         assert!(longer.contains("# as in the contract of May"), "{longer}");
         assert!(longer.contains("# ---- Rules of the rounds"), "{longer}");

@@ -74,7 +74,7 @@ pub(crate) struct ContinuesTable {
     #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
     pub(crate) block: String,
     /// Hash of the model's tensors, as 64 hexadecimal digits. Every member needs the file; its node
-    /// finds `start.safetensors` beside the agreement, or by `start-model` in silo.toml.
+    /// finds `start.safetensors` beside the agreement, or by `start-model` in node.toml.
     #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
     pub(crate) model: String,
     /// What members of the earlier federation saw of each other's contributions, as in `[privacy]`. Without it:

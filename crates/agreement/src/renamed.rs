@@ -79,6 +79,7 @@ fn new_word(path: &str, word: &str) -> Option<&'static str> {
 fn inside(table: &str, key: &str) -> String {
     match (table, key) {
         ("variant" | "strategy", "set") | ("", "scenario" | "quick") => String::new(),
+        ("strategy", "tune") | ("tune", "grid") => "strategy".to_owned(),
         ("", _) => key.to_owned(),
         _ => format!("{table}.{key}"),
     }
@@ -107,12 +108,17 @@ type OldName = (Range<usize>, String);
 
 fn old_keys(table: &DeTable<'_>, path: &str, found: &mut Vec<OldName>) {
     for (key, value) in table.iter() {
-        let name: &str = key.get_ref();
-        let new = new_key(path, name);
-        if let Some(new) = new {
-            found.push((key.span(), format!("`{name}` is called `{new}` now")));
+        // An experiment names a key of a scenario by its path: `"charter.patience" = 3`.
+        let mut path = path.to_owned();
+        let whole: &str = key.get_ref();
+        for name in whole.split('.') {
+            let new = new_key(&path, name);
+            if let Some(new) = new {
+                found.push((key.span(), format!("`{name}` is called `{new}` now")));
+            }
+            path = inside(&path, new.unwrap_or(name));
         }
-        old_words(value, &inside(path, new.unwrap_or(name)), found);
+        old_words(value, &path, found);
     }
 }
 
@@ -234,6 +240,8 @@ mod tests {
             ("[[strategy]]\nname = 'a'\nstop = { gain = 1 }", 3),
             ("[[variant]]\nset = { charter = { patience = 3 } }", 2),
             ("[[variant]]\n[variant.set.privacy]\nz = 3", 3),
+            ("[[variant]]\nset = { 'charter.rotation' = 'fixed' }", 2),
+            ("[tune]\ngrid = { 'stop.gain' = [0.1] }", 2),
         ] {
             let refused = refuse(TomlText { file: "f", text }).unwrap_err();
             assert_eq!(refused.line, line, "{refused}");

@@ -206,7 +206,10 @@ mod tests {
         assert!(says(&summed(FOUR), std::slice::from_ref(&four)));
         assert!(says("", std::slice::from_ref(&clear)));
         assert!(!says("", std::slice::from_ref(&four)));
-        assert!(!says(", mode = \"secure-aggregation\"", std::slice::from_ref(&four)));
+        assert!(!says(
+            ", mode = \"secure-aggregation\"",
+            std::slice::from_ref(&four)
+        ));
         assert!(!says(&summed(THREE), std::slice::from_ref(&four)));
         // It went on in clear: what was summed before is named all the same.
         let history = [four, clear];

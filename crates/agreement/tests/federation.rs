@@ -237,7 +237,10 @@ fn errors_name_the_key_and_what_is_allowed() {
         assert!(EXAMPLE.contains(right), "{right}");
         error(&EXAMPLE.replacen(right, wrong, 1))
     };
-    assert!(wrong("heartbeat = \"5s\"", "heartbeat = \"10500us\"").contains("`heartbeat` must be whole"));
+    assert!(
+        wrong("heartbeat = \"5s\"", "heartbeat = \"10500us\"")
+            .contains("`heartbeat` must be whole")
+    );
     assert!(
         wrong("max-model-norm = 1000.0", "max-model-norm = 0")
             .contains("`max-model-norm` must be above 0")

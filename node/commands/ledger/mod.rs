@@ -23,7 +23,7 @@ pub(crate) fn run(command: &LedgerCommand) -> Result<(), NodeCommandError> {
     }
 }
 
-/// The ledger that a `silo.toml` names.
+/// The ledger that a `node.toml` names.
 pub(super) fn source(node: &NodePlace) -> Result<SourceLimits, NodeCommandError> {
     let config = node.file()?;
     source_of(&config)?.ok_or_else(|| {

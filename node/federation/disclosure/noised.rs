@@ -142,7 +142,7 @@ pub(super) fn stops(agreement: &Agreement, room: Option<LedgerRoom>) -> Vec<Stri
         more => format!("the {} that are agreed on", plural(more as usize, "round")),
     };
     let mut lines = vec![format!(
-        "  after {after}, or before, when a limit of the institution's ledger ([policy] in silo.toml) is reached, \
+        "  after {after}, or before, when a limit of the institution's ledger ([policy] in node.toml) is reached, \
          whichever comes first"
     )];
     lines.extend(room.map(|LedgerRoom { left, fits }| {

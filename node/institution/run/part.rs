@@ -233,10 +233,10 @@ mod tests {
         let start = format!("{:#}", begins.start);
         let old = format!("{:#}", read.epoch.charter.start);
         fs::write(at("federation.toml"), text.replace(&old, &start)).unwrap();
-        let silo = fs::read_to_string(at("silo.toml")).unwrap();
-        fs::write(at("silo.toml"), silo + LEDGER).unwrap();
+        let silo = fs::read_to_string(at("node.toml")).unwrap();
+        fs::write(at("node.toml"), silo + LEDGER).unwrap();
         make_ledger(&at("rows.ledger"), "rows", "row".parse().unwrap()).unwrap();
-        let institution = Institution::load(&at("silo.toml")).unwrap();
+        let institution = Institution::load(&at("node.toml")).unwrap();
         let consent = Consent::sign(&institution.agreement, &key(9), SystemTime::now());
         fs::write(&institution.consent, consent.unwrap().to_toml().unwrap()).unwrap();
         north.institution = institution;
@@ -324,10 +324,17 @@ mod tests {
                 Some("`rounds` changes from 6 to 2000"),
             ),
             (&noised, &[("rounds", "5")], None),
-            (&noised, &[("privacy.noise-multiplier", "10.0")], Some("`privacy.noise-multiplier`")),
             (
                 &noised,
-                &[("privacy.noise-multiplier", ""), ("privacy.epsilon", "50.0")],
+                &[("privacy.noise-multiplier", "10.0")],
+                Some("`privacy.noise-multiplier`"),
+            ),
+            (
+                &noised,
+                &[
+                    ("privacy.noise-multiplier", ""),
+                    ("privacy.epsilon", "50.0"),
+                ],
                 Some("`privacy.noise-multiplier`"),
             ),
             (
@@ -340,14 +347,22 @@ mod tests {
                 &[("privacy.min-authors", "2")],
                 Some("`privacy.min-authors`"),
             ),
-            (&noised, &[("privacy.clipping-norm", "2.0")], Some("`privacy.clipping-norm`")),
+            (
+                &noised,
+                &[("privacy.clipping-norm", "2.0")],
+                Some("`privacy.clipping-norm`"),
+            ),
             (&noised, &[("privacy", "")], Some("`privacy.mode`")),
             (
                 &noised,
                 &[("privacy", "{ mode = \"secure-aggregation\" }")],
                 Some("`privacy.mode`"),
             ),
-            (&noised, &[("member.rows", "130")], Some("`member.south.rows`")),
+            (
+                &noised,
+                &[("member.rows", "130")],
+                Some("`member.south.rows`"),
+            ),
             (&noised, &[("member.addresses", elsewhere)], None),
             (&masked, &[("rounds", "2000")], None),
             (&masked, &[("privacy", "")], Some("`privacy.mode`")),
@@ -496,11 +511,11 @@ mod tests {
     fn a_node_without_a_ledger_votes_on_rounds_with_noise_and_contributes_nothing() {
         let mut north = signed(&North::noised("noise-multiplier = 20.0\nmin-authors = 3"));
         let at = |name: &str| north.folder.path().join(name);
-        let silo = fs::read_to_string(at("silo.toml")).unwrap();
+        let silo = fs::read_to_string(at("node.toml")).unwrap();
         for (policy, refused) in [("", true), ("[policy]\nledger = false\n", false)] {
             let text = silo.replace(LEDGER, policy);
-            fs::write(at("silo.toml"), text).unwrap();
-            let institution = Institution::load(&at("silo.toml")).unwrap();
+            fs::write(at("node.toml"), text).unwrap();
+            let institution = Institution::load(&at("node.toml")).unwrap();
             let epoch = institution.agreement.epoch.clone();
             let epochs = fixture::amended(&epoch, []);
             let Membership::Member(present) = place(&institution, &epochs, &[]) else {

@@ -11,7 +11,9 @@ use institution::PlayedInstitution;
 
 /// An agreement on so many rounds with this noise.
 fn noised(rounds: u64, z: &str) -> String {
-    let text = North::noised(&format!("noise-multiplier = {z}\nmin-authors = 3\ncolluders = 1\n"));
+    let text = North::noised(&format!(
+        "noise-multiplier = {z}\nmin-authors = 3\ncolluders = 1\n"
+    ));
     shortened(&text, rounds)
 }
 

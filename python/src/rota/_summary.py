@@ -100,7 +100,7 @@ class Summary(dict[str, Any]):
 
     def models(self, round: int | None = None) -> dict[str, Arrays]:
         """The models of all silos, as `model` gives them."""
-        return {one["name"]: self.model(one["name"], round=round) for one in self["silos"] if not one["outside"]}
+        return {one["name"]: self.model(one["name"], round=round) for one in self["silos"] if not one["unseen"]}
 
     def _files_of(self, silo: str, round: int | None) -> tuple[Path, Path | None]:
         """The file of a silo's model, and that of what stays at the silo."""

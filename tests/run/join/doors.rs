@@ -91,13 +91,13 @@ impl AskedHospital {
     }
 
     fn signs(&self, more: &str) -> (i32, String) {
-        let config = self.hospitals.path(0, "silo.toml");
+        let config = self.hospitals.path(0, "node.toml");
         typed(&["federation", "sign", "--yes", "--config", &config], more)
     }
 
     /// What `rota check` finds bad about the rows.
     fn bad(&self) -> Vec<String> {
-        let config: PathBuf = self.hospitals.path(0, "silo.toml").into();
+        let config: PathBuf = self.hospitals.path(0, "node.toml").into();
         let found = findings(&checked(&config, &["--offline"]).1, "rows");
         let bad = found.into_iter().filter(|(level, _)| level == "bad");
         bad.map(|(_, said)| said).collect()
@@ -133,8 +133,8 @@ fn odd_numbers_are_asked_about_at_every_door_of_a_member() {
         hospital.write(&with_pulses(odd));
         hospital.is_asked("3 rows hold ", 2);
         // It signed for other rows, and these came later.
-        let config = hospital.hospitals.path(0, "silo.toml");
-        for file in ["silo.toml", "consent.toml"] {
+        let config = hospital.hospitals.path(0, "node.toml");
+        for file in ["node.toml", "consent.toml"] {
             fs::remove_file(hospital.hospitals.path(0, file)).unwrap();
         }
         fs::remove_dir_all(hospital.hospitals.path(0, "state")).unwrap();

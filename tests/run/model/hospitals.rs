@@ -115,7 +115,7 @@ impl TestHospitals {
             arguments.extend(["--member", member]);
         }
         good(&arguments);
-        made.configs = made.configured("silo.toml", "federation.toml", "state", &["", "", ""]);
+        made.configs = made.configured("node.toml", "federation.toml", "state", &["", "", ""]);
         made
     }
 

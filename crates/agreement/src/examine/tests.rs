@@ -382,7 +382,10 @@ fn masked(groups: &str) -> String {
         ("standardise = \"federation\"", "standardise = \"silo\""),
     ]);
     let at = text.find("[[member]]").unwrap();
-    text.insert_str(at, &format!("[privacy]\nmode = \"secure-aggregation\"\n{groups}\n"));
+    text.insert_str(
+        at,
+        &format!("[privacy]\nmode = \"secure-aggregation\"\n{groups}\n"),
+    );
     text
 }
 

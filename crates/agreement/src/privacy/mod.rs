@@ -265,7 +265,8 @@ pub(crate) fn check(source: TomlText<'_>, raw: &FederationFile) -> Result<(), Co
 
 /// The keys that say nothing in the mode of a table.
 fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
-    let masked = "is for masked rounds only: write `mode = \"secure-aggregation\"`, or remove the key";
+    let masked =
+        "is for masked rounds only: write `mode = \"secure-aggregation\"`, or remove the key";
     let groups = "is for masked rounds without noise only: write `mode = \"secure-aggregation\"`, or remove the key. With \
                   noise one sum of all ready members is opened, of at least `min-authors`";
     let noise =
@@ -305,7 +306,12 @@ fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
         ),
         ("privacy.mechanism", table.release.is_some(), !noised, noise),
         ("privacy.privacy-unit", table.unit.is_some(), !noised, noise),
-        ("privacy.clipping-norm", table.clip.is_some(), !noised, noise),
+        (
+            "privacy.clipping-norm",
+            table.clip.is_some(),
+            !noised,
+            noise,
+        ),
         (
             "privacy.max-row-norm",
             table.rows_norm.is_some(),
@@ -319,7 +325,12 @@ fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
             noise,
         ),
         ("privacy.ridge", table.ridge.is_some(), !noised, noise),
-        ("privacy.noise-multiplier", table.z.is_some(), !noised, noise),
+        (
+            "privacy.noise-multiplier",
+            table.z.is_some(),
+            !noised,
+            noise,
+        ),
         ("privacy.epsilon", table.epsilon.is_some(), !noised, noise),
         ("privacy.delta", table.delta.is_some(), !noised, noise),
     ];

@@ -56,6 +56,7 @@ pub struct VariantTable {
     /// Names of the members of the first seed.
     pub members: Vec<String>,
     /// Names of the silos outside.
+    #[serde(rename = "unseen")]
     pub outside: Vec<String>,
     /// Test rows of the members, and of the silos outside, on average over seeds.
     pub rows: (f64, f64),
@@ -89,6 +90,7 @@ pub struct BestOf {
     /// Label of the reference that it is compared with.
     pub over: String,
     /// Whether the silos outside are compared, because members have no test rows.
+    #[serde(rename = "unseen")]
     pub outside: bool,
     /// Its gain on the seeds that chose it.
     pub chosen: Interval,
@@ -140,6 +142,7 @@ pub struct MetricResult {
     /// Of the members.
     pub inside: Option<MetricScope>,
     /// Of the silos outside.
+    #[serde(rename = "unseen")]
     pub outside: Option<MetricScope>,
 }
 
@@ -158,6 +161,7 @@ pub struct Against {
     /// For the members.
     pub inside: Option<MeanDifference>,
     /// For the silos outside.
+    #[serde(rename = "unseen")]
     pub outside: Option<MeanDifference>,
 }
 
@@ -202,6 +206,7 @@ pub struct CurvePoint {
     /// Mean over members of the most important metric, on test rows.
     pub inside: Option<f64>,
     /// Mean over the silos outside.
+    #[serde(rename = "unseen")]
     pub outside: Option<f64>,
 }
 
@@ -228,6 +233,7 @@ pub struct ServedSummary {
     /// How much better the served models are than these, for the members.
     pub inside: Option<ServedGain>,
     /// How much better the served models are than these, for the silos outside.
+    #[serde(rename = "unseen")]
     pub outside: Option<ServedGain>,
     /// How much better they are than the references.
     pub against: Vec<Against>,

@@ -218,6 +218,7 @@ pub struct SiloInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Whether the silo took no part and was given a model at the end.
+    #[serde(rename = "unseen")]
     pub outside: bool,
     /// Number of its training rows.
     #[serde(rename = "rows")]

@@ -91,7 +91,10 @@ fn a_noised_agreement_has_the_noise_of_its_epsilon_and_is_written_with_z() {
     });
     assert_eq!(charter.privacy, expected);
     let written = agreement.to_toml().unwrap();
-    assert!(written.contains("mode = \"differential-privacy\""), "{written}");
+    assert!(
+        written.contains("mode = \"differential-privacy\""),
+        "{written}"
+    );
     assert!(!written.contains("epsilon"), "{written}");
     let again = Agreement::parse("again", &written).unwrap();
     assert_eq!(again.epoch.id, agreement.epoch.id);
@@ -227,7 +230,10 @@ fn what_breaks_the_bound_is_refused_with_why_and_what_to_choose() {
             &[("privacy.group", "[{ north = 1, south = 1, east = 1 }]")],
             "for masked rounds without noise only",
         ),
-        (&[("privacy.noise-multiplier", "20.0")], "`epsilon` says it too"),
+        (
+            &[("privacy.noise-multiplier", "20.0")],
+            "`epsilon` says it too",
+        ),
         (&[("privacy.epsilon", "")], "`epsilon = 1.0`"),
         (&[("privacy.epsilon", "0.0")], "epsilon of 0"),
         (&[("privacy.delta", "0.5")], "delta of 0.5"),
@@ -269,8 +275,14 @@ fn less_noise_is_marked_among_the_changes() {
     };
     let with = |z: &str| read(&[("privacy.epsilon", ""), ("privacy.noise-multiplier", z)]);
     let (less, more) = (with("10.0"), with("20.0"));
-    assert_eq!(changes(&more, &less), [("privacy.noise-multiplier".to_owned(), true)]);
-    assert_eq!(changes(&less, &more), [("privacy.noise-multiplier".to_owned(), false)]);
+    assert_eq!(
+        changes(&more, &less),
+        [("privacy.noise-multiplier".to_owned(), true)]
+    );
+    assert_eq!(
+        changes(&less, &more),
+        [("privacy.noise-multiplier".to_owned(), false)]
+    );
 }
 
 #[test]
