@@ -176,12 +176,12 @@ impl North {
         )
     }
 
-    /// The text of the example with masked rounds, and these further keys of privacy.
+    /// The text of the example with secure-aggregation rounds, and these further keys of privacy.
     pub(crate) fn masked(keys: &str) -> String {
         Self::sums("silo", &format!("mode = \"secure-aggregation\"\n{keys}"))
     }
 
-    /// The text of the example with noised rounds, and these further keys of privacy.
+    /// The text of the example with differentially private rounds, and these further keys of privacy.
     pub(crate) fn noised(keys: &str) -> String {
         Self::sums("none", &format!("mode = \"differential-privacy\"\n{keys}"))
             .replace("missing = \"mean\"", "missing = \"drop\"")

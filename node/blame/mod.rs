@@ -1,4 +1,4 @@
-//! Who spoiled the sum of a void round, found out from the secrets that its authors disclose.
+//! Who corrupted the sum of a void round, found out from the secrets that its authors disclose.
 //!
 //! An institution discloses its secret of one void round in a [file](DisclosureFile), after it has read what
 //! that gives away. Anybody who has kept the round examines the files: what each author sent has to follow

@@ -45,7 +45,7 @@ pub(super) fn parts(records: Vec<JournalRecord>) -> Vec<CertifiedBlocks> {
     parts
 }
 
-/// The outcomes of masked rounds that the records of a journal prove or name, by the hash of their block: by
+/// The outcomes of secure-aggregation rounds that the records of a journal prove or name, by the hash of their block: by
 /// a certificate, by the next round, or by the end of an epoch. The block itself does not name it.
 pub(crate) fn certified_outcomes(records: &[JournalRecord]) -> BTreeMap<Hash, Hash> {
     let mut outcomes = BTreeMap::new();
@@ -375,7 +375,7 @@ fn link(
     }
 }
 
-/// What is known of a masked round from its block alone.
+/// What is known of a secure-aggregation round from its block alone.
 fn masked(epoch: Option<&Epoch>, of: &MaskedRound) -> MaskedLink {
     let agreed = epoch.and_then(|epoch| Some((epoch, epoch.charter.privacy.masked()?)));
     let missing = |epoch: &Epoch, masked: &Masked| {

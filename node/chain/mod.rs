@@ -3,7 +3,7 @@
 //!
 //! The chain is the same at every member, so the outputs of two nodes can be compared byte by byte, up
 //! to the shorter one. What a node did not hear before the agreement changed it never gets, though: then
-//! the output says which rounds are [`MissingBlocks`] here, and who has them. What the sums of a masked round
+//! the output says which rounds are [`MissingBlocks`] here, and who has them. What the sums of a secure-aggregation round
 //! told is known for the rounds that a node keeps.
 
 mod links;
@@ -138,12 +138,12 @@ pub struct ChainLink {
     /// the models, which `rota verify` reads as far as they are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others: Option<Vec<Who>>,
-    /// Of a masked round alone: what is known of its sums.
+    /// Of a secure-aggregation round alone: what is known of its sums.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub masked: Option<MaskedLink>,
 }
 
-/// The sums of a masked round.
+/// The sums of a secure-aggregation round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct MaskedLink {
@@ -151,7 +151,7 @@ pub struct MaskedLink {
     pub sat_out: Option<Vec<String>>,
     /// The sums that told nothing, and why; known where the outcome is kept.
     pub void: Vec<String>,
-    /// What void sums show by then of who spoils them, if one of this round was void.
+    /// What void sums show by then of who corrupts them, if one of this round was void.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
 }
@@ -340,13 +340,13 @@ impl FinalChain {
     }
 }
 
-/// What the kept outcome of a masked round says of its sums.
+/// What the kept outcome of a secure-aggregation round says of its sums.
 fn note(folder: &Path, outcome: &Hash) -> Option<MaskedNote> {
     let blob = store::blob(folder, outcome)?;
     Document::read(&blob).ok()?.masked
 }
 
-/// The sums of a masked round that told nothing, and why.
+/// The sums of a secure-aggregation round that told nothing, and why.
 fn void(note: &MaskedNote, epoch: Option<&Epoch>) -> Vec<String> {
     let masked = epoch.and_then(|epoch| epoch.charter.privacy.masked());
     let groups = masked.map(|masked| masked.groups());

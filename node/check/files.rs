@@ -74,7 +74,7 @@ pub(super) fn agreement(first: &Configured, now: &Configured) -> Vec<Finding> {
                 "agreement",
                 format!("the epsilon of this agreement does not hold: `{key}` {what}"),
             )
-            .remedy("go on in a new federation, which `rota federation continue` writes"),
+            .remedy("continue in a new federation, which `rota federation continue` writes"),
         );
     }
     if let Some(line) = federation::undeclared(&now.agreement) {

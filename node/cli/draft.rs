@@ -101,7 +101,7 @@ pub struct ProtectionOptions {
     /// Use secure aggregation: nobody sees one member's model, only the sum over all members is opened
     ///
     /// One member can stop a federation of one group: no sum is opened while it is away, and one that sends wrong
-    /// numbers spoils every sum, unnamed. Several groups (--groups) go on without a group that is stopped, and noise
+    /// numbers corrupts every sum, unnamed. Several groups (--groups) go on without a group that is stopped, and noise
     /// (--epsilon) lets rounds go on without a member that is away.
     #[arg(long = "secure-aggregation")]
     pub masked: bool,

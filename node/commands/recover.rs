@@ -73,7 +73,7 @@ fn give_up(
     let failed = |why: String| NodeCommandError::Failed(why);
     let all = remaining(epoch, &[]);
     let all = all.map_err(|_| {
-        let why = "only a masked round (secure aggregation) can be given up";
+        let why = "only a secure-aggregation round (secure aggregation) can be given up";
         NodeCommandError::Usage(why.into())
     })?;
     let (newest, view) = newest(&institution.state, epoch)?;

@@ -31,7 +31,7 @@ pub enum NewError {
         "the task of this scenario has data of its own, which no institution brings: write [task.table]"
     )]
     Task,
-    /// The plan does not go with masked rounds: the paths of keys, with what is wrong and what to choose.
+    /// The plan does not go with secure-aggregation rounds: the paths of keys, with what is wrong and what to choose.
     #[error("{}", listed(.0))]
     Masked(Vec<(&'static str, String)>),
     /// A value that TOML cannot express.

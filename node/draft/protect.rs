@@ -180,7 +180,7 @@ fn needed(group: Option<&str>, plan: &FederationPlan, rows: u64) -> Vec<String> 
     vec![
         format!("epsilon: for all {} rounds together, of {whom}", plan.rounds),
         format!("delta: enough for {rows} rows of all members together"),
-        "min-authors: a quorum of the members, since the key is left out: rounds go on without the others".into(),
+        "min-authors: a quorum of the members, since the key is left out: rounds continue without the others".into(),
         "rows: every member declares how many it has (`rota identity new --rows N`, or the end of its line)".into(),
         "ledger: `rota federation join --new-ledger NAME` makes one for each member; without it a node contributes nothing"
             .into(),

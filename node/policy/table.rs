@@ -75,7 +75,7 @@ pub(crate) struct PolicyTable {
     #[serde(default = "fewest_rows")]
     #[serde(rename = "min-rows")]
     pub(crate) fewest_rows: u64,
-    /// In masked rounds, the fewest authors of a sum, by default 3.
+    /// In secure-aggregation rounds, the fewest authors of a sum, by default 3.
     #[serde(default = "smallest_sum")]
     #[serde(rename = "min-sum-size")]
     pub(crate) smallest_sum: u16,

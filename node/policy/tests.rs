@@ -49,7 +49,7 @@ fn refused(text: &str) -> Vec<&'static str> {
     keys(&policy(Path::new("/house"), text), &North::agreement(&[]))
 }
 
-/// The example with masked rounds of all its members.
+/// The example with secure-aggregation rounds of all its members.
 fn masked() -> Agreement {
     North::read(&North::masked(""))
 }
@@ -354,7 +354,7 @@ fn epsilon_and_epsilon_alone_refuse_rounds_without_noise() {
     assert_eq!(policy.room(&North::agreement(&[])), None);
 }
 
-/// What holds after so many of the noised rounds, at this δ: ε and ε_alone.
+/// What holds after so many of the differentially private rounds, at this δ: ε and ε_alone.
 fn after(rounds: u64, delta: f64) -> (f64, f64) {
     let cost = Cost::of(&noised(rounds, "").epoch.charter.privacy).unwrap();
     let mut accountant = Accountant::new();

@@ -46,7 +46,7 @@ pub struct Status {
     /// Why it takes no part in the federation at the moment. Absent while it takes part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
-    /// What the void sums of masked rounds show of who spoils them. Absent where none was void, or nobody is searched.
+    /// What the void sums of secure-aggregation rounds show of who corrupts them. Absent where none was void, or nobody is searched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void_sums: Option<String>,
     /// The ledger of the institution's source, where its policy names one that can be read.

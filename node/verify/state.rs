@@ -170,7 +170,7 @@ pub(super) fn each_epoch(
     Ok(())
 }
 
-/// A final masked round of an epoch, with the hash of its block.
+/// A final secure-aggregation round of an epoch, with the hash of its block.
 pub(super) fn final_masked(epoch: &Epoch, block: Hash, round: &MaskedRound) -> FinalMasked {
     FinalMasked {
         block,

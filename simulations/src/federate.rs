@@ -129,7 +129,7 @@ fn can_carry(
         let masked = masked.is_some_and(|masked| masked.noise().is_none());
         let needs = [
             (faults.iter().any(Fault::needs_network), "a [[fault]]"),
-            (masked, "a masked round without noise"),
+            (masked, "a secure-aggregation round without noise"),
             (options.audit, "an audit"),
         ];
         if let Some((_, what)) = needs.into_iter().find(|(needed, _)| *needed) {

@@ -409,7 +409,7 @@ fn two_members_behind_nats_are_relayed_and_their_federation_survives_the_death_o
     all.finish(&left);
 }
 
-/// A masked round needs all of its group, and vectors, transcripts and unmaskings of all at each.
+/// A secure-aggregation round needs all of its group, and vectors, transcripts and unmaskings of all at each.
 #[test]
 fn two_members_behind_nats_learn_from_sums_with_the_others() {
     let Some(mut all) = of("sums", MASKED, 2, 4, Ports::Random) else {

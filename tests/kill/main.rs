@@ -77,7 +77,7 @@ struct Survived {
     seconds: f64,
 }
 
-/// The same with masked rounds: nobody's model is seen, and one silo that is down stops all.
+/// The same with secure-aggregation rounds: nobody's model is seen, and one silo that is down stops all.
 const MASKED: &str = "name = 'masked'
 rounds = 20
 silos = 5
@@ -268,7 +268,7 @@ fn survive(text: &str, seed: u64) -> Survived {
     survived
 }
 
-/// Blobs that a silo keeps to itself for a masked round.
+/// Blobs that a silo keeps to itself for a secure-aggregation round.
 fn secrets(state: &Path) -> usize {
     let blobs = fs::read_dir(state.join("blobs")).unwrap();
     let blobs = blobs

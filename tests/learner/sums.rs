@@ -1,4 +1,4 @@
-//! Masked rounds of programs.
+//! Secure-aggregation rounds of programs.
 
 use super::federations::{external, scenario, simulate};
 use super::one::command;

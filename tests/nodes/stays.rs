@@ -1,4 +1,4 @@
-//! Stays at hospitals: what the tests of whole federations agree on, and invented patients.
+//! Stays at hospitals: what the tests of whole federations agree on, and synthetic patients.
 
 /// What the hospitals learn: agreed on by columns, without data.
 pub(crate) const SCENARIO: &str = "name = 'stays'

@@ -401,7 +401,7 @@ fn a_run_that_diverges_is_named_everywhere_and_exits_with_1() {
     ] {
         assert!(lines.contains(part), "{part} in\n{shown}");
     }
-    // The coalition's model and the global one, at every silo; own models are tuned and do not.
+    // The coalition's model and the global one, at every silo; local models are tuned and do not.
     assert_eq!(shown.matches("diverged").count() - 1, 2 * 6, "{shown}");
     assert!(!shown.contains('*'), "nothing is best in\n{shown}");
     let page = fs::read_to_string(Path::new(out).join("squared.html")).unwrap();

@@ -1,4 +1,4 @@
-//! Groups of a masked federation change while its nodes run: only where the agreement names whose updates become
+//! Groups of a federation with secure aggregation change while its nodes run: only where the agreement names whose updates become
 //! visible, and all of both groups approve it.
 
 use super::amended::{Heard, changes, id, says};

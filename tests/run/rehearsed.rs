@@ -1,5 +1,5 @@
 //! `rota check --dry-run` names a member whose program masks otherwise than all others, before a sum is
-//! spoiled by it.
+//! corrupted by it.
 
 use ::rota::mesh::{self, Rehearsal};
 use ::rota::node::institution::Institution;

@@ -54,7 +54,7 @@ pub enum AmendError {
         /// The key.
         key: String,
     },
-    /// A group of masked rounds would become another one.
+    /// A group of secure-aggregation rounds would become another one.
     #[error(
         "the institutions {group} would be added up with others than before, or with other weights ({before} \
          before): no silo of theirs would answer, because the difference of two such sums may be the model of \
@@ -76,7 +76,7 @@ pub enum AmendError {
         "{0}. An amendment cannot change the split: a new federation can (`rota federation continue`)"
     )]
     Split(String),
-    /// A group of masked rounds that is none of the federation before.
+    /// A group of secure-aggregation rounds that is none of the federation before.
     #[error(
         "the institutions {group} would be added up, and in the federation that this one continues {before} were \
          added up: the difference of two such sums may be the model of a single one. Leave the group as it was \

@@ -198,7 +198,7 @@ pub(crate) struct SiloTable {
 pub struct PrivacyTable {
     /// Whether members see every contributed model, only sums of groups, or only sums with noise.
     pub(crate) mode: Mode,
-    /// Members of a masked federation that may collude, leads among them, and still learn
+    /// Members of a federation with secure aggregation that may collude, leads among them, and still learn
     /// nothing but the sums; with noise `epsilon` holds as long as no more do. At least 1, at most 2q − n − 1.
     /// Without it: f, or 1 where f is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -219,13 +219,13 @@ pub struct PrivacyTable {
     /// amendment, also one that leaves. Without it: none, and groups stay as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) shows: Vec<String>,
-    /// Fewest institutions of a noised sum: more than `colluders`, at most `min-contributions`. The fewer, the
+    /// Fewest institutions of a differentially private sum: more than `colluders`, at most `min-contributions`. The fewer, the
     /// more noise each has to add. Without it: `min-contributions`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2), extend("x-unit" = "members"))]
     #[serde(rename = "min-authors")]
     pub(crate) fewest_authors: Option<u16>,
-    /// What noised sums are sums of. Without it: `"gradients"`.
+    /// What differentially private sums are sums of. Without it: `"gradients"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "mechanism")]
     pub(crate) release: Option<ReleaseName>,
@@ -279,7 +279,7 @@ pub struct PrivacyTable {
     pub(crate) delta: Option<f64>,
 }
 
-/// What noised sums are sums of.
+/// What differentially private sums are sums of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ReleaseName {

@@ -177,12 +177,12 @@ pub(crate) const KEYS: &[Key] = &[
         Changed,
         "the updates of these institutions become visible, as the difference of a sum before and a sum after",
     ),
-    key("privacy.min-authors", "the fewest institutions of a noised sum").weakens(
+    key("privacy.min-authors", "the fewest institutions of a differentially private sum").weakens(
         Changed,
         "with fewer, a sum discloses more about each; with more, each adds less noise of its own, and less is left \
          if all others collude",
     ),
-    key("privacy.mechanism", "what noised sums are sums of"),
+    key("privacy.mechanism", "what differentially private sums are sums of"),
     key("privacy.privacy-unit.**", "whose presence the noise hides").weakens(
         Changed,
         "the bound holds for something else than before",
@@ -274,7 +274,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.ridge.folds", "the folds that choose the strength of the ridge"),
     key("strategy.ridge.grid", "the strengths of the ridge to choose from"),
     key("strategy.mu", "the strength of the proximal term"),
-    key("strategy.lambda", "the strength of the term that keeps a silo's own model near the global one"),
+    key("strategy.lambda", "the strength of the term that keeps a silo's local model near the global one"),
     key("strategy.beta1", "the decay of the first moment"),
     key("strategy.beta2", "the decay of the second moment"),
     key("strategy.rate", "the method's own learning rate"),
@@ -284,11 +284,11 @@ pub(crate) const KEYS: &[Key] = &[
         Changed,
         "its rule may see models, losses or numbers of single silos that it did not see before",
     ),
-    key("strategy.local-rounds", "the trainings of a silo's own model in a round"),
+    key("strategy.local-rounds", "the trainings of a silo's local model in a round"),
     key("strategy.steps", "the steps that adapt how models are mixed"),
     key("strategy.head-epochs", "the epochs of the last layer"),
     key("strategy.alpha", "α of the method: in HCCT the weight of rows against the direction of updates, in FedDyn the strength of the \
-         regulariser, in APFL the share of the own model"),
+         regulariser, in APFL the share of the local model"),
     key("strategy.alpha.share", "the weight of rows, as a share of a silo's own"),
     key("strategy.alpha.common", "the weight of rows, the same for all silos"),
     key("strategy.alpha.each", "the weight of rows of every member"),

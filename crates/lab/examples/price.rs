@@ -1,4 +1,4 @@
-//! The price of masked rounds beside that of clear ones, as a table in Markdown:
+//! The price of secure-aggregation rounds beside that of clear ones, as a table in Markdown:
 //!
 //!     cargo run --release -p lab --example price
 //!     cargo run --release -p lab --example price -- 10 1000000

@@ -101,7 +101,7 @@ pub struct QuestionRules {
     pub rows_per_coefficient: u64,
     /// Events for each coefficient of a Cox regression without ridge.
     pub events_per_coefficient: u64,
-    /// Members who may pool what they know.
+    /// Members who may collude.
     pub colluders: u64,
 }
 

@@ -24,7 +24,7 @@ pub(crate) enum AttackCommand {
     ///
     /// Trains many federations on half of the rows each, and measures how well their models separate rows
     /// that they were trained on from others, beside the bound of differential privacy. With --config,
-    /// compares the losses of a node's own model on its own rows.
+    /// compares the losses of a node's local model on its own rows.
     Membership(AttackMembership),
     /// Bound epsilon from below by guessing synthetic rows from sums
     ///

@@ -31,7 +31,7 @@ pub(super) fn leaves(
         ));
     }
     lines.push(
-        "  that it is ready for a round, and when: every member. In masked rounds it sends no number of rows, no \
+        "  that it is ready for a round, and when: every member. In secure-aggregation rounds it sends no number of rows, no \
          loss and no metric"
             .into(),
     );

@@ -29,7 +29,7 @@ pub struct OwnSide {
     pub training_rows: Option<usize>,
     /// What it contributed so far, and what is to come; `None`: nothing is known but the agreement.
     pub spending: Option<Spending>,
-    /// The room that its ledger has for noised rounds.
+    /// The room that its ledger has for differentially private rounds.
     pub room: Option<LedgerRoom>,
 }
 
@@ -167,7 +167,7 @@ fn leaves(
     if first.is_some_and(|first| first.plan.cross_evaluate) {
         lines.push(
             "  in rounds that compare models, the loss of every member's model on its rows, one number \
-             for each: every member, beside this institution's own model, and the lead by name"
+             for each: every member, beside this institution's local model, and the lead by name"
                 .into(),
         );
     }

@@ -165,18 +165,18 @@ pub(super) fn stops(agreement: &Agreement, room: Option<LedgerRoom>) -> Vec<Stri
     lines
 }
 
-/// What becomes of sums that a member spoils.
+/// What becomes of sums that a member corrupts.
 fn spoiled(agreement: &Agreement) -> Option<String> {
     let masked = agreement.epoch.charter.privacy.masked()?;
     let then = if masked.may_search(agreement.epoch.roster.len()) {
         "rounds then open two sums, each of half of those that are ready, until one suspect is left, which is in no \
-         sum until the agreement changes; they end if more than one spoils them"
+         sum until the agreement changes; they end if more than one corrupts them"
     } else {
         "after three such rounds they end until the agreement changes, and nobody is searched, because \
          `min-authors` is more than half of the members"
     };
     Some(format!(
-        "  sums that an institution spoils (void) tell nothing and cost as much: {then}"
+        "  sums that an institution corrupts (void) tell nothing and cost as much: {then}"
     ))
 }
 

@@ -85,7 +85,7 @@ fn noised(more: &str) -> String {
     ))
 }
 
-/// The example with a linear model that is solved from one noised sum.
+/// The example with a linear model that is solved from one differentially private sum.
 fn once(more: &str) -> String {
     let keys = "mechanism = \"sufficient-statistics\"\nmax-row-norm = 2.0\nmax-target = 1.0\n";
     noised(&format!("{keys}{more}"))

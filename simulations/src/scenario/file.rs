@@ -47,7 +47,7 @@ pub(super) struct ScenarioFile {
     #[serde(default)]
     #[serde(rename = "unseen")]
     pub(super) outside: Vec<String>,
-    /// Rounds after which the silos outside are given a model, too, as newcomers of that round; it is
+    /// Rounds after which the unseen silos are given a model, too, as newcomers of that round; it is
     /// measured on their rows, for the JSON summary. None by default.
     #[serde(default)]
     #[schemars(extend("x-unit" = "rounds"))]

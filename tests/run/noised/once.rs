@@ -1,4 +1,4 @@
-//! A model from one noised sum. Whoever is killed in its only round, every institution draws its noise once, and
+//! A model from one differentially private sum. Whoever is killed in its only round, every institution draws its noise once, and
 //! its ledger has one line.
 
 use super::*;

@@ -367,7 +367,7 @@ fn a_text_that_cannot_be_read_leaves_the_rest_as_it_was() {
     assert!(brought_into_force(&bad, by_hand(&right)).unfit.is_none());
 }
 
-/// The example with masked rounds and these groups.
+/// The example with secure-aggregation rounds and these groups.
 fn masked(groups: &str) -> String {
     let mut text = edited(&[
         ("format = 1", "format = 3"),

@@ -8,7 +8,7 @@ use crate::agreement::Agreement;
 
 const EXAMPLE: &str = include_str!("../../../../examples/federation.toml");
 
-/// The strategies of masked rounds.
+/// The strategies of secure-aggregation rounds.
 const SUMS: [&str; 12] = [
     "fedavg",
     "fedprox",
@@ -143,7 +143,7 @@ fn a_table_that_says_clear_changes_no_id() {
     ] {
         let text = text(&[("privacy.mode", "\"clear\""), (key, value)]);
         let why = Agreement::parse("f.toml", &text).err().unwrap().to_string();
-        assert!(why.contains("is for masked rounds only"), "{why}");
+        assert!(why.contains("is for secure-aggregation rounds only"), "{why}");
     }
 }
 
@@ -188,7 +188,7 @@ fn what_masked_rounds_cannot_do_is_refused_with_why_and_what_to_choose() {
             &[("task.table.model", network)],
             "choose the strategy fedbn",
         ),
-        (&[("format", "2")], "masked rounds need message format 3"),
+        (&[("format", "2")], "secure-aggregation rounds need message format 3"),
         (&[("protocol.verification", "\"inclusion\"")], "verif"),
         (
             &[("protocol.min-contributions", "2")],
@@ -219,7 +219,7 @@ fn fewer_than_four_members_cannot_mask() {
     let text = toml::to_string(&file).unwrap();
     let why = Agreement::parse("f.toml", &text).err().unwrap().to_string();
     assert!(
-        why.contains("masked rounds need at least 4 members"),
+        why.contains("secure-aggregation rounds need at least 4 members"),
         "{why}"
     );
 }

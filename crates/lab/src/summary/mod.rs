@@ -134,9 +134,9 @@ pub struct Summary {
     /// The merges of the last round whose groups silos took, where groups are formed by merging (HCCT).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merges: Option<LastMerges>,
-    /// All silos: members, then silos outside.
+    /// All silos: members, then unseen silos.
     pub silos: Vec<SiloInfo>,
-    /// The silos outside as newcomers of earlier rounds, by round, where the scenario asks for it.
+    /// The unseen silos as newcomers of earlier rounds, by round, where the scenario asks for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub newcomers: Vec<NewcomerInfo>,
     /// Sum of the absolute values of all trained parameters of the final model, if all silos share

@@ -92,7 +92,7 @@ pub struct Harmed {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct Tuning {
-    /// Members whose own model was tuned.
+    /// Members whose local model was tuned.
     pub silos: usize,
     /// Whether learning rates and weight decays were searched, or only the number of epochs.
     pub rates: bool,

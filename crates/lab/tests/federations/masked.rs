@@ -1,4 +1,4 @@
-//! Masked rounds: every strategy that they allow learns what it learns in clear, and all others are
+//! Secure-aggregation rounds: every strategy that they allow learns what it learns in clear, and all others are
 //! refused before the first round.
 
 #![allow(clippy::unwrap_used)]
@@ -213,7 +213,7 @@ fn two_groups_with_weights_are_one_weighted_mean() {
     same("two groups", &masked, &clear, 1e-4);
 }
 
-/// A scenario that is built in, with weights as masked rounds have them.
+/// A scenario that is built in, with weights as secure-aggregation rounds have them.
 fn built_in(name: &str, change: impl Fn(String) -> String) -> [Scenario; 2] {
     let (_, text) = simulations::scenario::BUILT_IN
         .iter()

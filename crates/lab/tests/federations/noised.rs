@@ -332,7 +332,7 @@ fn masked_rounds_without_noise_are_refused_without_messages() {
     let refused = federate(&scenario, &federation, &[], &mut options, &Threads::new(1));
     let why = refused.err().unwrap().to_string();
     assert!(
-        why.contains("a masked round without noise needs messages"),
+        why.contains("a secure-aggregation round without noise needs messages"),
         "{why}"
     );
 }

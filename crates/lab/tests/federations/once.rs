@@ -1,4 +1,4 @@
-//! Federations that solve a linear model from one noised sum: all end with the model of ridge regression on
+//! Federations that solve a linear model from one differentially private sum: all end with the model of ridge regression on
 //! all rows, within the noise, whoever dies.
 
 #![allow(clippy::unwrap_used)]

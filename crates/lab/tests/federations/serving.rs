@@ -1,4 +1,4 @@
-//! The models that silos serve in the end, and those that silos outside the federation are given.
+//! The models that silos serve in the end, and those that unseen silos are given.
 
 #![allow(clippy::unwrap_used)]
 
@@ -191,7 +191,7 @@ fn references_that_diverge_are_named_and_in_no_mean() {
         assert_eq!(named.count(), 4, "{kind:?}");
         assert!(wild.means.iter().all(|mean| mean.model != kind));
     }
-    // The own models are tuned: an exact fit is among the ways.
+    // The local models are tuned: an exact fit is among the ways.
     let own = wild
         .silos
         .iter()
@@ -291,9 +291,9 @@ fn silos_with_too_few_rows_for_folds_serve_the_model_that_they_adopted() {
     }
 }
 
-/// Many silos of few rows: of what the common model is better than their own ones, they keep most where
+/// Many silos of few rows: of what the global model is better than their own ones, they keep most where
 /// they decide together, and less where each decides alone. Where each has a truth of its own, they
-/// serve nothing that is worse than their own model.
+/// serve nothing that is worse than their local model.
 #[test]
 fn silos_that_decide_together_keep_most_of_the_gain() {
     let means = |groups: usize| {

@@ -40,7 +40,7 @@ pub(super) fn membership(options: &AttackMembership) -> Result<(), CommandError>
     print(&found, how.json, || found.lines())
 }
 
-/// The attack on a node's own model.
+/// The attack on a node's local model.
 fn own(config: &Path, page: Option<&Path>, how: &AttackHow) -> Result<(), CommandError> {
     let losses = own_losses(config)?;
     let found = OwnMembership::of(&losses.about, &losses.train, &losses.held_out);

@@ -52,7 +52,7 @@ pub struct Wishes {
     pub positive: Option<String>,
     /// The column that names each row's silo; by default each file is a silo.
     pub silo_column: Option<String>,
-    /// Number of pretend silos to which the rows are dealt in turn, in place of a silo for each file.
+    /// Number of synthetic silos to which the rows are dealt in turn, in place of a silo for each file.
     pub pretend_silos: Option<usize>,
     /// The column that says whose a row is: all rows of one stay in one part. By default what looks so.
     pub group: Option<String>,

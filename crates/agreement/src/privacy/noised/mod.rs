@@ -1,4 +1,4 @@
-//! What masked rounds with noise cannot do, because it breaks the bound that the noise gives: the keys of an
+//! What secure-aggregation rounds with noise cannot do, because it breaks the bound that the noise gives: the keys of an
 //! agreement that are refused with them, why, and what to choose in their place.
 
 use methods::learner::{Optimiser, Training};
@@ -79,7 +79,7 @@ fn of_unit(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
     })
 }
 
-/// The strategies of noised rounds.
+/// The strategies of differentially private rounds.
 const CHOOSE: &str = "choose fedavg for plain steps or, with its `momentum`, for steps with momentum, fedadam, \
                       fedyogi or fedadagrad for adaptive ones, or `mode = \"secure-aggregation\"`";
 
@@ -135,13 +135,13 @@ fn of_training(training: &Training) -> Vec<KeyFault> {
             TRAINING,
             keeps,
             "must have neither `momentum` nor `weight-decay` where sums are noised: silos send gradients and \
-             keep nothing between rounds. The common model may have momentum: write `momentum` in `[strategy]`, \
+             keep nothing between rounds. The global model may have momentum: write `momentum` in `[strategy]`, \
              with the strategy fedavg",
         ),
     ])
 }
 
-/// Why a method cannot take part in noised rounds; every method by name, so that a new one has to be thought
+/// Why a method cannot take part in differentially private rounds; every method by name, so that a new one has to be thought
 /// of here.
 fn unfit(method: &Method) -> Option<&'static str> {
     match method {

@@ -7,7 +7,7 @@ use protocol::charter::{Masked, Noise, Privacy, Real, Release, Sums, Unit};
 use crate::agreement::Agreement;
 use crate::privacy::tests::text;
 
-/// The strategies of noised rounds.
+/// The strategies of differentially private rounds.
 const STEPS: [&str; 4] = ["fedavg", "fedadam", "fedyogi", "fedadagrad"];
 
 pub(super) const TRAINING: &str =
@@ -224,11 +224,11 @@ fn what_breaks_the_bound_is_refused_with_why_and_what_to_choose() {
         ),
         (
             &[("privacy.min-sum-size", "3")],
-            "for masked rounds without noise only",
+            "for secure-aggregation rounds without noise only",
         ),
         (
             &[("privacy.group", "[{ north = 1, south = 1, east = 1 }]")],
-            "for masked rounds without noise only",
+            "for secure-aggregation rounds without noise only",
         ),
         (
             &[("privacy.noise-multiplier", "20.0")],

@@ -1,6 +1,6 @@
 //! The audit with canaries: a lower bound on ε, measured on runs of a federation with noise.
 //!
-//! *Canaries* are invented units that silos have beside their rows. The gradient of each is one large number in a
+//! *Canaries* are synthetic units that silos have beside their rows. The gradient of each is one large number in a
 //! coordinate of its own, so that clipping leaves the longest vector that one unit may have. A coin decides for
 //! each whether it is in. The auditor sees all opened sums, and knows all real rows, as the bound allows an
 //! attacker to: it takes their gradients off. What is left in a coordinate is the canary, if it is in, and noise.

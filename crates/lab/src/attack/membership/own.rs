@@ -1,4 +1,4 @@
-//! The loss of a node's own model on its own rows: those that it learned from, and those that were held out.
+//! The loss of a node's local model on its own rows: those that it learned from, and those that were held out.
 
 use serde::Serialize;
 

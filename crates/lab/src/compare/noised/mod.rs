@@ -24,7 +24,7 @@ use super::file::RunSettings;
 
 /// Label of the federation without noise.
 pub(super) const WITHOUT: &str = "without noise";
-/// Label of each silo alone with the fit that is shrunken towards the common model, towards 0 here. What that fit
+/// Label of each silo alone with the fit that is shrunken towards the global model, towards 0 here. What that fit
 /// gains is none of the federation's.
 pub(super) const OWN_TO_ZERO: &str = "own-fit, shrunken to 0";
 

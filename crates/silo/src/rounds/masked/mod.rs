@@ -1,4 +1,4 @@
-//! A masked round as functions of their arguments: what a silo sends in place of its model, and what
+//! A secure-aggregation round as functions of their arguments: what a silo sends in place of its model, and what
 //! members make of the vectors of all. The formulas are those of [`privacy::masks`].
 
 use bytes::Bytes;
@@ -37,7 +37,7 @@ use crate::config::SiloConfig;
 /// Begins the blob of the unmaskings that a silo opened a round with.
 const UNMASKINGS: &[u8] = b"rota unmaskings 1\n";
 
-/// Whether masked rounds may begin with a model.
+/// Whether secure-aggregation rounds may begin with a model.
 ///
 /// # Errors
 /// A number of it is not finite, or too large.
@@ -126,7 +126,7 @@ pub(crate) struct MaskedVectorBytes {
     pub(crate) clipped: u64,
 }
 
-/// Masks the silo's own model for a list.
+/// Masks the silo's local model for a list.
 ///
 /// # Errors
 /// The list does not fit the silo's keys, or the model cannot be masked.
@@ -231,7 +231,7 @@ pub(crate) fn read_list(blob: &[u8], threshold: usize) -> Option<MaskedList> {
     ListDocument::read(blob).map(|document| MaskedList::new(document, threshold))
 }
 
-/// A final masked round with everything that opening it needs, but the vectors.
+/// A final secure-aggregation round with everything that opening it needs, but the vectors.
 pub(crate) struct OpeningRound {
     pub(crate) of: FinalMasked,
     pub(crate) list: MaskedList,

@@ -49,7 +49,7 @@ pub struct RowsConfig {
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(extend("x-unit" = "rows"))]
     pub silo_rows: usize,
-    /// Number of pretend silos, at least two, to which all rows are dealt in turn, whichever file they
+    /// Number of synthetic silos, at least two, to which all rows are dealt in turn, whichever file they
     /// are in: to try a federation out with the table of one institution. Whose a row is then depends on how
     /// many stand before it, so what noise promises for real institutions does not hold for pretend ones. Not
     /// beside `silo-column`.
