@@ -277,7 +277,7 @@ fn with_id(text: &str) -> String {
 
 /// Comments at the ends of lines: table, key, comment.
 const COMMENTS: [(&str, &str, &str); 17] = [
-    ("", "name", "name of the federation, for people"),
+    ("", "name", "human-readable name of the federation"),
     ("", "rounds", "rounds to learn"),
     ("", "seed", "seed of the initial model"),
     (

@@ -20,7 +20,7 @@ pub(crate) struct FederationFile {
     #[serde(default = "first")]
     #[schemars(range(min = 1, max = 3))]
     pub(crate) format: u32,
-    /// Name of the federation, for people.
+    /// Human-readable name of the federation.
     pub(crate) name: String,
     /// Number of rounds to learn, a first round that agrees on a common scale included.
     #[schemars(range(min = 1))]
@@ -62,7 +62,7 @@ pub(crate) fn first() -> u32 {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ContinuesTable {
-    /// Name of the earlier federation, for people.
+    /// Human-readable name of the earlier federation.
     pub(crate) name: String,
     /// Its id, as 64 hexadecimal digits.
     #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]

@@ -81,14 +81,14 @@ pub enum CharterError {
         allowed: String,
     },
     /// Masked rounds of fewer than four members, which tolerate no colluder.
-    #[error("masked rounds need at least 4 members, there are {members}")]
+    #[error("secure-aggregation rounds need at least 4 members, there are {members}")]
     TooFewToMask {
         /// Members in the roster.
         members: usize,
     },
     /// Masked rounds that not all members check.
     #[error(
-        "the charter's verification is {0}: in masked rounds it must be full, because every member has to \
+        "the charter's verification is {0}: in secure-aggregation rounds it must be full, because every member has to \
          check a list before it helps to open its sums"
     )]
     MaskedUnverified(Verification),
@@ -106,12 +106,12 @@ pub enum CharterError {
     /// Institutions whose updates become visible, out of order, or where noise covers them.
     #[error(
         "the institutions whose updates become visible must be named once and in ascending order, and only \
-         in masked rounds without noise"
+         in secure-aggregation rounds without noise"
     )]
     Shows,
     /// Noised sums of members of whom one has not said how many rows it has at most.
     #[error(
-        "{0} declares no `rows`: in masked and noised rounds every member does, because sums are divided by the \
+        "{0} declares no `rows`: in differentially private rounds every member does, because sums are divided by the \
          agreed numbers of rows"
     )]
     UndeclaredRows(String),
@@ -129,7 +129,7 @@ pub enum CharterError {
     #[error("{0} is in two groups, a member may be in one")]
     TwoGroups(String),
     /// Masked rounds in a format that does not have their messages.
-    #[error("masked rounds need message format {needed}, the agreement has format {0}", needed = Formats::MASKED)]
+    #[error("secure-aggregation rounds need message format {needed}, the agreement has format {0}", needed = Formats::MASKED)]
     MaskedFormat(u8),
 }
 

@@ -115,7 +115,7 @@ impl Masked {
                     key,
                     value,
                     allowed: format!(
-                        "between {least} and {most} with {n} members in masked rounds"
+                        "between {least} and {most} with {n} members in secure-aggregation rounds"
                     ),
                 })
             }

@@ -117,7 +117,7 @@ fn numbers_that_do_not_protect_authors_are_refused() {
     for (n, colluders, most) in [(4, 2, 1), (7, 3, 2), (7, 0, 2)] {
         let mut masked = of_all(n);
         masked.colluders = colluders;
-        let allowed = format!("between 1 and {most} with {n} members in masked rounds");
+        let allowed = format!("between 1 and {most} with {n} members in secure-aggregation rounds");
         assert_eq!(
             why(n, charter(n, masked)),
             range("colluders", colluders.into(), &allowed)
@@ -125,7 +125,7 @@ fn numbers_that_do_not_protect_authors_are_refused() {
     }
     let mut small = of_all(4);
     small.smallest_sum = 2;
-    let allowed = "between 3 and 4 with 4 members in masked rounds";
+    let allowed = "between 3 and 4 with 4 members in secure-aggregation rounds";
     assert_eq!(why(4, charter(4, small)), range("min-sum-size", 2, allowed));
 }
 
@@ -198,7 +198,7 @@ fn noise_that_bounds_nothing_is_refused() {
     let why = |genesis: Genesis| Epoch::first(&genesis).err();
     assert_eq!(why(noised(7, 5, |_| {}, 0)), None);
     // No noise is left of one author that colludes; more authors than a round needs.
-    let allowed = "between 2 and 5 with 7 members in masked rounds";
+    let allowed = "between 2 and 5 with 7 members in secure-aggregation rounds";
     for fewest in [1, 6] {
         assert_eq!(
             why(noised(7, fewest, |_| {}, 0)),
