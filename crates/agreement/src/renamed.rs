@@ -31,6 +31,7 @@ const KEYS: &[RenamedKey] = &[
     ("privacy", "fewest-authors", "min-authors"),
     ("privacy", "smallest-sum", "min-sum-size"),
     ("strategy.stop", "gain", "min-delta"),
+    ("task.table.data.rows", "pretend-silos", "split-into"),
     ("policy", "approve", "auto-approve"),
     ("policy", "never-leave", "forbidden-columns"),
     ("policy", "hours", "training-hours-utc"),
