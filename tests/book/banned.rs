@@ -42,7 +42,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     // Records of their day.
     ("docs/decisions/", ""),
     ("docs/results", ""),
-    ("CHANGELOG.md", ""),
     // Where the files of the programs are for, and not a phrase.
     ("docs/architecture.md", "for people"),
     ("docs/protocol/messages.md", "for people"),
