@@ -14,7 +14,7 @@
 //! | [`audit`] | the log of everything that a node sent, and its check |
 //! | [`backup`] | saves what an institution cannot get back from others, and puts it back |
 //! | [`verify`] | evidence and state folders, checked without a key |
-//! | [`blame`] | who spoiled the sum of a masked round, from what its authors disclose |
+//! | [`blame`] | who corrupted the sum of a secure-aggregation round, from what its authors disclose |
 //! | [`spending`] | what a federation tells about one unit of an institution's rows, so far and to come |
 //! | [`pool`] | threads for heavy work |
 //! | [`prompt`] | questions to a person at a terminal |

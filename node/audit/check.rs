@@ -50,7 +50,7 @@ pub enum CheckError {
 
 /// A log that is whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Audited {
     /// The silo that sent all this.
     pub silo: String,

@@ -18,7 +18,9 @@ pub(super) const FORMAT: u32 = 1;
 /// The first file: what the backup is of, and the hashes of all others.
 const MANIFEST: &str = "backup.json";
 /// The configuration.
-pub(super) const SILO: &str = "silo.toml";
+pub(super) const CONFIG: &str = "node.toml";
+/// Its former name.
+pub(super) const FORMER_CONFIG: &str = "silo.toml";
 /// The secret key.
 pub(super) const KEY: &str = "identity.key";
 /// The secret by which rows are held out.
@@ -287,7 +289,17 @@ fn manifest(file: &Path, bytes: &[u8]) -> Result<Manifest, ArchiveError> {
 
 /// Whether a backup can have a file of this name. None leads out of the folder that it is put into.
 fn is_known(name: &str) -> bool {
-    if [SILO, KEY, SPLIT, AGREEMENT, START_MODEL, MODEL].contains(&name) {
+    if [
+        CONFIG,
+        FORMER_CONFIG,
+        KEY,
+        SPLIT,
+        AGREEMENT,
+        START_MODEL,
+        MODEL,
+    ]
+    .contains(&name)
+    {
         return true;
     }
     let plain = |rest: &str| {

@@ -70,7 +70,7 @@ impl Blame {
                 names(&sum.authors)
             )),
             [one] => Some(format!(
-                "All other authors of the sum are right, so {} spoiled it, whether it discloses or not.",
+                "All other authors of the sum are right, so {} corrupted it, whether it discloses or not.",
                 plain(one)
             )),
             _ => None,
@@ -86,7 +86,7 @@ impl Blame {
         if self.examined.is_empty() {
             lines.push(format!(
                 "Each of these institutions can disclose its secret of this round with `rota blame {} --disclose \
-                 FILE`. With these files, `rota blame {} --with FILE...` finds out who spoiled the sum.",
+                 FILE`. With these files, `rota blame {} --with FILE...` finds out who corrupted the sum.",
                 self.round, self.round
             ));
         } else {
@@ -117,7 +117,7 @@ impl DisclosureFile {
                 .into(),
             format!(
                 "What it is for: everybody can check whether what {member} sent follows from its secret, and so \
-                 find out who spoiled the sum."
+                 find out who corrupted the sum."
             ),
         ]
     }
@@ -156,9 +156,9 @@ mod tests {
         let right = || AuthorFinding::Right;
         let said = |blame: &Blame| blame.findings().join("\n");
         let last = said(&blame(&[("A", right()), ("B", right())], &["C"]));
-        assert!(last.contains("are right, so C spoiled it"), "{last}");
+        assert!(last.contains("are right, so C corrupted it"), "{last}");
         let two = said(&blame(&[("A", right())], &["B", "C"]));
-        assert!(!two.contains("spoiled it"), "{two}");
+        assert!(!two.contains("corrupted it"), "{two}");
         assert!(two.contains("disclosed nothing: B, C"), "{two}");
         let named = blame(
             &[("A", AuthorFinding::Deviates("x".into())), ("B", right())],

@@ -10,7 +10,7 @@ use super::Who;
 
 /// Blocks that are not in a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct MissingBlocks {
     /// The first of their rounds; `None` where only blocks without a round are missing.
     pub from: Option<u64>,

@@ -62,7 +62,7 @@ pub(super) fn rows(configured: &Configured, me: Option<MemberIndex>) -> LookedAt
         Ok(found) => found,
         Err(error) => {
             let bad = Finding::bad("rows", error.to_string()).remedy(
-                "correct the file, or translate names and codes in [data.rows.names] of silo.toml",
+                "correct the file, or translate names and codes in [data.rows.names] of node.toml",
             );
             let all = survey.iter().flat_map(misfits);
             let all = all.map(|line| Finding::note("rows", line.trim_start().to_owned()));

@@ -48,7 +48,7 @@ pub(super) fn disk(configured: &Configured) -> Vec<Finding> {
                 numbers::bytes(needed)
             ),
         )
-        .remedy("make room, or name a folder on another disk as `state` in silo.toml"),
+        .remedy("make room, or name a folder on another disk as `state` in node.toml"),
         Some(free) => Finding::good(
             "disk",
             format!(
@@ -87,7 +87,7 @@ pub(super) fn ports(configured: &Configured, running: bool) -> Vec<Finding> {
             "ports",
             format!("{address} is free, although this institution's node is running"),
         )
-        .remedy("silo.toml was changed since the node started: restart the node"),
+        .remedy("node.toml was changed since the node started: restart the node"),
         Ok(()) => Finding::good("ports", format!("{address} is free to listen at")),
         Err(_) if running => Finding::good(
             "ports",

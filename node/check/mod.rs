@@ -139,7 +139,7 @@ impl Finding {
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct CheckResult {
     /// Whether nothing is [`Level::Bad`].
     pub good: bool,

@@ -52,9 +52,9 @@ impl Serialize for TriedAddress {
             AddressOutcome::Met(met) => json!({
                 "address": self.address, "answers": true,
                 "federation": format!("{:#}", met.federation), "version": met.program.version,
-                "handshake-ms": met.handshake.as_secs_f64() * 1e3,
-                "round-trip-ms": met.round_trip.as_secs_f64() * 1e3,
-                "clock-ahead-s": met.ahead,
+                "handshake_ms": met.handshake.as_secs_f64() * 1e3,
+                "round_trip_ms": met.round_trip.as_secs_f64() * 1e3,
+                "clock_ahead_s": met.ahead,
             }),
             AddressOutcome::Failed(why) => {
                 json!({ "address": self.address, "answers": false, "why": why.to_string() })

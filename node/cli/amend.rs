@@ -144,7 +144,7 @@ pub struct Recover {
     #[arg(long, value_name = "NAME")]
     pub lost: Vec<String>,
     /// Final round of secure aggregation to repeat, whose outcome no quorum certifies; nobody is lost
-    #[arg(long, value_name = "ROUND", conflicts_with_all = ["lost", "abandon"])]
+    #[arg(long = "abort-round", value_name = "ROUND", conflicts_with_all = ["lost", "abandon"])]
     pub give_up: Option<u64>,
     /// Revoke what this node has confirmed: all members whose confirmation it lacks are among the lost
     /// now, and will never come back

@@ -1,4 +1,4 @@
-//! `rota blame`: who spoiled the sum of a void round.
+//! `rota blame`: who corrupted the sum of a void round.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;

@@ -296,7 +296,7 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
     let options = answered.options_beside(&rows);
     answered.fits?;
     if !options.is_empty() {
-        let line = "Nothing was written. `join` and `sign` write the same answers into silo.toml:";
+        let line = "Nothing was written. `join` and `sign` write the same answers into node.toml:";
         writeln!(io::stdout().lock(), "{line}\n  {options}")?;
     }
     Ok(())

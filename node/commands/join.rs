@@ -88,7 +88,7 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), NodeCommandError> {
     Ok(writeln!(out, "  rota run --config {config}")?)
 }
 
-/// Signs the agreement in force: the one that `silo.toml` names, until it is changed.
+/// Signs the agreement in force: the one that `node.toml` names, until it is changed.
 pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     let config = options.node.file()?;
     let configured = Configured::load(&config).map_err(SetupError::from)?;

@@ -169,7 +169,7 @@ pub enum NodeCommandError {
     #[error(
         "there is no journal in {}: the node has not run yet{}", state.display(),
         if *named {
-            ", or --state names another folder than the node's silo.toml"
+            ", or --state names another folder than the node's node.toml"
         } else {
             " (`rota run`)"
         }
@@ -177,7 +177,7 @@ pub enum NodeCommandError {
     NotRun {
         /// The state folder.
         state: PathBuf,
-        /// Whether an option named it, and not the node's silo.toml.
+        /// Whether an option named it, and not the node's node.toml.
         named: bool,
     },
     /// A key file cannot be read or made.
@@ -417,7 +417,7 @@ pub fn quietly<T>(read: impl FnOnce() -> T) -> T {
 /// The state folder that a command reads.
 ///
 /// # Errors
-/// [`NodeCommandError`]: there is no such node, or its silo.toml cannot be read.
+/// [`NodeCommandError`]: there is no such node, or its node.toml cannot be read.
 pub fn state_of(place: &StatePlace) -> Result<PathBuf, NodeCommandError> {
     match &place.state {
         Some(folder) => Ok(folder.clone()),

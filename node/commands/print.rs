@@ -74,7 +74,7 @@ fn consent(signature: &SignatureState, name: &str, chain: Option<&FinalChain>) -
         }
         SignatureState::Policy => {
             "signed or approved an earlier agreement, and its policy lets the changes since then \
-                                   go on"
+                                   continue"
                 .into()
         }
         SignatureState::Owed(owed) => owed.line(),

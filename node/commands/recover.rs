@@ -74,7 +74,7 @@ fn give_up(
     let failed = |why: String| NodeCommandError::Failed(why);
     let all = remaining(epoch, &[]);
     let all = all.map_err(|_| {
-        let why = "only a masked round (secure aggregation) can be given up";
+        let why = "only a secure-aggregation round (secure aggregation) can be given up";
         NodeCommandError::Usage(why.into())
     })?;
     let (newest, view) = newest(&institution.state, epoch)?;
@@ -104,8 +104,8 @@ fn give_up(
     WishFile::of(&institution.state, epoch).give_up(round)?;
     let me = epoch.roster.name(institution.me);
     let text = format!(
-        "{me} gives up round {round}. Its node signs after the agreed `patience`, unless the outcome is certified \
-         before. The others sign with `rota recover --give-up {round}`."
+        "{me} gives up round {round}. Its node signs after the agreed `straggler-timeout`, unless the outcome is certified \
+         before. The others sign with `rota recover --abort-round {round}`."
     );
     Ok(writeln!(io::stdout().lock(), "{}", wrapped(&text))?)
 }

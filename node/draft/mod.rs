@@ -53,7 +53,7 @@ pub fn draft(
     let mut wishes = wishes.clone();
     if let Some(count @ 0..2) = wishes.pretend_silos {
         return Err(ComposeError::Option(format!(
-            "--pretend-silos is {count}, and a federation needs at least 2"
+            "--split-into is {count}, and a federation needs at least 2"
         )));
     }
     let mut proposal = asked::proposed(files, &mut wishes, ask)?;

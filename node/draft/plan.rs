@@ -77,10 +77,12 @@ struct PlanFile {
     learner: Option<LearnerConfig>,
     strategy: StrategyConfig,
     #[serde(default)]
+    #[serde(rename = "protocol")]
     charter: CharterConfig,
     privacy: Option<PrivacyTable>,
     format: Option<IgnoredAny>,
     description: Option<IgnoredAny>,
+    #[serde(rename = "unseen")]
     outside: Option<IgnoredAny>,
     newcomers: Option<IgnoredAny>,
     serve: Option<IgnoredAny>,

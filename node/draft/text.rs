@@ -54,7 +54,7 @@ pub(super) fn scenario(
     }
     if let Some(count) = wishes.pretend_silos {
         line(&format!(
-            "pretend-silos = {count}     # the rows are dealt in turn, to try a federation out"
+            "split-into = {count}     # the rows are dealt in turn, to try a federation out"
         ));
     }
     line(&format!(

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A round that was over without this silo's model, although its lead had signed that it has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct UnkeptReceipt {
     /// The round.
     pub round: u64,

@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_does_not_hold_is_refused_too() {
-        let noised = North::beginning(&North::noised("z = 20.0\nfewest-authors = 3\n"));
+        let noised = North::beginning(&North::noised("noise-multiplier = 20.0\nmin-authors = 3\n"));
         assert!(begins(&North::read(&noised)).is_ok());
         let dealt = noised.replacen(", keyed = true", "", 1);
         for text in [dealt, noised.replace("rows = 120", "rows = 40000")] {

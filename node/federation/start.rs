@@ -51,7 +51,7 @@ pub enum FirstError {
     Model(String),
     /// Models that nobody may send.
     #[error(
-        "a model under this agreement has {}, and `charter.blob-limit` allows {}: no member could take part",
+        "a model under this agreement has {}, and `protocol.blob-limit` allows {}: no member could take part",
         bytes(*size), bytes(*limit)
     )]
     Limit {
@@ -249,7 +249,7 @@ mod tests {
         let large = "model = { mlp = { hidden = [100000, 215000] } }";
         let why = of(large, "blob-limit = 392").unwrap();
         assert!(
-            why.contains("has 86") && why.contains("`charter.blob-limit` allows 392"),
+            why.contains("has 86") && why.contains("`protocol.blob-limit` allows 392"),
             "{why}"
         );
         let why = of(

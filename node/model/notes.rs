@@ -39,7 +39,7 @@ pub struct ServedNote {
     /// Where the personal parts of the model come from.
     #[serde(default)]
     pub personal: PersonalParts,
-    /// How the silo's own model was chosen, where it was tuned.
+    /// How the silo's local model was chosen, where it was tuned.
     pub local: Option<Tuned>,
     /// Metrics of the served model on the silo's held-out rows.
     pub held_out: Option<HeldOut>,

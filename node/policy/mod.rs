@@ -1,4 +1,4 @@
-//! What an institution lets its own node do, below the agreement: the table `[policy]` of `silo.toml`.
+//! What an institution lets its own node do, below the agreement: the table `[policy]` of `node.toml`.
 //!
 //! The agreement says what all members do. The policy says under which agreements, and in which rounds,
 //! this institution takes part. No agreement and no change of one overrides it. A node whose policy
@@ -106,7 +106,7 @@ impl SitePolicy {
     pub(crate) fn uncounted(&self, agreement: &Agreement) -> Option<String> {
         let noised = agreement.epoch.charter.privacy.is_noised();
         (noised && self.declines_ledger()).then(|| {
-            "no ledger counts what this institution discloses (`ledger = false` in [policy] of its silo.toml): \
+            "no ledger counts what this institution discloses (`ledger = false` in [policy] of its node.toml): \
              epsilon is that of this federation alone, whatever else was learned from the same rows"
                 .into()
         })

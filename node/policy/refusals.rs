@@ -52,15 +52,15 @@ impl SitePolicy {
     /// Everything that the policy refuses. None: the node may take part.
     pub(crate) fn refusals(&self, of: &ProposedRounds<'_>) -> Vec<PolicyRefusal> {
         let found = [
-            ("modes", self.mode(of)),
-            ("strategies", self.strategy(of)),
-            ("peers", self.peers(of)),
-            ("fewest-rows", self.rows(of)),
-            ("smallest-sum", self.sum(of)),
+            ("allowed-modes", self.mode(of)),
+            ("allowed-strategies", self.strategy(of)),
+            ("allowed-peers", self.peers(of)),
+            ("min-rows", self.rows(of)),
+            ("min-sum-size", self.sum(of)),
             ("colluders", self.colluders(of)),
-            ("never-leave", self.columns(of)),
+            ("forbidden-columns", self.columns(of)),
             (
-                "bytes-a-round",
+                "max-bytes-per-round",
                 too_large(self.table.bytes_a_round, of.bytes).err(),
             ),
         ];
@@ -77,7 +77,7 @@ impl SitePolicy {
         let counted = self.source.is_some() || self.declines_ledger();
         let why = "rounds of this agreement have noise, and no ledger counts what they tell about this \
                    institution's rows: `rota federation sign` makes one or takes the one that there is, or a person \
-                   writes `ledger = false` into [policy] of silo.toml";
+                   writes `ledger = false` into [policy] of node.toml";
         let refusal = || PolicyRefusal::new("ledger", why.into());
         (agreement.epoch.charter.privacy.is_noised() && !counted).then(refusal)
     }
@@ -89,7 +89,7 @@ impl SitePolicy {
             return None;
         }
         Some(format!(
-            "the rounds of this agreement are {}, and [policy] allows {} only (`modes`)",
+            "the rounds of this agreement are {}, and [policy] allows {} only (`allowed-modes`)",
             mode.name(),
             listed(allowed.iter().map(|mode| mode.name()))
         ))
@@ -102,7 +102,7 @@ impl SitePolicy {
             return None;
         }
         Some(format!(
-            "the agreed strategy is {name}, and [policy] allows {} only (`strategies`)",
+            "the agreed strategy is {name}, and [policy] allows {} only (`allowed-strategies`)",
             listed(allowed.iter().map(String::as_str))
         ))
     }
@@ -114,7 +114,7 @@ impl SitePolicy {
         let mut others = members.filter(|(member, _)| Some(*member) != of.me);
         let (_, other) = others.find(|(_, silo)| !allowed.contains(&silo.key.to_string()))?;
         Some(format!(
-            "{} with the key {} is a member, and [policy] does not name it (`peers`)",
+            "{} with the key {} is a member, and [policy] does not name it (`allowed-peers`)",
             formatting::numbers::plain(&other.name),
             other.key
         ))
@@ -130,7 +130,7 @@ impl SitePolicy {
         let fewest = self.table.fewest_rows;
         (rows < fewest).then(|| {
             format!(
-                "this institution {what} {rows} rows, and [policy] requires at least {fewest} (`fewest-rows`)"
+                "this institution {what} {rows} rows, and [policy] requires at least {fewest} (`min-rows`)"
             )
         })
     }
@@ -142,7 +142,7 @@ impl SitePolicy {
         let noised = agreement.epoch.charter.privacy.is_noised();
         (noised && own < fewest).then(|| {
             format!(
-                "this institution trains on {own} rows, and [policy] requires at least {fewest} (`fewest-rows`). \
+                "this institution trains on {own} rows, and [policy] requires at least {fewest} (`min-rows`). \
                  With noise its node takes part all the same, because staying away would tell of its rows: what \
                  counts is the number that is declared"
             )
@@ -173,7 +173,7 @@ impl SitePolicy {
         (authors < usize::from(fewest)).then(|| {
             format!(
                 "the sums of this institution's group have {authors} authors, and [policy] requires at least \
-                 {fewest} (`smallest-sum`)"
+                 {fewest} (`min-sum-size`)"
             )
         })
     }
@@ -206,7 +206,7 @@ impl SitePolicy {
         };
         let Some(schema) = schema else {
             return Some(
-                "the agreed task names no columns, so it may read one of `never-leave` in [policy]"
+                "the agreed task names no columns, so it may read one of `forbidden-columns` in [policy]"
                     .into(),
             );
         };
@@ -222,7 +222,7 @@ impl SitePolicy {
         });
         let column = read.next()?;
         Some(format!(
-            "the agreed task reads the column {}, which [policy] forbids (`never-leave`)",
+            "the agreed task reads the column {}, which [policy] forbids (`forbidden-columns`)",
             formatting::numbers::plain(column)
         ))
     }

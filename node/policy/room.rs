@@ -8,7 +8,7 @@ use super::SitePolicy;
 use super::source::SourceLimits;
 use crate::spending::{ContributionHistory, Spending};
 
-/// Noised rounds that are still to come, beside what the institution's ledger has room for.
+/// Differentially private rounds that are still to come, beside what the institution's ledger has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LedgerRoom {
     /// Agreed rounds to which the institution has not contributed yet.

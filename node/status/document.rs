@@ -16,7 +16,7 @@ pub const FORMAT: u32 = 1;
 
 /// What a running node says about itself. Times are RFC 3339, in UTC. Keys without a value are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Status {
     /// Version of this document's format.
     pub format: u32,
@@ -25,8 +25,10 @@ pub struct Status {
     /// The running program.
     pub node: NodeFacts,
     /// The silo's name in the agreement.
+    #[serde(rename = "member")]
     pub silo: String,
     /// Its position in the agreement, from 0.
+    #[serde(rename = "member_index")]
     pub member: u16,
     /// The federation.
     pub federation: FederationFacts,
@@ -44,7 +46,7 @@ pub struct Status {
     /// Why it takes no part in the federation at the moment. Absent while it takes part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
-    /// What the void sums of masked rounds show of who spoils them. Absent where none was void, or nobody is searched.
+    /// What the void sums of secure-aggregation rounds show of who corrupts them. Absent where none was void, or nobody is searched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void_sums: Option<String>,
     /// The ledger of the institution's source, where its policy names one that can be read.
@@ -78,7 +80,7 @@ pub struct Status {
 
 /// The running program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct NodeFacts {
     /// Version of the program.
     pub version: String,
@@ -98,7 +100,7 @@ pub struct NodeFacts {
 
 /// The federation that a node belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct FederationFacts {
     /// Its name.
     pub name: String,
@@ -116,7 +118,7 @@ pub struct FederationFacts {
 
 /// The progress of a training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct TrainingProgress {
     /// Whether it is under way.
     pub running: bool,
@@ -131,7 +133,7 @@ pub struct TrainingProgress {
 
 /// A round that this silo adopted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct RoundStatus {
     /// The round.
     pub round: u64,
@@ -172,7 +174,7 @@ pub struct RoundStatus {
 
 /// The model that a silo serves: it need not be the one that it adopted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct ServedStatus {
     /// The round after which it was chosen.
     pub round: u64,
@@ -187,7 +189,7 @@ pub struct ServedStatus {
 
 /// What the time of a round was spent on, in seconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct SpentSeconds {
     /// From the round before to this one, or from the start of the node.
     pub seconds: f64,
@@ -207,7 +209,7 @@ pub struct SpentSeconds {
 
 /// Metrics of a model on the silo's own held-out rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct HeldOutMetrics {
     /// Number of held-out rows.
     pub rows: u64,
@@ -224,11 +226,12 @@ pub struct HeldOutMetrics {
 
 /// Another member.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct PeerStatus {
     /// Its name in the agreement.
     pub name: String,
     /// Its position in the agreement, from 0.
+    #[serde(rename = "member_index")]
     pub member: u16,
     /// Whether it is connected.
     pub connected: bool,
@@ -256,7 +259,7 @@ pub struct PeerStatus {
 
 /// Traffic since the start.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct TrafficTotals {
     /// Frames received.
     pub received: u64,
@@ -282,7 +285,7 @@ pub struct TrafficTotals {
 
 /// A warning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Warning {
     /// When.
     pub time: String,

@@ -191,7 +191,7 @@ fn head(status: &Status) -> Vec<Line<'static>> {
             said += &format!(", {} (round {})", held_out.text(), measured.round);
         }
         lines.push(Line::from(vec![
-            Span::styled("own model ", dim()),
+            Span::styled("adopted model ", dim()),
             Span::raw(plain(&said)),
         ]));
     }

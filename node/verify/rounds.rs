@@ -21,7 +21,7 @@ use crate::store;
 
 /// Rounds that could not be computed again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct NotComputed {
     /// The first of them.
     pub from: u64,

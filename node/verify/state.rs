@@ -60,7 +60,7 @@ pub enum VerifyError {
 
 /// What was verified. All of it is as it has to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Verified {
     /// The federation's name.
     pub federation_name: String,
@@ -134,7 +134,7 @@ pub(super) fn opened(
     }
     let journal = store::snapshot(folder)?;
     let kept = folder.join(AGREEMENT);
-    let agreement = Agreement::load(federation.unwrap_or(&kept))?;
+    let agreement = Agreement::load_kept(federation.unwrap_or(&kept))?;
     let agreed = agreement.epoch.federation;
     if agreed != journal.federation {
         return Err(VerifyError::Federation {
@@ -170,7 +170,7 @@ pub(super) fn each_epoch(
     Ok(())
 }
 
-/// A final masked round of an epoch, with the hash of its block.
+/// A final secure-aggregation round of an epoch, with the hash of its block.
 pub(super) fn final_masked(epoch: &Epoch, block: Hash, round: &MaskedRound) -> FinalMasked {
     FinalMasked {
         block,

@@ -132,7 +132,7 @@ fn can_carry(
         };
         let needs = [
             (faults.iter().any(Fault::needs_network), "a [[fault]]"),
-            (masked, "a masked round without noise"),
+            (masked, "a secure-aggregation round without noise"),
             (options.audit, "an audit"),
         ];
         if let Some((_, what)) = needs.into_iter().find(|(needed, _)| *needed) {

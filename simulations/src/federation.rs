@@ -88,7 +88,7 @@ impl Federation {
                 "{file}, strategy {name}: `{path}` {what}"
             )));
         }
-        // Noised sums are divided by the rows that the institutions declare.
+        // Differentially private sums are divided by the rows that the institutions declare.
         let declared = numbers.rows_declared || scenario.is_noised();
         let least = u64::from(scenario.is_noised());
         let silos = silos(study, &keys, declared, least);

@@ -189,7 +189,7 @@ pub(crate) fn cited_files(page: &Page) -> Vec<String> {
     const SOURCES: [&str; 4] = [".rs", ".py", ".css", ".toml"];
     // Files that a reader writes, and files of other projects.
     const OTHERS: [&str; 8] = [
-        "silo.toml",
+        "node.toml",
         "federation.toml",
         "my-scenario.toml",
         "my.toml",

@@ -78,9 +78,9 @@ task = { constant = { parameters = 100 } }
 [strategy]
 name = 'fedavg'
 training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }
-[charter]
-beat = '100ms'
-patience = 20
+[protocol]
+heartbeat = '100ms'
+straggler-timeout = 20
 ";
 
 /// A federation of `silos` with null training.
@@ -195,7 +195,7 @@ fn processes_reach_the_outcomes_of_the_simulation() {
     let file = scenario(
         "run-diabetes",
         // As in the agreement of a demo.
-        &text.replace("beat = \"5s\"", "beat = \"100ms\"\nrows-declared = true"),
+        &text.replace("heartbeat = \"5s\"", "heartbeat = \"100ms\"\nrows-declared = true"),
     );
     let file = file.to_str().unwrap();
     for (name, transport) in [("run-quic", "quic"), ("run-tcp", "tcp")] {

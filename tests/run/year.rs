@@ -117,7 +117,7 @@ impl Year {
             assert_eq!(federation["members"], names.len(), "{place}: {status:#}");
             assert_eq!(federation["rounds"], self.rounds, "{place}: {status:#}");
             assert_eq!(
-                (&status["silo"], &status["complete"]),
+                (&status["member"], &status["complete"]),
                 (&name.into(), &true.into()),
                 "{place}: {status:#}"
             );
@@ -130,7 +130,7 @@ impl Year {
             let last = rounds.last().unwrap();
             assert_eq!(last["round"], self.rounds, "{place}: {status:#}");
             assert!(
-                last["held-out"]["metrics"]["roc-auc"].is_number(),
+                last["held_out"]["metrics"]["roc-auc"].is_number(),
                 "{place}: {status:#}"
             );
             let said = self.good(node, &["status"]);
@@ -334,13 +334,13 @@ fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
     for (own, _) in &founders {
         let (code, _, said) = join(invitation.trim(), own, "stays.csv", &[]);
         assert_eq!(code, 0, "{said}");
-        configs.push(own.join("node").join("silo.toml"));
+        configs.push(own.join("node").join("node.toml"));
     }
     let (own, key) = institution(&folder, "archive", 7);
-    configs.push(own.join("node").join("silo.toml"));
+    configs.push(own.join("node").join("node.toml"));
     // The same institution after its key was lost: the new key lies in another folder.
     let (again, new_key) = institution(&folder, "archive-again", 7);
-    configs.push(again.join("node").join("silo.toml"));
+    configs.push(again.join("node").join("node.toml"));
     let options = ["--wait-for-admission", "--http", "127.0.0.1:0"];
     let mut year = Year {
         nodes: Heard::of(&configs, &options),

@@ -81,6 +81,22 @@ impl Agreement {
         Self::parse(&file.display().to_string(), &read_configuration(file)?)
     }
 
+    /// Reads a file that a node kept, also with the names that keys had before.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the file cannot be read, or the first error in it.
+    pub fn load_kept(file: &Path) -> Result<Self, ConfigError> {
+        Self::parse_kept(&file.display().to_string(), &read_configuration(file)?)
+    }
+
+    /// Reads a text that a node, a journal or a backup kept, also with the names that keys had before.
+    ///
+    /// # Errors
+    /// [`ConfigError::At`]: the first error in the text.
+    pub fn parse_kept(file: &str, text: &str) -> Result<Self, ConfigError> {
+        Self::parse(file, &current(text))
+    }
+
     /// The task by which institutions read their rows: with noise every row by itself, see
     /// [`with_noise`](task::TableTask::with_noise).
     ///
@@ -105,7 +121,7 @@ impl Agreement {
         let start = hash_of(source, "start", &raw.start)?;
         let beat = raw.charter.beat.0;
         if !beat.subsec_nanos().is_multiple_of(1_000_000) {
-            return Err(wrong("charter.beat", "must be whole milliseconds"));
+            return Err(wrong("protocol.heartbeat", "must be whole milliseconds"));
         }
         let silos = silos_of(source, &raw.silo)?;
         if silos.is_empty() {
@@ -144,7 +160,7 @@ impl Agreement {
         let charter = charter_of(source, &raw, start, work)?;
         if strategy.names() == Names::Shown && !charter.shows_names() {
             let what = "must be \"shown\": the strategy keeps state for every member";
-            return Err(wrong("charter.names", what));
+            return Err(wrong("protocol.names", what));
         }
         let format = format_of(source, raw.format)?;
         let epoch = Epoch::first_in(format, &Genesis { silos, charter });
@@ -259,7 +275,7 @@ pub fn default_view_timeout(patience: u32, n: usize) -> u32 {
 pub const LINE_MBIT: f64 = 30.0;
 
 /// How long a line of this many megabits per second needs for the models of all other members: what
-/// a lead fetches before it closes a round, and a member before it signs for one. `patience` should
+/// a lead fetches before it closes a round, and a member before it signs for one. `straggler-timeout` should
 /// be longer, or members with such a line are left out.
 pub fn models_take(blob_limit: u64, n: usize, mbit: f64) -> Duration {
     let bits = blob_limit as f64 * 8.0 * n.saturating_sub(1) as f64;
@@ -447,7 +463,7 @@ pub(crate) fn silos_of(
     let silo = |(nth, silo): (usize, &SiloTable)| {
         let key = digits_of(&silo.key);
         let key = key.ok_or_else(|| {
-            let path = format!("silo.{nth}.key");
+            let path = format!("member.{nth}.key");
             ConfigError::At(source.key_of(&path, "must be 64 hexadecimal digits"))
         })?;
         Ok(Silo {
@@ -467,12 +483,12 @@ pub(crate) fn refused(source: TomlText<'_>, error: &CharterError) -> ConfigError
                         adds one";
             return ConfigError::At(source.at(0..0, what));
         }
-        CharterError::Roster(RosterError::Size(_)) => "silo".into(),
+        CharterError::Roster(RosterError::Size(_)) => "member".into(),
         CharterError::Roster(RosterError::BadName { member, .. }) => {
-            format!("silo.{}.name", member - 1)
+            format!("member.{}.name", member - 1)
         }
         CharterError::Roster(RosterError::Rows { member, .. }) => {
-            format!("silo.{}.rows", member - 1)
+            format!("member.{}.rows", member - 1)
         }
         CharterError::Name(_) => "name".into(),
         CharterError::Roster(
@@ -484,14 +500,14 @@ pub(crate) fn refused(source: TomlText<'_>, error: &CharterError) -> ConfigError
         }
         CharterError::Range { key: "rounds", .. } => "rounds".into(),
         CharterError::Range {
-            key: key @ ("colluders" | "smallest-sum" | "fewest-authors"),
+            key: key @ ("colluders" | "min-sum-size" | "min-authors"),
             ..
         }
         | CharterError::Noise { key, .. } => format!("privacy.{key}"),
-        CharterError::Range { key, .. } => format!("charter.{key}"),
-        CharterError::UndeclaredRows(_) => "silo".into(),
+        CharterError::Range { key, .. } => format!("protocol.{key}"),
+        CharterError::UndeclaredRows(_) => "member".into(),
         CharterError::TooFewToMask { .. } => "privacy.mode".into(),
-        CharterError::MaskedUnverified(_) => "charter.verification".into(),
+        CharterError::MaskedUnverified(_) => "protocol.verification".into(),
         CharterError::Group { .. } | CharterError::TwoGroups(_) => "privacy.group".into(),
         CharterError::Shows => "privacy.shows".into(),
         CharterError::MaskedFormat(_) => "format".into(),
@@ -506,11 +522,11 @@ pub fn bounds_fault(
     max_weight: Option<f64>,
 ) -> Option<(&'static str, &'static str)> {
     if max_model_norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
-        return Some(("charter.max-model-norm", "must be above 0"));
+        return Some(("protocol.max-model-norm", "must be above 0"));
     }
     let bad = |share: f64| share.is_nan() || share <= 0.0 || share > 1.0;
     if max_weight.is_some_and(bad) {
-        return Some(("charter.max-weight", "must be above 0 and at most 1"));
+        return Some(("protocol.max-weight", "must be above 0 and at most 1"));
     }
     None
 }

@@ -7,7 +7,7 @@ use crate::agreement::Agreement;
 use crate::privacy;
 
 impl Agreement {
-    /// Why the bound of noised rounds does not hold for how institutions hold out rows under this agreement:
+    /// Why the bound of differentially private rounds does not hold for how institutions hold out rows under this agreement:
     /// the path of a key, and what to write. An agreement that was made when this was not known stays
     /// readable; nobody makes, signs or changes to such a one any more.
     pub fn split_fault(&self) -> Option<(&'static str, String)> {

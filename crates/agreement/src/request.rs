@@ -137,7 +137,7 @@ pub enum RequestError {
     /// The agreement was changed since.
     #[error(
         "{0} has signed another agreement than the one that its admission would bring into force: it was \
-         changed since the invitation. Invite it again, with `rota federation invite --config silo.toml`"
+         changed since the invitation. Invite it again, with `rota federation invite --config node.toml`"
     )]
     Changed(String),
     /// The institution cannot be a member.

@@ -160,7 +160,7 @@ pub(super) fn check(
 /// Checks that rounds follow one another and outcomes from sheets, and that changes say where the
 /// federation stood.
 fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)], recoveries: bool) -> Result<(), String> {
-    // None after a masked round, whose outcome stands in the next block.
+    // None after a secure-aggregation round, whose outcome stands in the next block.
     let (mut state, mut last) = (Some(first.charter.start), 0);
     // What each round gave. Those after the round that a recovery goes on from are done again.
     let mut outcomes = vec![state];
@@ -198,7 +198,7 @@ fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)], recoveries: bool) -> Re
                 let known = outcomes.get(after.round as usize).copied();
                 if known.is_none_or(|known| known.is_some_and(|known| known != after.outcome)) {
                     return Err(format!(
-                        "the recovery {hash} goes on from another outcome of round {}",
+                        "the recovery {hash} continues from another outcome of round {}",
                         after.round
                     ));
                 }

@@ -1,4 +1,4 @@
-//! P2: what a lead and members that pool what they know can compute about the inputs of the others.
+//! P2: what a lead and members that collude can compute about the inputs of the others.
 //!
 //! Every masked vector is recorded as a formal sum: the weight times the symbol of its author's input,
 //! which is *the same for the whole federation*, and one symbol for each stream. With noise every draw of it
@@ -41,7 +41,7 @@ struct List {
 /// Stands for inputs without noise, which are the same in all rounds.
 pub(super) const NO_NOISE: Hash = Hash([0; 32]);
 
-/// Everything that was sent of masked rounds.
+/// Everything that was sent of secure-aggregation rounds.
 #[derive(Debug, Default)]
 pub(super) struct Symbolic {
     lists: BTreeMap<Hash, List>,

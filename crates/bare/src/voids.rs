@@ -1,11 +1,11 @@
-//! What the void sums of masked rounds have shown, by the outcome of the round.
+//! What the void sums of secure-aggregation rounds have shown, by the outcome of the round.
 
 use std::collections::BTreeMap;
 
 use protocol::privacy::{Sum, Voids};
 use protocol::{Epoch, Hash, MemberIndex};
 
-/// What is known after every outcome of a masked round, in the epoch of that outcome only.
+/// What is known after every outcome of a secure-aggregation round, in the epoch of that outcome only.
 #[derive(Debug, Default)]
 pub(super) struct BareVoids(BTreeMap<Hash, (Hash, Voids)>);
 

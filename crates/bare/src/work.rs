@@ -75,7 +75,7 @@ pub(super) struct MemberStore {
     pub(super) outcomes: BTreeSet<Hash>,
     /// The state that every round started from.
     pub(super) states: BTreeMap<u64, Hash>,
-    /// Secrets of masked rounds, by epoch and round.
+    /// Secrets of secure-aggregation rounds, by epoch and round.
     pub(super) secrets: BTreeMap<(Hash, u64), BareSecret>,
 }
 

@@ -27,7 +27,7 @@ pub struct NoiseOfLine {
     pub z: f64,
     /// The fewest authors of the sum.
     pub a: u16,
-    /// Of these, the authors that may pool what they know.
+    /// Of these, the authors that may collude.
     pub c: u16,
 }
 

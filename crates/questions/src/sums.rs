@@ -14,6 +14,7 @@ use crate::table::{CellValue, Condition, QuestionInput};
 pub enum QuestionMode {
     /// Only sums are opened.
     #[default]
+    #[serde(rename = "secure-aggregation")]
     Masked,
     /// Every member sees every site's vectors, so limits of counts hold for each site alone.
     Clear,
@@ -100,7 +101,7 @@ pub struct QuestionRules {
     pub rows_per_coefficient: u64,
     /// Events for each coefficient of a Cox regression without ridge.
     pub events_per_coefficient: u64,
-    /// Members who may pool what they know.
+    /// Members who may collude.
     pub colluders: u64,
 }
 

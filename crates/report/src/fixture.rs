@@ -10,7 +10,7 @@ use super::Story;
 
 /// The story of [`summary`].
 pub(crate) fn story(silos: usize, coalitions: usize, rounds: u64) -> Story {
-    let about = "Hospitals whose patients differ in age and sex predict how diabetes goes on.";
+    let about = "Hospitals whose patients differ in age and sex predict how diabetes continues.";
     Story::of(&summary(silos, coalitions, rounds), about)
 }
 
@@ -221,7 +221,7 @@ fn silo(index: usize, coalitions: usize, rounds: u64) -> SiloInfo {
     }
 }
 
-/// How a silo's own model was chosen.
+/// How a silo's local model was chosen.
 fn tuned() -> Tuned {
     Tuned {
         way: Way::Training {

@@ -15,7 +15,7 @@ pub struct Story {
     pub description: String,
     /// Every member, in roster order.
     pub silos: Vec<SiloStory>,
-    /// Silos outside the federation, which get a model in the end.
+    /// Unseen silos, which get a model in the end.
     pub outside: Vec<SiloStory>,
     /// Further lines: a name and a text each.
     pub facts: Vec<(&'static str, String)>,

@@ -188,7 +188,7 @@ fn listed<'a>(story: &'a Story, comparison: &'a ComparisonTable) -> Vec<(usize, 
     places.filter_map(|at| all[at].take()).collect()
 }
 
-/// Members with their coalition, then silos outside.
+/// Members with their coalition, then unseen silos.
 fn rows<'a>(story: &'a Story, comparison: &'a ComparisonTable) -> impl Iterator<Item = Row<'a>> {
     let members = story.silos.iter().zip(&comparison.rows);
     let outside = story.outside.iter().zip(&comparison.outside);
@@ -403,7 +403,7 @@ mod tests {
                 "Coalition",
                 "Serves",
                 "Gain",
-                "own model",
+                "local model",
                 "Side by side",
             ],
         );
@@ -419,7 +419,7 @@ mod tests {
         for head in [
             "Training rows",
             "Held-out rows",
-            "rmse, own model",
+            "rmse, local model",
             "All rows pooled",
         ] {
             assert_eq!(places(main, &[head]), [None], "{head}");
@@ -438,7 +438,7 @@ mod tests {
     fn the_second_metric_has_columns_and_the_table_is_a_csv_too() {
         let page = page(&fixture::story(3, 1, 2));
         assert!(
-            page.contains(">rmse, own model<") && page.contains(">rmse, coalition's<"),
+            page.contains(">rmse, local model<") && page.contains(">rmse, coalition's<"),
             "{page}"
         );
         assert!(page.contains("download=\"diabetes-silos.csv\""));

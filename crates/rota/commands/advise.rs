@@ -1,4 +1,4 @@
-//! `rota advise`: which way of learning serves a federation's members best, and whether any does; with
+//! `rota advise`: which strategy serves a federation's members best, and whether any does; with
 //! `--epsilon` whether a federation with noise is worth joining.
 
 use std::io::{self, BufWriter, StdoutLock, Write};

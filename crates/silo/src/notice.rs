@@ -51,14 +51,14 @@ pub enum Notice {
         /// The silo's personal state.
         personal: Params,
     },
-    /// Numbers of the silo's own model went beyond what a masked vector holds, and were clipped to it.
+    /// Numbers of the silo's local model went beyond what a masked vector holds, and were clipped to it.
     Clipped {
         /// The round.
         round: u64,
         /// How many.
         coordinates: u64,
     },
-    /// A sum of a masked round tells nothing. The models of its authors are not in the outcome.
+    /// A sum of a secure-aggregation round tells nothing. The models of its authors are not in the outcome.
     VoidSum {
         /// The round.
         round: u64,
@@ -67,7 +67,7 @@ pub enum Notice {
         /// The reason.
         why: VoidSum,
     },
-    /// What is known of who spoils sums has changed with the adoption of a round. Sent at the start, too, if something
+    /// What is known of who corrupts sums has changed with the adoption of a round. Sent at the start, too, if something
     /// is known.
     Searched {
         /// The round.
@@ -135,7 +135,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// What these void sums show after a round of who spoils them, if that is searched.
+    /// What these void sums show after a round of who corrupts them, if that is searched.
     pub(crate) fn searched(round: u64, voids: &Voids) -> Option<Self> {
         let searched = voids.search != SpoilerSearch::Idle;
         let voids = voids.clone();

@@ -31,7 +31,7 @@ pub(crate) struct Restored {
     pub(crate) base: Arc<RoundBase>,
     pub(crate) own: OwnState,
     pub(crate) trained: Option<LastTraining>,
-    /// What the silo keeps to itself for a masked round.
+    /// What the silo keeps to itself for a secure-aggregation round.
     pub(crate) prepared: Option<Arc<PreparedRound>>,
     pub(crate) kept: VecDeque<Vec<Hash>>,
     /// Blobs of the last void rounds, oldest first.
@@ -64,7 +64,7 @@ struct Contents {
 #[derive(Clone, Copy)]
 struct TrainedRecord {
     round: u64,
-    /// Hash of the contribution or, of a masked round, of what is kept for it.
+    /// Hash of the contribution or, of a secure-aggregation round, of what is kept for it.
     blob: Hash,
     /// Hash of the personal state.
     personal: [u8; 32],
@@ -195,7 +195,7 @@ pub(crate) fn restore_bystander(
     })
 }
 
-/// Loads the records that are needed, and removes the others from the journal. Secrets of masked rounds that
+/// Loads the records that are needed, and removes the others from the journal. Secrets of secure-aggregation rounds that
 /// only these name are removed from the blobs, too.
 pub(crate) fn load(
     charter: &Charter,
@@ -217,7 +217,7 @@ pub(crate) fn load(
     Ok(kept)
 }
 
-/// Removes the secrets of masked rounds of epochs that are over. A silo that begins in the next epoch does
+/// Removes the secrets of secure-aggregation rounds of epochs that are over. A silo that begins in the next epoch does
 /// so by itself; this is for an institution that has left.
 ///
 /// # Errors
@@ -314,7 +314,7 @@ fn finalises(record: &protocol::Record, adopted: &Adopted) -> bool {
             let after = &recovery.after;
             same(after.round, &after.outcome) && after.block.0 == adopted.block
         }
-        // The outcome of a masked round is certified after its block.
+        // The outcome of a secure-aggregation round is certified after its block.
         Content::Masked(masked) => masked.round == adopted.round && block.hash().0 == adopted.block,
         Content::Empty => false,
     })
@@ -426,7 +426,7 @@ impl RestoringStore<'_> {
         })
     }
 
-    /// What the silo keeps for a masked round. Without it the silo sits the round out: it can neither mask
+    /// What the silo keeps for a secure-aggregation round. Without it the silo sits the round out: it can neither mask
     /// its vector nor unlock shares.
     fn prepared(&self, trained: TrainedRecord, base: &RoundBase) -> Option<PreparedRound> {
         let blob = self.blobs.get(&trained.blob)?;

@@ -7,7 +7,7 @@ use privacy::noise::Seed;
 use protocol::Hash;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// Gives a silo what it keeps to itself in masked rounds: new bytes each time, asked for once for an epoch
+/// Gives a silo what it keeps to itself in secure-aggregation rounds: new bytes each time, asked for once for an epoch
 /// and round. Whoever learns those of one round must learn nothing of another one.
 pub trait RoundSecrets {
     /// The secret that all keys of a round follow from.

@@ -190,7 +190,7 @@ impl OwnContributions {
         }
     }
 
-    /// The contribution that a final block shows. Whoever is ready in a masked round has drawn its noise,
+    /// The contribution that a final block shows. Whoever is ready in a secure-aggregation round has drawn its noise,
     /// also where its vector is in no sum.
     fn in_block(&self, block: &Block) -> Option<Place> {
         let mut epochs = iter::once(&self.now).chain(&self.noised);

@@ -39,7 +39,7 @@ pub struct Surroundings {
     pub origin: Instant,
     /// What the institution has set for its own silo.
     pub site: Site,
-    /// Gives the secrets of masked rounds.
+    /// Gives the secrets of secure-aggregation rounds.
     pub secrets: Box<dyn RoundSecrets>,
 }
 

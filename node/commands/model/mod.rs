@@ -235,7 +235,7 @@ fn export_plain(
     Ok(console.flush()?)
 }
 
-/// `format` and `names` of rows, as in `[data.rows]` of a silo.toml.
+/// `format` and `names` of rows, as in `[data.rows]` of a node.toml.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 struct RowsNames {

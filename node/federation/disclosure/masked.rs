@@ -78,7 +78,7 @@ fn leaves(agreement: &Agreement, masked: &Masked, first: Option<&FederationStart
         ));
     }
     lines.push(
-        "  that it is ready for a round, and when: every member. In masked rounds it sends no number of rows, no \
+        "  that it is ready for a round, and when: every member. In secure-aggregation rounds it sends no number of rows, no \
          loss and no metric"
             .into(),
     );
@@ -225,13 +225,13 @@ mod tests {
         ] {
             text = text.replace(line, "");
         }
-        let (head, _) = text.split_once("[[silo]]").unwrap();
+        let (head, _) = text.split_once("[[member]]").unwrap();
         let silo = |i: usize| {
             let key = protocol::SecretKey::from_bytes(&[i as u8 + 1; 32]).public();
-            format!("[[silo]]\nname = \"clinic {i}\"\nkey = \"{key}\"\n\n")
+            format!("[[member]]\nname = \"clinic {i}\"\nkey = \"{key}\"\n\n")
         };
         let silos: String = (0..members).map(silo).collect();
-        let text = format!("{head}[privacy]\nmode = \"masked\"\n{privacy}\n{silos}");
+        let text = format!("{head}[privacy]\nmode = \"secure-aggregation\"\n{privacy}\n{silos}");
         let agreement = Agreement::parse("federation.toml", &text);
         disclosure(
             &agreement.unwrap_or_else(|error| panic!("{error}")),

@@ -75,7 +75,7 @@ pub struct OwnSide {
     pub training_rows: Option<usize>,
     /// What it contributed so far, and what is to come; `None`: nothing is known but the agreement.
     pub spending: Option<Spending>,
-    /// The room that its ledger has for noised rounds.
+    /// The room that its ledger has for differentially private rounds.
     pub room: Option<LedgerRoom>,
 }
 

@@ -155,7 +155,7 @@ fn learned(
         lines.push("  a patient with several rows here counts once for each row".into());
     }
     lines.extend([
-        "  the agreed numbers of rows (`rows` in [[silo]]), and who takes part when, are public: all members know \
+        "  the agreed numbers of rows (`rows` in [[member]]), and who takes part when, are public: all members know \
          them"
             .into(),
         "  settings that were tuned on private rows, such as learning rates and norms, also disclose something \
@@ -211,7 +211,7 @@ fn stops(agreement: &Agreement, masked: &Masked, room: Option<LedgerRoom>) -> Ve
         more => format!("the {} that are agreed on", plural(more as usize, "round")),
     };
     let mut lines = vec![format!(
-        "  after {after}, or before, when a limit of the institution's ledger ([policy] in silo.toml) is reached, \
+        "  after {after}, or before, when a limit of the institution's ledger ([policy] in node.toml) is reached, \
          whichever comes first"
     )];
     lines.extend(room.map(|LedgerRoom { left, fits }| {
@@ -238,10 +238,10 @@ fn stops(agreement: &Agreement, masked: &Masked, room: Option<LedgerRoom>) -> Ve
 fn spoiled(agreement: &Agreement, masked: &Masked) -> String {
     let then = if masked.may_search(agreement.epoch.roster.len()) {
         "rounds then open two sums, each of half of those that are ready, until one suspect is left, which is in no \
-         sum until the agreement changes; they end if more than one spoils them"
+         sum until the agreement changes; they end if more than one corrupts them"
     } else {
         "after three such rounds they end until the agreement changes, and nobody is searched, because \
-         `fewest-authors` is more than half of the members"
+         `min-authors` is more than half of the members"
     };
     format!("  sums that an institution spoils (void) tell nothing and cost as much: {then}")
 }

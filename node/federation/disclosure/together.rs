@@ -49,7 +49,7 @@ pub(super) fn together(agreement: &Agreement, noise: &Noise, spending: &Spending
 pub(super) fn does_not_hold(agreement: &Agreement) -> Option<String> {
     let (key, what) = agreement.split_fault()?;
     Some(format!(
-        "these numbers do not hold under this agreement, and nobody can say which ones do: `{key}` {what}. Go on \
+        "these numbers do not hold under this agreement, and nobody can say which ones do: `{key}` {what}. Continue \
          in a new federation (`rota federation continue` writes it)"
     ))
 }

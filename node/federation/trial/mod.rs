@@ -128,7 +128,7 @@ fn sized(new: &Agreement, equipment: &Equipment) -> Option<String> {
     let limit = new.epoch.charter.blob_limit;
     (size > limit).then(|| {
         format!(
-            "`charter.blob-limit` is {limit}, and a contribution of this institution has {size} bytes: \
+            "`protocol.blob-limit` is {limit}, and a contribution of this institution has {size} bytes: \
              set it to {size} or more"
         )
     })
@@ -173,7 +173,7 @@ fn goes_on(
         .filter_map(Result::err);
     refused.next().map(|error| match error {
         GateError::Norm { norm, .. } => format!(
-            "`charter.max-model-norm` is {bound}, and a model of round {round} has the norm {norm:.3}: \
+            "`protocol.max-model-norm` is {bound}, and a model of round {round} has the norm {norm:.3}: \
              what members train from it would be refused; set it well above {norm:.3}"
         ),
         error => format!(

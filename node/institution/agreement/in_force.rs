@@ -193,7 +193,7 @@ pub enum PresentError {
     Change(#[from] protocol::change::ChangeError),
 }
 
-/// The members of the agreement in force. Where silo.toml names other addresses than the first
+/// The members of the agreement in force. Where node.toml names other addresses than the first
 /// agreement, they count.
 pub(in crate::institution) fn contacts(
     institution: &Institution,

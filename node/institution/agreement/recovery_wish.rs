@@ -212,7 +212,7 @@ fn sign_here(epoch: &Epoch, lost: &[MemberIndex], round: u64) -> String {
     if lost.is_empty() {
         let open = round + 1;
         return format!(
-            "; if round {open} has no outcome here either, sign it here too with `rota recover --give-up {open}`"
+            "; if round {open} has no outcome here either, sign it here too with `rota recover --abort-round {open}`"
         );
     }
     let each = lost

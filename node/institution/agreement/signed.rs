@@ -61,7 +61,7 @@ impl Owed {
 
 impl Institution {
     /// The file of the consent to the agreement in force after this number of changes: that of the
-    /// first agreement is the one that `silo.toml` names.
+    /// first agreement is the one that `node.toml` names.
     pub fn consent_file(&self, changes: u64) -> PathBuf {
         if changes == 0 {
             return self.consent.clone();

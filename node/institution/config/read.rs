@@ -1,4 +1,4 @@
-//! Reads and checks a `silo.toml`.
+//! Reads and checks a `node.toml`.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -61,7 +61,7 @@ struct Changing {
     /// Seconds in each phase as lead, since the last adopted round.
     phases: BTreeMap<String, f64>,
     waiting: Option<String>,
-    /// What void sums show of who spoils them.
+    /// What void sums show of who corrupts them.
     void_sums: Option<String>,
     complete: bool,
     /// Loss of the last training, with its round.

@@ -212,7 +212,7 @@ mod tests {
         let small = North::agreement(&[("blob-limit = 392", "blob-limit = 391")]);
         let mut present = after(&north, []);
         let me = present.institution.me;
-        // As the institution's own model may be larger than the one that all can compute.
+        // As the institution's local model may be larger than the one that all can compute.
         present.institution = present.institution.under(small.clone(), me);
         let why = said(&present).unwrap_err();
         assert!(why.contains("391"), "{why}");

@@ -214,7 +214,7 @@ pub fn names_that_fit(survey: &Survey) -> Vec<String> {
 }
 
 /// What to do with that table, in a line.
-pub const PASTE: &str = "Names and codes that would fit, with \"?\" where only you know: put this into silo.toml, whole, \
+pub const PASTE: &str = "Names and codes that would fit, with \"?\" where only you know: put this into node.toml, whole, \
                          in place of [data.rows.names], with the agreed value or the column's name in place of each \"?\". \
                          A column that is to be read does not stay in `ignore`, and one that the files do not have \
                          goes from `columns` into `absent = [\"COLUMN\"]` where the agreement fills gaps:";
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn with_noise_the_same_is_only_told() {
-        let noised = North::noised("z = 20.0\nfewest-authors = 3");
+        let noised = North::noised("noise-multiplier = 20.0\nmin-authors = 3");
         let told = found(&noised, "-9", &[]);
         assert_eq!(told.questions, []);
         let notes = told.notes.join("\n");

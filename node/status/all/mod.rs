@@ -1,7 +1,7 @@
 //! How all nodes of a federation are doing, as one of them sees it: one document, and the ways in which
 //! people read it.
 //!
-//! Where the agreement says so (`status = "members"` in `[charter]`), a node tells the members that ask
+//! Where the agreement says so (`status = "members"` in `[protocol]`), a node tells the members that ask
 //! what [`MemberAnswer`] holds, and nothing of its data, models or losses. [`Nodes`] is what one node makes of the
 //! answers. `rota status --federation` prints it ([`text`]), `rota watch --federation` follows it in a
 //! terminal ([`screen`]), and the node's page has it at `/federation` ([`page`]).
@@ -70,7 +70,7 @@ pub struct MemberAnswer {
 
 /// How all nodes of a federation are doing, as one node sees it. Keys without a value are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Nodes {
     /// Version of this document's format.
     pub format: u32,
@@ -80,7 +80,7 @@ pub struct Nodes {
     pub silo: String,
     /// The federation.
     pub federation: FederationFacts,
-    /// Whether members see the status of each other's nodes: `status` in the agreement's `[charter]`.
+    /// Whether members see the status of each other's nodes: `status` in the agreement's `[protocol]`.
     pub shown: bool,
     /// All nodes, in the order of the agreement.
     pub nodes: Vec<NodeStatus>,
@@ -88,7 +88,7 @@ pub struct Nodes {
 
 /// One node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct NodeStatus {
     /// The silo's name in the agreement.
     pub name: String,
@@ -106,7 +106,7 @@ pub struct NodeStatus {
 
 /// How a node is doing, by its own word. Times are by its own clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Doing {
     /// When it said so.
     pub time: String,
@@ -141,7 +141,7 @@ pub struct Doing {
 
 /// The last round that a node adopted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct LastAdopted {
     /// The round.
     pub round: u64,
@@ -292,7 +292,7 @@ impl Nodes {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         (!self.shown).then_some(
             "Under this agreement every institution sees only its own node. With `status = \"members\"` in \
-             [charter], members see all nodes; that is a change which the members have to approve.",
+             [protocol], members see all nodes; that is a change which the members have to approve.",
         )
     }
 }

@@ -79,7 +79,7 @@ pub struct Accused {
 
 /// What evidence proves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct EvidenceProof {
     /// The federation's name.
     pub federation_name: String,

@@ -105,7 +105,7 @@ class Summary(dict[str, Any]):
 
     def models(self, round: int | None = None) -> dict[str, Arrays]:
         """The models of all silos, as `model` gives them."""
-        return {one["name"]: self.model(one["name"], round=round) for one in self["silos"] if not one["outside"]}
+        return {one["name"]: self.model(one["name"], round=round) for one in self["silos"] if not one["unseen"]}
 
     def _files_of(self, silo: str, round: int | None) -> tuple[Path, Path | None]:
         """The file of a silo's model, and that of what stays at the silo."""
@@ -136,7 +136,7 @@ class Summary(dict[str, Any]):
         of = "larger is better" if self["metric"].get("higher_is_better") else "smaller is better"
         unit = f" {self['metric']['unit']}" if self["metric"]["unit"] else ""
         means = [
-            f"{one['model']} {one['per-silo']:.4g}" for one in self.get("means", []) if one.get("per-silo") is not None
+            f"{one['model']} {one['per_silo']:.4g}" for one in self.get("means", []) if one.get("per_silo") is not None
         ]
         failed = self.get("training_failed", [])
         return [

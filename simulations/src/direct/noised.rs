@@ -37,7 +37,7 @@ impl Direct<'_> {
             let training = LastTraining {
                 round: base.next(),
                 blob: settled.hash,
-                // Nothing but the common model is learned.
+                // Nothing but the global model is learned.
                 personal: self.silos[by.at()].own.personal.clone(),
             };
             after[by.at()] = Some((position, training));

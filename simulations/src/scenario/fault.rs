@@ -54,7 +54,7 @@ enum RawPhase {
     Waiting,
     /// The lead collects contributions.
     Collecting,
-    /// In masked rounds: the lead waits for masked vectors.
+    /// In secure-aggregation rounds: the lead waits for masked vectors.
     Masking,
     /// The members measure each other's models.
     Scoring,

@@ -64,7 +64,7 @@ pub struct Scenario {
     /// a region. Silos without training rows never take part. At the end they are given a model, which
     /// is measured on their rows.
     pub outside: Vec<String>,
-    /// Rounds after which the silos outside are given a model, too, as newcomers of that round; it is
+    /// Rounds after which the unseen silos are given a model, too, as newcomers of that round; it is
     /// measured on their rows, for the JSON summary. None by default.
     pub newcomers: Vec<u64>,
     /// How a silo chooses the model that it serves at the end.

@@ -91,7 +91,7 @@ impl AskedHospital {
     }
 
     fn signs(&self, more: &str) -> (i32, String) {
-        let config = self.hospitals.path(0, "silo.toml");
+        let config = self.hospitals.path(0, "node.toml");
         typed(&["federation", "sign", "--yes", "--config", &config], more)
     }
 
@@ -136,8 +136,8 @@ fn odd_numbers_are_asked_about_at_every_door_of_a_member() {
         hospital.write(&with_pulses(odd));
         hospital.is_asked("3 rows hold ", 2);
         // It signed for other rows, and these came later.
-        let config = hospital.hospitals.path(0, "silo.toml");
-        for file in ["silo.toml", "consent.toml"] {
+        let config = hospital.hospitals.path(0, "node.toml");
+        for file in ["node.toml", "consent.toml"] {
             fs::remove_file(hospital.hospitals.path(0, file)).unwrap();
         }
         fs::remove_dir_all(hospital.hospitals.path(0, "state")).unwrap();

@@ -132,7 +132,7 @@ fn a_damaged_file_is_named_and_never_another_answer() {
     TestHospitals::run(&hospitals.configs);
     let copied = hospitals.folder.join("copied");
     copy(&hospitals.folder.join("north"), &copied);
-    let (state, own) = (copied.join("state"), copied.join("silo.toml"));
+    let (state, own) = (copied.join("state"), copied.join("node.toml"));
     let _ = fs::remove_file(state.join("lock"));
     let (state_text, own) = (state.to_str().unwrap(), config(&own));
     let rows = hospitals.path("rows.csv");

@@ -22,7 +22,7 @@ const QUESTION: &str = "question";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// Path of the key as in `federation.toml`, with the name of a member in place of its position.
-    /// `silo.NAME` alone is a member that comes or goes, `silo` alone the order of those that stay.
+    /// `member.NAME` alone is a member that comes or goes, `silo` alone the order of those that stay.
     pub key: String,
     /// The value before, as it would be written; `None` where there was none.
     pub before: Option<String>,
@@ -153,8 +153,8 @@ impl Agreement {
             &other.epoch.charter,
         );
         let same = match &*change.key {
-            "charter.min-contributions" => follows.min_contributions == charter.min_contributions,
-            "charter.view-timeout" => follows.view_timeout == charter.view_timeout,
+            "protocol.min-contributions" => follows.min_contributions == charter.min_contributions,
+            "protocol.view-timeout" => follows.view_timeout == charter.view_timeout,
             _ => false,
         };
         if same {

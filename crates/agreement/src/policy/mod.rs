@@ -24,6 +24,7 @@ pub enum Routine {
     /// Addresses of members.
     Addresses,
     /// Epochs of the training in a round.
+    #[serde(rename = "training-epochs")]
     Epochs,
     /// Members that come or go, if f, the number of faulty members that is tolerated, does not fall. Where
     /// contributions are masked, only members that go.

@@ -128,7 +128,7 @@ impl PrivacyTable {
         faults
     }
 
-    /// Why the bound of noised rounds does not hold for how a scenario holds out rows, and what to write.
+    /// Why the bound of differentially private rounds does not hold for how a scenario holds out rows, and what to write.
     pub fn split_fault(&self, task: &TaskConfig) -> Option<(&'static str, String)> {
         match task {
             TaskConfig::Table(task) if self.is_noised() => {
@@ -139,7 +139,7 @@ impl PrivacyTable {
         }
     }
 
-    /// A table that asks for masked rounds of these groups, each the names of its members with their
+    /// A table that asks for secure-aggregation rounds of these groups, each the names of its members with their
     /// weights; none: one group of all members.
     pub fn of_groups(group: Vec<BTreeMap<String, u64>>) -> Self {
         Self {
@@ -182,7 +182,7 @@ impl PrivacyTable {
         self.colluders.unwrap_or(faulty(members).max(1) as u16)
     }
 
-    /// The agreement on masked rounds, with the defaults of what the table leaves out.
+    /// The agreement on secure-aggregation rounds, with the defaults of what the table leaves out.
     fn masked(&self, silos: &[&str]) -> Masked {
         let everyone = || silos.iter().map(|silo| ((*silo).to_owned(), 1)).collect();
         let groups = if self.group.is_empty() {
@@ -236,7 +236,7 @@ pub(crate) fn privacy_of(
     privacy.map_err(|(path, what)| ConfigError::At(source.key_of(path, what)))
 }
 
-/// Fewest contributions of a masked round where the charter does not say it: a quorum, of which every
+/// Fewest contributions of a secure-aggregation round where the charter does not say it: a quorum, of which every
 /// other quorum has enough members to open the sums. `None` in clear.
 pub(crate) fn min_contributions(raw: &FederationFile) -> Option<u16> {
     let table = raw.privacy.as_ref()?;
@@ -265,11 +265,12 @@ pub(crate) fn check(source: TomlText<'_>, raw: &FederationFile) -> Result<(), Co
 
 /// The keys that say nothing in the mode of a table.
 fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
-    let masked = "is for masked rounds only: write `mode = \"masked\"`, or remove the key";
-    let groups = "is for masked rounds without noise only: write `mode = \"masked\"`, or remove the key. With \
-                  noise one sum of all ready members is opened, of at least `fewest-authors`";
+    let masked =
+        "is for secure-aggregation rounds only: write `mode = \"secure-aggregation\"`, or remove the key";
+    let groups = "is for secure-aggregation rounds without noise only: write `mode = \"secure-aggregation\"`, or remove the key. With \
+                  noise one sum of all ready members is opened, of at least `min-authors`";
     let noise =
-        "is for rounds with noise only: write `mode = \"masked+noised\"`, or remove the key";
+        "is for rounds with noise only: write `mode = \"differential-privacy\"`, or remove the key";
     let (clear, noised) = (table.mode == Mode::Clear, table.is_noised());
     let without_noise = if clear { masked } else { groups };
     let keys = [
@@ -280,7 +281,7 @@ fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
             masked,
         ),
         (
-            "privacy.smallest-sum",
+            "privacy.min-sum-size",
             table.smallest_sum.is_some(),
             clear || noised,
             without_noise,
@@ -298,28 +299,38 @@ fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
             without_noise,
         ),
         (
-            "privacy.fewest-authors",
+            "privacy.min-authors",
             table.fewest_authors.is_some(),
             !noised,
             noise,
         ),
-        ("privacy.release", table.release.is_some(), !noised, noise),
-        ("privacy.unit", table.unit.is_some(), !noised, noise),
-        ("privacy.clip", table.clip.is_some(), !noised, noise),
+        ("privacy.mechanism", table.release.is_some(), !noised, noise),
+        ("privacy.privacy-unit", table.unit.is_some(), !noised, noise),
         (
-            "privacy.rows-norm",
+            "privacy.clipping-norm",
+            table.clip.is_some(),
+            !noised,
+            noise,
+        ),
+        (
+            "privacy.max-row-norm",
             table.rows_norm.is_some(),
             !noised,
             noise,
         ),
         (
-            "privacy.targets-within",
+            "privacy.max-target",
             table.targets_within.is_some(),
             !noised,
             noise,
         ),
         ("privacy.ridge", table.ridge.is_some(), !noised, noise),
-        ("privacy.z", table.z.is_some(), !noised, noise),
+        (
+            "privacy.noise-multiplier",
+            table.z.is_some(),
+            !noised,
+            noise,
+        ),
         ("privacy.epsilon", table.epsilon.is_some(), !noised, noise),
         ("privacy.delta", table.delta.is_some(), !noised, noise),
     ];

@@ -1,11 +1,11 @@
-//! What masked rounds cannot do: the keys of an agreement that are refused with them, why, and what to
+//! What secure-aggregation rounds cannot do: the keys of an agreement that are refused with them, why, and what to
 //! choose in their place.
 
 use methods::aggregation::Aggregation;
 use methods::strategy::{Method, NORM_LAYERS, StrategyConfig, StrategyView, WeightRule};
 use task::{ModelConfig, TaskConfig};
 
-/// What a federation agrees on besides privacy, as far as masked rounds depend on it.
+/// What a federation agrees on besides privacy, as far as secure-aggregation rounds depend on it.
 pub struct MaskedTask<'a> {
     /// Whether entries carry the names of their authors.
     pub names_shown: bool,
@@ -40,12 +40,12 @@ const SINGLE_COEFFICIENTS: &str = "its rule gives every single model a coefficie
 const MORE_VECTORS: &str =
     "silos send more than one model, and there are no agreed ranges for the rest";
 const COUNTED: &str = "its correction goes by how many members contributed to each model, and strategies see one \
-                       model of masked rounds, their sum";
+                       model of secure-aggregation rounds, their sum";
 const FINE_SUMS: &str = "its sums need finer steps than those of masked models, and an account of how many \
                          numbers are opened, which this program does not keep yet";
 const SINGLE_RESULTS: &str = "its result is a model of every single silo";
 
-/// The keys that do not go with masked rounds.
+/// The keys that do not go with secure-aggregation rounds.
 pub(crate) fn all(of: &MaskedTask<'_>) -> Vec<KeyFault> {
     let mut faults = of_charter(of);
     faults.extend(of_task(of));
@@ -65,19 +65,19 @@ pub(super) fn present<const N: usize>(keys: [(&'static str, bool, &str); N]) -> 
 fn of_charter(of: &MaskedTask<'_>) -> Vec<KeyFault> {
     present([
         (
-            "charter.names",
+            "protocol.names",
             of.names_shown,
             "must be \"removed\" where rounds are masked: nobody sees a single model, and who takes part \
              is known to all members in any case",
         ),
         (
-            "charter.max-model-norm",
+            "protocol.max-model-norm",
             of.max_model_norm,
             "cannot be kept to where rounds are masked, because nobody sees a single model: leave it out. \
              Every coordinate of a difference is clipped to 8 by its own silo",
         ),
         (
-            "charter.max-weight",
+            "protocol.max-weight",
             of.max_weight,
             "is for weights by rows: leave it out, and agree on weights in `[[privacy.group]]`, of which \
              none may be above half of its group",

@@ -3,7 +3,7 @@
 //!
 //! Both simulators use them. The [bare one](crate) calls every hook of a `Deviation`. What
 //! is injected into the member is not verified there, so the member can be made to lead a round on
-//! invented contributions. A whole silo verifies what it receives; its
+//! synthetic contributions. A whole silo verifies what it receives; its
 //! `Tamper` keeps messages from it, and changes what it sends and serves.
 //!
 //! | file | what its behaviours do |
@@ -13,7 +13,7 @@
 //! | `leading` | leads that are silent, stall, contradict themselves, or decide wrongly |
 //! | `proposing` | proposals with a wrong parent or view, and members that act as leads |
 //! | `entries` | wrong contributions, score rows and inclusions |
-//! | `models` | contributions of spoiled models |
+//! | `models` | contributions of corrupted models |
 //! | `blobs` | models that are withheld |
 //! | `masking` | false lists, masked vectors, shares and outcome votes |
 //! | `syncing` | forged, shortened, replayed and unrequested answers to members that catch up |

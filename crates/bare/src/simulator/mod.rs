@@ -225,7 +225,7 @@ pub(super) struct Simulator<'a> {
     voids: BareVoids,
     symbolic: Symbolic,
     draws: SentDraws,
-    /// Masked rounds that are final for a node, and whose outcome is not certified there.
+    /// Secure-aggregation rounds that are final for a node, and whose outcome is not certified there.
     unsettled: Vec<Unsettled>,
     /// Changes of the agreement that were proposed, by block.
     proposed: BTreeMap<Hash, Change>,
@@ -488,7 +488,7 @@ fn noised(smallest_sum: u16, colluders: usize) -> Privacy {
     })
 }
 
-/// The agreement on masked rounds of these groups, with equal weights.
+/// The agreement on secure-aggregation rounds of these groups, with equal weights.
 fn privacy_of(groups: &[Vec<usize>], colluders: usize) -> Privacy {
     let group = |members: &Vec<usize>| {
         let named = members.iter().map(|node| (format!("silo {node}"), 1));

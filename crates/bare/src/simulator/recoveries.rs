@@ -126,7 +126,7 @@ impl Simulator<'_> {
         lost: Vec<usize>,
         abandon: bool,
     ) -> Result<(), FailureKind> {
-        self.tell(Some(node), || format!("is told to go on without {lost:?}"));
+        self.tell(Some(node), || format!("is told to continue without {lost:?}"));
         let epoch = self.nodes[node].epoch;
         // Where a node has gone on, its institution sees that, and says only who is gone since then.
         if epoch == 0 || abandon {
@@ -208,7 +208,7 @@ impl Simulator<'_> {
             });
             if adopted > Some(recovery.after.round) {
                 return Err(FailureKind::Chains(format!(
-                    "a member has adopted round {adopted:?}, and the recovery goes on from round {}",
+                    "a member has adopted round {adopted:?}, and the recovery continues from round {}",
                     recovery.after.round
                 )));
             }

@@ -121,8 +121,8 @@ fn grid() -> (String, Vec<(f64, String)>) {
                         name = \"fedavg\"
                         weight = \"equal\"
                         training = {{ epochs = 1, batch = 0, optimiser = {{ name = \"sgd\", rate = {:?} }} }}
-                        set = {{ rounds = {rounds}, privacy = {{ mode = \"masked+noised\", epsilon = {epsilon:?}, \
-                        clip = {clip:?} }} }}
+                        set = {{ rounds = {rounds}, privacy = {{ mode = \"differential-privacy\", epsilon = {epsilon:?}, \
+                        clipping-norm = {clip:?} }} }}
                         ",
                         step / clip
                     );
@@ -204,11 +204,11 @@ fn table(name: &str, rows: &Arc<MakeRows>, splits: usize) -> Result<(), Box<dyn 
         );
         let (own, shrunken) = (", own intercept", ", shrunken");
         for (release, adapted) in [
-            ("steps", own),
-            ("steps", shrunken),
-            ("once", ""),
-            ("once", own),
-            ("once", shrunken),
+            ("gradients", own),
+            ("gradients", shrunken),
+            ("sufficient-statistics", ""),
+            ("sufficient-statistics", own),
+            ("sufficient-statistics", shrunken),
         ] {
             let label = format!("{release}, epsilon {epsilon}{adapted}");
             let row = find(&comparison, &label).ok_or("a row is missing")?;

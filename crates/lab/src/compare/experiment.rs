@@ -29,7 +29,7 @@ pub(super) const OWN: &str = "own-fit";
 /// Label and name of the reference that gives every row the mean target of all members' rows.
 pub(super) const CONSTANT: &str = "constant";
 
-/// One way of learning.
+/// One strategy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExperimentEntry {
     /// Name in tables, different from all others.
@@ -113,7 +113,7 @@ pub struct Experiment {
     pub seeds: usize,
     /// Metrics that are reported, the most important first; empty: the task's own.
     pub metrics: Vec<MetricName>,
-    /// The ways of learning.
+    /// The strategies.
     pub entries: Vec<ExperimentEntry>,
     /// The settings under which they are compared, at least one.
     pub variants: Vec<Variant>,
@@ -421,7 +421,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// The settings that are tried for a way of learning, at least one.
+    /// The settings that are tried for a strategy, at least one.
     pub fn points(&self, entry: &ExperimentEntry) -> Vec<RunSettings> {
         if entry.is_constant() || entry.is_own() || entry.fixed {
             return vec![RunSettings::new()];

@@ -1,4 +1,4 @@
-//! The result of one way of learning with one seed.
+//! The result of one strategy with one seed.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::summary::NoiseBound;
 pub struct ExperimentUnit {
     /// Name of the variant; empty where there is one only.
     pub variant: String,
-    /// Label of the way of learning.
+    /// Label of the strategy.
     pub strategy: String,
     /// The seed, from 0: the scenario's seed plus this.
     pub seed: usize,
@@ -50,7 +50,7 @@ pub(super) struct StoredPoint {
     pub(super) seconds: Option<f64>,
     /// Mean over the members of the first metric on test rows.
     pub(super) inside: Option<f64>,
-    /// Mean over the silos outside.
+    /// Mean over the unseen silos.
     pub(super) outside: Option<f64>,
     /// Coalition of every member.
     pub(super) coalitions: Vec<Option<u32>>,
@@ -133,7 +133,7 @@ impl StoredSilo {
     }
 }
 
-/// The result of one way of learning with one seed.
+/// The result of one strategy with one seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct UnitResult {
     #[serde(flatten)]
@@ -210,7 +210,7 @@ impl UnitResult {
         rows.any(|rows| !rows.groups.is_empty())
     }
 
-    /// The members, or the silos outside.
+    /// The members, or the unseen silos.
     pub(super) fn scope(&self, outside: bool) -> impl Iterator<Item = &StoredSilo> {
         let silos = self.silos.iter();
         silos.filter(move |silo| silo.outside == outside)
@@ -368,7 +368,7 @@ impl UnitResult {
     }
 }
 
-/// Whether the silo at this place is honest; silos outside are.
+/// Whether the silo at this place is honest; unseen silos are.
 pub(super) fn is_honest(honest: &[bool], place: usize) -> bool {
     honest.get(place).copied().unwrap_or(true)
 }

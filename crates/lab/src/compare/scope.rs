@@ -1,4 +1,4 @@
-//! Metrics of a way of learning over silos and seeds, and its differences to references.
+//! Metrics of a strategy over silos and seeds, and its differences to references.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::rows::StoredRows;
 use super::spread::Spread;
 use crate::statistic::Statistic;
 
-/// What ways of learning are compared with.
+/// What strategies are compared with.
 #[derive(Clone)]
 pub(super) struct ReferenceResults<'a> {
     /// Labels and results of the references.

@@ -1,4 +1,4 @@
-//! The tables of a comparison: one row for every way of learning.
+//! The tables of a comparison: one row for every strategy.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -64,7 +64,7 @@ pub(super) struct TrainedFederation {
     pub(super) seconds: f64,
 }
 
-/// How a way of learning is trained.
+/// How a strategy is trained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LearningWay {
     /// By a federation.
@@ -163,14 +163,14 @@ impl TrainedFederation {
         NoiseBound::of(&federated.federation.epoch.charter)
     }
 
-    /// The members, then the silos outside.
+    /// The members, then the unseen silos.
     fn silos(&self) -> impl Iterator<Item = &StudySilo> {
         let (members, others) = (&self.participation.members, &self.participation.others);
         let places = members.iter().chain(others);
         places.map(|&at| &self.study.silos[at])
     }
 
-    /// Names of the members, then of the silos outside.
+    /// Names of the members, then of the unseen silos.
     pub(super) fn names(&self) -> Vec<String> {
         self.silos().map(|silo| silo.name.clone()).collect()
     }

@@ -1,4 +1,4 @@
-//! One way of learning with one seed: settings tried and chosen on validation rows, then measured on
+//! One strategy with one seed: settings tried and chosen on validation rows, then measured on
 //! test rows.
 
 use std::path::{Path, PathBuf};

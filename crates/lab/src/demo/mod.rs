@@ -196,7 +196,7 @@ pub fn files(
         let consent = consent.ok_or_else(|| DemoError::Toml("a key of no member".into()))?;
         let consent = consent.to_toml().map_err(DemoError::Toml)?;
         write(&own.join(CONSENT), &consent)?;
-        let file = own.join("silo.toml");
+        let file = own.join("node.toml");
         let text = to_toml(
             &silo.name,
             scenario.seed,

@@ -223,7 +223,7 @@ pub fn rotation(mut plan: DeploymentPlan<'_>) -> Result<Laboratory, DeployError>
 fn silos(scenario: &Scenario, data: Option<&Path>) -> Result<Study, DeployError> {
     if !scenario.outside.is_empty() {
         let what =
-            "`outside` names silos that take no part; a deployment runs all of them: remove it";
+            "`unseen` names silos that take no part; a deployment runs all of them: remove it";
         return Err(DeployError::Refused(format!("{}: {what}", scenario.file)));
     }
     let study = scenario.study(data);

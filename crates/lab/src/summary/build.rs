@@ -199,7 +199,7 @@ fn notes(
     if study.silos.len() == 1 {
         notes.push(
             "there is only one silo, so nothing is learned from others: give a file for each silo, name the column \
-             that has the silo of a row (`silo-column`), or split the rows into trial silos (`pretend-silos`)"
+             that has the silo of a row (`silo-column`), or split the rows into trial silos (`split-into`)"
                 .to_owned(),
         );
     }

@@ -231,7 +231,7 @@ fn harmed(members: &[SiloResult], gains: &[Vec<Gain>]) -> Option<Harmed> {
     (found.compared > 0).then_some(found)
 }
 
-/// How the members' own models were tuned.
+/// How the members' local models were tuned.
 fn tuning(members: &[SiloResult]) -> Option<Tuning> {
     let tuned: Vec<&Tuned> = members
         .iter()

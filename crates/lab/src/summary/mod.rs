@@ -134,9 +134,9 @@ pub struct Summary {
     /// The merges of the last round whose groups silos took, where groups are formed by merging (HCCT).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merges: Option<LastMerges>,
-    /// All silos: members, then silos outside.
+    /// All silos: members, then unseen silos.
     pub silos: Vec<SiloInfo>,
-    /// The silos outside as newcomers of earlier rounds, by round, where the scenario asks for it.
+    /// The unseen silos as newcomers of earlier rounds, by round, where the scenario asks for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub newcomers: Vec<NewcomerInfo>,
     /// Sum of the absolute values of all trained parameters of the final model, if all silos share
@@ -218,10 +218,13 @@ pub struct SiloInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Whether the silo took no part and was given a model at the end.
+    #[serde(rename = "unseen")]
     pub outside: bool,
     /// Number of its training rows.
+    #[serde(rename = "rows")]
     pub samples: usize,
     /// Number of held-out rows that the metric was measured on.
+    #[serde(rename = "test_rows")]
     pub test_samples: usize,
     /// Number of groups among these rows (`split.group`), or of rows where they have none; `None` where
     /// the models were not measured row by row.
@@ -252,6 +255,7 @@ pub struct SiloInfo {
     pub pooled: Option<f64>,
     /// Metrics of the model that it adopted, or was given, that a program measures and Rota does not know, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(rename = "program_metrics")]
     pub own: BTreeMap<String, f64>,
     /// The second metric of its models.
     pub second: SecondMetric,

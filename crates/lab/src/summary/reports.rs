@@ -225,7 +225,7 @@ impl Reports<'_> {
         let patience = self.federation.epoch.patience().as_secs_f64();
         let words = |(by, (rounds, took, known)): (MemberIndex, (usize, Duration, bool))| {
             format!(
-                "{} was too late for {}: {} {:.1} s, and the others wait for {patience:.1} s (`patience`)",
+                "{} was too late for {}: {} {:.1} s, and the others wait for {patience:.1} s (`straggler-timeout`)",
                 self.name(by),
                 plural(rounds, "round"),
                 if known {

@@ -48,7 +48,7 @@ struct Context {
     radius: Radius,
 }
 
-/// Measures the members and then the silos outside, in the order of the study.
+/// Measures the members and then the unseen silos, in the order of the study.
 pub(super) fn silo_results(
     scenario: &Scenario,
     study: &Study,
@@ -321,7 +321,7 @@ impl Context {
         (result, compared)
     }
 
-    /// Compares what a silo could serve: its own model, that of its coalition with so many members, or the
+    /// Compares what a silo could serve: its local model, that of its coalition with so many members, or the
     /// mean of all coalitions.
     fn compare(
         &self,

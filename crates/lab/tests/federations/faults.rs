@@ -23,9 +23,9 @@ coalitions = 2
 freeze = 0
 training = { epochs = 5, batch = 0, optimiser = { name = "sgd", rate = 0.5 } }
 
-[charter]
-beat = "1s"
-patience = 6
+[protocol]
+heartbeat = "1s"
+straggler-timeout = 6
 "#;
 
 struct ToyRun {
@@ -515,7 +515,7 @@ fn silos_are_started_only_by_spawn() {
 
 /// Federations that end when their models get no better: these four after round 5 of 60.
 fn stopping(faults: &str) -> Summary {
-    let stop = "name = \"fedavg\"\nstop = { patience = 2, gain = 0.001 }";
+    let stop = "name = \"fedavg\"\nstop = { patience = 2, min-delta = 0.001 }";
     let text = TOY
         .replace("rounds = 3", "rounds = 60")
         .replace("name = \"cs-rcfl\"\ncoalitions = 2\nfreeze = 0", stop);

@@ -7,7 +7,7 @@ use super::{DeviceError, DeviceName, default_slots};
 
 /// A device, and whether it can be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct ListedDevice {
     /// Name of the device, as configurations write it.
     pub name: DeviceName,

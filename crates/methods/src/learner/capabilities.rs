@@ -383,7 +383,7 @@ pub trait Classifiers {
     /// `classes`, at least 1) by cross-entropy: k of its outputs is `classes`. On tables a
     /// perceptron with these hidden widths; a learner of other data takes a network that suits
     /// them. Its layout depends on `classes` and `hidden` only; its buffers, if any, are among
-    /// those of this learner's own models; nothing of it is personal. It gives its [`Outputs`].
+    /// those of this learner's local models; nothing of it is personal. It gives its [`Outputs`].
     fn classifier(&self, labels: &[u32], classes: usize, hidden: &[usize]) -> Arc<dyn Learner>;
 }
 

@@ -86,8 +86,8 @@ impl Capability {
                  perceptrons with a hidden layer; use an mlp with at least one hidden layer"
             }
             Self::UnitGradients => {
-                "has no gradients of single rows, which noised sums need: they are known for linear and \
-                 logistic models and for perceptrons; use one of these, or `mode = \"masked\"`"
+                "has no gradients of single rows, which differentially private sums need: they are known for linear and \
+                 logistic models and for perceptrons; use one of these, or `mode = \"secure-aggregation\"`"
             }
             Self::LinearRows => {
                 "has no rows of a linear model, which hierarchical needs: use a linear or a logistic model, \

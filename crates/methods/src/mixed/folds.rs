@@ -1,7 +1,7 @@
 //! Whether the sites' own fits would have served them better than the shrunken ones.
 //!
 //! At the end of the rounds every site measures both by cross-validation on its own rows: the fit around the
-//! common model, with `μ`, `T` and `s²` as they are, and a fit of its own rows alone with a ridge. The sites'
+//! global model, with `μ`, `T` and `s²` as they are, and a fit of its own rows alone with a ridge. The sites'
 //! sums of the losses, and of the squares of their differences, say which is better on average, and by how many
 //! standard errors.
 

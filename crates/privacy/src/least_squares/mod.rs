@@ -1,4 +1,4 @@
-//! A linear model from one noised sum: what every row adds to it, and how the model is solved from it.
+//! A linear model from one differentially private sum: what every row adds to it, and how the model is solved from it.
 //!
 //! # The idea
 //!

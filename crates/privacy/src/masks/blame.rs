@@ -1,4 +1,4 @@
-//! Who spoiled a sum: everything that an author sent in a round follows from its secret and the list, but
+//! Who corrupted a sum: everything that an author sent in a round follows from its secret and the list, but
 //! for its vector's numbers. So an author that discloses its secret can be examined by anybody who kept
 //! what it sent.
 //!

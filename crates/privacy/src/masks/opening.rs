@@ -15,7 +15,7 @@ use super::keys::MemberKeys;
 use super::ready::{OwnKeysError, ReadyList, Root};
 use super::transcript::Transcripts;
 
-/// The hash of the final block of a masked round.
+/// The hash of the final block of a secure-aggregation round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockHash(pub [u8; 32]);
 

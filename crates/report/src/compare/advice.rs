@@ -109,7 +109,7 @@ fn not_known(advice: &Advice, why: WhyNotKnown, minutes: Option<f64>) -> String 
             alone(advice)
         ),
         WhyNotKnown::Untuned(silos) => format!(
-            "Not known: at {} the own model could not be tuned, because {units} are too few to divide, or not here. A \
+            "Not known: at {} the local model could not be tuned, because {units} are too few to divide, or not here. A \
              gain over such a model is none over what a silo could make alone. Get more {units}.",
             numbers::plural(silos, "silo"),
         ),
@@ -146,7 +146,7 @@ fn gain(advice: &Advice) -> Option<String> {
     })
 }
 
-/// What speaks for the recommended way of learning, and what it costs, in sentences.
+/// What speaks for the recommended strategy, and what it costs, in sentences.
 fn together(advice: &Advice, label: &str) -> Vec<String> {
     let metric = advice.comparison.metrics[0].key();
     let (winners, members, losers) = advice.members;

@@ -432,7 +432,7 @@ pub(crate) fn unusable(story: &Story) -> Vec<(String, String)> {
             ModelKind::OwnIntercept,
             "the global model with own intercepts",
         ),
-        (ModelKind::Local, "the own model"),
+        (ModelKind::Local, "the local model"),
         (ModelKind::Pooled, "the model of all rows"),
         (ModelKind::Constant, "the constant prediction"),
     ];

@@ -180,7 +180,7 @@ impl AloneModels {
     }
 }
 
-/// At how many silos the own model was not tuned, so that a gain over it says little.
+/// At how many silos the local model was not tuned, so that a gain over it says little.
 fn not_tuned(story: &Story) -> Option<String> {
     let untuned = story.untuned();
     if untuned.is_empty() {
@@ -188,13 +188,13 @@ fn not_tuned(story: &Story) -> Option<String> {
     }
     if story.tuning.is_none() {
         return Some(
-            "No own model could be tuned, so this is not compared with the best that a silo makes alone: a gain over a \
+            "No local model could be tuned, so this is not compared with the best that a silo makes alone: a gain over a \
              model with the federation's settings may be none."
                 .into(),
         );
     }
     Some(format!(
-        "At {} the own model could not be tuned, because {} are too few to divide, or not here: {}. A gain there may be \
+        "At {} the local model could not be tuned, because {} are too few to divide, or not here: {}. A gain there may be \
          none over a tuned one.",
         plural(untuned.len(), "silo"),
         story.units(),
@@ -335,7 +335,7 @@ fn interval_of(story: &Story) -> String {
     format!("95 % interval over {} ", story.units())
 }
 
-/// The means of the federation's models and of own models, by silo and by row.
+/// The means of the federation's models and of local models, by silo and by row.
 fn on_average(story: &Story, table: &ComparisonTable) -> Option<String> {
     let (own, coalition) = (table.mean(Column::Own)?, table.mean(Column::Coalition)?);
     if own.no_use.is_some() || coalition.no_use.is_some() {
@@ -509,7 +509,7 @@ fn harmed(story: &Story) -> Option<String> {
     })
 }
 
-/// The means of silos outside the federation.
+/// The means of unseen silos.
 fn outsiders(table: &ComparisonTable) -> Option<String> {
     let means = table.outside_means.as_ref()?;
     let each = table.columns.iter().zip(means);
@@ -519,7 +519,7 @@ fn outsiders(table: &ComparisonTable) -> Option<String> {
                 "{} with {}",
                 cell.as_ref()?.text,
                 match column {
-                    Column::Own => "their own models",
+                    Column::Own => "their local models",
                     Column::Global => "one global model",
                     Column::Coalition => "the model that the federation gives them",
                 }

@@ -108,7 +108,7 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
             mode: if question.mode == QuestionMode::Clear {
                 "clear"
             } else {
-                "masked"
+                "secure-aggregation"
             },
             sites: sites.iter().map(|(name, _)| name.as_str()).collect(),
             rounds: asked.rounds.len(),

@@ -72,7 +72,7 @@ impl RoundBase {
         }
     }
 
-    /// The model that training of a masked round begins with: differences are sent.
+    /// The model that training of a secure-aggregation round begins with: differences are sent.
     ///
     /// # Errors
     /// The round does not train the agreed model.

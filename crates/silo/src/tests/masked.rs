@@ -1,4 +1,4 @@
-//! Masked rounds of whole silos: the sums are those of clear rounds, and nothing secret is left.
+//! Secure-aggregation rounds of whole silos: the sums are those of clear rounds, and nothing secret is left.
 
 use std::sync::Arc;
 use std::time::Duration;

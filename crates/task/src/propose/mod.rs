@@ -52,7 +52,7 @@ pub struct Wishes {
     pub positive: Option<String>,
     /// The column that names each row's silo; by default each file is a silo.
     pub silo_column: Option<String>,
-    /// Number of pretend silos to which the rows are dealt in turn, in place of a silo for each file.
+    /// Number of synthetic silos to which the rows are dealt in turn, in place of a silo for each file.
     pub pretend_silos: Option<usize>,
     /// The column that says whose a row is: all rows of one stay in one part. By default what looks so.
     pub group: Option<String>,
@@ -523,7 +523,7 @@ fn silos(
     };
     Err(DataError::Config(format!(
         "all rows are of one silo, and a federation needs several: {hint}; or split the rows into trial silos with \
-         --pretend-silos 3"
+         --split-into 3"
     )))
 }
 

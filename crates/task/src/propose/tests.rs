@@ -145,7 +145,7 @@ fn one_silo_is_refused_and_the_columns_that_could_name_silos_are_named() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("--silo-column: \"klinik\""), "{error}");
-    assert!(error.contains("--pretend-silos 3"), "{error}");
+    assert!(error.contains("--split-into 3"), "{error}");
 }
 
 #[test]

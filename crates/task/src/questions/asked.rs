@@ -104,7 +104,7 @@ pub enum AskedAt {
     Scenario,
     /// An institution brings its rows to columns that are agreed on.
     Member,
-    /// An institution has a `silo.toml`.
+    /// An institution has a `node.toml`.
     Node,
 }
 
@@ -152,7 +152,7 @@ impl RowQuestion {
                     ),
                     AskedAt::Node => (
                         format!(
-                            "write `missing = {{ {column:?} = [\"{value}\"] }}` below [data.rows.names] of silo.toml"
+                            "write `missing = {{ {column:?} = [\"{value}\"] }}` below [data.rows.names] of node.toml"
                         ),
                         format!(
                             "`keep = {{ {column:?} = [\"{value}\"] }}` below [data.rows.answers]"
@@ -181,7 +181,7 @@ impl RowQuestion {
                     let learn = match at {
                         AskedAt::Node => {
                             format!(
-                                "write `learn = [{column:?}]` below [data.rows.answers] of silo.toml"
+                                "write `learn = [{column:?}]` below [data.rows.answers] of node.toml"
                             )
                         }
                         _ => format!("say --keep {}", typed(column)),

@@ -34,7 +34,7 @@ struct Written {
     /// What its cells hold: `"number"` (the default), `"integer"` or `"category"`.
     #[serde(default, rename = "type")]
     kind: WrittenType,
-    /// The unit of its numbers, for people; in the files it may stand before or behind each number.
+    /// The unit of its numbers, as text; in the files it may stand before or behind each number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unit: Option<String>,
     /// Smallest and largest number that it may hold; by default any.

@@ -1,4 +1,4 @@
-//! The lines about masked rounds.
+//! The lines about secure-aggregation rounds.
 
 use protocol::message::Message;
 use protocol::privacy::{Circle, SpoilerSearch};
@@ -12,7 +12,7 @@ use crate::spoilers;
 use crate::verify::EvidenceFile;
 
 impl News {
-    /// Prints a report of a masked round; any other is not for the operator.
+    /// Prints a report of a secure-aggregation round; any other is not for the operator.
     pub(super) fn masked_report(&mut self, at: Time, report: &Report) {
         match report {
             Report::GroupsIncomplete { round, members } => {

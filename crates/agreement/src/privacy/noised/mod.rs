@@ -1,4 +1,4 @@
-//! What masked rounds with noise cannot do, because it breaks the bound that the noise gives: the keys of an
+//! What secure-aggregation rounds with noise cannot do, because it breaks the bound that the noise gives: the keys of an
 //! agreement that are refused with them, why, and what to choose in their place.
 
 use methods::learner::{Optimiser, Training};
@@ -41,12 +41,12 @@ fn of_task(task: &TaskConfig, unit: &Unit) -> Vec<KeyFault> {
             "task.external",
             "cannot be used where sums are noised: each row's gradient has to be clipped by itself, and nobody \
              can check that a program of one's own does so. Choose a model of `[task.table]`, or \
-             `mode = \"masked\"`",
+             `mode = \"secure-aggregation\"`",
         ),
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => fault(
             "task",
             "has no rows whose gradients could be clipped: choose a model of `[task.table]`, or \
-             `mode = \"masked\"`",
+             `mode = \"secure-aggregation\"`",
         ),
     };
     other.into_iter().collect()
@@ -78,7 +78,7 @@ fn of_unit(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
             "names the column {column:?}, and the rows of a person are told apart by `group` of \
              `[task.table.split]`, which must name the same one"
         );
-        ("privacy.unit", what)
+        ("privacy.privacy-unit", what)
     })
 }
 
@@ -138,7 +138,7 @@ fn of_training(training: &Training) -> Vec<KeyFault> {
             TRAINING,
             keeps,
             "must have neither `momentum` nor `weight-decay` where sums are noised: silos send gradients and \
-             keep nothing between rounds. The common model may have momentum: write `momentum` in `[strategy]`, \
+             keep nothing between rounds. The global model may have momentum: write `momentum` in `[strategy]`, \
              with the strategy fedavg",
         ),
     ])

@@ -1,6 +1,6 @@
 //! The audit with canaries: a lower bound on ε, measured on runs of a federation with noise.
 //!
-//! *Canaries* are invented units that silos have beside their rows. The gradient of each is one large number in a
+//! *Canaries* are synthetic units that silos have beside their rows. The gradient of each is one large number in a
 //! coordinate of its own, so that clipping leaves the longest vector that one unit may have. A coin decides for
 //! each whether it is in. The auditor sees all opened sums, and knows all real rows, as the bound allows an
 //! attacker to: it takes their gradients off. What is left in a coordinate is the canary, if it is in, and noise.
@@ -57,7 +57,7 @@ pub struct CanaryOptions {
 
 /// What the audit found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct CanaryAudit {
     /// Name of the scenario.
     pub scenario: String,
@@ -86,7 +86,7 @@ pub struct CanaryAudit {
 
 /// One run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct CanaryRun {
     /// Its seed.
     pub seed: u64,

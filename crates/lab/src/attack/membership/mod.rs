@@ -66,7 +66,7 @@ impl Default for MembershipOptions {
 
 /// How well membership can be told.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct MembershipAttack {
     /// Name of the scenario.
     pub scenario: String,

@@ -40,7 +40,7 @@ pub struct NoiseAdvice {
     pub releases: Vec<ReleaseAdvice>,
     /// What would change advice not to join.
     pub changes: Option<WhatChanges>,
-    /// Seeds for which every way of learning was measured.
+    /// Seeds for which every strategy was measured.
     pub seeds: usize,
     /// Whether time was over before all of them were.
     pub cut_short: bool,

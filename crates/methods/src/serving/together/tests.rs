@@ -62,7 +62,7 @@ fn advantages_are_shrunken_as_calculated_by_hand() {
     near(shrunken(&together, &silos[0]), (3.0 / 8.0, first));
     let unsure = (28.0_f64 / 11.0 + 3.0 * 16.0 / 121.0).sqrt();
     near(shrunken(&together, &silo(-1.0, 2.0)), (5.0 / 11.0, unsure));
-    // Losses follow; the own model, with which all are compared, stays.
+    // Losses follow; the local model, with which all are compared, stays.
     let all = together.shrunken(&silos[0]);
     assert!((all[1].loss - (1.0 - 3.0 / 8.0)).abs() < 1e-12);
     assert_eq!(all[0], silos[0][0]);

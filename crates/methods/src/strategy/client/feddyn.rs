@@ -18,7 +18,7 @@ use crate::strategy::{EquipError, Outcome, SettleError, Sheet, State, Strategy, 
 
 /// Name of a silo's gradient of its own objective, in the personal state.
 const GRADIENT: &str = "feddyn.gradient";
-/// Name of the correction `−h/α` of the common model, in the state.
+/// Name of the correction `−h/α` of the global model, in the state.
 const CORRECTION: &str = "feddyn.correction";
 
 /// Options of FedDyn.

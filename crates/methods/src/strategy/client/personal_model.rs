@@ -6,17 +6,17 @@ use crate::params::{Attached, LayoutError, Params};
 use crate::strategy::wrappers::standardise::without_scale;
 
 /// A whole model in the personal state, buffers such as running statistics included, and what the
-/// learner keeps beside it (personal layers), which the training of the common model must not change.
-/// Only the scale that the federation agreed on is the common model's.
+/// learner keeps beside it (personal layers), which the training of the global model must not change.
+/// Only the scale that the federation agreed on is the global model's.
 pub(super) struct PersonalModel(Attached);
 
 /// What a silo keeps under a method with a model of its own.
 pub(super) struct OwnAndBeside {
-    /// What the learner keeps beside the common model.
+    /// What the learner keeps beside the global model.
     pub(super) rest: Params,
-    /// The own model, in the layout of the common one.
+    /// The local model, in the layout of the common one.
     pub(super) own: Params,
-    /// What the learner keeps beside the own model.
+    /// What the learner keeps beside the local model.
     pub(super) beside: Params,
 }
 
@@ -29,13 +29,13 @@ impl PersonalModel {
         Attached::new(&rest, &kept).map(Self)
     }
 
-    /// The personal state before the first round: the own model is the one that the learner starts with.
+    /// The personal state before the first round: the local model is the one that the learner starts with.
     pub(super) fn initial(&self, inner: &dyn Learner, seed: u64) -> Params {
         let rest = inner.initial_personal(seed);
         self.write(&rest, (&inner.initial(seed), &rest))
     }
 
-    /// What the personal state holds beside the common model.
+    /// What the personal state holds beside the global model.
     pub(super) fn rest(&self, personal: &Params) -> Params {
         self.0.split(personal).0
     }
@@ -51,7 +51,7 @@ impl PersonalModel {
         }
     }
 
-    /// The personal state with the own model and what is kept beside it.
+    /// The personal state with the local model and what is kept beside it.
     pub(super) fn write(&self, rest: &Params, (own, beside): (&Params, &Params)) -> Params {
         let own = Params::gather(self.0.part(0), &[own]);
         let own = own.expect("tensors of this model");

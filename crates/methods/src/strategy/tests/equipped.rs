@@ -314,7 +314,7 @@ fn ditto_lies_between_local_training_and_the_common_model() {
     let weak = ditto(0.0);
     assert_eq!(
         weak.state.models, average.state.models,
-        "the common model is FedAvg's"
+        "the global model is FedAvg's"
     );
     for (own, alone) in weak.losses().iter().zip(local.losses()) {
         assert!((own - alone).abs() < 1e-6, "{own} {alone}");

@@ -6,7 +6,7 @@ use super::equipped::strategy;
 use super::quadratic::{QuadraticFederation, centre, quadratic, trained};
 use super::*;
 
-/// Two silos with a common model between them, one of them nearer to the start (7, 0, …).
+/// Two silos with a global model between them, one of them nearer to the start (7, 0, …).
 fn silos() -> Vec<QuadraticLearner> {
     vec![
         quadratic([6.0, 0.5, 0.0, 0.0, 0.0]),

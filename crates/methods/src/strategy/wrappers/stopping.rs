@@ -48,6 +48,7 @@ pub struct Stop {
     /// Least difference to the best round that counts as better, in units of the measure.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0))]
+    #[serde(rename = "min-delta")]
     pub gain: f64,
 }
 

@@ -31,7 +31,7 @@ pub struct Masked {
     /// Members that may pool what they know without learning more than the sums: 1 to 2q − n − 1.
     pub colluders: u16,
     /// Fewest authors of a sum: at least 3; with noise more than `colluders`, because fewer would not add
-    /// enough of it. `federation.toml` says `smallest-sum`, and with noise `fewest-authors`.
+    /// enough of it. `federation.toml` says `min-sum-size`, and with noise `min-authors`.
     pub smallest_sum: u16,
     /// Names of the institutions, ascending, whose updates an amendment makes visible because it changes
     /// groups: all concerned have to approve it. Mostly none.
@@ -104,7 +104,7 @@ impl Masked {
                     key,
                     value,
                     allowed: format!(
-                        "between {least} and {most} with {n} members in masked rounds"
+                        "between {least} and {most} with {n} members in secure-aggregation rounds"
                     ),
                 })
             }
@@ -124,7 +124,7 @@ impl Masked {
         }
         match &self.sums {
             Sums::Groups(groups) => {
-                range("smallest-sum", self.smallest_sum.into(), 3, n)?;
+                range("min-sum-size", self.smallest_sum.into(), 3, n)?;
                 self.validate_groups(groups)
             }
             Sums::Noised(noise) => {
@@ -133,7 +133,7 @@ impl Masked {
                 let most =
                     u64::from(charter.min_contributions).max(if fewest > n { fewest } else { 0 });
                 range(
-                    "fewest-authors",
+                    "min-authors",
                     fewest,
                     u64::from(self.colluders) + 1,
                     most,
@@ -155,7 +155,7 @@ impl Masked {
             return Ok(());
         }
         Err(CharterError::Range {
-            key: "fewest-authors",
+            key: "min-authors",
             value: self.smallest_sum.into(),
             allowed: format!("at most the number of members, {members}"),
         })

@@ -96,7 +96,7 @@ fn a_reminder_counts_even_if_a_later_block_is_final_by_now() {
     };
     let effects = answers(&mut one, x, answer);
     assert_eq!(effects[..2], notices(vote(Kind::Nullify, 1)));
-    assert_eq!(one.member.round(), 2, "it goes on to follow the chain");
+    assert_eq!(one.member.round(), 2, "it continues to follow the chain");
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(super) fn final_round(n: u16) -> (One, Hash) {
 /// What is to be opened of the final round.
 fn of(one: &One, block: Hash) -> Arc<FinalMasked> {
     let Content::Masked(round) = proposal(one, |_| {}).block.content else {
-        unreachable!("a masked round was built")
+        unreachable!("a secure-aggregation round was built")
     };
     let threshold = threshold(&one.epoch.roster, round.ready.len());
     Arc::new(FinalMasked {

@@ -248,7 +248,7 @@ impl WorkerActor {
         })
     }
 
-    /// What the round before `base` shows of who spoils sums, if it shows more than was known.
+    /// What the round before `base` shows of who corrupts sums, if it shows more than was known.
     fn searched(&self, base: &RoundBase) -> Option<Notice> {
         let changed = base.voids != self.base.voids;
         Notice::searched(base.round, &base.voids).filter(|_| changed)

@@ -1,4 +1,4 @@
-//! A silo's work in masked rounds: training and keys, masking, checking the vectors of others, and opening
+//! A silo's work in secure-aggregation rounds: training and keys, masking, checking the vectors of others, and opening
 //! the sums of a final round.
 
 use std::sync::Arc;
@@ -445,7 +445,7 @@ impl WorkerActor {
         });
     }
     /// Keeps the silo's secret of a round that is being adopted, with the blobs of the round, if its sum was
-    /// void: from it others can see whether this silo spoiled the sum. The record goes behind the adoption.
+    /// void: from it others can see whether this silo corrupted the sum. The record goes behind the adoption.
     /// With noise nothing is kept: a disclosure would be a release with this silo's noise alone.
     pub(super) fn secret_of_void(&mut self, settled: &Settled) -> Option<JournalRecord> {
         let (round, me) = (settled.document.round, self.config.member.me);

@@ -56,11 +56,11 @@ pub(crate) struct WorkerActor {
     pub(crate) base: Arc<RoundBase>,
     pub(crate) own: OwnState,
     pub(crate) trained: Option<LastTraining>,
-    /// What this silo keeps to itself for the masked round under way.
+    /// What this silo keeps to itself for the secure-aggregation round under way.
     pub(crate) prepared: Option<Arc<PreparedRound>>,
-    /// Gives the secrets of masked rounds.
+    /// Gives the secrets of secure-aggregation rounds.
     pub(crate) secrets: Box<dyn RoundSecrets>,
-    /// The final masked round that is being opened.
+    /// The final secure-aggregation round that is being opened.
     pub(crate) opening: Option<Arc<OpeningRound>>,
     /// What rounding left out of the model contributed last, for the next one. Not durable: a silo
     /// that restarts begins without.

@@ -129,7 +129,7 @@ impl WorkerActor {
         if round == self.base.next() {
             result.and_then(|trained| trained)
         } else {
-            Err("its round is over".into())
+            Err("its round has ended".into())
         }
     }
 

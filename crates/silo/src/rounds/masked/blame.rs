@@ -42,7 +42,7 @@ pub enum NotVoid {
     Damaged(String),
 }
 
-/// A final masked round of which at least one sum told nothing.
+/// A final secure-aggregation round of which at least one sum told nothing.
 pub struct VoidRound<'a> {
     epoch: &'a Epoch,
     round: u64,

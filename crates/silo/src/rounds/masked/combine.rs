@@ -24,7 +24,7 @@ pub(crate) struct Combined {
 }
 
 /// Opens the sums of a final round and computes its outcome. `vector` gives the bytes of an entry's
-/// vector. All sums are means, weighted as agreed, and strategies of masked rounds need nothing but the
+/// vector. All sums are means, weighted as agreed, and strategies of secure-aggregation rounds need nothing but the
 /// mean of all authors: so they get a sheet of one entry, to which every group adds. `lay` puts the bytes of
 /// that entry where they take no memory, see [`Blobs::to_file`](crate::surroundings::Blobs::to_file).
 pub(crate) fn combine(

@@ -1,4 +1,4 @@
-//! A masked round as functions of their arguments: what a silo sends in place of its model, and what
+//! A secure-aggregation round as functions of their arguments: what a silo sends in place of its model, and what
 //! members make of the vectors of all. The formulas are those of [`privacy::masks`].
 
 use bytes::Bytes;
@@ -99,7 +99,7 @@ pub(crate) struct MaskedVectorBytes {
     pub(crate) clipped: u64,
 }
 
-/// Masks the silo's own model for a list.
+/// Masks the silo's local model for a list.
 ///
 /// # Errors
 /// The list does not fit the silo's keys, or the model cannot be masked.
@@ -204,7 +204,7 @@ pub(crate) fn read_list(blob: &[u8], threshold: usize) -> Option<MaskedList> {
     ListDocument::read(blob).map(|document| MaskedList::new(document, threshold))
 }
 
-/// A final masked round with everything that opening it needs, but the vectors.
+/// A final secure-aggregation round with everything that opening it needs, but the vectors.
 pub(crate) struct OpeningRound {
     pub(crate) of: FinalMasked,
     pub(crate) list: MaskedList,

@@ -1,4 +1,4 @@
-//! The sums of a masked round one by one, opened again from what a silo has kept.
+//! The sums of a secure-aggregation round one by one, opened again from what a silo has kept.
 
 use bytes::Bytes;
 use privacy::masks::{Seeds, Shape, SumAuthors, Void, Width, Word};

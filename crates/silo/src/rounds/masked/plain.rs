@@ -1,6 +1,6 @@
 //! Rounds with noise without masks and messages, for simulations and for those who study what sums tell: the
 //! integers of all silos, with their noise, are added as they are. Masks would cancel in the sum, so it is the
-//! one that members open, and its outcome is that of masked rounds.
+//! one that members open, and its outcome is that of secure-aggregation rounds.
 
 use privacy::noise::Seed;
 use protocol::MemberIndex;

@@ -336,7 +336,7 @@ fn wrong_streams_void_the_sum_the_models_stay_and_after_three_rounds_the_group_i
     assert!(!suspended(&RoundBase::new(&other, &before)));
 }
 
-/// Void, void, good: whoever spares a sum from time to time would spoil the others for ever.
+/// Void, void, good: whoever spares a sum from time to time would corrupt the others for ever.
 #[test]
 fn a_good_sum_between_void_ones_gives_no_new_budget_of_voids() {
     let mut before = genesis();

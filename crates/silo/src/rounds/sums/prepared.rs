@@ -1,4 +1,4 @@
-//! What a silo keeps to itself for a masked round.
+//! What a silo keeps to itself for a secure-aggregation round.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ const PREPARED: &[u8; 16] = b"rota prepared 1\n";
 /// Begins that of a silo that adds noise. Behind the secret stand the id of the epoch and the integers.
 const NOISED: &[u8; 16] = b"rota prepared 2\n";
 
-/// What a silo keeps to itself for a masked round until it is adopted: all that it sends follows from it
+/// What a silo keeps to itself for a secure-aggregation round until it is adopted: all that it sends follows from it
 /// and from the list. Nobody can guess the hash of its blob, because the blob has the secret in it.
 #[derive(Debug, Clone)]
 pub(crate) struct PreparedRound {
@@ -72,7 +72,7 @@ impl fmt::Debug for SecretIntegers {
     }
 }
 
-/// The secret in a blob that a silo keeps to itself for a masked round, if its institution may disclose it.
+/// The secret in a blob that a silo keeps to itself for a secure-aggregation round, if its institution may disclose it.
 /// Where it adds noise it may not: the vector would be known with this silo's noise alone.
 pub fn disclosed_secret(blob: &[u8]) -> Option<Secret> {
     let rest = blob.strip_prefix(PREPARED)?;
@@ -119,7 +119,7 @@ impl PreparedRound {
         let secret = blob
             .strip_prefix(PREPARED)
             .and_then(|rest| rest.first_chunk::<32>());
-        let secret = secret.ok_or("the blob holds no secret of a masked round")?;
+        let secret = secret.ok_or("the blob holds no secret of a secure-aggregation round")?;
         Ok(Self {
             round,
             secret: Secret::new(*secret),

@@ -280,7 +280,7 @@ methods! {
     }
     PFedMe(PFedMe) {
         name: "pfedme",
-        about: "one model that silos get near from their own models, which a proximal term holds to it",
+        about: "one model that silos get near from their local models, which a proximal term holds to it",
         paper: "Dinh et al. 2020, Personalized Federated Learning with Moreau Envelopes",
         takes_rule: true,
         sees: |options| StrategyView::Sums(options.weight),

@@ -1,5 +1,5 @@
 //! FedNova (Wang et al. 2020): changes are divided by how many steps a silo takes before they are averaged,
-//! so that silos with many rows do not pull the common model towards an objective that nobody has.
+//! so that silos with many rows do not pull the global model towards an objective that nobody has.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Server momentum (FedAvgM; Hsu, Qi & Brown 2019, *Measuring the Effects of Non-Identical Data
 //! Distribution for Federated Visual Classification*, section 4.3): the mean change of a round is
-//! added to a velocity, and the common model moves by the velocity.
+//! added to a velocity, and the global model moves by the velocity.
 
 use super::one_model;
 use crate::params::Params;

@@ -36,7 +36,7 @@ impl SolvedOnce {
         let norms = RowNorms::new(rows_norm.value(), targets_within.value());
         let norms = norms.map_err(|error| error.to_string())?;
         let products = RowProducts::new(numbers.saturating_sub(1), norms)
-            .map_err(|error| format!("{error}; choose `release = \"steps\"`, or fewer columns"))?;
+            .map_err(|error| format!("{error}; choose `mechanism = \"gradients\"`, or fewer columns"))?;
         Ok(Self {
             products,
             ridge: ridge.map(|ridge| ridge.value()),
@@ -126,7 +126,7 @@ impl UnitNumbers for SolvedOnce {
 
 fn linear(units: &dyn UnitGradients) -> Result<&dyn LeastSquares, String> {
     let none = "the model is none that is solved from one sum: choose a linear model with squared loss or the \
-                logistic one, or `release = \"steps\"`";
+                logistic one, or `mechanism = \"gradients\"`";
     units.least_squares().ok_or_else(|| none.into())
 }
 

@@ -136,7 +136,7 @@ fn other_models_and_too_many_features_are_refused_at_the_start_with_what_to_choo
     assert!(why.contains("weights and an intercept"), "{why}");
     let why = SolvedOnce::new(release(None), 1_000).err().unwrap();
     assert!(
-        why.contains("999 features") && why.contains("choose `release = \"steps\"`"),
+        why.contains("999 features") && why.contains("choose `mechanism = \"gradients\"`"),
         "{why}"
     );
 }

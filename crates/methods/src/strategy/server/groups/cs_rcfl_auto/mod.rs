@@ -1,6 +1,6 @@
 //! CS-RCFL (Konti et al. 2024) that finds the number of coalitions.
 //!
-//! By the losses that form them, more coalitions never cost more, since every silo's own model is
+//! By the losses that form them, more coalitions never cost more, since every silo's local model is
 //! the best on the rows that it was fitted to. So the number is chosen by losses on held-out rows, in
 //! two rounds. In the first every silo scores all models, its own by cross-fitting, and the lead
 //! groups the entries into 1, 2, … coalitions. In the second every silo reports what the mean
@@ -107,7 +107,7 @@ impl AutoCsRcfl {
         }
     }
 
-    /// What every silo leaves to the round that measures: its own model, and these candidates.
+    /// What every silo leaves to the round that measures: its local model, and these candidates.
     pub(super) fn leave(&self, state: &State, sheet: &Sheet, decision: &Decision) -> Outcome {
         Outcome {
             assignment: decision.assignment.clone(),
@@ -303,7 +303,7 @@ impl Strategy for AutoCsRcfl {
             return loss(radius);
         }
         // The bound for networks grows with every step of training, and models without a fold took
-        // fewer. So that the own model is not preferred for that, it keeps what the radius adds to it.
+        // fewer. So that the local model is not preferred for that, it keeps what the radius adds to it.
         let own = |radius| learner.loss(scored.model, personal, radius, Split::Train);
         Ok(loss(0.0)? + (own(radius)? - own(0.0)?).max(0.0))
     }
@@ -512,7 +512,7 @@ fn candidates(decision: &Decision) -> &[Vec<u32>] {
     claim.map_or(&[], |claim| &claim.candidates)
 }
 
-/// The programs of a decision's groupings, if every entry keeps its own model and the groupings are
+/// The programs of a decision's groupings, if every entry keeps its local model and the groupings are
 /// into numbers of coalitions that may be tried.
 fn feasible(
     sheet: &Sheet,
@@ -523,7 +523,7 @@ fn feasible(
     let programs = numbers::programs(scores, candidates(decision)).filter(|_| own);
     Ok(programs.ok_or_else(|| {
         format!(
-            "expected {0} entries that keep their own models, with groupings of them into at most \
+            "expected {0} entries that keep their local models, with groupings of them into at most \
              {1} numbers of coalitions, ascending, among them {2:?}, each numbered in the order of \
              its first entries",
             sheet.entries.len(),

@@ -110,7 +110,7 @@ struct Before {
 }
 
 impl MixedModel {
-    /// What a state says. `None` where its model is no common model of this strategy.
+    /// What a state says. `None` where its model is no global model of this strategy.
     fn before(&self, state: &State) -> Option<Before> {
         let [model] = &state.models[..] else {
             return None;
@@ -251,7 +251,7 @@ impl MixedModel {
     }
 }
 
-const NO_COMMON_MODEL: &str = "the state has no common model of the hierarchical strategy";
+const NO_COMMON_MODEL: &str = "the state has no global model of the hierarchical strategy";
 
 impl Strategy for MixedModel {
     fn name(&self) -> &'static str {
