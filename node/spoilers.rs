@@ -4,7 +4,7 @@ use formatting::numbers::{plain, plural};
 use protocol::privacy::{SpoilerSearch, Sum, Voids};
 use protocol::{Epoch, MemberIndex};
 
-/// What is known, in sentences without the last full stop, as member `me` reads them; `None` where nobody is
+/// Returns what is known, in sentences without the last full stop, as member `me` reads them; `None` where nobody is
 /// searched.
 pub(crate) fn said(voids: &Voids, epoch: &Epoch, me: Option<MemberIndex>) -> Option<String> {
     let void = voids.rounds.iter().map(|count| usize::from(*count)).sum();

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     const WHOLE: &str = "reason = \"how old the patients are\"\nkind = \"describe\"\ncolumns = [\"age\"]\n\
-                         mode = \"masked\"\n[ranges]\nage = [0, 120]\n[sites]\nfiles = [{ path = \"a.csv\" }]\n";
+                         mode = \"secure-aggregation\"\n[ranges]\nage = [0, 120]\n[sites]\nfiles = [{ path = \"a.csv\" }]\n";
 
     #[test]
     fn the_file_of_a_played_question_is_asked_of_nodes() {

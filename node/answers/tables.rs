@@ -146,7 +146,7 @@ fn agreed_names(file: &RowsFile, raw: &RawFile) -> Vec<(usize, String)> {
     read.map(|(place, name)| (place, agreed(name))).collect()
 }
 
-/// What means a missing value in a column, by its agreed name.
+/// Returns what means a missing value in a column, by its agreed name.
 fn marks(file: &RowsFile, column: &str) -> ColumnMarks {
     let codes = file.names.codes.get(column).into_iter().flatten();
     ColumnMarks {

@@ -172,7 +172,7 @@ enum Named {
     Line(LogHead),
 }
 
-/// What the journal names of the log of the silo with this key.
+/// Returns what the journal names of the log of the silo with this key.
 fn named_by(journal: Option<&Snapshot>, epoch: &Epoch, key: &PublicKey) -> Result<Named, String> {
     match journal {
         None => Ok(Named::Nothing(

@@ -301,7 +301,7 @@ fn unused(
     )))
 }
 
-/// Where a file of a backup belongs; `None` for those that become part of the journal.
+/// Returns where a file of a backup belongs; `None` for those that become part of the journal.
 fn target(name: &str, places: &Places, folder: &Path) -> Option<PathBuf> {
     let beside = |file: &Path, name: &str| Some(file.with_file_name(name));
     match name {

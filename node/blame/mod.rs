@@ -156,7 +156,7 @@ impl FoundRound {
     }
 }
 
-/// What a void round is, and what the files show of its authors; `folder` is the state folder of any node
+/// Returns what a void round is, and what the files show of its authors; `folder` is the state folder of any node
 /// that has kept the round. Needs no key and changes nothing; the node may run.
 ///
 /// # Errors
@@ -209,7 +209,7 @@ pub fn blame(
     })
 }
 
-/// Whether a file is of the round.
+/// Returns whether a file is of the round.
 fn same(path: &Path, file: &DisclosureFile, found: &FoundRound) -> Result<(), DisclosureFileError> {
     let round = found.of.round.round;
     if (&file.federation, file.round, &file.block) == (&found.federation(), round, &found.block()) {
@@ -225,7 +225,7 @@ fn same(path: &Path, file: &DisclosureFile, found: &FoundRound) -> Result<(), Di
     })
 }
 
-/// What the node with this state folder can disclose of a void round.
+/// Returns what the node with this state folder can disclose of a void round.
 ///
 /// # Errors
 /// [`BlameError`]: nobody can be blamed for the round, or the node has no secret of it.

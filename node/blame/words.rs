@@ -27,7 +27,7 @@ impl Blame {
         lines
     }
 
-    /// What the disclosures show, as lines of text.
+    /// Returns what the disclosures show, as lines of text.
     pub fn findings(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for author in &self.examined {
@@ -50,7 +50,7 @@ impl Blame {
         lines
     }
 
-    /// What follows for a sum of which no author was found to deviate.
+    /// Returns what follows for a sum of which no author was found to deviate.
     fn left_over(&self, sum: &SpoiledSum) -> Option<String> {
         let deviates = |author: &&ExaminedAuthor| {
             matches!(author.finding, AuthorFinding::Deviates(_))
@@ -99,7 +99,7 @@ impl Blame {
 }
 
 impl DisclosureFile {
-    /// What an institution gives away with this file, before it agrees.
+    /// Returns what an institution gives away with this file, before it agrees.
     pub fn warning(&self) -> Vec<String> {
         let (member, round) = (plain(&self.member), self.round);
         vec![

@@ -191,7 +191,7 @@ impl Leads {
     }
 }
 
-/// What a recovery says, a few words each.
+/// Returns what a recovery says, a few words each.
 fn recovered(epoch: Option<&Epoch>, recovery: &Recovery) -> Vec<String> {
     let name = |member: MemberIndex| match epoch {
         Some(epoch) => plain(epoch.roster.name(member)),
@@ -266,7 +266,7 @@ fn changed_keys(old: &Agreement, new: &Agreement) -> Vec<String> {
     keys
 }
 
-/// What a change changes, a few words each. `keys` are those that differ, where they are known.
+/// Returns what a change changes, a few words each. `keys` are those that differ, where they are known.
 fn changed(
     epoch: Option<&Epoch>,
     change: &protocol::message::Change,
@@ -375,7 +375,7 @@ fn link(
     }
 }
 
-/// What is known of a secure-aggregation round from its block alone.
+/// Returns what is known of a secure-aggregation round from its block alone.
 fn masked(epoch: Option<&Epoch>, of: &MaskedRound) -> MaskedLink {
     let agreed = epoch.and_then(|epoch| Some((epoch, epoch.charter.privacy.masked()?)));
     let missing = |epoch: &Epoch, masked: &Masked| {

@@ -32,7 +32,7 @@ impl MissingBlocks {
         }
     }
 
-    /// What is missing, why, and who has it, as a sentence.
+    /// Returns what is missing, why, and who has it, as a sentence.
     pub fn sentence(&self) -> String {
         let members: Vec<_> = self.members.iter().map(Who::shown).collect();
         format!(
@@ -44,7 +44,7 @@ impl MissingBlocks {
     }
 }
 
-/// What is missing before the end of an epoch, in a chain whose last block and round these are.
+/// Returns what is missing before the end of an epoch, in a chain whose last block and round these are.
 /// `tip` is `None` where it is not known.
 pub(crate) fn before(
     passage: &Passage,

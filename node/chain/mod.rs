@@ -116,7 +116,7 @@ pub struct ChainLink {
     /// The members whose institutions approved the change, or signed the recovery; empty for other blocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approved: Vec<Who>,
-    /// Whether the block is a recovery: all members that were not lost went on without a quorum.
+    /// True if the block is a recovery: all members that were not lost went on without a quorum.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recovery: bool,
     /// The view of its proposal.
@@ -239,7 +239,7 @@ impl FinalChain {
         })
     }
 
-    /// How many learning rounds are in it.
+    /// Returns the number of learning rounds that are in it.
     pub fn rounds(&self) -> usize {
         let blocks = self.blocks.iter();
         blocks.filter(|link| link.round.is_some()).count()
@@ -340,7 +340,7 @@ impl FinalChain {
     }
 }
 
-/// What the kept outcome of a secure-aggregation round says of its sums.
+/// Returns what the kept outcome of a secure-aggregation round says of its sums.
 fn note(folder: &Path, outcome: &Hash) -> Option<MaskedNote> {
     let blob = store::blob(folder, outcome)?;
     Document::read(&blob).ok()?.masked
@@ -384,7 +384,7 @@ impl Who {
 /// Members by the rounds in which they are missing.
 type Absent<'a> = BTreeMap<&'a Who, Vec<u64>>;
 
-/// Who was left out how often in the rounds of each lead.
+/// Returns who was left out how often in the rounds of each lead.
 fn left_out_by(blocks: &[ChainLink]) -> Vec<LeftOutBy> {
     let mut leads: BTreeMap<Option<&Who>, (usize, Absent<'_>)> = BTreeMap::new();
     for link in blocks {

@@ -290,7 +290,7 @@ pub(super) fn permissions(configured: &Configured) -> Vec<Finding> {
     findings
 }
 
-/// Whether other users can read a file or folder that is there.
+/// Returns whether other users can read a file or folder that is there.
 #[cfg(unix)]
 fn is_open(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;

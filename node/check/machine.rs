@@ -75,7 +75,7 @@ fn existing(folder: &Path) -> PathBuf {
     found.map_or_else(|| PathBuf::from("/"), Path::to_path_buf)
 }
 
-/// Whether the node can listen.
+/// Returns whether the node can listen.
 pub(super) fn ports(configured: &Configured, running: bool) -> Vec<Finding> {
     if configured.listen.is_empty() {
         let what =
@@ -135,7 +135,7 @@ pub(super) fn clock(peers: &[CheckedPeer]) -> Vec<Finding> {
     }]
 }
 
-/// What the firewall has to let through, in one line.
+/// Returns what the firewall has to let through, in one line.
 pub(super) fn firewall(configured: &Configured, me: Option<MemberIndex>) -> String {
     let port = |address: &String| mesh::port(address).map(|(_, port)| port);
     let listen = configured.listen.iter().filter(|_| configured.reachable);

@@ -30,9 +30,9 @@ use crate::spending::Spending;
 /// Options of a check.
 #[derive(Debug, Clone)]
 pub struct CheckOptions {
-    /// Whether other members are tried.
+    /// True if other members are tried.
     pub network: bool,
-    /// Whether each of them is asked to mask a known vector.
+    /// True if each of them is asked to mask a known vector.
     pub rehearse: bool,
     /// How long one address is tried.
     pub patience: Duration,
@@ -65,7 +65,7 @@ pub enum CheckVerdict {
 }
 
 impl CheckVerdict {
-    /// What these findings come to.
+    /// Returns what these findings come to.
     fn of(findings: &[Finding]) -> Self {
         let worst = findings.iter().map(|finding| finding.level).max();
         match worst {
@@ -141,7 +141,7 @@ impl Finding {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct CheckResult {
-    /// Whether nothing is [`Level::Bad`].
+    /// True if nothing is [`Level::Bad`].
     pub good: bool,
     /// What the check comes to.
     pub verdict: CheckVerdict,
@@ -151,7 +151,7 @@ pub struct CheckResult {
     pub federation: String,
     /// Id of the federation.
     pub id: String,
-    /// Whether the institution's own node runs.
+    /// True if the institution's own node runs.
     pub running: bool,
     /// What was looked at.
     pub findings: Vec<Finding>,
@@ -228,7 +228,7 @@ fn in_force(first: &Configured, standing: Option<&PlaceOrError>) -> (Configured,
     }
 }
 
-/// What the institution told and will tell, as far as its journal and its ledger know; `None` where it is no
+/// Returns what the institution told and will tell, as far as its journal and its ledger know; `None` where it is no
 /// member, or where that is unknown.
 fn spending(standing: Option<&PlaceOrError>) -> Option<Spending> {
     match standing?.as_ref().ok()? {

@@ -8,7 +8,7 @@ use crate::federation::first_under;
 use crate::institution::{Configured, Data};
 use crate::policy::{LedgerStatus, ProposedRounds};
 
-/// What the policy refuses, what is to be said of δ, and how the ledger stands.
+/// Returns what the policy refuses, what is to be said of δ, and how the ledger stands.
 pub(super) fn policy(
     configured: &Configured,
     me: Option<MemberIndex>,
@@ -65,7 +65,7 @@ mod tests {
     use crate::check::{CheckOptions, CheckResult, Level, check};
     use crate::fixture::North;
 
-    /// What a check of north finds under an agreement, with this policy and an empty ledger of rows.
+    /// Returns what a check of north finds under an agreement, with this policy and an empty ledger of rows.
     fn checked(agreement: &str, policy: &str) -> CheckResult {
         let north = North::new();
         let at = |name: &str| north.folder.path().join(name);

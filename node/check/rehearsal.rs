@@ -19,7 +19,7 @@ pub(super) fn challenge(epoch: &Epoch) -> Result<Option<[u8; 32]>, getrandom::Er
     }
 }
 
-/// What is said of each member that was tried with a challenge.
+/// Returns what is said of each member that was tried with a challenge.
 pub(super) fn rehearsal(
     challenge: Option<[u8; 32]>,
     roster: &Roster,
@@ -42,7 +42,7 @@ pub(super) fn rehearsal(
     findings
 }
 
-/// What the member made of the challenge; `None` if it was not met.
+/// Returns what the member made of the challenge; `None` if it was not met.
 fn answer(peer: &CheckedPeer) -> Option<Option<[u8; 32]>> {
     let mut met = peer
         .addresses

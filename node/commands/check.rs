@@ -65,7 +65,7 @@ fn print(found: &CheckResult, json: bool) -> Result<(), NodeCommandError> {
     Ok(out.flush()?)
 }
 
-/// Asks about the rows, shows what stands for the answers in `silo.toml`, and writes it there if the person says yes;
+/// Asks about the rows, shows what stands for the answers in `node.toml`, and writes it there if the person says yes;
 /// whether it did.
 fn answered(
     config: &Path,
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::fixture::North;
 
-    /// What a check of north's rows asks, in which every severity of 3 is 7777.
+    /// Returns what a check of north's rows asks, in which every severity of 3 is 7777.
     fn asked(configured: &Configured) -> Vec<RowQuestion> {
         let options = CheckOptions {
             network: false,
@@ -119,7 +119,7 @@ mod tests {
             ("missing\nn\n", ""),
         ] {
             let north = North::new();
-            let (file, config) = ("rows.csv", north.folder.path().join("silo.toml"));
+            let (file, config) = ("rows.csv", north.folder.path().join("node.toml"));
             let file = north.folder.path().join(file);
             let rows = fs::read_to_string(&file).unwrap();
             fs::write(&file, rows.replace(",3,", ",7777,")).unwrap();

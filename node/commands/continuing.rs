@@ -83,7 +83,7 @@ pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), NodeComm
     Ok(console.flush()?)
 }
 
-/// What it means for results that the earlier federation held out other rows.
+/// Returns what it means for results that the earlier federation held out other rows.
 fn rows_change_sides(earlier: &Agreement, agreement: &Agreement) -> Option<&'static str> {
     let anew = is_needed(&agreement.task) && !is_needed(&earlier.task);
     anew.then_some(

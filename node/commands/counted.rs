@@ -40,7 +40,7 @@ pub(super) enum LedgerPlan {
         name: String,
         /// What it counts.
         unit: SourceUnit,
-        /// Whether `node.toml` does not name it yet.
+        /// True if `node.toml` does not name it yet.
         unnamed: bool,
     },
 }
@@ -330,7 +330,7 @@ fn member_before() -> String {
         .into()
 }
 
-/// Whether a ledger can be read, and counts what the agreement protects.
+/// Returns whether a ledger can be read, and counts what the agreement protects.
 fn fits(file: &Path, agreed: &SourceUnit) -> Result<(), NodeCommandError> {
     let contents = SourceLimits::unlimited(file).read()?;
     if contents.source.unit == *agreed {

@@ -194,7 +194,7 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     Ok(writeln!(io::stdout().lock(), "{line}")?)
 }
 
-/// Adds the names and answers of the options to those of `silo.toml`.
+/// Adds the names and answers of the options to those of `node.toml`.
 fn add_names(
     agreement: &Agreement,
     options: &SignAgreement,
@@ -231,7 +231,7 @@ fn invitation(argument: &str) -> Result<Invitation, NodeCommandError> {
     })
 }
 
-/// What a member whose key nobody knows has to send back, and why it cannot join.
+/// Returns what a member whose key nobody knows has to send back, and why it cannot join.
 fn stranger(
     options: &JoinFederation,
     invitation: &Invitation,

@@ -52,7 +52,7 @@ pub(super) struct JoiningAgreement<'a> {
     pub(super) text: &'a str,
     /// The institution's place in the agreement.
     pub(super) me: MemberIndex,
-    /// Whether the institution was a member before, with another key.
+    /// True if the institution was a member before, with another key.
     pub(super) again: bool,
 }
 
@@ -214,7 +214,7 @@ pub(super) fn unfit(why: &DataError, config: &str, again: &str) -> NodeCommandEr
     ))
 }
 
-/// How rows were read before, by the configuration of an earlier time in a folder, if there is one.
+/// Returns how rows were read before, by the configuration of an earlier time in a folder, if there is one.
 fn rows_before(folder: &Path) -> Option<FormerRows> {
     let text = agreement::read_configuration(&config_in(folder)).ok()?;
     let table: toml::Table = text.parse().ok()?;
@@ -256,7 +256,7 @@ impl FormerRows {
     }
 }
 
-/// Whether the institution consents: by `--yes`, or by an answer.
+/// Returns whether the institution consents: by `--yes`, or by an answer.
 pub(super) fn consents(yes: bool, name: &str) -> Result<bool, NodeCommandError> {
     if yes {
         return Ok(true);

@@ -116,10 +116,10 @@ pub fn run_federation(
 
 /// Why a command of a program failed: one sentence.
 pub trait Failure: std::fmt::Display {
-    /// How the program ends.
+    /// Returns how the program ends.
     fn exit(&self) -> Exit;
 
-    /// Whether the reader of standard output has closed it.
+    /// Returns whether the reader of standard output has closed it.
     fn is_broken_pipe(&self) -> bool;
 }
 
@@ -177,7 +177,7 @@ pub enum NodeCommandError {
     NotRun {
         /// The state folder.
         state: PathBuf,
-        /// Whether an option named it, and not the node's node.toml.
+        /// True if an option named it, and not the node's node.toml.
         named: bool,
     },
     /// A key file cannot be read or made.
@@ -475,7 +475,7 @@ pub fn wrapped(line: &str) -> String {
     textwrap::fill(&line, options)
 }
 
-/// Whether a line is for a file or a command line: TOML, a command, or its options.
+/// Returns whether a line is for a file or a command line: TOML, a command, or its options.
 fn is_pasted(line: &str) -> bool {
     let command = ["rota ", "--"].iter().any(|start| line.starts_with(start));
     command || (!line.is_empty() && line.parse::<toml::Table>().is_ok())
@@ -509,7 +509,7 @@ pub fn write(file: &Path, text: &str) -> Result<(), NodeCommandError> {
     })
 }
 
-/// How a program ends with an error of data.
+/// Returns how a program ends with an error of data.
 pub fn data(error: &DataError) -> Exit {
     match error {
         DataError::Config(_)

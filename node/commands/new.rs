@@ -90,7 +90,7 @@ const ONE_GROUP: &str = "note: any one member can stop this federation. While it
                          with which rounds need only `min-authors`; or several groups of at least three \
                          (--groups FILE), of which one that is stopped does not stop the others.";
 
-/// What members may read of each other's updates, where the options say so.
+/// Returns what members may read of each other's updates, where the options say so.
 fn protection(options: &NewFederation) -> Result<Option<Protection>, NodeCommandError> {
     let Some(file) = &options.groups else {
         return Ok(options.protection.wanted());
@@ -100,7 +100,7 @@ fn protection(options: &NewFederation) -> Result<Option<Protection>, NodeCommand
     Ok(Some(Protection::Masked(table)))
 }
 
-/// What a new federation learns, and its members. Asks for what the options leave out where somebody
+/// Returns what a new federation learns, and its members. Asks for what the options leave out where somebody
 /// can be asked.
 ///
 /// # Errors

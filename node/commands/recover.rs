@@ -171,7 +171,7 @@ fn explain(
     Ok(out.flush()?)
 }
 
-/// What the other members and the node do next, where so many members remain.
+/// Returns what the other members and the node do next, where so many members remain.
 fn next(rest: usize, lost: &[String]) -> String {
     match rest {
         1 => "Its node continues alone as soon as it runs; `rota federation admit` admits others again."

@@ -54,7 +54,7 @@ pub fn ask_about_scenario(
     Ok(())
 }
 
-/// What was answered since `before`, as it stands in the file.
+/// Returns what was answered since `before`, as it stands in the file.
 fn lines(before: &RowsConfig, now: &RowsConfig) -> Vec<String> {
     let mut lines = Vec::new();
     if now.answers != before.answers {
@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    /// What the task is after these answers, and what was shown; or why there is none.
+    /// Returns what the task is after these answers, and what was shown; or why there is none.
     fn said(questions: &[RowQuestion], answers: &str) -> Result<(TaskConfig, String), String> {
         let mut task = read(FILES);
         let mut shown = Vec::new();

@@ -56,7 +56,7 @@ pub struct New {
     pub pace: Option<TrainingPace>,
 }
 
-/// How long one training of the first silo takes here; `None` where the rows are not here, or are those of
+/// Returns how long one training of the first silo takes here; `None` where the rows are not here, or are those of
 /// a program: its institution's `rota check` measures it.
 ///
 /// # Errors

@@ -91,7 +91,7 @@ pub fn draft(
     })
 }
 
-/// What was found, for people: one line each.
+/// Returns what was found, for people: one line each.
 pub fn findings(draft: &ScenarioDraft) -> Vec<String> {
     let ScenarioDraft { proposal, .. } = draft;
     let silos = proposal.silos.len();
@@ -126,7 +126,7 @@ pub fn findings(draft: &ScenarioDraft) -> Vec<String> {
     lines
 }
 
-/// What each column holds and what it is taken for, and which columns are left out and why: one line
+/// Returns what each column holds and what it is taken for, and which columns are left out and why: one line
 /// each.
 pub fn described(proposal: &SchemaProposal) -> Vec<String> {
     let target = proposal

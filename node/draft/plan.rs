@@ -146,7 +146,7 @@ impl FederationPlan {
         Ok(plan)
     }
 
-    /// What of it can be checked before there are members.
+    /// Returns what of it can be checked before there are members.
     pub fn checked(&self) -> DraftCheck<'_> {
         DraftCheck {
             rounds: self.rounds,

@@ -170,7 +170,7 @@ pub(super) fn fitted(
     said
 }
 
-/// What a federation with noise needs besides its keys.
+/// Returns what a federation with noise needs besides its keys.
 fn needed(group: Option<&str>, plan: &FederationPlan, rows: u64) -> Vec<String> {
     let whom = match group {
         Some(column) => format!("every person that the column {column:?} tells apart"),

@@ -48,7 +48,7 @@ pub enum NodeEvent {
         learned: Vec<String>,
         /// The paragraph for the data protection officer.
         officer: Vec<String>,
-        /// Whether rounds have noise: other lines then have exact numbers of rows, which epsilon does not cover.
+        /// True if rounds have noise: other lines then have exact numbers of rows, which epsilon does not cover.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         noised: bool,
     },
@@ -410,7 +410,7 @@ pub enum NodeEvent {
         member: String,
         /// The id of its federation.
         federation: String,
-        /// Whether it only checks its addresses.
+        /// True if it only checks its addresses.
         checking: bool,
     },
     /// A member runs a program that speaks other message formats.

@@ -13,7 +13,7 @@ pub struct UnkeptReceipt {
     pub lead: String,
     /// The view of the round.
     pub view: u64,
-    /// Whether this silo had signed for the round's list of models, with its own in it.
+    /// True if this silo had signed for the round's list of models, with its own in it.
     pub signed: bool,
     /// The file with the lead's receipt; null where it could not be written.
     pub evidence: Option<String>,

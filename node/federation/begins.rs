@@ -90,7 +90,7 @@ pub fn begins(agreement: &Agreement) -> Result<String, BeginFault> {
     follows(agreement)
 }
 
-/// Whether `start` and `blob-limit` follow from task, strategy and seed.
+/// Returns whether `start` and `blob-limit` follow from task, strategy and seed.
 ///
 /// # Errors
 /// [`BeginFault`]: as of [`begins`].

@@ -11,7 +11,7 @@ use formatting::numbers;
 /// Begins the line of a change that protects less than before.
 const WEAKER: &str = "weaker: ";
 
-/// What another agreement changes, one line each: first how many members may break the rules before and
+/// Returns what another agreement changes, one line each: first how many members may break the rules before and
 /// after, then every key that changes, those that protect less first and marked with `weaker:`, then
 /// what follows for the agreement in words, `-` before what goes and `+` before what comes.
 pub fn changed_words(old: &Agreement, new: &Agreement) -> Vec<String> {
@@ -37,7 +37,7 @@ pub fn changed_words_for(
     lines
 }
 
-/// How many members there are, how many of them may break the rules, and how many votes are needed,
+/// Returns how many members there are, how many of them may break the rules, and how many votes are needed,
 /// before and after a change.
 pub fn protection(difference: &Difference) -> Vec<String> {
     let (before, after) = (difference.before, difference.after);
@@ -98,7 +98,7 @@ pub fn sentence(change: &Changed) -> String {
     }
 }
 
-/// Whether the path is that of a member as a whole, whose name may be in quotation marks.
+/// Returns whether the path is that of a member as a whole, whose name may be in quotation marks.
 fn is_member(key: &str) -> bool {
     key.strip_prefix("member.")
         .is_some_and(|name| match name.strip_prefix('"') {

@@ -161,7 +161,7 @@ impl Join<'_> {
             .flatten()
     }
 
-    /// Where the node listens.
+    /// Returns where the node listens.
     pub fn listening(&self) -> Vec<String> {
         if !self.listen.is_empty() {
             return self.listen.clone();

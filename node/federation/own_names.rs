@@ -73,7 +73,7 @@ fn replaced(text: &str, lines: &[String]) -> String {
     [&all[..=at], &own, &behind[last..]].concat().join("\n") + "\n"
 }
 
-/// Whether a line begins another table. One that is part of a value does not parse as a table.
+/// Returns whether a line begins another table. One that is part of a value does not parse as a table.
 fn is_header(line: &str) -> bool {
     line.trim_start().starts_with('[') && line.parse::<toml::Table>().is_ok()
 }

@@ -9,7 +9,7 @@ use task::TaskConfig;
 use super::start::{FirstError, first_of, first_under};
 use formatting::numbers::{count, plural};
 
-/// Whether models, or the sums of a common scale, are averaged by the rows that members claim. Where that
+/// Returns whether models, or the sums of a common scale, are averaged by the rows that members claim. Where that
 /// cannot be computed without the data of a task, it is assumed.
 pub fn weighs_by_rows(agreement: &Agreement) -> bool {
     let (task, strategy) = (&agreement.task, &agreement.strategy_config);
@@ -55,7 +55,7 @@ pub fn undeclared(agreement: &Agreement) -> Option<String> {
     ))
 }
 
-/// What an institution's own training rows are beside what it declared, where they are more, or fewer than
+/// Returns what an institution's own training rows are beside what it declared, where they are more, or fewer than
 /// half.
 pub fn beyond(agreement: &Agreement, me: MemberIndex, own: u64) -> Option<String> {
     let declared = agreement.epoch.roster.silos().get(me.at())?.rows?;

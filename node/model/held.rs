@@ -66,7 +66,7 @@ pub struct HeldModel {
     pub hash: Hash,
     /// Contributions that it was made from.
     pub contributions: usize,
-    /// Whether its blob is here.
+    /// True if its blob is here.
     pub here: bool,
 }
 
@@ -98,7 +98,7 @@ impl HeldRounds {
         })
     }
 
-    /// Whether the outcome of the last round is here: an earlier one is no answer for it.
+    /// Returns whether the outcome of the last round is here: an earlier one is no answer for it.
     ///
     /// # Errors
     /// [`ModelError::Gone`]: what there is ends with an earlier round.

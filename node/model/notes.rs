@@ -65,7 +65,7 @@ pub fn keep_preparation(folder: &Path, preparation: &Preparation) -> Result<(), 
     store::keep_file(folder, PREPARATION, &json(preparation))
 }
 
-/// How the silo prepares rows, if its node noted it.
+/// Returns how the silo prepares rows, if its node noted it.
 ///
 /// # Errors
 /// [`ModelError`]: a note that cannot be read.
@@ -126,7 +126,7 @@ pub fn served(folder: &Path) -> Result<Option<Noted>, ModelError> {
     }
 }
 
-/// What is noted about the model that the silo serves, without that model; `None` where nothing can be read.
+/// Returns what is noted about the model that the silo serves, without that model; `None` where nothing can be read.
 pub fn served_note(folder: &Path) -> Option<ServedNote> {
     read(folder, SERVED).ok().flatten()
 }

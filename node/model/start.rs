@@ -71,7 +71,7 @@ pub struct GivenStart {
     whose: String,
     /// What may be named in place of a file, in words.
     or: &'static str,
-    /// Whether nodes fetch it from other members.
+    /// True if nodes fetch it from other members.
     is_fetched: bool,
 }
 
@@ -103,7 +103,7 @@ impl GivenStart {
         })
     }
 
-    /// Whether a node that has no file of it fetches it from other members.
+    /// Returns whether a node that has no file of it fetches it from other members.
     pub fn is_fetched(&self) -> bool {
         self.is_fetched
     }

@@ -41,7 +41,7 @@ use rounds::RoundRules;
 
 use crate::spending::{ContributionHistory, Spending};
 
-/// Whether a table of the policy says nothing of its own.
+/// Returns whether a table of the policy says nothing of its own.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -68,7 +68,7 @@ impl SitePolicy {
         Ok(Self { table, source })
     }
 
-    /// What the institution contributed, as `history` and its ledger show, and what is to come. A ledger that
+    /// Returns what the institution contributed, as `history` and its ledger show, and what is to come. A ledger that
     /// cannot be read shows nothing.
     pub(crate) fn spending(
         &self,
@@ -91,12 +91,12 @@ impl SitePolicy {
         spending
     }
 
-    /// What the ledger holds, where there is one that can be read.
+    /// Returns what the ledger holds, where there is one that can be read.
     pub(crate) fn read_ledger(&self) -> Option<LedgerContents> {
         self.source.as_ref()?.read().ok()
     }
 
-    /// Whether a person wrote that there is no ledger.
+    /// Returns whether a person wrote that there is no ledger.
     pub(crate) fn declines_ledger(&self) -> bool {
         self.table.ledger == Some(LedgerKey::Counts(false))
     }
@@ -112,12 +112,12 @@ impl SitePolicy {
         })
     }
 
-    /// What questions of the agreement may read.
+    /// Returns what questions of the agreement may read.
     pub(crate) fn answer_rules(&self) -> &AnswerRules {
         &self.table.questions
     }
 
-    /// What the silo needs of it.
+    /// Returns what the silo needs of it.
     pub(crate) fn site(&self) -> Site {
         let source = self.source.as_ref();
         // Whoever waits for the ledger holds the silo up: it rather sits the round out.

@@ -33,7 +33,7 @@ pub(crate) struct PolicyRefusal {
     pub(crate) key: &'static str,
     /// Why, in a sentence without a full stop.
     pub(crate) why: String,
-    /// Whether it is over when another process gives the ledger back: each round asks again.
+    /// True if it is over when another process gives the ledger back: each round asks again.
     pub(crate) passes: bool,
 }
 
@@ -159,7 +159,7 @@ impl SitePolicy {
                 return (authors < fewest).then(|| {
                     format!(
                         "the sums of this agreement have {authors} authors or more, and [policy] requires at least \
-                         {fewest} (`smallest-sum`)"
+                         {fewest} (`min-sum-size`)"
                     )
                 });
             }
@@ -233,7 +233,7 @@ fn declared(agreement: &Agreement, me: MemberIndex) -> Option<u64> {
     agreement.epoch.roster.silos().get(me.at())?.rows
 }
 
-/// What the ledger of the institution's source refuses.
+/// Returns what the ledger of the institution's source refuses.
 fn ledger(source: &SourceLimits, of: &ProposedRounds<'_>) -> Vec<PolicyRefusal> {
     let refusal = |why| PolicyRefusal::new("ledger", why);
     let contents = match source.read() {

@@ -51,19 +51,19 @@ impl<'a> RoundsToCome<'a> {
         })
     }
 
-    /// What would hold after so many of them.
+    /// Returns what would hold after so many of them.
     pub(super) fn after(&self, rounds: u64) -> Bound {
         let mut accountant = self.held;
         self.cost.spend(&mut accountant, rounds);
         accountant.bound(self.limits.delta)
     }
 
-    /// What would hold after all of them.
+    /// Returns what would hold after all of them.
     pub(super) fn after_all(&self) -> Bound {
         self.after(self.left)
     }
 
-    /// How many there are, and how many are within the limits.
+    /// Returns how many there are, and how many are within the limits.
     pub(super) fn room(&self) -> LedgerRoom {
         let allowed = |rounds| self.limits.exceeded(&self.after(rounds)).is_none();
         let left = self.left;

@@ -15,7 +15,7 @@ pub(super) struct RoundRules {
 }
 
 impl RoundRules {
-    /// Whether a training may begin in this minute of the day.
+    /// Returns whether a training may begin in this minute of the day.
     ///
     /// # Errors
     /// Why not.
@@ -34,7 +34,7 @@ impl RoundRules {
     }
 }
 
-/// Whether a contribution may have so many bytes.
+/// Returns whether a contribution may have so many bytes.
 ///
 /// # Errors
 /// Why not.

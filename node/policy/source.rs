@@ -93,7 +93,7 @@ impl SourceLimits {
         LedgerFile::at(&self.path, self.limits)
     }
 
-    /// What the ledger holds, for whoever cannot wait for another process.
+    /// Returns what the ledger holds, for whoever cannot wait for another process.
     ///
     /// # Errors
     /// [`LedgerError`].

@@ -38,7 +38,7 @@ pub struct LedgerStatus {
     pub most_epsilon_alone: Option<f64>,
 }
 
-/// Whether there are none.
+/// Returns whether there are none.
 fn none(count: &u64) -> bool {
     *count == 0
 }

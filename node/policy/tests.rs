@@ -21,7 +21,7 @@ fn policy(beside: &Path, text: &str) -> SitePolicy {
     SitePolicy::new(table, beside, &beside.join("state")).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
-/// What of a policy refuses rounds of north under an agreement.
+/// Returns what of a policy refuses rounds of north under an agreement.
 fn all(policy: &SitePolicy, agreement: &Agreement) -> Vec<PolicyRefusal> {
     policy.refusals(&ProposedRounds {
         agreement,
@@ -354,7 +354,7 @@ fn epsilon_and_epsilon_alone_refuse_rounds_without_noise() {
     assert_eq!(policy.room(&North::agreement(&[])), None);
 }
 
-/// What holds after so many of the differentially private rounds, at this δ: ε and ε_alone.
+/// Returns what holds after so many of the differentially private rounds, at this δ: ε and ε_alone.
 fn after(rounds: u64, delta: f64) -> (f64, f64) {
     let cost = Cost::of(&noised(rounds, "").epoch.charter.privacy).unwrap();
     let mut accountant = Accountant::new();

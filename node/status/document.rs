@@ -39,7 +39,7 @@ pub struct Status {
     /// The lead of the view. Absent before the first view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<String>,
-    /// Whether this silo leads.
+    /// True if this silo leads.
     pub leads: bool,
     /// What the silo does now, in words: "training", "waiting for the lead".
     pub phase: String,
@@ -59,7 +59,7 @@ pub struct Status {
     /// What others learn of what the silo contributes, in sentences. Empty where rounds are in clear.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned: Vec<String>,
-    /// Whether all agreed rounds are done.
+    /// True if all agreed rounds are done.
     pub complete: bool,
     /// The training under way, or else the last one of this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,7 +120,7 @@ pub struct FederationFacts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub struct TrainingProgress {
-    /// Whether it is under way.
+    /// True if it is under way.
     pub running: bool,
     /// Steps done.
     pub step: u64,
@@ -180,7 +180,7 @@ pub struct ServedStatus {
     pub round: u64,
     /// Which one it is, in words: "the model that it trains alone".
     pub what: String,
-    /// Whether it is the adopted model, that of its coalition.
+    /// True if it is the adopted model, that of its coalition.
     pub adopted: bool,
     /// The served model on the silo's own held-out rows. Absent where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -233,7 +233,7 @@ pub struct PeerStatus {
     /// Its position in the agreement, from 0.
     #[serde(rename = "member_index")]
     pub member: u16,
-    /// Whether it is connected.
+    /// True if it is connected.
     pub connected: bool,
     /// Since when it is connected, or else since when it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -253,7 +253,7 @@ pub struct PeerStatus {
     /// over UDP".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Whether it has reported that it holds the last round.
+    /// True if it has reported that it holds the last round.
     pub complete: bool,
 }
 
@@ -344,7 +344,7 @@ fn words(name: &str) -> &str {
 const SHARE: f64 = 0.1;
 
 impl SpentSeconds {
-    /// What most of the time went to, for people: `12.3 s: waiting for others 8.1 s, training 3.9 s`.
+    /// Returns what most of the time went to, for people: `12.3 s: waiting for others 8.1 s, training 3.9 s`.
     pub fn text(&self) -> String {
         // As lead it waits for what the phase is named after.
         let waiting = match self.leading.get("collecting") {

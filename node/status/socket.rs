@@ -116,7 +116,7 @@ impl Listening {
         })
     }
 
-    /// What tells this socket from another one of the same name.
+    /// Returns what tells this socket from another one of the same name.
     fn id(path: &Path) -> io::Result<(u64, u64)> {
         use std::os::unix::fs::MetadataExt;
         let found = std::fs::symlink_metadata(path)?;

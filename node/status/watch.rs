@@ -23,7 +23,7 @@ pub(super) const NARROW: u16 = 72;
 
 /// A document that a screen follows.
 pub trait Followed {
-    /// When the node made it.
+    /// Returns when the node made it.
     fn time(&self) -> &str;
     /// Draws it.
     fn draw(&self, frame: &mut Frame<'_>, area: Rect);

@@ -82,7 +82,7 @@ impl KeptChain {
         })
     }
 
-    /// Whether there is a round of this number, of any kind.
+    /// Returns whether there is a round of this number, of any kind.
     pub(crate) fn has(&self, round: u64) -> bool {
         let mut blocks = self.chain.blocks.iter();
         blocks.any(|(_, block)| block.round().is_some_and(|of| of.round == round))

@@ -68,7 +68,7 @@ impl Computed {
     }
 }
 
-/// What the rounds of an agreement are computed with: nobody's rows, and a key that is nobody's.
+/// Returns what the rounds of an agreement are computed with: nobody's rows, and a key that is nobody's.
 ///
 /// # Errors
 /// Why this agreement's rounds cannot be computed here, as a sentence.

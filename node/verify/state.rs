@@ -415,7 +415,7 @@ impl StateFolder<'_> {
         Ok((good.len(), missing.len()))
     }
 
-    /// What a blob is in its round.
+    /// Returns what a blob is in its round.
     fn role(&self, adopted: &Adopted, hash: [u8; 32]) -> String {
         if hash == adopted.outcome {
             return "the outcome".into();
@@ -465,7 +465,7 @@ fn nothing(learnings: &[CheckedRound<'_>], why: &str) -> Computed {
     computed
 }
 
-/// Whether a recovery ended one of these epochs.
+/// Returns whether a recovery ended one of these epochs.
 fn recovered(chain: &VerifiedChain, epochs: Range<usize>) -> bool {
     let ended: Vec<_> = epochs.map(|at| chain.epochs[at].id).collect();
     let mut blocks = chain.blocks.iter();

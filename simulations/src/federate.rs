@@ -114,7 +114,7 @@ pub fn federate(
     })
 }
 
-/// Whether the surroundings can carry this federation with these faults.
+/// Returns whether the surroundings can carry this federation with these faults.
 ///
 /// # Errors
 /// [`RunError::Setup`]: a direct federation with what needs messages, or too many members for a network.

@@ -134,7 +134,7 @@ fn check(document: SchemaDocument, name: &str, text: &str) {
     );
 }
 
-/// Whether the schema refuses the text, as the program does.
+/// Returns whether the schema refuses the text, as the program does.
 fn refuses(document: SchemaDocument, text: &str) -> bool {
     let schema = document.schema();
     fault(&schema, &schema, &parsed(text), "changed").is_some()

@@ -16,7 +16,7 @@ fn named(text: &str) -> BTreeSet<String> {
     metrics.map(str::to_owned).collect()
 }
 
-/// What a node serves under `/metrics`.
+/// Returns what a node serves under `/metrics`.
 fn served(address: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");

@@ -43,7 +43,7 @@ struct Net {
     made: Vec<String>,
     /// By node.
     names: Vec<String>,
-    /// Whether routers translate addresses.
+    /// True if routers translate addresses.
     translates: bool,
 }
 
@@ -206,7 +206,7 @@ struct NatFederation {
     net: Net,
 }
 
-/// Whether namespaces can be made and connected here.
+/// Returns whether namespaces can be made and connected here.
 fn can_connect(what: &str) -> Result<(), String> {
     let name = format!("rota-nat-{}-{what}-try", std::process::id());
     run(&["ip", "netns", "add", &name])?;

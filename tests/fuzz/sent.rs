@@ -33,7 +33,7 @@ fn agreed() -> Agreement {
     Agreement::parse("federation.toml", &own_agreement()).unwrap()
 }
 
-/// What a text costs that is read as an agreement and put into words: a model that it allows, and its stand-in.
+/// Returns what a text costs that is read as an agreement and put into words: a model that it allows, and its stand-in.
 fn memory(length: usize) -> usize {
     (64 << 20) + 4000 * length
 }
@@ -242,7 +242,7 @@ impl BackedUp {
         tar.into_inner().unwrap()
     }
 
-    /// What lies beside the folder that backups are restored into.
+    /// Returns what lies beside the folder that backups are restored into.
     fn around(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         let mut found: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();

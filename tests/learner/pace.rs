@@ -64,7 +64,7 @@ command = {:?}
     configs.map(PathBuf::from).collect()
 }
 
-/// When each round became final at this node, in seconds.
+/// Returns when each round became final at this node, in seconds.
 fn finals(lines: &str) -> Vec<f64> {
     let events = lines
         .lines()

@@ -41,7 +41,11 @@ impl AgreedCase {
             privacy,
             declared,
         } = self;
-        let rounds = if privacy.contains("sufficient-statistics") { 1 } else { 6 };
+        let rounds = if privacy.contains("sufficient-statistics") {
+            1
+        } else {
+            6
+        };
         let silos = (0..4).map(|member| {
             let key = key(member).public();
             format!("[[member]]\nname = \"clinic {member}\"\nkey = \"{key}\"\nrows = {declared}\n")
@@ -98,7 +102,7 @@ impl Clinic {
         self.folder.path().join("rows.csv")
     }
 
-    /// What it adds to the sum of the first round before its noise, where its file holds this. It always adds
+    /// Returns what it adds to the sum of the first round before its noise, where its file holds this. It always adds
     /// something.
     pub(crate) fn adds(&self, file: &[u8]) -> Vec<i64> {
         fs::write(self.rows(), file).unwrap();

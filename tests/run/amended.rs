@@ -4,7 +4,7 @@
 pub(crate) use super::heard::Heard;
 use super::*;
 
-/// What `rota federation changes` prints at a node.
+/// Returns what `rota federation changes` prints at a node.
 pub(crate) fn changes(config: &Path) -> String {
     good(&[
         "federation",

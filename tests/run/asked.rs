@@ -3,7 +3,7 @@
 use super::amended::{Heard, id, says};
 use super::*;
 
-/// What a question asks; `files` are the tables of those that answer, for one process that plays them.
+/// Returns what a question asks; `files` are the tables of those that answer, for one process that plays them.
 fn question(folder: &Path, name: &str, kind: &str, files: &[&Path]) -> PathBuf {
     let files: Vec<String> = files
         .iter()
@@ -39,8 +39,8 @@ fn answers(config: &Path) -> Value {
 fn nodes_answer_what_one_process_answers_with_all_tables() {
     let demo = Demo::new("run-asked", &["--silos", "4", "--rounds", "2"]);
     // The fourth says nothing to questions, and its policy lets them be answered.
-    let policy = "[policy]\nfewest-rows = 0\nsmallest-sum = 0\n\
-                  approve = [\"rounds\", \"addresses\", \"epochs\", \"members\", \"questions\"]\n";
+    let policy = "[policy]\nmin-rows = 0\nmin-sum-size = 0\n\
+                  auto-approve = [\"rounds\", \"addresses\", \"training-epochs\", \"members\", \"questions\"]\n";
     let fourth = fs::read_to_string(&demo.configs[3]).unwrap();
     fs::write(&demo.configs[3], format!("{fourth}\n{policy}")).unwrap();
     let tables: Vec<PathBuf> = demo

@@ -181,7 +181,7 @@ fn spoiled_federation() -> (Demo, Vec<String>) {
     (demo, names)
 }
 
-/// What a command says, without line breaks.
+/// Returns what a command says, without line breaks.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

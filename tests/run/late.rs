@@ -66,7 +66,7 @@ fn a_fourth_hospital_joins_late_with_the_hardest_table_and_learns() {
         let (code, _, said) = join(invitation.trim(), own, "stays.csv", &[]);
         assert_eq!(code, 0, "{said}");
     }
-    let config = |at: usize| all[at].0.join("node").join("silo.toml");
+    let config = |at: usize| all[at].0.join("node").join("node.toml");
     let configs: Vec<_> = (0..4).map(config).collect();
     let mut nodes = Heard::of(&configs, &["--wait-for-admission"]);
     (0..3).for_each(|node| nodes.nodes.start(node));

@@ -34,7 +34,7 @@ fn forgets_the_outcome(config: &Path) {
     }
 }
 
-/// What `rota verify` says of a node's state.
+/// Returns what `rota verify` says of a node's state.
 fn verified(config: &Path) -> String {
     let state = config.with_file_name("state");
     let said = good(&["verify", "--state", state.to_str().unwrap()]);

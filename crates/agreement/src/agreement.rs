@@ -274,7 +274,7 @@ pub fn default_view_timeout(patience: u32, n: usize) -> u32 {
 /// Line that members are expected to have at least, in megabits per second.
 pub const LINE_MBIT: f64 = 30.0;
 
-/// How long a line of this many megabits per second needs for the models of all other members: what
+/// Returns how long a line of this many megabits per second needs for the models of all other members: what
 /// a lead fetches before it closes a round, and a member before it signs for one. `straggler-timeout` should
 /// be longer, or members with such a line are left out.
 pub fn models_take(blob_limit: u64, n: usize, mbit: f64) -> Duration {
@@ -305,7 +305,7 @@ fn hash_of(source: TomlText<'_>, key: &str, text: &str) -> Result<Hash, ConfigEr
     digits_of(text).map(Hash).ok_or_else(wrong)
 }
 
-/// Whether members can learn what the task says.
+/// Returns whether members can learn what the task says.
 ///
 /// # Errors
 /// [`ConfigError::At`]: a table or a program that is described wrongly, or not enough.
@@ -348,7 +348,7 @@ fn check_task(source: TomlText<'_>, task: &TaskConfig) -> Result<(), ConfigError
     Ok(())
 }
 
-/// Whether the members can answer what the file asks.
+/// Returns whether the members can answer what the file asks.
 ///
 /// # Errors
 /// [`ConfigError::At`]: a question that cannot be asked, rounds that leave none for learning, or contributions
@@ -515,7 +515,7 @@ pub(crate) fn refused(source: TomlText<'_>, error: &CharterError) -> ConfigError
     ConfigError::At(source.at(source.span(&place), error.to_string()))
 }
 
-/// What is wrong with the bounds of models and weights: the key, and words that follow it. `None` where the
+/// Returns what is wrong with the bounds of models and weights: the key, and words that follow it. `None` where the
 /// norm is above 0 and the weight a share of at most all, or they are absent.
 pub fn bounds_fault(
     max_model_norm: Option<f64>,

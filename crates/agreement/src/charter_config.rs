@@ -47,7 +47,7 @@ pub struct CharterConfig {
     /// to it before models are averaged. Without it, any share.
     #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub max_weight: Option<f64>,
-    /// Whether every silo declares its training rows in the agreement, and may claim no more than
+    /// True if every silo declares its training rows in the agreement, and may claim no more than
     /// that, as the members of a federation should (`rows` of `[[member]]` in federation.toml).
     pub rows_declared: bool,
     /// Who leads when.

@@ -42,7 +42,7 @@ pub enum Seen {
 }
 
 impl Seen {
-    /// What members see under this charter.
+    /// Returns what members see under this charter.
     pub fn under(charter: &Charter) -> Self {
         match charter.privacy.mode() {
             RoundMode::Clear | RoundMode::Named => Self::Models,
@@ -60,7 +60,7 @@ impl Seen {
         }
     }
 
-    /// What the file says.
+    /// Returns what the file says.
     pub(crate) fn of(mode: Option<Mode>) -> Self {
         match mode {
             None | Some(Mode::Clear) => Self::Models,

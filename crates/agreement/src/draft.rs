@@ -69,7 +69,7 @@ pub struct NewDraft {
     pub rotation: Rotation,
     /// Who checks a round before it counts.
     pub verification: Verification,
-    /// Whether contributions carry the names of their authors.
+    /// True if contributions carry the names of their authors.
     pub names_shown: bool,
     /// The table that says what members see of each other's contributions; `None`: every model.
     pub privacy: Option<PrivacyTable>,
@@ -410,7 +410,7 @@ fn commented(text: &str, new: &NewDraft) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What follows from the number of members, where the draft leaves it open.
+/// Returns what follows from the number of members, where the draft leaves it open.
 fn of_number(new: &NewDraft) -> Vec<String> {
     let mut lines = Vec::new();
     let examples = |value: &dyn Fn(usize) -> u64| {

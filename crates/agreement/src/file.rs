@@ -54,7 +54,7 @@ pub(crate) struct FederationFile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
     pub(crate) question: Vec<AgreedQuestion>,
-    /// The members, one table `[[silo]]` for each, in the order of the roster. `rota federation add`
+    /// The members, one table `[[member]]` for each, in the order of the roster. `rota federation add`
     /// adds one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "member")]
@@ -124,7 +124,7 @@ pub(crate) struct CharterTable {
     /// Largest size of a contribution, in bytes.
     #[schemars(range(min = 1), extend("x-unit" = "bytes"))]
     pub(crate) blob_limit: u64,
-    /// Whether members on one local network find each other by multicast DNS, which makes them
+    /// True if members on one local network find each other by multicast DNS, which makes them
     /// visible to every machine on it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) discovery: bool,
@@ -338,7 +338,7 @@ impl Mode {
         match self {
             Self::Clear => "clear",
             Self::Masked => "masked",
-            Self::MaskedNoised => "masked+noised",
+            Self::MaskedNoised => "differential-privacy",
         }
     }
 }

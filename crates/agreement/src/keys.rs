@@ -14,7 +14,7 @@ pub(crate) struct Key {
     pub(crate) path: &'static str,
     /// What the key says, as a noun phrase.
     pub(crate) words: &'static str,
-    /// Whether the value has to stay as long as the federation runs.
+    /// True if the value has to stay as long as the federation runs.
     pub(crate) fixed: bool,
     /// When another value protects less.
     pub(crate) weakens: Weakens,
@@ -239,7 +239,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.stop", "when the federation ends before its last round"),
     key("strategy.stop.patience", "the rounds without a better one after which it ends"),
     key("strategy.stop.measure.**", "what is compared on validation rows"),
-    key("strategy.stop.gain", "the least difference that counts as better"),
+    key("strategy.stop.min-delta", "the least difference that counts as better"),
     key("strategy.training", "the local training of a round"),
     key("strategy.training.epochs", "the passes over a silo's training rows in a round"),
     key("strategy.training.batch", "the rows of a training step; 0 for all"),
@@ -364,7 +364,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.length", "the weight of the length of representations in the local objective"),
 ];
 
-/// What is known of the key at a path in which the names of members are `*`; `None` for a key that has
+/// Returns what is known of the key at a path in which the names of members are `*`; `None` for a key that has
 /// no words.
 pub(crate) fn known(path: &str) -> Option<&'static Key> {
     let path = path.replace(".then.", ".");
@@ -377,7 +377,7 @@ pub(crate) fn known(path: &str) -> Option<&'static Key> {
 }
 
 impl Weakens {
-    /// Whether `after` protects less than `before`.
+    /// Returns whether `after` protects less than `before`.
     pub(crate) fn holds(self, before: Option<&Canonical>, after: Option<&Canonical>) -> bool {
         match self {
             Self::Never => false,
@@ -442,7 +442,7 @@ fn status(value: Option<&Canonical>) -> u64 {
     u64::from(text(value) == "members")
 }
 
-/// How long a member that does not fail may lead at a stretch.
+/// Returns how long a member that does not fail may lead at a stretch.
 fn rotation(value: Option<&Canonical>) -> u64 {
     let word = text(value);
     let rounds = word.strip_prefix("every-");
@@ -455,12 +455,12 @@ fn rotation(value: Option<&Canonical>) -> u64 {
     }
 }
 
-/// Whether the rule is the mean, which it is where none is named.
+/// Returns whether the rule is the mean, which it is where none is named.
 fn aggregation(value: Option<&Canonical>) -> u64 {
     u64::from(matches!(text(value), "" | "mean"))
 }
 
-/// Whether rows are counted, as they are where nothing is said.
+/// Returns whether rows are counted, as they are where nothing is said.
 fn weight(value: Option<&Canonical>) -> u64 {
     u64::from(text(value) != "equal")
 }

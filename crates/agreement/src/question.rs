@@ -108,7 +108,7 @@ impl AgreedQuestion {
         answer_size(self.question().largest_sum())
     }
 
-    /// How far it has come, by what a state keeps of it.
+    /// Returns how far it has come, by what a state keeps of it.
     pub fn stage(&self, state: &QuestionState) -> QuestionStage {
         let question = self.question();
         let rounds = state.opened.len();

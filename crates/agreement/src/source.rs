@@ -217,7 +217,7 @@ fn replace_words(text: &str, from: &str, to: &str) -> String {
     parts.concat()
 }
 
-/// What is said about a key or value that is not known.
+/// Returns what is said about a key or value that is not known.
 fn unknown(message: &str) -> Option<String> {
     let (what, rest) = [
         ("key", message.strip_prefix("unknown field `")),

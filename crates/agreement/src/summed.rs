@@ -29,7 +29,7 @@ impl Agreement {
         all
     }
 
-    /// Whether a federation may begin with this agreement, after the one that it continues: nobody is added up
+    /// Returns whether a federation may begin with this agreement, after the one that it continues: nobody is added up
     /// with others than there.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Agreement {
         self.sums_stay(&[])
     }
 
-    /// Whether nobody is added up with others than in the federations that this one continues. `now` are the
+    /// Returns whether nobody is added up with others than in the federations that this one continues. `now` are the
     /// groups in force, of which it is asked apart whether they may change.
     pub(crate) fn sums_stay(&self, now: &[Group]) -> Result<(), AmendError> {
         let masked = self.epoch.charter.privacy.masked();
@@ -88,7 +88,7 @@ impl Agreement {
     }
 }
 
-/// Whether an institution is in both groups.
+/// Returns whether an institution is in both groups.
 fn meets(one: &Group, other: &Group) -> bool {
     let in_other = |(name, _): &(String, u64)| other.authors.iter().any(|(of, _)| of == name);
     one.authors.iter().any(in_other)

@@ -25,7 +25,7 @@ pub struct DiagnosedMember {
     pub fault: String,
     /// The view and round that the member is in; `None` while it is down.
     pub at: Option<(u64, u64)>,
-    /// Whether the member has all rounds.
+    /// True if the member has all rounds.
     pub complete: bool,
     /// The last reason why the member refused something or voted against a view.
     pub last: String,
@@ -75,9 +75,9 @@ pub(super) fn chain(journal: &[Record]) -> Vec<(Hash, &Block)> {
 pub(super) struct MemberChain<'a> {
     /// Name of the member.
     pub(super) name: String,
-    /// Whether the member is honest and alive.
+    /// True if the member is honest and alive.
     pub(super) honest: bool,
-    /// Whether the member reports that it has all rounds.
+    /// True if the member reports that it has all rounds.
     pub(super) complete: bool,
     /// Final blocks of the member, with the hash of each.
     pub(super) chain: Vec<(Hash, &'a Block)>,

@@ -75,7 +75,7 @@ pub struct BareOptions {
     /// Number of changes of the agreement, at drawn times: members join, leave, are excluded or get
     /// another key, or rounds are added.
     pub changes: u32,
-    /// Whether so many members are gone from a drawn time on that no quorum is left, and the others go
+    /// True if so many members are gone from a drawn time on that no quorum is left, and the others go
     /// on without them. Some come back when that is decided.
     pub recoveries: bool,
     /// Whether people err. Those who say who is gone name the wrong members, once or several times,
@@ -95,7 +95,7 @@ pub struct BareOptions {
     pub strange_machines: usize,
     /// Institutions give up secure-aggregation rounds that have no outcome, under the first agreement.
     pub gives_up: bool,
-    /// Whether signatures are keyed hashes, which cost far less and hold for the same claims.
+    /// True if signatures are keyed hashes, which cost far less and hold for the same claims.
     pub simulated_signatures: bool,
     /// What goes wrong.
     pub faults: Faults,
@@ -107,10 +107,10 @@ pub struct BareOptions {
     /// Is told what happens, for people: faults, votes against views, certificates, final rounds,
     /// changes of the agreement. Receives the time, the node and a sentence.
     pub story: Option<RunNarrator>,
-    /// Whether the records of a step become durable only after everything else of it was done,
+    /// True if the records of a step become durable only after everything else of it was done,
     /// which breaks R5 on purpose.
     pub persist_last: bool,
-    /// Whether members restart with an empty journal as if they were new, which breaks R5 on
+    /// True if members restart with an empty journal as if they were new, which breaks R5 on
     /// purpose.
     pub journals_vanish: bool,
     /// A rule of secure-aggregation rounds that the surroundings of members break on purpose.
@@ -143,7 +143,7 @@ impl fmt::Debug for BareOptions {
 }
 
 impl BareOptions {
-    /// Whether rounds are masked.
+    /// Returns whether rounds are masked.
     pub(crate) fn masked(&self) -> bool {
         !self.groups.is_empty() || self.fewest_authors.is_some()
     }

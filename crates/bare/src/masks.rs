@@ -56,7 +56,7 @@ pub(super) struct BareMasks {
     plain: BTreeMap<Hash, u64>,
     /// The secrets behind public keys: with them a toy unlocks shares.
     secrets: BTreeMap<PublicKeys, BareSecret>,
-    /// Whether shares are accepted unproven, which breaks a rule on purpose.
+    /// True if shares are accepted unproven, which breaks a rule on purpose.
     unproven: bool,
 }
 
@@ -244,7 +244,7 @@ impl BareMasks {
         self.secrets.get(&ready.keys.public).copied()
     }
 
-    /// Whether the transcripts of a sheet are those of its authors for this list.
+    /// Returns whether the transcripts of a sheet are those of its authors for this list.
     pub(super) fn verify(&self, list: &MaskedList, sheet: &MaskedSheet) -> bool {
         sheet.entries.iter().all(|entry| {
             let known = self.transcripts.get(&entry.transcript.hash);

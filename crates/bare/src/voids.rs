@@ -49,7 +49,7 @@ impl BareVoids {
         new
     }
 
-    /// What is known in a round that starts from this state.
+    /// Returns what is known in a round that starts from this state.
     pub(super) fn before(&self, epoch: &Hash, state: &Hash) -> Voids {
         let known = self.0.get(state).filter(|(of, _)| of == epoch);
         known.map(|(_, voids)| voids.clone()).unwrap_or_default()

@@ -73,7 +73,7 @@ pub(crate) fn participation(
     })
 }
 
-/// What groups there are, for an error.
+/// Returns what groups there are, for an error.
 fn groups(study: &Study) -> String {
     let groups: BTreeSet<&str> = study
         .silos

@@ -62,7 +62,7 @@ pub enum CostError {
 }
 
 impl Cost {
-    /// What a contribution to a round costs under an agreement on privacy.
+    /// Returns what a contribution to a round costs under an agreement on privacy.
     ///
     /// # Errors
     /// [`CostError`]: noise that bounds nothing. The charter of a federation has none.

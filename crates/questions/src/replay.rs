@@ -3,7 +3,7 @@
 use crate::{FederatedQuestion, Kind, Outcome, QuestionError, QuestionProgress, Step, SumLayout};
 
 impl FederatedQuestion {
-    /// What follows from the sums of its rounds so far, in order, as integers modulo 2⁶⁴.
+    /// Returns what follows from the sums of its rounds so far, in order, as integers modulo 2⁶⁴.
     ///
     /// # Errors
     /// If the question cannot be asked, or a sum is of another length than its round opens.

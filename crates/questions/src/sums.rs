@@ -161,11 +161,11 @@ pub(crate) struct CommonKnowledge {
 pub(crate) struct Gates {
     /// Coefficients to be estimated.
     pub(crate) coefficients: usize,
-    /// Whether the events must be many for each of them.
+    /// True if the events must be many for each of them.
     pub(crate) events: bool,
     /// Number of groups.
     pub(crate) groups: usize,
-    /// Whether there are events to count.
+    /// True if there are events to count.
     pub(crate) has_events: bool,
 }
 
@@ -199,10 +199,10 @@ pub(crate) trait SumKind {
     type Progress;
     type Outcome;
 
-    /// What is taken from a row.
+    /// Returns what is taken from a row.
     fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError>;
     fn gates(&self, known: &CommonKnowledge) -> Gates;
-    /// Whether a complete row is an event.
+    /// Returns whether a complete row is an event.
     fn is_event(&self, _known: &CommonKnowledge, _row: &[f64]) -> bool {
         false
     }
@@ -214,7 +214,7 @@ pub(crate) trait SumKind {
     fn group_column(&self) -> Option<&str> {
         None
     }
-    /// What all know after the counts; or why the question ends with them.
+    /// Returns what all know after the counts; or why the question ends with them.
     fn start(&self, known: &CommonKnowledge) -> Result<Self::Progress, QuestionStopped>;
     fn layout(&self, known: &CommonKnowledge, progress: &Self::Progress) -> SumLayout;
     fn answer(

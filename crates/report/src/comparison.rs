@@ -58,7 +58,7 @@ impl Column {
         }
     }
 
-    /// Whether the silo has such a result that is of use.
+    /// Returns whether the silo has such a result that is of use.
     fn is_usable(self, silo: &SiloStory) -> bool {
         self.of(silo).is_some_and(f64::is_finite) && silo.no_use(self.kind()).is_none()
     }
@@ -262,7 +262,7 @@ fn row(silo: &SiloStory, columns: &[Column], decimals: &[usize]) -> Vec<Option<C
     columns.iter().zip(decimals).map(cell).collect()
 }
 
-/// Whether a column is better than all others by more than noise; those that are the very same
+/// Returns whether a column is better than all others by more than noise; those that are the very same
 /// model do not count.
 fn best(
     column: Column,

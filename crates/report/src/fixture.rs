@@ -221,7 +221,7 @@ fn silo(index: usize, coalitions: usize, rounds: u64) -> SiloInfo {
     }
 }
 
-/// How a silo's local model was chosen.
+/// Returns how a silo's local model was chosen.
 fn tuned() -> Tuned {
     Tuned {
         way: Way::Training {

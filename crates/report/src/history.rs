@@ -126,7 +126,7 @@ pub fn page(history: &History, date: &str) -> String {
     )
 }
 
-/// What others learn of an institution, and what its officer may want to file.
+/// Returns what others learn of an institution, and what its officer may want to file.
 fn privacy(history: &History) -> Markup {
     let Some(PrivacySaid {
         by,

@@ -25,12 +25,12 @@ const PARTS: [(&str, f64); 7] = [
     ("largest", 1.0),
 ];
 
-/// Whether there are more silos than have their own lines.
+/// Returns whether there are more silos than have their own lines.
 pub(crate) fn are_many(story: &Story) -> bool {
     story.silos.len() > MOST
 }
 
-/// How results are distributed over silos; nothing where every silo has its line.
+/// Returns how results are distributed over silos; nothing where every silo has its line.
 pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
     if !are_many(story) {
         return html! {};

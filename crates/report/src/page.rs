@@ -15,7 +15,7 @@ use super::{
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// What the browser may do: use the page's styles and run the script with this very text. Even if a
+/// Returns what the browser may do: use the page's styles and run the script with this very text. Even if a
 /// name in the data held HTML, it would load nothing and run nothing else.
 fn policy() -> String {
     let hash = BASE64.encode(&Sha256::digest(SCRIPT));

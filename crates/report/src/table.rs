@@ -51,7 +51,7 @@ pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
     }
 }
 
-/// What decides: which model a silo serves, what it gains, and how the models do. It fits a window of
+/// Returns what decides: which model a silo serves, what it gains, and how the models do. It fits a window of
 /// 1,280 pixels.
 fn main_table(story: &Story, comparison: &ComparisonTable) -> Markup {
     let columns = &comparison.columns;
@@ -122,7 +122,7 @@ fn main_table(story: &Story, comparison: &ComparisonTable) -> Markup {
     }
 }
 
-/// What is folded below the table: rows, the second metric, and the model of all rows.
+/// Returns what is folded below the table: rows, the second metric, and the model of all rows.
 fn more_table(story: &Story, comparison: &ComparisonTable) -> Markup {
     let columns = &comparison.columns;
     let second = story.second_metric.as_ref();

@@ -40,7 +40,7 @@ fn budget(options: &Advise) -> Duration {
     Duration::from_secs_f64(60.0 * options.minutes)
 }
 
-/// Whether to join a federation with noise.
+/// Returns whether to join a federation with noise.
 fn with_noise(
     options: &Advise,
     epsilon: f64,

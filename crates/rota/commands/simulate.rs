@@ -122,7 +122,7 @@ fn federated(
     summary
 }
 
-/// What asks the process that runs this one after every round whether to go on.
+/// Returns what asks the process that runs this one after every round whether to go on.
 fn ends(caller: Caller) -> Box<dyn FnMut(&RoundDone) -> bool> {
     Box::new(move |done| caller.ends(done))
 }
@@ -142,7 +142,7 @@ fn of_use(summary: &Summary) -> Result<(), CommandError> {
     }
 }
 
-/// What the silos live in.
+/// Returns what the silos live in.
 fn surrounding(
     simulate: &Simulate,
     scenario: &Scenario,
@@ -184,7 +184,7 @@ pub(super) fn empty(folder: &Path) -> Result<(), CommandError> {
     }
 }
 
-/// How members sign.
+/// Returns how members sign.
 ///
 /// # Errors
 /// [`CommandError`]: simulated signatures are asked for where members check each other.

@@ -33,7 +33,7 @@ impl SchemaDocument {
         Self::Silo,
     ];
 
-    /// What the document is called.
+    /// Returns what the document is called.
     pub fn title(self) -> &'static str {
         match self {
             Self::Scenario => "scenario",

@@ -89,7 +89,7 @@ impl SiloHandle {
         self.counters.read()
     }
 
-    /// What the silo works on, and the progress of its training.
+    /// Returns what the silo works on, and the progress of its training.
     pub fn activities(&self) -> Activities {
         self.activities.clone()
     }

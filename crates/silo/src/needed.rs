@@ -204,12 +204,12 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
     records.iter().enumerate().map(is_current).collect()
 }
 
-/// Whether this record says how the journal began.
+/// Returns whether this record says how the journal began.
 fn is_beginning(record: &JournalRecord) -> bool {
     matches!(record, JournalRecord::Lost | JournalRecord::Begun)
 }
 
-/// Whether this record has final blocks.
+/// Returns whether this record has final blocks.
 pub(crate) fn is_final(record: &JournalRecord) -> bool {
     matches!(
         record,
@@ -217,7 +217,7 @@ pub(crate) fn is_final(record: &JournalRecord) -> bool {
     )
 }
 
-/// Whether a record proves that an epoch is over.
+/// Returns whether a record proves that an epoch is over.
 pub(crate) fn ends_epoch(record: &JournalRecord) -> bool {
     matches!(record, JournalRecord::Protocol(record) if record.ends_epoch())
 }
@@ -229,7 +229,7 @@ fn goes_on_after(block: &Block) -> Option<u64> {
     after.map(|after| after.round)
 }
 
-/// Whether this record shows that the silo took part, and so had found out that it is safe.
+/// Returns whether this record shows that the silo took part, and so had found out that it is safe.
 pub(crate) fn acts(record: &JournalRecord) -> bool {
     use protocol::Record::{Contributed, Outdated, Proposed, Standing, Vote};
     matches!(

@@ -135,7 +135,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// What these void sums show after a round of who corrupts them, if that is searched.
+    /// Returns what these void sums show after a round of who corrupts them, if that is searched.
     pub(crate) fn searched(round: u64, voids: &Voids) -> Option<Self> {
         let searched = voids.search != SpoilerSearch::Idle;
         let voids = voids.clone();

@@ -121,7 +121,7 @@ pub enum Nothing {
 }
 
 impl MaskedNote {
-    /// What the void sums of its epoch have shown.
+    /// Returns what the void sums of its epoch have shown.
     pub fn voids(&self) -> Voids {
         Voids {
             rounds: self.void.clone(),

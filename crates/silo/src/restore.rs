@@ -41,7 +41,7 @@ pub(crate) struct Restored {
     pub(crate) again: Option<Hash>,
     /// Missing blobs.
     pub(crate) missing: Vec<Missing>,
-    /// Whether the journal is empty.
+    /// True if the journal is empty.
     pub(crate) begins: bool,
     /// What the journal holds now.
     pub(crate) records: Vec<JournalRecord>,
@@ -53,9 +53,9 @@ struct Contents {
     records: Vec<protocol::Record>,
     adopted: Vec<Adopted>,
     trained: Option<TrainedRecord>,
-    /// Whether the journal has any record.
+    /// True if the journal has any record.
     any: bool,
-    /// Whether the journal began anew after a loss and the silo has not acted since. Then it has no
+    /// True if the journal began anew after a loss and the silo has not acted since. Then it has no
     /// other record.
     lost: bool,
 }
@@ -166,7 +166,7 @@ pub(crate) fn restore(
 /// The past of a silo that takes no part in rounds: nothing of its models is restored.
 pub(crate) struct SiloPast {
     pub(crate) start: Start,
-    /// Whether the journal is empty.
+    /// True if the journal is empty.
     pub(crate) begins: bool,
     /// What the journal holds now.
     pub(crate) records: Vec<JournalRecord>,
@@ -295,7 +295,7 @@ fn sorted(records: Vec<JournalRecord>) -> Contents {
     contents
 }
 
-/// Whether this record has the final block of an adopted outcome, or the end of an epoch that names
+/// Returns whether this record has the final block of an adopted outcome, or the end of an epoch that names
 /// it.
 fn finalises(record: &protocol::Record, adopted: &Adopted) -> bool {
     let protocol::Record::Final { blocks, .. } = record else {

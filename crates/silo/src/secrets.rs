@@ -76,7 +76,7 @@ mod tests {
     use crate::rounds::{PreparedInput, PreparedRound, SecretIntegers};
     use crate::testing::{config, epoch};
 
-    /// Whether a text has four bytes of a secret, or a number of it.
+    /// Returns whether a text has four bytes of a secret, or a number of it.
     fn shows(text: &str, bytes: &[u8]) -> bool {
         let hexadecimal: String = bytes[..4]
             .iter()

@@ -252,7 +252,7 @@ impl AgreementInForce {
         Ok(())
     }
 
-    /// How many approvals there are with that of this institution, and what happens next.
+    /// Returns how many approvals there are with that of this institution, and what happens next.
     fn approvals(&self, known: &KnownAmendment, id: &str) -> String {
         let KnownAmendment {
             approved, needed, ..
@@ -340,7 +340,7 @@ fn what_follows((have, needed): (u64, u64), unheard: &[&str], id: &str, waits: &
     )
 }
 
-/// Whether to go on.
+/// Returns whether to go on.
 pub(crate) fn agreed(here: &Here, question: &str) -> Result<bool, NodeCommandError> {
     if here.yes {
         return Ok(true);

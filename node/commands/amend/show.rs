@@ -65,7 +65,7 @@ impl AgreementInForce {
         }
     }
 
-    /// What this institution says to an amendment, and what it can say.
+    /// Returns what this institution says to an amendment, and what it can say.
     fn own_word(&self, known: &KnownAmendment) -> String {
         let hash = known.hash();
         let id = shown(&hash);
@@ -77,7 +77,7 @@ impl AgreementInForce {
         }
     }
 
-    /// Whether this institution approves it.
+    /// Returns whether this institution approves it.
     fn stands(&self, known: &KnownAmendment) -> bool {
         let word = self.found.word(&known.hash());
         let me = &self.institution.me;
@@ -92,7 +92,7 @@ impl AgreementInForce {
         shown.map_err(failed)
     }
 
-    /// What is known of the institution's own side under an agreement, with what it contributed by then.
+    /// Returns what is known of the institution's own side under an agreement, with what it contributed by then.
     fn own(
         &self,
         agreement: &Agreement,
@@ -106,7 +106,7 @@ impl AgreementInForce {
         }
     }
 
-    /// What an amendment changes, one line each.
+    /// Returns what an amendment changes, one line each.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -186,7 +186,7 @@ impl AgreementInForce {
     }
 }
 
-/// What each site would compute for the questions that are new, and what is opened of it.
+/// Returns what each site would compute for the questions that are new, and what is opened of it.
 fn asked(before: &Agreement, new: &Agreement) -> Vec<String> {
     let known = before.questions.len();
     let new = new.questions.iter().enumerate().skip(known);

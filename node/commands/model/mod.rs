@@ -340,7 +340,7 @@ fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
     }
 }
 
-/// What is said of values far outside of those that a model was trained on.
+/// Returns what is said of values far outside of those that a model was trained on.
 fn outside_lines(found: &OutsideRows) -> Vec<String> {
     let mut lines = found.columns.clone();
     if found.rows > 0 {

@@ -130,7 +130,7 @@ pub fn compose(
     }
 }
 
-/// What members are to read of each other's updates: as an option says, or as somebody answers where the
+/// Returns what members are to read of each other's updates: as an option says, or as somebody answers where the
 /// scenario does not say it.
 fn chosen(
     wanted: &InitRequest,
@@ -386,7 +386,7 @@ fn changed(mut plan: FederationPlan, wanted: &InitRequest) -> Result<FederationP
     Ok(plan)
 }
 
-/// What is known, or the answer to a question, or an error that names the option.
+/// Returns what is known, or the answer to a question, or an error that names the option.
 fn answer<T>(
     known: Option<T>,
     ask: &mut Option<&mut Prompt<'_>>,

@@ -20,7 +20,7 @@ fn file(name: &str, text: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// What is put together with these answers, and what was asked.
+/// Returns what is put together with these answers, and what was asked.
 fn asked(wanted: &InitRequest, answers: &str) -> (Result<Composed, ComposeError>, String) {
     let mut output = Vec::new();
     let plan = compose(wanted, Some(&mut Prompt::scripted(answers, &mut output)));

@@ -71,7 +71,7 @@ fn of(text: &str, room: Option<LedgerRoom>) -> Vec<String> {
     disclosure(&agreement, &own)
 }
 
-/// What a founder says in short, and what its officer reads.
+/// Returns what a founder says in short, and what its officer reads.
 fn in_short(text: &str) -> [Vec<String>; 2] {
     let agreement = North::read(text);
     let spending = OwnSide::of_founder(&agreement).spending.unwrap();
@@ -324,7 +324,7 @@ fn the_paragraph_for_the_officer_has_the_numbers_of_the_federation() {
     );
 }
 
-/// What a node says of itself under this agreement, as text and as a page.
+/// Returns what a node says of itself under this agreement, as text and as a page.
 fn statuses(text: &str) -> [Vec<String>; 2] {
     let status = Status {
         learned: in_short(text)[0].clone(),

@@ -107,7 +107,7 @@ impl TrainingPace {
         beats.ceil().min(f64::from(u32::MAX)) as u32
     }
 
-    /// What is wrong with the agreed patience, and what to do: nothing where there is room.
+    /// Returns what is wrong with the agreed patience, and what to do: nothing where there is room.
     pub fn against(self, epoch: &Epoch) -> Option<(String, String)> {
         let (beat, patience) = (epoch.beat(), epoch.patience());
         let enough = self.beats(beat);

@@ -14,7 +14,7 @@ struct Slow {
     layout: Arc<Layout>,
     steps: u64,
     step: Duration,
-    /// Whether the learner reports how far it has come.
+    /// True if the learner reports how far it has come.
     says: bool,
     clock: Mutex<Duration>,
 }

@@ -57,7 +57,7 @@ impl North {
         equipment.equipped.layout()
     }
 
-    /// What would keep north from living under its agreement with these edits, as they are read.
+    /// Returns what would keep north from living under its agreement with these edits, as they are read.
     fn tried(&self, edits: &[(&str, &str)]) -> Vec<String> {
         tried(&self.institution, &North::agreement(edits))
     }

@@ -44,7 +44,7 @@ pub(super) struct SiloFile {
     /// those that it cannot connect to.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub(super) reachable: bool,
-    /// Whether this node passes on connections between members that cannot connect to each other, by
+    /// True if this node passes on connections between members that cannot connect to each other, by
     /// default `true`. It sees their addresses and how much they send; what they send is encrypted
     /// between the two.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]

@@ -122,9 +122,9 @@ pub struct Configured {
     pub state: PathBuf,
     /// Where the node listens.
     pub listen: Vec<String>,
-    /// Whether other nodes can connect to it.
+    /// True if other nodes can connect to it.
     pub reachable: bool,
-    /// Whether the node relays between members.
+    /// True if the node relays between members.
     pub relay: bool,
     /// All members, with their known addresses.
     pub roster: Vec<Contact>,
@@ -245,7 +245,7 @@ impl Institution {
         then
     }
 
-    /// Whether the institution is a member of the agreement that its configuration names.
+    /// Returns whether the institution is a member of the agreement that its configuration names.
     pub fn is_first_member(&self) -> bool {
         self.me.at() < self.agreement.epoch.roster.len()
     }

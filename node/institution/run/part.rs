@@ -18,7 +18,7 @@ use crate::institution::start::signed_rows::ChangedRows;
 use crate::model::{self, HeldRounds};
 use crate::policy::ProposedRounds;
 
-/// What the institution's policy refuses of the agreement in force, in a sentence without a full stop.
+/// Returns what the institution's policy refuses of the agreement in force, in a sentence without a full stop.
 fn refused(institution: &Institution, living: &Living) -> Option<String> {
     let agreement = &institution.agreement;
     let learner = &*living.equipment.equipped;
@@ -156,7 +156,7 @@ impl EpochPart {
         Ok(member)
     }
 
-    /// What chooses the model that is served; `held` is what the state held when the node started.
+    /// Returns what chooses the model that is served; `held` is what the state held when the node started.
     pub(super) fn serving(
         &self,
         institution: &Institution,
@@ -167,7 +167,7 @@ impl EpochPart {
             .map(|living| serving(institution, living.equipment.clone(), held))
     }
 
-    /// What warns of columns that are far from the other members'.
+    /// Returns what warns of columns that are far from the other members'.
     pub(super) fn columns(&self, institution: &Institution) -> Option<ScaleWatch> {
         self.living
             .as_ref()
@@ -183,7 +183,7 @@ impl EpochPart {
         start.map(|start| (Hash(start.hash()), start.document()))
     }
 
-    /// How the silo takes part, where its journal was `lost` or not.
+    /// Returns how the silo takes part, where its journal was `lost` or not.
     ///
     /// # Errors
     /// [`NodeError`]: the personal state of a backup is not as it was put back.
@@ -267,7 +267,7 @@ mod tests {
         toml::to_string(&file).unwrap()
     }
 
-    /// What part north takes after the others agreed on this text, and it said nothing.
+    /// Returns what part north takes after the others agreed on this text, and it said nothing.
     fn after(north: &North, text: &str) -> (Present, EpochPart) {
         part_after(north, [amendment(text)])
     }
@@ -283,7 +283,7 @@ mod tests {
         }
     }
 
-    /// What part north takes after these changes.
+    /// Returns what part north takes after these changes.
     fn part_after(
         north: &North,
         amendments: impl IntoIterator<Item = Amendment>,

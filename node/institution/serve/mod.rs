@@ -132,7 +132,7 @@ impl Serving {
         Ok(())
     }
 
-    /// Whether no comparison is under way, and the results of all have been printed.
+    /// Returns whether no comparison is under way, and the results of all have been printed.
     pub(super) fn is_idle(&self) -> bool {
         self.busy.load(Ordering::Acquire) == 0 && self.results().is_empty()
     }
@@ -203,7 +203,7 @@ impl Serving {
     }
 }
 
-/// What is served, which took so long to choose, as an event and in a line.
+/// Returns what is served, which took so long to choose, as an event and in a line.
 fn serves(note: &ServedNote, took: Duration) -> (NodeEvent, String) {
     let metric = note.held_out.as_ref().and_then(|held_out| {
         let value = held_out.metrics.get(&held_out.metric)?;

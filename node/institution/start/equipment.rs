@@ -99,7 +99,7 @@ impl Institution {
         Ok(StudySilo { learner, ..silo })
     }
 
-    /// What the silo learns with, for measuring models, so without a program.
+    /// Returns what the silo learns with, for measuring models, so without a program.
     ///
     /// # Errors
     /// As [`equipment`](Self::equipment); [`DataError::Config`] where only a program can measure.

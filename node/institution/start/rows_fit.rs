@@ -183,7 +183,7 @@ pub fn fit(
     })
 }
 
-/// What every column of the rows holds, and all that does not fit the agreed schema, in files that are read as
+/// Returns what every column of the rows holds, and all that does not fit the agreed schema, in files that are read as
 /// `agreement` has them read.
 ///
 /// # Errors
@@ -275,7 +275,7 @@ mod tests {
     use crate::fixture::North;
     use crate::institution::Data;
 
-    /// What is found in north's rows under this agreement, where the severity of some is `odd`.
+    /// Returns what is found in north's rows under this agreement, where the severity of some is `odd`.
     fn found(text: &str, odd: &str, kept: &[&str]) -> RowsFit {
         let north = North::new();
         let file = north.folder.path().join("rows.csv");

@@ -367,7 +367,7 @@ impl PlayedInstitution {
         }
     }
 
-    /// What is said of the federation, each without line breaks: `rota check`, the page to print, the status as
+    /// Returns what is said of the federation, each without line breaks: `rota check`, the page to print, the status as
     /// text and as a page, and what the report has.
     pub(super) fn pages(&mut self) -> [String; 5] {
         let (configured, present) = self.present();
@@ -458,7 +458,7 @@ impl PlayedInstitution {
         }
     }
 
-    /// What those who approve a change read of it.
+    /// Returns what those who approve a change read of it.
     pub(super) fn proposed(&mut self, text: &str) -> (String, String) {
         let (_, present) = self.present();
         let agreement = &present.institution.agreement;

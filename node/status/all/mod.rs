@@ -52,9 +52,9 @@ pub struct MemberAnswer {
     pub lead: Option<u16>,
     /// What the node does, in words.
     pub phase: String,
-    /// Whether its silo takes part. Why it does not stays with its institution.
+    /// True if its silo takes part. Why it does not stays with its institution.
     pub takes_part: bool,
-    /// Whether all rounds are done.
+    /// True if all rounds are done.
     pub complete: bool,
     /// The last adopted round, and when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ pub struct Nodes {
     pub silo: String,
     /// The federation.
     pub federation: FederationFacts,
-    /// Whether members see the status of each other's nodes: `status` in the agreement's `[protocol]`.
+    /// True if members see the status of each other's nodes: `status` in the agreement's `[protocol]`.
     pub shown: bool,
     /// All nodes, in the order of the agreement.
     pub nodes: Vec<NodeStatus>,
@@ -94,7 +94,7 @@ pub struct NodeStatus {
     pub name: String,
     /// Its position in the agreement, from 0.
     pub member: u16,
-    /// Whether it is the node that asked.
+    /// True if it is the node that asked.
     pub own: bool,
     /// How it is doing. Absent where it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,13 +121,13 @@ pub struct Doing {
     /// The lead of the view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<String>,
-    /// Whether it leads.
+    /// True if it leads.
     pub leads: bool,
     /// What it does, in words.
     pub phase: String,
-    /// Whether its silo takes part.
+    /// True if its silo takes part.
     pub takes_part: bool,
-    /// Whether all rounds are done.
+    /// True if all rounds are done.
     pub complete: bool,
     /// The last adopted round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +150,7 @@ pub struct LastAdopted {
 }
 
 impl MemberAnswer {
-    /// What a node with this status tells other members.
+    /// Returns what a node with this status tells other members.
     pub fn of(status: &Status) -> Self {
         let position = |name: &String| status.peers.iter().find(|peer| peer.name == *name);
         let lead = if status.leads {
@@ -193,7 +193,7 @@ impl MemberAnswer {
         }
     }
 
-    /// What another node told.
+    /// Returns what another node told.
     ///
     /// # Errors
     /// It is no such document.
@@ -236,7 +236,7 @@ impl Doing {
 }
 
 impl Nodes {
-    /// What a node with this status knows, and what the others said: for each position an answer, or why
+    /// Returns what a node with this status knows, and what the others said: for each position an answer, or why
     /// there is none. Without an answer or a reason, what is known of the connection.
     pub fn new(
         status: &Status,
@@ -288,7 +288,7 @@ impl Nodes {
         peers.map(|peer| peer.member).collect()
     }
 
-    /// What to say where members do not see each other's status.
+    /// Returns what to say where members do not see each other's status.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         (!self.shown).then_some(
             "Under this agreement every institution sees only its own node. With `status = \"members\"` in \
@@ -298,7 +298,7 @@ impl Nodes {
 }
 
 impl NodeStatus {
-    /// What is the matter, in words, if anything is.
+    /// Returns what is the matter, in words, if anything is.
     pub(crate) fn trouble(&self) -> Option<String> {
         let Some(doing) = &self.status else {
             return self.why.clone();
@@ -315,7 +315,7 @@ impl NodeStatus {
 }
 
 impl Doing {
-    /// What the node does, with whom it waits for: `waiting for the lead, west`.
+    /// Returns what the node does, with whom it waits for: `waiting for the lead, west`.
     pub(crate) fn doing(&self) -> String {
         match &self.lead {
             Some(lead) if !self.complete && !self.leads && self.phase.ends_with("the lead") => {
@@ -354,7 +354,7 @@ pub(crate) mod fixture {
     use super::*;
     use crate::status::fixture;
 
-    /// What the node of `north` knows: `south` answers, `west` is older, `east` cannot be reached.
+    /// Returns what the node of `north` knows: `south` answers, `west` is older, `east` cannot be reached.
     pub(crate) fn nodes() -> Nodes {
         let status = fixture::status();
         let mut nodes = Nodes::new(&status, true, |member| {

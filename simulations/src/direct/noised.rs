@@ -46,7 +46,7 @@ impl Direct<'_> {
         self.adopted(authors, after, keeps, &settled)
     }
 
-    /// What every member adds to the sum.
+    /// Returns what every member adds to the sum.
     fn shares(&mut self) -> Result<Vec<(MemberIndex, NoisedShare)>, RunError> {
         let (base, round) = (self.base.clone(), self.base.next());
         let (mut shares, mut failed) = (Vec::new(), None);

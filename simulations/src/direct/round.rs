@@ -31,7 +31,7 @@ impl Direct<'_> {
         self.finish(entries, &signed, &settled)
     }
 
-    /// What the members that the plan names contribute, trained on all threads.
+    /// Returns what the members that the plan names contribute, trained on all threads.
     fn contributions(&mut self) -> Result<Vec<(usize, Contributed)>, RunError> {
         let (base, round) = (self.base.clone(), self.base.next());
         let named = base.plan(&self.config).participants.clone();
@@ -159,7 +159,7 @@ impl Direct<'_> {
         }
     }
 
-    /// How the authors are merged into groups, where they are.
+    /// Returns how the authors are merged into groups, where they are.
     fn merges(&self, entries: &[ListedContribution], signed: &SignedSheet) -> Option<AuthorMerges> {
         let base = &self.base;
         let sheet = || {

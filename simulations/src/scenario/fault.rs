@@ -175,7 +175,7 @@ impl RawFault {
         Ok(Fault::Byzantine { member, behaviour })
     }
 
-    /// Whether a fault of the kind `of` has no keys but those that go with it.
+    /// Returns whether a fault of the kind `of` has no keys but those that go with it.
     ///
     /// # Errors
     /// The first other key.

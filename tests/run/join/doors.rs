@@ -39,7 +39,7 @@ fn answers(said: &str) -> Vec<String> {
     answers.collect()
 }
 
-/// What a shell makes of the program with these words: its code, and what it says on standard error.
+/// Returns what a shell makes of the program with these words: its code, and what it says on standard error.
 fn typed(words: &[&str], more: &str) -> (i32, String) {
     let program = crate::nodes::program();
     let words: String = words
@@ -95,9 +95,9 @@ impl AskedHospital {
         typed(&["federation", "sign", "--yes", "--config", &config], more)
     }
 
-    /// What `rota check` finds bad about the rows; where that is something, it ends as wrong input does.
+    /// Returns what `rota check` finds bad about the rows; where that is something, it ends as wrong input does.
     fn bad(&self) -> Vec<String> {
-        let config: PathBuf = self.hospitals.path(0, "silo.toml").into();
+        let config: PathBuf = self.hospitals.path(0, "node.toml").into();
         let (code, document, _) = checked(&config, &["--offline"]);
         let found = findings(&document, "rows");
         let bad = found.into_iter().filter(|(level, _)| level == "bad");

@@ -56,7 +56,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What becomes of the bytes of a file, each by its name; `None` for a file that is gone.
+/// Returns what becomes of the bytes of a file, each by its name; `None` for a file that is gone.
 fn damages(bytes: &[u8]) -> Vec<(String, Option<Vec<u8>>)> {
     let mut all = vec![("gone".to_owned(), None)];
     if bytes.is_empty() {

@@ -88,7 +88,7 @@ fn ledger(config: &Path) -> Vec<Value> {
     said["contributions"].as_array().unwrap().clone()
 }
 
-/// What a node that is down prepared for each round, by its journal: the hash of what it computed.
+/// Returns what a node that is down prepared for each round, by its journal: the hash of what it computed.
 fn prepared(config: &Path) -> BTreeMap<u64, Vec<String>> {
     let mut journal = journal_of(config);
     let mut rounds: BTreeMap<u64, Vec<String>> = BTreeMap::new();
@@ -229,7 +229,7 @@ const OF_AUTHORS: [&str; 4] = ["Contribution", "Keys", "MaskedVector", "Inclusio
 /// The kinds of messages with which a node votes on the blocks and outcomes of rounds.
 const VOTES: [&str; 3] = ["Notarize", "Finalize", "Outcome"];
 
-/// What a node wrote down before it left: the events of its audit log.
+/// Returns what a node wrote down before it left: the events of its audit log.
 fn sent(config: &Path) -> Vec<Value> {
     let folder = config.with_file_name("state").join("audit");
     let files = fs::read_dir(folder).unwrap();

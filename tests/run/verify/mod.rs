@@ -65,7 +65,7 @@ fn verified(folder: &Path) -> (i32, String) {
     (done.status.code().unwrap(), text(&done.stderr))
 }
 
-/// What `rota verify` says about a copy of which the records were changed and written again.
+/// Returns what `rota verify` says about a copy of which the records were changed and written again.
 fn changed(name: &str, change: impl FnMut(&mut JournalRecord)) -> String {
     let folder = copied(name);
     let institution = Institution::load(&ENDED.configs[1]).unwrap();
@@ -215,7 +215,7 @@ fn a_changed_model_outcome_or_file_is_named() {
     assert_eq!(code, 1, "{said}");
 }
 
-/// What `rota verify` says about a copy in which one byte of this blob of round 4 is another.
+/// Returns what `rota verify` says about a copy in which one byte of this blob of round 4 is another.
 fn changed_blob(
     name: &str,
     expected: &str,

@@ -14,7 +14,7 @@ use crate::keys::{self, Key};
 use crate::question::AgreedQuestion;
 
 /// Begins the paths of members.
-const SILO: &str = "silo";
+const SILO: &str = "member";
 /// The key of questions.
 const QUESTION: &str = "question";
 
@@ -32,7 +32,7 @@ pub struct Changed {
     pub words: Option<&'static str>,
     /// Why the new value protects less than the one before; `None` where it does not.
     pub weaker: Option<&'static str>,
-    /// Whether the value has to stay as long as the federation runs.
+    /// True if the value has to stay as long as the federation runs.
     pub fixed: bool,
     /// Whether the new value has characters that are invisible or change how others are shown.
     pub(crate) hidden: bool,
@@ -75,17 +75,17 @@ impl MemberCounts {
 }
 
 impl Difference {
-    /// Whether the agreements say the same.
+    /// Returns whether the agreements say the same.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// Whether fewer members may break the rules than before.
+    /// Returns whether fewer members may break the rules than before.
     pub fn lowers_protection(&self) -> bool {
         self.after.faulty < self.before.faulty
     }
 
-    /// Whether anything protects less than before.
+    /// Returns whether anything protects less than before.
     pub fn weakens(&self) -> bool {
         self.lowers_protection() || self.changes.iter().any(|change| change.weaker.is_some())
     }
@@ -135,7 +135,7 @@ impl Agreement {
         }
     }
 
-    /// Whether the other agreement has more rounds with noise.
+    /// Returns whether the other agreement has more rounds with noise.
     fn spends_more(&self, other: &Self) -> bool {
         let noised = |of: &Self| of.epoch.charter.privacy.is_noised();
         let rounds = |of: &Self| of.epoch.charter.rounds;
@@ -165,7 +165,7 @@ impl Agreement {
     /// Room for the answers to a new question is no weaker rule.
     fn follows_from_questions(&self, other: &Self, change: &mut Changed) {
         let follows = self.blob_limit_with(&other.questions);
-        if change.key == "charter.blob-limit" && other.epoch.charter.blob_limit == follows {
+        if change.key == "protocol.blob-limit" && other.epoch.charter.blob_limit == follows {
             change.weaker = None;
         }
     }

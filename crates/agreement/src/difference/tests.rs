@@ -28,7 +28,7 @@ fn changes(before: &[(&str, &str)], after: &[(&str, &str)]) -> Vec<Changed> {
     example(before).difference(&example(after)).changes
 }
 
-/// Whether a change of one key protects less, and the other way round.
+/// Returns whether a change of one key protects less, and the other way round.
 fn weaker(key: &str, before: &[(&str, &str)], after: &[(&str, &str)]) -> (bool, bool) {
     let found = |before, after| {
         let all = changes(before, after);

@@ -79,18 +79,18 @@ pub(crate) const COSTS: &[&[KeyCost]] = &[
         beat "protocol.heartbeat" Harmless None;
         patience "protocol.straggler-timeout" Harmless None;
         // These two follow from the number of members, and are of that kind only as far as they do.
-        view_timeout "charter.view-timeout" Harmless Some(Routine::Members);
-        min_contributions "charter.min-contributions" Weakens Some(Routine::Members);
-        keep_rounds "charter.keep-rounds" Weakens None;
+        view_timeout "protocol.view-timeout" Harmless Some(Routine::Members);
+        min_contributions "protocol.min-contributions" Weakens Some(Routine::Members);
+        keep_rounds "protocol.keep-rounds" Weakens None;
         // Room for the answers to a question, and only that.
-        blob_limit "charter.blob-limit" Weakens Some(Routine::Questions);
-        discovery "charter.discovery" Weakens None;
-        max_model_norm "charter.max-model-norm" Weakens None;
-        max_weight "charter.max-weight" Weakens None;
-        rotation "charter.rotation" Weakens None;
-        verification "charter.verification" Weakens None;
-        names "charter.names" Weakens None;
-        status "charter.status" Weakens None;
+        blob_limit "protocol.blob-limit" Weakens Some(Routine::Questions);
+        discovery "protocol.discovery" Weakens None;
+        max_model_norm "protocol.max-model-norm" Weakens None;
+        max_weight "protocol.max-weight" Weakens None;
+        rotation "protocol.rotation" Weakens None;
+        verification "protocol.verification" Weakens None;
+        names "protocol.names" Weakens None;
+        status "protocol.status" Weakens None;
     },
     keys! { PrivacyTable:
         mode "privacy.mode" Weakens None;

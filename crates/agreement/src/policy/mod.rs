@@ -79,7 +79,7 @@ impl Agreement {
         ))
     }
 
-    /// Whether changes of these kinds alone lead to the next agreement.
+    /// Returns whether changes of these kinds alone lead to the next agreement.
     fn leads_to(&self, next: &Self, kinds: &[Routine]) -> bool {
         let expected = self.changed_by(next, kinds);
         expected.is_some_and(|expected| {
@@ -142,7 +142,7 @@ impl Agreement {
     }
 }
 
-/// What a change costs an institution that says nothing, or that it is of no kind that it follows.
+/// Returns what a change costs an institution that says nothing, or that it is of no kind that it follows.
 fn costs(change: &Changed, kinds: &[Routine]) -> Option<String> {
     let row = cost_of(&change.listed);
     let excepted = row.is_some_and(|row| row.cost == SilentCost::Excepted);

@@ -29,13 +29,13 @@ impl DeltaDoubt {
         (10.0 * delta * rows as f64 > 1.0).then_some(Self { delta, rows })
     }
 
-    /// Whether it is above 1 / rows: nobody signs or approves such an agreement any more. One that is in force
+    /// Returns whether it is above 1 / rows: nobody signs or approves such an agreement any more. One that is in force
     /// stays.
     pub fn is_refused(&self) -> bool {
         self.delta * self.rows as f64 > 1.0
     }
 
-    /// Whether an agreement with this δ may follow one with that: it may where the one before was as bad.
+    /// Returns whether an agreement with this δ may follow one with that: it may where the one before was as bad.
     pub fn may_follow(&self, before: &Epoch) -> bool {
         let as_bad = |before: Self| before.is_refused() && before.delta >= self.delta;
         !self.is_refused() || Self::of(before).is_some_and(as_bad)

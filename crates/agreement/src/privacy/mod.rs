@@ -37,7 +37,7 @@ struct GroupsFile {
 pub struct PrivacyOf<'a> {
     /// Names of the members.
     pub members: Vec<&'a str>,
-    /// Whether entries carry the names of their authors.
+    /// True if entries carry the names of their authors.
     pub names_shown: bool,
     /// Learning rounds.
     pub rounds: u64,
@@ -92,7 +92,7 @@ impl PrivacyTable {
         }
     }
 
-    /// What members see of each other's contributions.
+    /// Returns what members see of each other's contributions.
     ///
     /// # Errors
     /// A key of the table that is missing or out of range, by its path, and why.
@@ -163,17 +163,17 @@ impl PrivacyTable {
         Ok(Self::of_groups(read.group))
     }
 
-    /// Whether rounds are masked.
+    /// Returns whether rounds are masked.
     pub fn is_masked(&self) -> bool {
         self.mode != Mode::Clear
     }
 
-    /// Whether silos add noise to what they send.
+    /// Returns whether silos add noise to what they send.
     pub fn is_noised(&self) -> bool {
         self.mode == Mode::MaskedNoised
     }
 
-    /// Whether all members are one group.
+    /// Returns whether all members are one group.
     pub fn is_one_group(&self) -> bool {
         self.group.is_empty()
     }
@@ -213,7 +213,7 @@ pub(crate) fn group(authors: BTreeMap<String, u64>) -> Group {
     }
 }
 
-/// What the charter of a file says of privacy, where rounds have at least so many contributions.
+/// Returns what the charter of a file says of privacy, where rounds have at least so many contributions.
 ///
 /// # Errors
 /// [`ConfigError::At`]: a key of the table that is missing or out of range.
@@ -243,7 +243,7 @@ pub(crate) fn min_contributions(raw: &FederationFile) -> Option<u16> {
     table.is_masked().then(|| quorum(raw.silo.len()) as u16)
 }
 
-/// Whether task, strategy and rules of a file go with what it says of privacy.
+/// Returns whether task, strategy and rules of a file go with what it says of privacy.
 ///
 /// # Errors
 /// [`ConfigError::At`]: the first key that does not, with why and what to choose.
@@ -265,8 +265,7 @@ pub(crate) fn check(source: TomlText<'_>, raw: &FederationFile) -> Result<(), Co
 
 /// The keys that say nothing in the mode of a table.
 fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
-    let masked =
-        "is for secure-aggregation rounds only: write `mode = \"secure-aggregation\"`, or remove the key";
+    let masked = "is for secure-aggregation rounds only: write `mode = \"secure-aggregation\"`, or remove the key";
     let groups = "is for secure-aggregation rounds without noise only: write `mode = \"secure-aggregation\"`, or remove the key. With \
                   noise one sum of all ready members is opened, of at least `min-authors`";
     let noise =

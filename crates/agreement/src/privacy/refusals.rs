@@ -7,13 +7,13 @@ use task::{ModelConfig, TaskConfig};
 
 /// What a federation agrees on besides privacy, as far as secure-aggregation rounds depend on it.
 pub struct MaskedTask<'a> {
-    /// Whether entries carry the names of their authors.
+    /// True if entries carry the names of their authors.
     pub names_shown: bool,
-    /// Whether a bound on the norm of models is agreed on.
+    /// True if a bound on the norm of models is agreed on.
     pub max_model_norm: bool,
-    /// Whether a bound on weights is agreed on.
+    /// True if a bound on weights is agreed on.
     pub max_weight: bool,
-    /// Whether the first model is that of an earlier federation.
+    /// True if the first model is that of an earlier federation.
     pub continues: bool,
     /// Learning rounds.
     pub rounds: u64,
@@ -106,8 +106,9 @@ fn of_strategy(strategy: &StrategyConfig) -> Vec<KeyFault> {
         faults.push(("strategy.weight", what.into()));
     }
     if let Some(why) = more_than_sums(sees) {
-        let what =
-            format!("is {name:?}, which cannot be used in masked rounds, because {why}: {CHOOSE}");
+        let what = format!(
+            "is {name:?}, which cannot be used in secure-aggregation rounds, because {why}: {CHOOSE}"
+        );
         faults.push(("strategy.name", what));
     }
     faults.extend(present([

@@ -280,7 +280,7 @@ impl Behaviour {
         Self::TwoOutcomes,
     ];
 
-    /// Whether the behaviour is of what a member learns, not of what it sends: no check can find it.
+    /// Returns whether the behaviour is of what a member learns, not of what it sends: no check can find it.
     pub fn is_of_learning(self) -> bool {
         matches!(
             self,

@@ -94,7 +94,7 @@ impl Deviation for HiddenVector {
 
 /// An author that sends something else than the vector that it masked. It claims to have what it names.
 pub(super) struct FalseVector {
-    /// Whether it sends the right one, too, and the same transcript with both.
+    /// True if it sends the right one, too, and the same transcript with both.
     two: bool,
     invented: BTreeSet<Hash>,
 }

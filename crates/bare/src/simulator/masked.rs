@@ -92,7 +92,7 @@ impl Simulator<'_> {
         Ok(secret.public())
     }
 
-    /// Where a node draws noise for a round; `None` without noise.
+    /// Returns where a node draws noise for a round; `None` without noise.
     fn draw_place(&self, at: usize, round: u64) -> Option<DrawPlace> {
         let epoch = self.epoch_of(at);
         match epoch.charter.privacy.mode() {

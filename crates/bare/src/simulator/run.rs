@@ -84,7 +84,7 @@ impl Simulator<'_> {
         Ok(())
     }
 
-    /// Whether all changes are final and all members that must finish have finished.
+    /// Returns whether all changes are final and all members that must finish have finished.
     fn all_done(&self) -> bool {
         let done = |at: usize| {
             let node = &self.nodes[at];
@@ -116,7 +116,7 @@ impl Simulator<'_> {
         ending::check(&epochs, &chains, ended).map_err(FailureKind::Chains)
     }
 
-    /// Whether progress takes longer after the faults ended than L1 allows: 2f + 4 views of the
+    /// Returns whether progress takes longer after the faults ended than L1 allows: 2f + 4 views of the
     /// longest kind for every round. That is an error unless more members are faulty than the
     /// federation tolerates.
     fn past_bound(&self, at: Time) -> Result<bool, FailureKind> {

@@ -213,7 +213,7 @@ fn no_choice_of_colluders_knows_more_than_final_sums() {
     run_all(&options, seeds(10));
 }
 
-/// Whether something happened that must not. That nothing happens is another failure.
+/// Returns whether something happened that must not. That nothing happens is another failure.
 pub(super) fn is_unsafe(failure: &RunFailure) -> bool {
     let late = || failure.kind.to_string().starts_with("L5 ");
     !matches!(failure.kind, FailureKind::NotLive { .. }) && !late()

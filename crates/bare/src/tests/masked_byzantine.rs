@@ -34,7 +34,7 @@ fn named(ended: &[Ended], words: &str) -> usize {
     runs
 }
 
-/// Whether a group has no Byzantine author.
+/// Returns whether a group has no Byzantine author.
 fn some_group_honest(run: &Ended) -> bool {
     let of_first = run.byzantine.iter().filter(|node| **node < 3).count();
     of_first == 0 || of_first == run.byzantine.len()

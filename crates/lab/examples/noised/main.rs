@@ -144,7 +144,7 @@ fn cells(row: &ComparisonRow) -> String {
     format!("{mean:.3} ± {sd:.3}")
 }
 
-/// How much better it is than a reference, with its interval.
+/// Returns how much better it is than a reference, with its interval.
 fn over(row: &ComparisonRow, reference: &str) -> String {
     let against = row.against.iter().find(|one| one.over == reference);
     let interval = against.and_then(|one| one.inside.as_ref()?.per_silo);
@@ -153,7 +153,7 @@ fn over(row: &ComparisonRow, reference: &str) -> String {
     })
 }
 
-/// How much better it is than each silo alone, by both own fits.
+/// Returns how much better it is than each silo alone, by both own fits.
 fn gains(row: &ComparisonRow) -> String {
     format!("{} | {}", over(row, "own-fit"), over(row, TO_ZERO))
 }

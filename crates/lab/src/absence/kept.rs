@@ -120,7 +120,7 @@ fn compared(first: &Told<'_>, second: &Told<'_>) -> Option<AbsencePair> {
 }
 
 impl KeptAbsence {
-    /// What was found, as lines of text.
+    /// Returns what was found, as lines of text.
     pub fn lines(&self) -> Vec<String> {
         let federation = plain(&self.federation);
         if self.masked == 0 {
@@ -274,7 +274,10 @@ mod tests {
             said.contains("the sum of round 1 less that of round 2, with C: without noise"),
             "{said}"
         );
-        assert!(said.contains("Secure-aggregation rounds do not allow that"), "{said}");
+        assert!(
+            said.contains("Secure-aggregation rounds do not allow that"),
+            "{said}"
+        );
     }
 
     /// Five authors add noise of deviation 3 each: the difference of two sums of 3 and 2 has variance 45.

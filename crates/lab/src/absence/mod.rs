@@ -96,7 +96,7 @@ pub fn absence(scenario: &Scenario, options: Options<'_>) -> Result<AbsenceAttac
     })
 }
 
-/// What every member's model moved by; `None` if a model has another layout than the start.
+/// Returns what every member's model moved by; `None` if a model has another layout than the start.
 fn updates(of: &Contributions, start: &Params) -> Option<Vec<Vec<f64>>> {
     let gate = Gate {
         layout: start.layout().clone(),

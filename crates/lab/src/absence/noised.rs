@@ -155,7 +155,7 @@ fn chance(dimensions: usize) -> f64 {
 }
 
 impl NoisedAbsence {
-    /// What was found, as lines of text.
+    /// Returns what was found, as lines of text.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![
             format!(

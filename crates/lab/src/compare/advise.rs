@@ -98,7 +98,7 @@ pub struct Advice {
     pub seeds: usize,
     /// Settings tried for each strategy.
     pub points: usize,
-    /// Whether time was over before the comparison was complete; the advice is then by the runs that had
+    /// True if time was over before the comparison was complete; the advice is then by the runs that had
     /// ended.
     pub cut_short: bool,
     /// The comparison.
@@ -337,7 +337,7 @@ fn is_apart<'a>(results: impl Iterator<Item = &'a UnitResult>) -> bool {
     2 * apart > all
 }
 
-/// Whether nearly every one of these members is a coalition of its own: that is learning alone.
+/// Returns whether nearly every one of these members is a coalition of its own: that is learning alone.
 pub fn are_apart(coalitions: usize, members: usize) -> bool {
     members > 1 && coalitions as f64 >= APART * members as f64
 }
@@ -346,7 +346,7 @@ fn sent(row: &ComparisonRow) -> f64 {
     row.to_best.map_or(0.0, |best| best.bytes.mean)
 }
 
-/// What leaves a silo under a strategy, by its contract.
+/// Returns what leaves a silo under a strategy, by its contract.
 fn exposure(experiment: &Experiment, label: &str, results: &[UnitResult]) -> Vec<String> {
     let entry = experiment.entries.iter().find(|entry| entry.label == label);
     let scenario = entry.and_then(|entry| {

@@ -27,7 +27,7 @@ pub struct Comparison {
     pub description: String,
     /// The program's version.
     pub version: &'static str,
-    /// Whether this is the experiment's reduced form, which is not to be quoted.
+    /// True if this is the experiment's reduced form, which is not to be quoted.
     pub quick: bool,
     /// Number of seeds.
     pub seeds: usize,
@@ -60,7 +60,7 @@ pub struct VariantTable {
     pub outside: Vec<String>,
     /// Test rows of the members, and of the unseen silos, on average over seeds.
     pub rows: (f64, f64),
-    /// Whether test rows are drawn in groups, such as all visits of a person (`split.group`).
+    /// True if test rows are drawn in groups, such as all visits of a person (`split.group`).
     #[serde(skip_serializing_if = "is_false")]
     pub grouped: bool,
     /// What was noticed about the data of the first seed, in sentences without a full stop.
@@ -89,7 +89,7 @@ pub struct BestOf {
     pub of: usize,
     /// Label of the reference that it is compared with.
     pub over: String,
-    /// Whether the unseen silos are compared, because members have no test rows.
+    /// True if the unseen silos are compared, because members have no test rows.
     #[serde(rename = "unseen")]
     pub outside: bool,
     /// Its gain on the seeds that chose it.

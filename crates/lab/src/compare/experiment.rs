@@ -38,7 +38,7 @@ pub struct ExperimentEntry {
     pub strategy: Table,
     /// Values that are tried, by key.
     pub tune: BTreeMap<String, Vec<Value>>,
-    /// Whether nothing is tried.
+    /// True if nothing is tried.
     pub fixed: bool,
     /// Whether the models that silos would serve are measured, too; `None`: as the experiment says.
     pub served: Option<bool>,
@@ -79,22 +79,22 @@ impl ExperimentEntry {
             .unwrap_or_default()
     }
 
-    /// Whether there is nothing to choose and nothing to train.
+    /// Returns whether there is nothing to choose and nothing to train.
     pub(super) fn is_constant(&self) -> bool {
         self.name() == CONSTANT
     }
 
-    /// Whether it is the best model that every silo makes alone.
+    /// Returns whether it is the best model that every silo makes alone.
     pub(super) fn is_own(&self) -> bool {
         self.name() == OWN
     }
 
-    /// Whether nothing is learned by a strategy.
+    /// Returns whether nothing is learned by a strategy.
     pub(super) fn is_reference(&self) -> bool {
         self.is_constant() || self.is_pooled() || self.is_own()
     }
 
-    /// Whether one model is trained on the rows of all members.
+    /// Returns whether one model is trained on the rows of all members.
     pub(super) fn is_pooled(&self) -> bool {
         self.name() == POOLED
     }
@@ -119,9 +119,9 @@ pub struct Experiment {
     pub variants: Vec<Variant>,
     /// How settings are chosen.
     pub tune: Tune,
-    /// Whether the models that every silo would serve are measured, too.
+    /// True if the models that every silo would serve are measured, too.
     pub served: bool,
-    /// Whether the experiment was reduced by `--quick`.
+    /// True if the experiment was reduced by `--quick`.
     pub quick: bool,
     pub(super) scenario: Table,
     training: Option<Table>,
@@ -431,7 +431,7 @@ impl Experiment {
         grid::points(&grid, self.tune.points, &entry.label)
     }
 
-    /// What settings of a variant come to where one might not expect it, in sentences with the labels that
+    /// Returns what settings of a variant come to where one might not expect it, in sentences with the labels that
     /// they are true of.
     pub(super) fn remarks(&self, variant: &Variant) -> Vec<String> {
         let mut remarks: Vec<(String, Vec<&str>)> = Vec::new();
@@ -513,7 +513,7 @@ impl Experiment {
         Ok(scenario)
     }
 
-    /// Whether the models that silos would serve under a strategy are measured.
+    /// Returns whether the models that silos would serve under a strategy are measured.
     pub(super) fn serves(&self, entry: &ExperimentEntry) -> bool {
         !entry.is_reference() && entry.served.unwrap_or(self.served)
     }

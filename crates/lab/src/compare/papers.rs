@@ -113,7 +113,7 @@ impl FigureTable {
         spread.map(|spread| spread.mean)
     }
 
-    /// How much better a strategy is here than the reference.
+    /// Returns how much better a strategy is here than the reference.
     fn gain(&self, row: &ComparisonRow) -> Option<Interval> {
         let against = row
             .against

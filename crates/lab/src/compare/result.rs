@@ -60,7 +60,7 @@ pub(super) struct StoredPoint {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct StoredSilo {
     pub(super) name: String,
-    /// Whether the silo took no part and was given a model.
+    /// True if the silo took no part and was given a model.
     pub(super) outside: bool,
     /// Metrics on its test rows, with the model of the chosen round.
     pub(super) values: MetricValues,
@@ -204,7 +204,7 @@ impl UnitResult {
         self.curve.iter().find(|point| point.round == round)
     }
 
-    /// Whether a silo's test rows have groups, such as the visits of a person.
+    /// Returns whether a silo's test rows have groups, such as the visits of a person.
     pub(super) fn is_grouped(&self) -> bool {
         let mut rows = self.silos.iter().filter_map(|silo| silo.rows.as_ref());
         rows.any(|rows| !rows.groups.is_empty())
@@ -368,12 +368,12 @@ impl UnitResult {
     }
 }
 
-/// Whether the silo at this place is honest; unseen silos are.
+/// Returns whether the silo at this place is honest; unseen silos are.
 pub(super) fn is_honest(honest: &[bool], place: usize) -> bool {
     honest.get(place).copied().unwrap_or(true)
 }
 
-/// What belongs to the honest members.
+/// Returns what belongs to the honest members.
 fn of_honest<T>(members: Vec<T>, honest: &[bool]) -> Vec<T> {
     let each = members.into_iter().zip(honest);
     each.filter_map(|(one, &honest)| honest.then_some(one))

@@ -79,7 +79,7 @@ pub struct CompareOptions<'a> {
     pub threads: usize,
     /// Folder in which the results of runs are kept; `None`: in memory.
     pub folder: Option<PathBuf>,
-    /// Whether results in the folder are continued.
+    /// True if results in the folder are continued.
     pub resume: bool,
     /// The part that is run.
     pub shard: Option<Shard>,

@@ -37,7 +37,7 @@ pub(super) fn metric_results(
 }
 
 impl Against {
-    /// How much better one model of every silo is than each reference.
+    /// Returns how much better one model of every silo is than each reference.
     pub(super) fn all(
         metric: MetricName,
         ours: &[&UnitResult],
@@ -66,7 +66,7 @@ impl Against {
     }
 }
 
-/// How much better one model is than another.
+/// Returns how much better one model is than another.
 pub(super) fn difference(
     metric: MetricName,
     ours: (&[&UnitResult], SiloModel),

@@ -61,7 +61,7 @@ pub(super) fn unfinished(
     reasons
 }
 
-/// What a seed tried; where the first seed chooses for all, what that one tried.
+/// Returns what a seed tried; where the first seed chooses for all, what that one tried.
 fn tried<'a>(one: &'a UnitResult, results: &[&'a UnitResult]) -> std::slice::Iter<'a, TriedPoint> {
     match (one.tried.is_empty(), results.first()) {
         (true, Some(first)) => first.tried.iter(),
@@ -69,7 +69,7 @@ fn tried<'a>(one: &'a UnitResult, results: &[&'a UnitResult]) -> std::slice::Ite
     }
 }
 
-/// Whether the best round is the last one, and more rounds may be better. What is fitted at once, and sends
+/// Returns whether the best round is the last one, and more rounds may be better. What is fitted at once, and sends
 /// nothing, has one round.
 fn ends_at_last(one: &UnitResult, results: &[&UnitResult]) -> bool {
     let Some(last) = one.curve.last() else {

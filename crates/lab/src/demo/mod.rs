@@ -439,7 +439,7 @@ pub fn ports(base: Option<u16>, count: usize) -> Result<Vec<u16>, DemoError> {
     }
 }
 
-/// Whether a port is free for QUIC and for TCP.
+/// Returns whether a port is free for QUIC and for TCP.
 fn free(port: u16) -> bool {
     let at = (Ipv4Addr::LOCALHOST, port);
     UdpSocket::bind(at).is_ok() && TcpListener::bind(at).is_ok()

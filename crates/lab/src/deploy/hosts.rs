@@ -280,7 +280,7 @@ impl Remote {
     }
 }
 
-/// How many machines the hosts are, in words.
+/// Returns the number of machines that the hosts are, in words.
 fn words(machines: &[Machine]) -> String {
     let names: Vec<&str> = machines
         .iter()

@@ -37,7 +37,7 @@ const POINTS: usize = 2_000;
 /// Most silos that a sentence names.
 const NAMED: usize = 3;
 
-/// How many rounds lie between two that are measured, if so many models were adopted in all.
+/// Returns how many rounds lie between two that are measured, if so many models were adopted in all.
 fn every(adopted: usize) -> u64 {
     adopted.div_ceil(POINTS).max(1) as u64
 }
@@ -129,7 +129,7 @@ pub(crate) fn build(
     })
 }
 
-/// Which members have a model of which parts were never trained, in a sentence.
+/// Returns which members have a model of which parts were never trained, in a sentence.
 fn never_trained(results: &[SiloResult]) -> Option<String> {
     let members = results.iter().filter(|one| one.member.is_some());
     let never: Vec<_> = members.filter(|one| one.never_trained).collect();
@@ -145,7 +145,7 @@ fn never_trained(results: &[SiloResult]) -> Option<String> {
     })
 }
 
-/// What to know about the results, in sentences: of a run with these rounds, in which so many models were
+/// Returns what to know about the results, in sentences: of a run with these rounds, in which so many models were
 /// adopted in all.
 fn notes(
     scenario: &Scenario,

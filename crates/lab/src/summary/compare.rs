@@ -231,7 +231,7 @@ fn harmed(members: &[SiloResult], gains: &[Vec<Gain>]) -> Option<Harmed> {
     (found.compared > 0).then_some(found)
 }
 
-/// How the members' local models were tuned.
+/// Returns how the members' local models were tuned.
 fn tuning(members: &[SiloResult]) -> Option<Tuning> {
     let tuned: Vec<&Tuned> = members
         .iter()
@@ -305,7 +305,7 @@ fn no_use(
     result.models.iter().filter_map(why).collect()
 }
 
-/// Whether the federation's models are of use: every coalition's at more than half of its members.
+/// Returns whether the federation's models are of use: every coalition's at more than half of its members.
 fn usable(members: &[SiloResult], reasons: &[Vec<(ModelKind, String)>]) -> bool {
     let mut coalitions = BTreeMap::<u32, (usize, usize)>::new();
     for (result, reasons) in members.iter().zip(reasons) {

@@ -61,7 +61,7 @@ impl ModelKind {
 pub struct ModelMean {
     /// The model.
     pub model: ModelKind,
-    /// How many members these are.
+    /// Number of members that these are.
     pub silos: usize,
     /// The mean in which every silo counts once.
     pub per_silo: f64,

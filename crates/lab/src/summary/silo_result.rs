@@ -29,7 +29,7 @@ pub(super) struct SiloResult {
     pub(super) served: Option<ServedInfo>,
     /// How its local model was chosen.
     pub(super) tuned: Option<Tuned>,
-    /// Whether parts of its coalition's model, which it keeps to itself, were never trained.
+    /// True if parts of its coalition's model, which it keeps to itself, were never trained.
     pub(super) never_trained: bool,
 }
 

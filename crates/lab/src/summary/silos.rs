@@ -355,7 +355,7 @@ impl Context {
         }
     }
 
-    /// How many entries of the last round are of this coalition.
+    /// Returns how many entries of the last round are of this coalition.
     fn members_of(&self, coalition: u32) -> usize {
         let last = self.last.as_ref();
         last.map_or(0, |last| members_of(&last.assignment, coalition))

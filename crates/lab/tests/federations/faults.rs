@@ -166,7 +166,7 @@ fn byzantine(behaviours: &[&str]) -> String {
     behaviours.iter().map(fault).collect()
 }
 
-/// Whether something of toy 2 was refused for this reason.
+/// Returns whether something of toy 2 was refused for this reason.
 fn refused(summary: &Summary, reason: &str) -> bool {
     let mut all = summary.refused.iter();
     all.any(|refused| refused.member == "toy 2" && refused.reason.contains(reason))
@@ -300,7 +300,7 @@ fn rounds_finish_with_one_byzantine_silo_of_any_behaviour() {
     }
 }
 
-/// What happened in a run, without what differs between the ways to sign: hashes over signatures, and how
+/// Returns what happened in a run, without what differs between the ways to sign: hashes over signatures, and how
 /// many were checked.
 fn happened(summary: &Summary) -> Value {
     let mut all = serde_json::to_value(summary).unwrap();

@@ -18,12 +18,10 @@ use simulations::{Federation, Options, RunRecord, Scenario, Surrounding, federat
 const STEPS: [&str; 4] = ["fedavg", "fedadam", "fedyogi", "fedadagrad"];
 
 /// Hardly any noise, and a norm that no gradient reaches.
-const FAINT: &str =
-    "[privacy]\nmode = \"differential-privacy\"\nnoise-multiplier = 0.0078125\nclipping-norm = 200.0\nmin-authors = 4\n";
+const FAINT: &str = "[privacy]\nmode = \"differential-privacy\"\nnoise-multiplier = 0.0078125\nclipping-norm = 200.0\nmin-authors = 4\n";
 
 /// Noise for ε = 2, by which hardly anything is learned of so few rows.
-const LOUD: &str =
-    "[privacy]\nmode = \"differential-privacy\"\nepsilon = 2.0\nclipping-norm = 1.0\nmin-authors = 4\n";
+const LOUD: &str = "[privacy]\nmode = \"differential-privacy\"\nepsilon = 2.0\nclipping-norm = 1.0\nmin-authors = 4\n";
 
 const ROUNDS: usize = 6;
 
@@ -117,7 +115,7 @@ fn apart(found: &RunRecord, expected: &RunRecord) -> f32 {
     pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
-/// How far the model of the first member moves between the first round and the last.
+/// Returns how far the model of the first member moves between the first round and the last.
 fn moved(record: &RunRecord) -> f32 {
     let notices = record.notices.iter();
     let mut adopted = notices.filter_map(|(_, by, notice)| match notice {

@@ -13,7 +13,7 @@ pub struct ListedDevice {
     pub name: DeviceName,
     /// What computes, in a few words.
     pub about: &'static str,
-    /// Whether the device can be used.
+    /// True if the device can be used.
     pub available: bool,
     /// Why it cannot, and what would help.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub fn devices() -> Vec<ListedDevice> {
     names.into_iter().map(ListedDevice::new).collect()
 }
 
-/// Whether this program can use the device on this machine.
+/// Returns whether this program can use the device on this machine.
 ///
 /// # Errors
 /// [`DeviceError`]: it is not built in, or not there.

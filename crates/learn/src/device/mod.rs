@@ -64,7 +64,7 @@ pub struct DeviceChoice {
 }
 
 impl DeviceChoice {
-    /// Whether the device can be used.
+    /// Returns whether the device can be used.
     ///
     /// # Errors
     /// [`DeviceError`]: it is not in this program, or not on this machine.

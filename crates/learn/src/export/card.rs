@@ -201,7 +201,7 @@ impl HeldOut {
         is_missing.then(|| unmeasured(&self.metric, self.rows))
     }
 
-    /// What the model is worth beside a constant prediction, in sentences; nothing where one is not known.
+    /// Returns what the model is worth beside a constant prediction, in sentences; nothing where one is not known.
     pub fn in_words(&self) -> Option<String> {
         let (own, constant) = self.beside_constant()?;
         let name: MetricName = serde_json::from_value(self.metric.clone().into()).ok()?;

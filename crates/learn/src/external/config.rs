@@ -169,7 +169,7 @@ impl LearnerConfig {
         self.folder = folder.to_owned();
     }
 
-    /// Whether its numbers are in range, and it names exactly one of command and socket.
+    /// Returns whether its numbers are in range, and it names exactly one of command and socket.
     ///
     /// # Errors
     /// [`DataError::Config`].

@@ -168,7 +168,7 @@ impl ExternalLearner {
         })
     }
 
-    /// What the silos after this one are held to: what is agreed, and where nothing is, what this
+    /// Returns what the silos after this one are held to: what is agreed, and where nothing is, what this
     /// program says.
     pub(super) fn agreed(&self) -> Agreed {
         let session = &self.session;

@@ -146,12 +146,12 @@ impl Session {
         locked(&self.rounds).by_seed.insert(seed, round);
     }
 
-    /// Whether strategies can modify its gradients.
+    /// Returns whether strategies can modify its gradients.
     pub(super) fn has_gradients(&self) -> bool {
         self.opened.can(GRADIENTS)
     }
 
-    /// Whether the program gives the model that it holds before any training.
+    /// Returns whether the program gives the model that it holds before any training.
     pub(super) fn gives_start(&self) -> bool {
         self.opened.can(INITIAL)
     }
@@ -270,7 +270,7 @@ impl Session {
         })
     }
 
-    /// What the program computes with this model for a batch that it makes up; `None` where it makes
+    /// Returns what the program computes with this model for a batch that it makes up; `None` where it makes
     /// up none.
     pub(super) fn try_out(&self, model: &Params) -> Result<Option<Trial>, LearnError> {
         if !self.opened.can(TRY) {
@@ -490,7 +490,7 @@ fn introduce(talk: &mut Talk<'_>, silo: &ProgramSilo) -> Result<OpenedSilo, Trou
     Ok(opened)
 }
 
-/// How these names differ from the agreed ones, as a clause; each is the name of such a thing.
+/// Returns how these names differ from the agreed ones, as a clause; each is the name of such a thing.
 fn apart(agreed: &[String], found: &[String], thing: &str) -> String {
     let missing = agreed.iter().find(|name| !found.contains(name));
     let surplus = found.iter().find(|name| !agreed.contains(name));
@@ -501,7 +501,7 @@ fn apart(agreed: &[String], found: &[String], thing: &str) -> String {
     }
 }
 
-/// How classes differ from the agreed ones, as a clause.
+/// Returns how classes differ from the agreed ones, as a clause.
 fn classes_apart(agreed: &[String], found: &[String]) -> String {
     format!(
         "its classes are others than the agreed ones, so that the model would take one for another: {}; agreed \
@@ -513,7 +513,7 @@ fn classes_apart(agreed: &[String], found: &[String]) -> String {
     )
 }
 
-/// How columns differ from the agreed ones, as a clause.
+/// Returns how columns differ from the agreed ones, as a clause.
 fn columns_apart(agreed: &[String], found: &[String]) -> String {
     let what = apart(agreed, found, "column");
     format!(

@@ -208,12 +208,12 @@ pub(super) struct OpenedSilo {
 }
 
 impl OpenedSilo {
-    /// Whether the program says that it can do `what`.
+    /// Returns whether the program says that it can do `what`.
     pub(super) fn can(&self, what: &str) -> bool {
         self.capabilities.iter().any(|name| name == what)
     }
 
-    /// Whether a program that was started again says the same of the silo. Initial values may differ:
+    /// Returns whether a program that was started again says the same of the silo. Initial values may differ:
     /// they are used before the first round only, and a program may draw new ones at every start.
     pub(super) fn is_like(&self, earlier: &Self) -> bool {
         let without = |opened: &Self| {

@@ -93,7 +93,7 @@ pub fn transfer(losses: &Scores, assignment: &[u32]) -> f64 {
         .objective(assignment)
 }
 
-/// Whether every silo's local model is the best on its own data, as it is for in-sample losses.
+/// Returns whether every silo's local model is the best on its own data, as it is for in-sample losses.
 /// Then more coalitions never cost more, and the best grouping into at most `K` coalitions has `K`.
 pub fn own_is_best(scores: &Scores) -> bool {
     let n = scores.len();

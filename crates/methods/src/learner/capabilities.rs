@@ -57,7 +57,7 @@ impl Capabilities<'_> {
         answers: None,
     };
 
-    /// Whether the capability is among these.
+    /// Returns whether the capability is among these.
     pub fn has(&self, capability: Capability) -> bool {
         match capability {
             Capability::Summaries => self.summaries.is_some(),
@@ -113,7 +113,7 @@ impl dyn Learner + '_ {
         found.ok_or(MissingCapability(Capability::RobustFits))
     }
 
-    /// Whether the learner has this capability.
+    /// Returns whether the learner has this capability.
     pub fn has(&self, capability: Capability) -> bool {
         self.capabilities().has(capability)
     }
@@ -262,7 +262,7 @@ pub trait RobustFits {
 pub struct ExactFit {
     /// The rule for the strength of the ridge.
     pub ridge: Ridge,
-    /// Whether the ridge pulls the weights towards those of the start model, instead of towards 0.
+    /// True if the ridge pulls the weights towards those of the start model, instead of towards 0.
     pub around_start: bool,
 }
 
@@ -347,7 +347,7 @@ pub trait Outputs {
         split: Split,
     ) -> Result<Metrics, LearnError>;
 
-    /// What these [`outputs`](Self::outputs) are worth row by row, of which
+    /// Returns what these [`outputs`](Self::outputs) are worth row by row, of which
     /// [`measure`](Self::measure) gives the means; `model` holds the scale that they are on.
     ///
     /// # Errors

@@ -46,7 +46,7 @@ impl Capability {
         Self::Answers,
     ];
 
-    /// What the learner lacks, and what to do.
+    /// Returns what the learner lacks, and what to do.
     fn lack(self) -> &'static str {
         match self {
             Self::Summaries => {

@@ -90,9 +90,9 @@ use crate::params::{Layout, Params};
 use crate::robust::Radius;
 
 pub use capabilities::{
-    Answers, Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, LinearRows, Outputs, RobustFits,
-    RobustLosses, RowAccess, RowsOfModel, SquaresRow, Stochastic, StochasticModels, Summaries,
-    UnitGradients, UnitRows,
+    Answers, Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, LinearRows, Outputs,
+    RobustFits, RobustLosses, RowAccess, RowsOfModel, SquaresRow, Stochastic, StochasticModels,
+    Summaries, UnitGradients, UnitRows,
 };
 pub use capability::{Capability, MissingCapability};
 pub use error::LearnError;
@@ -224,7 +224,7 @@ pub trait Learner: Send + Sync {
         Some(vec![self.domain()?; self.samples() as usize])
     }
 
-    /// What this learner can do beyond the core; [`Capabilities::NONE`] for one that can do
+    /// Returns what this learner can do beyond the core; [`Capabilities::NONE`] for one that can do
     /// nothing more. A learner that wraps another one names every field.
     fn capabilities(&self) -> Capabilities<'_>;
 }

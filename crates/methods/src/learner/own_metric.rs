@@ -20,7 +20,7 @@ impl OwnMetric {
         self.name
     }
 
-    /// Whether larger is better.
+    /// Returns whether larger is better.
     pub fn higher_is_better(self) -> bool {
         self.higher
     }

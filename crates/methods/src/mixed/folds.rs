@@ -91,7 +91,7 @@ impl OwnFoldLosses {
         self.square += other.square;
     }
 
-    /// Whether fits alone are better by more than the standard error of the mean difference over sites.
+    /// Returns whether fits alone are better by more than the standard error of the mean difference over sites.
     pub fn says_alone(&self) -> bool {
         if self.sites < 2.0 {
             return false;

@@ -42,7 +42,7 @@ impl TensorSpec {
         self.shape.iter().product()
     }
 
-    /// Whether the tensor holds no value.
+    /// Returns whether the tensor holds no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -156,12 +156,12 @@ impl Layout {
         Arc::new(layout)
     }
 
-    /// Whether the layer of the tensor of that name normalises; `None` where nobody said it.
+    /// Returns whether the layer of the tensor of that name normalises; `None` where nobody said it.
     pub fn norm(&self, tensor: &str) -> Option<bool> {
         self.norms.get(tensor).copied()
     }
 
-    /// What is said of all tensors.
+    /// Returns what is said of all tensors.
     pub(super) fn norms(&self) -> &BTreeMap<String, bool> {
         &self.norms
     }
@@ -182,7 +182,7 @@ impl Layout {
         self.offsets.last().copied().unwrap_or(0)
     }
 
-    /// Whether there is no value at all.
+    /// Returns whether there is no value at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -73,7 +73,7 @@ impl Fitting {
         Task::Train(self.training().clone())
     }
 
-    /// How this learner finds its model in a round of a plan, whose learning rate may have fallen.
+    /// Returns how this learner finds its model in a round of a plan, whose learning rate may have fallen.
     pub(crate) fn of(&self, task: &Task, learner: &dyn Learner) -> Self {
         let training = match task {
             Task::Train(training) => training,

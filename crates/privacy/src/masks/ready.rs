@@ -163,7 +163,7 @@ impl ReadyList {
         self.root
     }
 
-    /// How many members are ready.
+    /// Returns the number of members that are ready.
     pub fn count(&self) -> usize {
         self.members.len()
     }

@@ -128,7 +128,7 @@ impl Sensitivity {
         self.steps() + (self.dimension as f64).sqrt() / 2.0
     }
 
-    /// Whether integers with this sum of squares have at most norm Δ. Exact.
+    /// Returns whether integers with this sum of squares have at most norm Δ. Exact.
     pub fn holds(self, squares: u128) -> bool {
         let most = match self.steps {
             Steps::Whole(steps) => {

@@ -37,7 +37,7 @@ impl AnswerRecord {
         answered.find(|answered| answered.question == *question && answered.answer.is_some())
     }
 
-    /// Whether a site may answer the first round of a question.
+    /// Returns whether a site may answer the first round of a question.
     ///
     /// # Errors
     /// The first rule that it breaks.
@@ -169,7 +169,7 @@ impl AnswerRecord {
         Ok(())
     }
 
-    /// What was answered beside the rounds of a question that is not over.
+    /// Returns what was answered beside the rounds of a question that is not over.
     fn others<'a>(&'a self, question: &'a FederatedQuestion) -> impl Iterator<Item = &'a Answered> {
         let under_way =
             |answered: &&Answered| answered.answer.is_none() && answered.question == *question;
@@ -211,7 +211,7 @@ impl AnswerRecord {
 /// others, of which a third may be opened.
 const SITES_OF_META: u64 = 13;
 
-/// Whether an institution allows a question at all.
+/// Returns whether an institution allows a question at all.
 fn allowed(question: &FederatedQuestion, rules: &AnswerRules) -> Result<(), Broken> {
     let name = question.kind.name();
     if rules
@@ -266,7 +266,7 @@ fn dominance(
     Ok(())
 }
 
-/// How many of these are not among the others. Both are sorted, and may hold equal numbers.
+/// Returns how many of these are not among the others. Both are sorted, and may hold equal numbers.
 fn missing_from(of: &[u64], others: &[u64]) -> usize {
     let mut at = 0;
     let missing = of.iter().filter(|number| {

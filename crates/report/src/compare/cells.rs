@@ -20,7 +20,7 @@ pub(super) struct TextTable {
 }
 
 impl TextTable {
-    /// Whether a column holds anything; the first one, of names, does.
+    /// Returns whether a column holds anything; the first one, of names, does.
     pub(super) fn filled(&self, column: usize) -> bool {
         column == 0 || self.rows.iter().any(|row| !row[column].is_empty())
     }

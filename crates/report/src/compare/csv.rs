@@ -194,7 +194,7 @@ fn reaches(row: &ComparisonRow) -> Vec<String> {
         .collect()
 }
 
-/// What noise bounds, as it is measured; empty without noise.
+/// Returns what noise bounds, as it is measured; empty without noise.
 fn bounds(row: &ComparisonRow) -> [String; 3] {
     let noise = row.noise.as_ref();
     [

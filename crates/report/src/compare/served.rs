@@ -99,7 +99,7 @@ fn means(label: String, scope: Option<&MetricScope>, decimals: usize) -> Vec<Str
     ]
 }
 
-/// What was gained over the local model.
+/// Returns what was gained over the local model.
 fn interval(served: &ServedSummary, outside: bool) -> Option<Interval> {
     gain(served, outside)?.difference.interval()
 }
@@ -120,7 +120,7 @@ fn line(label: &str, served: &ServedSummary, outside: bool, decimals: usize) -> 
     cells
 }
 
-/// What the columns mean.
+/// Returns what the columns mean.
 fn note(outside: bool) -> String {
     format!(
         "Each silo chooses on its own rows between the strategy's model and models that it trains alone{}. local model: \

@@ -125,7 +125,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
     }
 }
 
-/// What the columns mean, where this many silos were compared with local training.
+/// Returns what the columns mean, where this many silos were compared with local training.
 fn results_note(tested: usize) -> String {
     let chance = BY_CHANCE * tested as f64;
     let what = "silos: mean over silos, each counting once. rows: over all test rows. worst: the worst silo. \
@@ -141,7 +141,7 @@ fn results_note(tested: usize) -> String {
     }
 }
 
-/// How much better a strategy is than a reference.
+/// Returns how much better a strategy is than a reference.
 fn difference<'a>(
     row: &'a ComparisonRow,
     reference: &ComparisonRow,
@@ -152,7 +152,7 @@ fn difference<'a>(
     against.difference(outside)
 }
 
-/// What the intervals are of, and which differences stand when all are looked at together.
+/// Returns what the intervals are of, and which differences stand when all are looked at together.
 fn how_sure(variant: &VariantTable, local: Option<&ComparisonRow>, outside: bool) -> String {
     let (Some(local), rows) = (local, &variant.strategies) else {
         return String::new();
@@ -196,7 +196,7 @@ fn few_seeds(seeds: usize) -> String {
     )
 }
 
-/// What remains of the best of several strategies on seeds that did not choose it.
+/// Returns what remains of the best of several strategies on seeds that did not choose it.
 fn best_of(variant: &VariantTable, outside: bool, decimals: usize) -> String {
     let best = variant.best.as_ref().filter(|best| best.outside == outside);
     best.map_or_else(String::new, |best| confirmed(best, decimals))

@@ -89,7 +89,7 @@ pub(super) fn trained(comparison: &Comparison) -> String {
     }
 }
 
-/// How settings and rounds were chosen.
+/// Returns how settings and rounds were chosen.
 pub(super) fn how(comparison: &Comparison) -> String {
     let tune = &comparison.tune;
     if tune.validation == 0.0 {

@@ -82,7 +82,7 @@ pub fn long_name(metric: &str) -> &str {
     }
 }
 
-/// Where the federation's model is of no use.
+/// Returns where the federation's model is of no use.
 fn no_use(story: &Story) -> Option<String> {
     let affected: Vec<(&SiloStory, &str)> = story
         .silos
@@ -111,7 +111,7 @@ fn no_use(story: &Story) -> Option<String> {
     })
 }
 
-/// Where the federation's model is worse than a constant prediction, on average over the held-out rows
+/// Returns where the federation's model is worse than a constant prediction, on average over the held-out rows
 /// of all members.
 fn worse_than_constant(story: &Story) -> Option<String> {
     let (mut own, mut constant, mut rows) = (0.0, 0.0, 0.0);
@@ -202,7 +202,7 @@ fn not_tuned(story: &Story) -> Option<String> {
     ))
 }
 
-/// How many silos gain and lose by the federation's model over the best that they make alone, and who most.
+/// Returns how many silos gain and lose by the federation's model over the best that they make alone, and who most.
 fn who_gains(story: &Story, table: &ComparisonTable) -> Option<String> {
     if table.gains.is_empty() || !story.usable {
         return None;
@@ -330,7 +330,7 @@ fn names(found: &[(&SiloStory, Interval)], story: &Story, table: &ComparisonTabl
     text
 }
 
-/// What an interval is of: other held-out rows, and no other training.
+/// Returns what an interval is of: other held-out rows, and no other training.
 fn interval_of(story: &Story) -> String {
     format!("95 % interval over {} ", story.units())
 }
@@ -445,7 +445,7 @@ fn against_one_model(story: &Story, table: &ComparisonTable) -> Option<String> {
     ))
 }
 
-/// How many members serve which model.
+/// Returns how many members serve which model.
 fn what_is_served(story: &Story, table: &ComparisonTable) -> Option<String> {
     let mean = table.served_mean.as_ref()?;
     let members = table.served.iter().take(table.rows.len()).flatten();
@@ -482,7 +482,7 @@ fn what_is_served(story: &Story, table: &ComparisonTable) -> Option<String> {
     ))
 }
 
-/// How many silos the served model harms, and how many it would by chance.
+/// Returns the number of silos that the served model harms, and how many it would by chance.
 fn harmed(story: &Story) -> Option<String> {
     let found = story.harmed.as_ref().filter(|found| found.not_own > 0)?;
     let all = found.compared;

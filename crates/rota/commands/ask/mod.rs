@@ -142,7 +142,7 @@ fn opened(asked: &AskedQuestion) -> u64 {
     rounds.map(|round| round.layout.len() as u64).sum()
 }
 
-/// What was opened, in one line.
+/// Returns what was opened, in one line.
 fn opened_line(asked: &AskedQuestion, stored: bool) -> String {
     if stored {
         return "opened    nothing: this is the stored answer of an identical question".to_owned();
@@ -165,7 +165,7 @@ fn opened_line(asked: &AskedQuestion, stored: bool) -> String {
 /// A played question.
 struct PlayedQuestion {
     asked: AskedQuestion,
-    /// Whether an identical question was answered before.
+    /// True if an identical question was answered before.
     stored: bool,
 }
 

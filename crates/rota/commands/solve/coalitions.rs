@@ -59,9 +59,9 @@ struct OutputNotes {
     silos: usize,
     limit: Duration,
     at_most: bool,
-    /// Whether every silo's local model is the best on its own data.
+    /// True if every silo's local model is the best on its own data.
     in_sample: bool,
-    /// Whether held-out losses were given.
+    /// True if held-out losses were given.
     judged: bool,
 }
 

@@ -39,7 +39,7 @@ use methods::strategy::Participant;
 
 use crate::config::SiloConfig;
 
-/// What a strategy needs to know of a silo in a round.
+/// Returns what a strategy needs to know of a silo in a round.
 fn participant<'a>(
     config: &'a SiloConfig,
     round: u64,

@@ -107,7 +107,7 @@ fn kept(rig: &Rig) -> Option<(Adopted, Hash)> {
     None
 }
 
-/// Whether all blobs of the corrupted round are here, and only its secret.
+/// Returns whether all blobs of the corrupted round are here, and only its secret.
 fn checked(rig: &Rig) -> (Adopted, Secret) {
     let (adopted, hash) = kept(rig).unwrap();
     assert_eq!(secrets(rig), 1);

@@ -20,7 +20,7 @@ fn members(some: impl IntoIterator<Item = u16>) -> Vec<MemberIndex> {
     some.into_iter().map(MemberIndex).collect()
 }
 
-/// What a silo told of who corrupts sums, and after which round.
+/// Returns what a silo told of who corrupts sums, and after which round.
 fn searched(rig: &Rig) -> Vec<(u64, Voids)> {
     let notices = rig.notices.borrow();
     let searched = notices.iter().filter_map(|(_, notice)| match notice {

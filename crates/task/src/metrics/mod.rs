@@ -78,7 +78,7 @@ impl MetricName {
         }
     }
 
-    /// Whether larger is better.
+    /// Returns whether larger is better.
     pub fn higher_is_better(self) -> bool {
         match self {
             Self::Own(own) => own.higher_is_better(),

@@ -9,7 +9,7 @@ use super::tests::{levels_in, quantity_in};
 use super::*;
 use crate::schema::ColumnType;
 
-/// What is proposed for sixty rows with a column `x` of these cells in turn.
+/// Returns what is proposed for sixty rows with a column `x` of these cells in turn.
 fn column(file: &str, cells: &[&str], wishes: Wishes) -> Result<SchemaProposal, String> {
     let mut text = String::from("age,x,died\n");
     for row in 0..60 {

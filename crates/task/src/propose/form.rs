@@ -9,7 +9,7 @@ use crate::data::Format;
 pub(super) struct WrittenForm {
     /// What tells it, in a phrase.
     pub(super) why: String,
-    /// Whether they are whole numbers that any program could have written.
+    /// True if they are whole numbers that any program could have written.
     pub(super) whole: bool,
 }
 
@@ -37,7 +37,7 @@ impl WrittenCell<'_> {
 /// Part of the rows of a column, one in so many, that have to show it: one odd cell is a slip of the hand.
 const SHARE: usize = 100;
 
-/// What the written form of the numbers of one file tells, by its different cells with their rows. A program
+/// Returns what the written form of the numbers of one file tells, by its different cells with their rows. A program
 /// writes the numbers of a column in one way: in the shortest form, with a fixed number of decimals, or with a
 /// fixed number of digits. Cells that are no plain numbers do not count.
 pub(super) fn written_form(cells: &BTreeMap<&str, usize>, format: &Format) -> Option<WrittenForm> {
@@ -194,7 +194,7 @@ fn divisor(a: u64, b: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// What is told of these cells, each in twelve rows.
+    /// Returns what is told of these cells, each in twelve rows.
     fn of(cells: &[&str]) -> Option<String> {
         let cells = cells.iter().map(|cell| (*cell, 12)).collect();
         written_form(&cells, &Format::default()).map(|form| form.why)

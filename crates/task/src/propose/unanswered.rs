@@ -66,7 +66,7 @@ impl OpenQuestions<'_> {
         }
     }
 
-    /// Whether it is asked if a column says whose a row is.
+    /// Returns whether it is asked if a column says whose a row is.
     pub(super) fn asks_whose(&self, column: &str) -> bool {
         let mut asked = self.questions.questions.iter();
         asked.any(|question| question.column == column && question.doubt == RowDoubt::Identifier)

@@ -22,7 +22,7 @@ pub struct Misread {
 }
 
 impl Wishes {
-    /// How the numbers of a column are read.
+    /// Returns how the numbers of a column are read.
     pub(super) fn measured(&self, column: &str) -> MeasuredColumn<'_> {
         let units = self.units.iter().filter(|(name, _)| name == column);
         let rule = self.censored.iter().find(|(name, _)| name == column);
@@ -39,7 +39,7 @@ impl Cells<'_> {
         self.form.as_ref().filter(|form| !form.whole).map(as_codes)
     }
 
-    /// What to ask where the numbers are written as codes are.
+    /// Returns what to ask where the numbers are written as codes are.
     pub(super) fn form_question(&self) -> Option<String> {
         let why = as_codes(self.form.as_ref()?);
         let (name, typed) = (self.name, typed(self.name));
@@ -58,7 +58,7 @@ impl Cells<'_> {
         numbers
     }
 
-    /// What stands around the numbers of this column; nothing where the cells are no such numbers.
+    /// Returns what stands around the numbers of this column; nothing where the cells are no such numbers.
     pub fn misread(&self) -> Vec<Misread> {
         let around = &self.around;
         let known = self.numeric + around.cells;
@@ -116,7 +116,7 @@ impl Cells<'_> {
         self.misread().into_iter().map(remedy).collect()
     }
 
-    /// What to ask where most cells are numbers with something around them.
+    /// Returns what to ask where most cells are numbers with something around them.
     pub(super) fn around_question(&self) -> Option<String> {
         let found = self.misread();
         let numbers = self.all_around();
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use crate::data::{Format, RawFile};
 
-    /// What stands around the numbers of a column with these cells, each six times.
+    /// Returns what stands around the numbers of a column with these cells, each six times.
     fn of(cells: &[&str]) -> Vec<String> {
         let rows: String = cells.iter().map(|cell| format!("\"{cell}\",1\n")).collect();
         let text = format!("x,y\n{}", rows.repeat(6));

@@ -39,7 +39,7 @@ impl ColumnNames {
         }
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn count(&self) -> usize {
         self.iter().count()
     }
@@ -78,7 +78,7 @@ pub struct Quantity {
 pub struct Levels {
     /// All values, in order. The first is the one that the others are compared with.
     pub listed: Vec<String>,
-    /// Whether values that are not listed count as one more level instead of being refused.
+    /// True if values that are not listed count as one more level instead of being refused.
     pub other: bool,
 }
 
@@ -103,7 +103,7 @@ pub enum ReadCells<'a> {
     Numbers {
         /// What is agreed about them.
         agreed: &'a Quantity,
-        /// Whether they have to be whole.
+        /// True if they have to be whole.
         whole: bool,
     },
     /// As one of these levels.
@@ -111,7 +111,7 @@ pub enum ReadCells<'a> {
 }
 
 impl ColumnType {
-    /// How its cells are read.
+    /// Returns how its cells are read.
     pub fn cells(&self) -> ReadCells<'_> {
         match self {
             Self::Number(agreed) => ReadCells::Numbers {
@@ -186,17 +186,17 @@ pub enum MissingRule {
 }
 
 impl MissingRule {
-    /// Whether one more column says that a value was missing.
+    /// Returns whether one more column says that a value was missing.
     pub fn marks(self) -> bool {
         matches!(self, Self::Indicator | Self::MiddleIndicator)
     }
 
-    /// Whether the middle of what is agreed takes the place of a missing value.
+    /// Returns whether the middle of what is agreed takes the place of a missing value.
     pub fn is_middle(self) -> bool {
         matches!(self, Self::Middle | Self::MiddleIndicator)
     }
 
-    /// Whether what takes the place of a missing value follows from rows.
+    /// Returns whether what takes the place of a missing value follows from rows.
     pub fn looks_at_rows(self) -> bool {
         matches!(self, Self::Mean | Self::Median | Self::Indicator)
     }
@@ -254,7 +254,7 @@ impl FeatureColumns {
         }
     }
 
-    /// Whether the other differs in its names only.
+    /// Returns whether the other differs in its names only.
     fn describes_as(&self, other: &Self) -> bool {
         (&self.kind, self.missing) == (&other.kind, other.missing)
     }

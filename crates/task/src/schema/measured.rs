@@ -15,7 +15,7 @@ pub struct MeasuredColumn<'a> {
 }
 
 impl Schema {
-    /// How the numbers of a column are read, by its agreed name: what is agreed of it, and what a file says
+    /// Returns how the numbers of a column are read, by its agreed name: what is agreed of it, and what a file says
     /// of it by itself.
     pub fn measured<'a>(&'a self, column: &str, local: &'a LocalNames) -> MeasuredColumn<'a> {
         let feature = self.columns().find(|(name, _)| *name == column);

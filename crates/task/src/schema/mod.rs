@@ -128,7 +128,7 @@ impl Schema {
         }
     }
 
-    /// Whether the schema can be used.
+    /// Returns whether the schema can be used.
     ///
     /// # Errors
     /// [`DataError::Config`]: the first contradiction in it.
@@ -252,7 +252,7 @@ impl Schema {
         levels.chain(target).collect()
     }
 
-    /// Whether a cell of this column may hold such a value.
+    /// Returns whether a cell of this column may hold such a value.
     pub fn allows(&self, column: &str, value: &str) -> bool {
         let feature = self.columns().find(|(name, _)| *name == column);
         let numbers = match feature.map(|(_, feature)| feature.kind.cells()) {
@@ -273,7 +273,7 @@ impl Schema {
         }
     }
 
-    /// What is predicted.
+    /// Returns what is predicted.
     pub fn target(&self) -> Target {
         self.target.kind()
     }

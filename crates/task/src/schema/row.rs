@@ -38,7 +38,7 @@ pub struct FileLayout<'a> {
     /// Of every column of the file whether its whole numbers are all written with zeros behind the point:
     /// as categories these are left out.
     zeros: Vec<bool>,
-    /// Whether no row decides how another one is read.
+    /// True if no row decides how another one is read.
     alone: bool,
     targets: Vec<usize>,
     filters: Vec<usize>,
@@ -380,18 +380,18 @@ impl<'a> FileLayout<'a> {
         (!self.is_missing(row, place)).then_some(text)
     }
 
-    /// Whether the cell of a column of the file means that the value is missing.
+    /// Returns whether the cell of a column of the file means that the value is missing.
     pub fn is_missing(&self, row: &RawRow, place: usize) -> bool {
         let text = row.cells.get(place).unwrap_or_default();
         self.format.is_missing_in(&self.marks[place], text)
     }
 
-    /// What means a missing value, by column of the file.
+    /// Returns what means a missing value, by column of the file.
     pub fn marks(&self) -> &[ColumnMarks] {
         &self.marks
     }
 
-    /// What stands in for the columns that the file does not have, in sentences without a full stop.
+    /// Returns what stands in for the columns that the file does not have, in sentences without a full stop.
     pub fn absent(&self) -> &[String] {
         self.stand_ins.said()
     }
@@ -407,7 +407,7 @@ impl<'a> FileLayout<'a> {
     }
 }
 
-/// What stands for a missing value by agreement alone: the middle of the range, or half of each of these levels
+/// Returns what stands for a missing value by agreement alone: the middle of the range, or half of each of these levels
 /// but the first.
 fn middle(feature: &FeatureColumns, levels: &[String]) -> Vec<f64> {
     match feature.kind.cells() {

@@ -35,7 +35,7 @@ fn file(text: &str) -> RawFile {
     RawFile::of_text("a.csv".into(), text, &Format::default()).unwrap()
 }
 
-/// What becomes of the rows of this text, or the error.
+/// Returns what becomes of the rows of this text, or the error.
 fn read(schema: &Schema, names: &str, text: &str) -> Result<Vec<ReadRow>, String> {
     let (names, format, file) = (
         toml::from_str(names).unwrap(),

@@ -47,7 +47,7 @@ struct Written {
     /// All values of a category, in order. The first is the one that the others are compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     levels: Option<Vec<String>>,
-    /// Whether values outside `levels` count as one more level, `other`, instead of being refused;
+    /// True if values outside `levels` count as one more level, `other`, instead of being refused;
     /// false by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     other: bool,

@@ -41,7 +41,7 @@ pub(crate) fn fault(task: &TableTask, by_unit: bool, rows: bool) -> Option<KeyFa
     Some(("task.table.split", what))
 }
 
-/// Whether files of the task say of which part their rows are.
+/// Returns whether files of the task say of which part their rows are.
 fn files_have_parts(task: &TableTask) -> bool {
     let Some(Source::Rows(rows)) = &task.data else {
         return false;

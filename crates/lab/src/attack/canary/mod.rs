@@ -162,7 +162,7 @@ impl PlantedStudy {
                 let file = &scenario.file;
                 return Err(RunError::Setup(format!(
                     "{file}: its sums have no noise, so no ε is claimed that could be audited: add `[privacy]` with \
-                     `mode = \"masked+noised\"`"
+                     `mode = \"differential-privacy\"`"
                 )));
             }
         };
@@ -197,7 +197,7 @@ impl PlantedStudy {
         members.collect()
     }
 
-    /// What the opened sums of a run leave in the coordinate of each canary, besides the real rows.
+    /// Returns what the opened sums of a run leave in the coordinate of each canary, besides the real rows.
     fn scores(
         &self,
         inside: &[bool],
@@ -298,7 +298,7 @@ fn audited(
 }
 
 impl CanaryAudit {
-    /// What was found, as lines of text.
+    /// Returns what was found, as lines of text.
     pub fn lines(&self) -> Vec<String> {
         let runs = formatting::numbers::plural(self.runs.len(), "run");
         let mut lines = vec![
@@ -330,7 +330,7 @@ impl CanaryAudit {
         lines
     }
 
-    /// What follows, in words.
+    /// Returns what follows, in words.
     pub fn verdict(&self) -> String {
         let (above, runs) = (self.above, self.runs.len());
         // With right bounds one of twenty is above the truth; more than three times as many are not chance.

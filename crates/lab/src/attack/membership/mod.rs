@@ -155,7 +155,7 @@ pub fn membership(
     })
 }
 
-/// Whether the noise of a federation protects persons.
+/// Returns whether the noise of a federation protects persons.
 fn protects_persons(charter: &Charter) -> bool {
     match charter.privacy.mode() {
         RoundMode::Noised(_, noise) => matches!(noise.unit, Unit::Person(_)),
@@ -163,7 +163,7 @@ fn protects_persons(charter: &Charter) -> bool {
     }
 }
 
-/// What is not tried where whole persons are members or not, or single rows.
+/// Returns what is not tried where whole persons are members or not, or single rows.
 fn not_tried(persons: bool) -> Vec<String> {
     let rows = if persons {
         "the rows of a person one by one"
@@ -225,7 +225,7 @@ fn tests(
 }
 
 impl MembershipAttack {
-    /// What was found, as lines of text.
+    /// Returns what was found, as lines of text.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![
             format!(

@@ -57,7 +57,7 @@ impl OwnMembership {
         })
     }
 
-    /// What was found, as lines of text.
+    /// Returns what was found, as lines of text.
     pub fn lines(&self) -> Vec<String> {
         let verdict = if self.auc.low > 0.5 {
             "The model has lower losses on its training rows than on the held-out rows: it has memorised some of \

@@ -165,7 +165,7 @@ impl ShadowSetting {
         single.collect()
     }
 
-    /// How confident a model is in the targets of every unit: the mean over its rows.
+    /// Returns how confident a model is in the targets of every unit: the mean over its rows.
     fn confidences(&self, model: &Params) -> Result<Vec<f64>, RunError> {
         let mut all = Vec::new();
         for silo in &self.silos {
@@ -206,7 +206,7 @@ impl SiloUnits {
     }
 }
 
-/// What a model gives for the training rows of a silo.
+/// Returns what a model gives for the training rows of a silo.
 fn results(learner: &dyn Learner, model: &Params) -> Result<RowResults, RunError> {
     let own = Params::gather(&learner.layout(), &[model]);
     let own = own.ok_or_else(|| refused("its models have other tensors than a silo's"))?;

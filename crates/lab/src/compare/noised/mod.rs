@@ -76,7 +76,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Whether its rows are those of files or of a program, which may be an institution's own.
+    /// Returns whether its rows are those of files or of a program, which may be an institution's own.
     pub fn reads_own_rows(&self) -> bool {
         let (variant, entry) = (&self.variants[0], &self.entries[0]);
         let scenario = self.scenario(variant, entry, &RunSettings::new(), 0);
@@ -107,7 +107,7 @@ impl Experiment {
         }
     }
 
-    /// Whether there are settings for the model of the scenario.
+    /// Returns whether there are settings for the model of the scenario.
     fn known_model(&self) -> Result<(), ExperimentError> {
         let task = self.scenario.get("task").and_then(|task| task.get("table"));
         let model = task.and_then(|table| table.get("model"));
@@ -150,7 +150,7 @@ impl ReleaseSettings {
 }
 
 impl ExperimentEntry {
-    /// Whether it is a federation with noise that was added beside each silo alone.
+    /// Returns whether it is a federation with noise that was added beside each silo alone.
     fn is_noised(&self) -> bool {
         self.fixed && self.set.contains_key("privacy")
     }

@@ -53,7 +53,7 @@ impl ReleaseSettings {
         ])
     }
 
-    /// What it changes in the scenario, at this ε.
+    /// Returns what it changes in the scenario, at this ε.
     pub(super) fn set(&self, epsilon: f64) -> Table {
         let mut privacy = table([
             ("mode", MODE.into()),

@@ -129,7 +129,7 @@ impl TableLearner {
         }
     }
 
-    /// Whether every model has the same metrics on the test rows of both: these are the same rows in memory,
+    /// Returns whether every model has the same metrics on the test rows of both: these are the same rows in memory,
     /// and unit and device are the same. Both learn one task, so loss and family of models are the same too.
     pub(crate) fn tests_like(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.test, &other.test)

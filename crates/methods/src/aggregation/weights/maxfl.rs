@@ -50,7 +50,7 @@ pub fn maxfl_steps(
     Ok(slopes.iter().map(|slope| rate * slope / total).collect())
 }
 
-/// Which clients join the global group in the variant that HCCT is compared with (Sun et al. 2024):
+/// Returns which clients join the global group in the variant that HCCT is compared with (Sun et al. 2024):
 /// client `k` does if `F_k < ‖w_k − w‖²`, the others train alone.
 ///
 /// * `losses`: `F_k`, of the global model `w` on the client's data.

@@ -96,7 +96,7 @@ impl CflRule {
         }
     }
 
-    /// Whether a cluster of `clients` whose updates have these norms is to be split in `round`.
+    /// Returns whether a cluster of `clients` whose updates have these norms is to be split in `round`.
     pub fn splits(&self, norms: Norms, clients: usize, round: u64) -> bool {
         norms.mean < self.mean_below
             && norms.largest > self.largest_above

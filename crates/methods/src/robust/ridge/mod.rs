@@ -83,7 +83,7 @@ impl Default for Ridge {
 }
 
 impl Ridge {
-    /// Whether the rule can be applied.
+    /// Returns whether the rule can be applied.
     pub fn is_valid(&self) -> bool {
         let valid = |ridge: &f64| ridge.is_finite() && *ridge >= 0.0;
         match self {
@@ -146,7 +146,7 @@ pub fn ridge_fit(
     })
 }
 
-/// What to add to a model that has these outputs on the rows.
+/// Returns what to add to a model that has these outputs on the rows.
 fn step(
     rows: &Samples,
     loss: PlainLoss,

@@ -125,7 +125,7 @@ impl Together {
         all
     }
 
-    /// What a silo serves with this comparison: by the rule for one that [chooses alone](choose), with every
+    /// Returns what a silo serves with this comparison: by the rule for one that [chooses alone](choose), with every
     /// advantage and its standard error shrunken. With few rows of classes it chooses alone.
     pub fn serve(&self, compared: ComparedModels) -> Served {
         if compared.few {

@@ -29,7 +29,7 @@ fn together(silos: &[(f64, f64)]) -> (Together, Vec<Vec<Measured>>) {
     (Together::sums(silos.iter().map(|one| &one[..])), silos)
 }
 
-/// What every silo serves.
+/// Returns what every silo serves.
 fn choices(silos: &[(f64, f64)]) -> Vec<Candidate> {
     let (together, silos) = together(silos);
     silos.iter().map(|one| together.choose(one)).collect()

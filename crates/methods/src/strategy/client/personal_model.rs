@@ -1,6 +1,5 @@
 //! A model of the silo's own in its personal state, which personalised methods train beside the common one.
 
-
 use crate::learner::Learner;
 use crate::params::{Attached, LayoutError, Params};
 use crate::strategy::wrappers::standardise::without_scale;
@@ -35,12 +34,12 @@ impl PersonalModel {
         self.write(&rest, (&inner.initial(seed), &rest))
     }
 
-    /// What the personal state holds beside the global model.
+    /// Returns what the personal state holds beside the global model.
     pub(super) fn rest(&self, personal: &Params) -> Params {
         self.0.split(personal).0
     }
 
-    /// What the personal state holds.
+    /// Returns what the personal state holds.
     pub(super) fn read(&self, model: &Params, personal: &Params) -> OwnAndBeside {
         let (rest, kept) = self.0.split(personal);
         let own = Params::gather(model.layout(), &[&kept[0], model]);

@@ -91,7 +91,7 @@ fn asking(rounds: &[usize]) -> QuestionsFirst {
     QuestionsFirst::new(Arc::new(fedavg(false)), questions.collect(), 2)
 }
 
-/// What these silos contribute to a round, as a sheet.
+/// Returns what these silos contribute to a round, as a sheet.
 fn contributed(strategy: &dyn Strategy, state: &State, nth: u64, sites: &[AnsweringSite]) -> Sheet {
     let plan = strategy.plan(state, nth);
     let entries = sites.iter().map(|site| {

@@ -38,7 +38,7 @@ fn counting(model: &Params, value: f32) -> Params {
     })
 }
 
-/// What a silo uses after one training for every one of these values of the global model's buffers,
+/// Returns what a silo uses after one training for every one of these values of the global model's buffers,
 /// with the last of these global models.
 fn used(learner: &Arc<dyn Learner>, common: &[f32]) -> Params {
     let mut personal = learner.initial_personal(7);

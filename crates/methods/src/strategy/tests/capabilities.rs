@@ -93,8 +93,8 @@ fn a_radius_above_0_needs_robust_losses_where_the_strategy_measures_within_it() 
 #[test]
 fn every_wrapper_passes_on_all_capabilities_but_those_that_it_uses_up() {
     use Capability::{
-        Answers, ExactFits, LinearRows, ModifiedGradients, RobustFits, RobustLosses, StochasticModels,
-        Summaries,
+        Answers, ExactFits, LinearRows, ModifiedGradients, RobustFits, RobustLosses,
+        StochasticModels, Summaries,
     };
     for (name, strategy) in strategies(false) {
         let equipped = strategy.equip(Arc::new(quadratic([1.0; 5]))).unwrap();

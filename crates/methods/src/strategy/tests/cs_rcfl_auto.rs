@@ -27,7 +27,7 @@ fn found(hospitals: Vec<TestHospital>, rounds: u64, radius: f64) -> QuadraticFed
     federation.rounds(rounds)
 }
 
-/// Whether silos of different kinds are in different coalitions.
+/// Returns whether silos of different kinds are in different coalitions.
 fn apart(coalitions: &[u32], kinds: usize) -> bool {
     let silos = 0..coalitions.len();
     let mut pairs = silos

@@ -16,7 +16,7 @@ fn silos() -> Vec<QuadraticLearner> {
     ]
 }
 
-/// Where the sum of their losses is smallest.
+/// Returns where the sum of their losses is smallest.
 fn optimum() -> [f64; 5] {
     let [a, b] = [0, 1].map(|at| silos().swap_remove(at));
     std::array::from_fn(|i| {

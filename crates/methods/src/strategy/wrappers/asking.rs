@@ -50,7 +50,7 @@ pub struct QuestionState {
 }
 
 impl QuestionState {
-    /// Whether it ended because silos that had answered its first round stayed away.
+    /// Returns whether it ended because silos that had answered its first round stayed away.
     pub fn is_abandoned(&self) -> bool {
         self.missed >= PATIENCE
     }
@@ -342,7 +342,7 @@ impl Strategy for QuestionsFirst {
         self.inner.score(state, plan, round, participant, scored)
     }
 
-    /// Whether all rounds so far kept the numbers, because the number of a round alone does not say which of
+    /// Returns whether all rounds so far kept the numbers, because the number of a round alone does not say which of
     /// the inner strategy it is; rounds of questions keep them.
     fn keeps_numbers(&self, round: u64) -> bool {
         (1..=round).all(|round| self.inner.keeps_numbers(round))

@@ -244,7 +244,7 @@ fn carry_over(before: &State, state: &mut State) {
     }
 }
 
-/// Whether every entry is still in the coalition whose model it started from. Only then do models of an
+/// Returns whether every entry is still in the coalition whose model it started from. Only then do models of an
 /// earlier round go to those that they were made for.
 fn keeps_numbers(assignment: &[u32], sheet: &Sheet) -> bool {
     let entries = sheet.entries.iter().zip(assignment);

@@ -131,7 +131,7 @@ impl TopologyPicture<'_> {
         (largest * part).max(least)
     }
 
-    /// What a node is, on pointing.
+    /// Returns what a node is, on pointing.
     fn about(&self, graph: &LearnedGraph, node: usize) -> String {
         let Some(clusters) = &graph.clusters else {
             return self.regions.name(&self.story.silos[node]);

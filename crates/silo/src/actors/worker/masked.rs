@@ -292,7 +292,7 @@ impl WorkerActor {
         });
     }
 
-    /// What a lead found of a single vector, with the blobs that prove it to others.
+    /// Returns what a lead found of a single vector, with the blobs that prove it to others.
     fn wrong_transcript(&self, document: &ListDocument, sheet: &MaskedSheet) -> Vec<Notice> {
         let [entry] = &sheet.entries[..] else {
             return Vec::new();

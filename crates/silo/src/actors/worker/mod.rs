@@ -65,7 +65,7 @@ pub(crate) struct WorkerActor {
     /// What rounding left out of the model contributed last, for the next one. Not durable: a silo
     /// that restarts begins without.
     pub(crate) rest: Option<Params>,
-    /// Whether an outcome is being adopted: one at a time.
+    /// True if an outcome is being adopted: one at a time.
     pub(crate) applying: bool,
     /// Blobs of the last final rounds, oldest first.
     pub(crate) kept: VecDeque<Vec<Hash>>,

@@ -107,7 +107,7 @@ impl<'a> VoidRound<'a> {
             .ok_or_else(|| format!("{name} is no author of a void sum of this round"))
     }
 
-    /// Whether this is the secret behind an author's keys in the list.
+    /// Returns whether this is the secret behind an author's keys in the list.
     ///
     /// # Errors
     /// It is not, or the member is no author of a sum that told nothing; a sentence.

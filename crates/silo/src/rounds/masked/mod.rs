@@ -41,7 +41,7 @@ pub(crate) fn public(points: &PublicPoints) -> PublicKeys {
     }
 }
 
-/// Whether public keys can be used.
+/// Returns whether public keys can be used.
 ///
 /// # Errors
 /// One is no point of the group, or the identity.

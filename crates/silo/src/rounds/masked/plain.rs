@@ -43,7 +43,7 @@ impl NoisedShare {
     }
 }
 
-/// What the silo adds to the sum of the next round; `None` where no noise is agreed on.
+/// Returns what the silo adds to the sum of the next round; `None` where no noise is agreed on.
 ///
 /// # Errors
 /// Why the silo has nothing to contribute.
@@ -76,7 +76,7 @@ pub struct NoisedPart {
     pub noise: Vec<i64>,
 }
 
-/// What the silo of `config` adds to the sum of the next round, with the noise that follows from `seed`.
+/// Returns what the silo of `config` adds to the sum of the next round, with the noise that follows from `seed`.
 ///
 /// # Errors
 /// No noise is agreed on, or the learner of the silo has no numbers of single units.

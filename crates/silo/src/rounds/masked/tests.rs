@@ -182,7 +182,7 @@ impl OpenedRound {
         blobs.find(|blob| Hash::of(blob) == *hash).cloned()
     }
 
-    /// What this round says of an author and a secret, if its sum tells nothing.
+    /// Returns what this round says of an author and a secret, if its sum tells nothing.
     fn blamed(
         &self,
         author: u16,
@@ -207,7 +207,7 @@ fn genesis() -> Settled {
     genesis_of(&config(&epoch(), 0))
 }
 
-/// Whether no sum of the first group is opened any more.
+/// Returns whether no sum of the first group is opened any more.
 fn suspended(base: &RoundBase) -> bool {
     base.voids.suspended(0, 4)
 }

@@ -83,7 +83,7 @@ impl PreparedRound {
     /// Where the document of the model begins in the blob.
     pub(crate) const BEGINNING: usize = PREPARED.len() + 32;
 
-    /// Whether a blob is of this kind. It is given to nobody, whoever finds out its hash.
+    /// Returns whether a blob is of this kind. It is given to nobody, whoever finds out its hash.
     pub(crate) fn is(blob: &[u8]) -> bool {
         blob.starts_with(PREPARED) || blob.starts_with(NOISED)
     }

@@ -287,7 +287,7 @@ impl RowsConfig {
         own.chain(read_columns(schema, &file.names)).collect()
     }
 
-    /// Whether the keys fit each other.
+    /// Returns whether the keys fit each other.
     fn check(&self) -> Result<(), DataError> {
         if self.files.is_empty() {
             return Err(DataError::Config("`files` names no file".into()));
@@ -390,7 +390,7 @@ impl RowsConfig {
         Ok(note)
     }
 
-    /// How the cells of a file are written.
+    /// Returns how the cells of a file are written.
     fn format_of<'a>(&'a self, file: &'a RowsFile) -> &'a Format {
         file.format.as_ref().unwrap_or(&self.format)
     }

@@ -295,7 +295,8 @@ fn summaries_of_two_halves_merge_into_the_summary_of_all_rows() {
 #[test]
 fn capabilities_are_those_of_the_model_family_and_the_loss() {
     use Capability::{
-        Answers, ExactFits, LinearRows, RobustFits, RobustLosses, StochasticModels, Summaries, UnitGradients,
+        Answers, ExactFits, LinearRows, RobustFits, RobustLosses, StochasticModels, Summaries,
+        UnitGradients,
     };
     let lacks = |kind, classes, standardise| -> Vec<Capability> {
         let learner = learner(kind, &table(50, 2, classes), standardise);

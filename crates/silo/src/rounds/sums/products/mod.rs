@@ -35,15 +35,16 @@ impl SolvedOnce {
         };
         let norms = RowNorms::new(rows_norm.value(), targets_within.value());
         let norms = norms.map_err(|error| error.to_string())?;
-        let products = RowProducts::new(numbers.saturating_sub(1), norms)
-            .map_err(|error| format!("{error}; choose `mechanism = \"gradients\"`, or fewer columns"))?;
+        let products = RowProducts::new(numbers.saturating_sub(1), norms).map_err(|error| {
+            format!("{error}; choose `mechanism = \"gradients\"`, or fewer columns")
+        })?;
         Ok(Self {
             products,
             ridge: ridge.map(|ridge| ridge.value()),
         })
     }
 
-    /// How many numbers a sum has.
+    /// Returns the number of numbers that a sum has.
     fn numbers(&self) -> usize {
         self.products.numbers()
     }
@@ -130,7 +131,7 @@ fn linear(units: &dyn UnitGradients) -> Result<&dyn LeastSquares, String> {
     units.least_squares().ok_or_else(|| none.into())
 }
 
-/// Where the weights of a linear model lie, and its intercept.
+/// Returns where the weights of a linear model lie, and its intercept.
 fn places(layout: &Layout) -> Result<(Range<usize>, Range<usize>), String> {
     let place = |role| {
         let mut tensors = layout.tensors().iter();
@@ -145,7 +146,7 @@ fn places(layout: &Layout) -> Result<(Range<usize>, Range<usize>), String> {
     })
 }
 
-/// Whether a silo's models are solved from one sum.
+/// Returns whether a silo's models are solved from one sum.
 ///
 /// # Errors
 /// They are not, or consist of something else than weights and an intercept.

@@ -47,7 +47,7 @@ pub struct AutoCsRcfl {
     pub freeze: u64,
     /// What takes the place of the mean in a coalition.
     pub rule: Aggregation,
-    /// Whether a model counts by its training rows in a mean; otherwise all models count alike.
+    /// True if a model counts by its training rows in a mean; otherwise all models count alike.
     pub by_rows: bool,
     /// Standard errors within which a grouping into fewer coalitions is preferred to the one of least
     /// loss; 0: only where the losses are equal.
@@ -79,7 +79,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 }
 
 impl AutoCsRcfl {
-    /// What a round is for, given the state before it.
+    /// Returns what a round is for, given the state before it.
     pub(super) fn phase(&self, state: &State, round: u64) -> AutoPhase {
         let warm_up = self.warm_up.or_else(|| state.memory.count(WARM_UP));
         self.phase_after(warm_up.unwrap_or(0), round)
@@ -96,7 +96,7 @@ impl AutoCsRcfl {
         }
     }
 
-    /// What keeps coalitions as they are, in every round after the first.
+    /// Returns what keeps coalitions as they are, in every round after the first.
     fn kept(&self) -> CsRcfl {
         CsRcfl {
             fit: self.fit.clone(),
@@ -107,7 +107,7 @@ impl AutoCsRcfl {
         }
     }
 
-    /// What every silo leaves to the round that measures: its local model, and these candidates.
+    /// Returns what every silo leaves to the round that measures: its local model, and these candidates.
     pub(super) fn leave(&self, state: &State, sheet: &Sheet, decision: &Decision) -> Outcome {
         Outcome {
             assignment: decision.assignment.clone(),
@@ -155,7 +155,7 @@ impl AutoCsRcfl {
         })
     }
 
-    /// What the silo's fold models make of its own rows.
+    /// Returns what the silo's fold models make of its own rows.
     fn held_out(
         &self,
         plan: &Plan,

@@ -79,7 +79,7 @@ pub struct SeenRound<'a> {
     pub gram: Option<Matrix>,
     /// Losses of all models on all members' rows, where they are needed: rows are whose data.
     pub scores: Option<&'a Scores>,
-    /// Whether the rule looks at the models themselves.
+    /// True if the rule looks at the models themselves.
     pub with_models: bool,
     /// Position of the member of every entry, where names are needed.
     pub members: Option<Vec<u16>>,

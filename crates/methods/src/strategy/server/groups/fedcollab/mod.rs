@@ -127,7 +127,7 @@ struct FedCollabCase {
     round: u64,
 }
 
-/// How far apart data are, from what their silos' models lose on each other's: symmetric, 0 on the
+/// Returns how far apart data are, from what their silos' models lose on each other's: symmetric, 0 on the
 /// diagonal, `½·max(0, (L_ij − L_ii) + (L_ji − L_jj))`. What local models lose is on held-out rows where
 /// their `gaps` are known, as what others lose is.
 fn divergences(losses: &Scores, gaps: &[f64]) -> Matrix {

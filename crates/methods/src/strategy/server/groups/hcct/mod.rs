@@ -345,7 +345,7 @@ impl Search for HcctCase {
     }
 }
 
-/// What a training changed, `start − model`; the learning rate is the same for all and cancels.
+/// Returns what a training changed, `start − model`; the learning rate is the same for all and cancels.
 fn gradient(start: &Params, model: &Params) -> Params {
     Params::build(model.layout(), |into| {
         let pairs = start.values().iter().zip(model.values());
@@ -380,7 +380,7 @@ fn utility(
     Utility::new(&gram, rows, alpha).map_err(DecideError::unusable)
 }
 
-/// Whether two utilities are the same but for rounding.
+/// Returns whether two utilities are the same but for rounding.
 pub(crate) fn same(a: f64, b: f64) -> bool {
     let size = 1.0 + a.abs().max(b.abs());
     size.is_finite() && (a - b).abs() <= 1e-9 * size

@@ -86,7 +86,7 @@ impl Common {
         width(self.models.base()).expect("checked when it was made")
     }
 
-    /// What a model says, read so that every bit pattern is usable: negative and infinite variances count as 0.
+    /// Returns what a model says, read so that every bit pattern is usable: negative and infinite variances count as 0.
     pub(super) fn read(&self, model: &Params) -> Estimates {
         let (base, parts) = self.models.split(model);
         let part = |name: &str| parts[0].tensor(name).expect("a tensor of this layout");
