@@ -125,6 +125,8 @@ pub fn continued(
         max_weight,
         status,
         continues: _,
+        // They were asked of the rows of that time.
+        questions: _,
         addresses: _,
         unfit: _,
     } = earlier;
@@ -137,7 +139,7 @@ pub fn continued(
     };
     (strategy_config.standardise, strategy_config.scale_agreed) =
         (false, earlier.task.common_scale());
-    let rounds = changes.rounds.unwrap_or(epoch.charter.rounds);
+    let rounds = changes.rounds.unwrap_or(earlier.learning_rounds());
     strategy_config.set_rounds(rounds);
     let least = strategy_config.least_rounds();
     if rounds < least {
@@ -224,6 +226,7 @@ pub fn continued(
         max_weight: *max_weight,
         status: *status,
         continues: Some(continues),
+        questions: Vec::new(),
         addresses,
         unfit: None,
     })

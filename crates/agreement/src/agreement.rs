@@ -22,6 +22,7 @@ use crate::file::{
 };
 use crate::privacy;
 use crate::question::{AgreedQuestion, learning_rounds, with_questions};
+use crate::renamed::current;
 use crate::rotation::RotationName;
 use crate::source::TomlText;
 use crate::span::Span;
@@ -194,6 +195,12 @@ impl Agreement {
         };
         let epoch = Epoch::first_in(self.epoch.format, &genesis);
         epoch.ok().map(|epoch| epoch.federation)
+    }
+
+    /// The rounds that learn: all but the most that its questions take.
+    pub fn learning_rounds(&self) -> u64 {
+        let rounds = self.epoch.charter.rounds;
+        learning_rounds(rounds, &self.questions).unwrap_or(rounds)
     }
 
     /// The text of the file; [`parse`](Self::parse) reads the same agreement from it.

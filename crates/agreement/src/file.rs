@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use task::TaskConfig;
 
+use crate::question::AgreedQuestion;
 use crate::rotation::RotationName;
 use crate::span::Span;
 use crate::verification::VerificationName;
@@ -337,7 +338,7 @@ impl Mode {
     pub fn name(self) -> &'static str {
         match self {
             Self::Clear => "clear",
-            Self::Masked => "masked",
+            Self::Masked => "secure-aggregation",
             Self::MaskedNoised => "differential-privacy",
         }
     }

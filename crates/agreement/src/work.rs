@@ -9,6 +9,7 @@ use crate::continues::Continues;
 use crate::file::StatusFor;
 use crate::privacy;
 use crate::question::AgreedQuestion;
+use crate::renamed::hashed;
 
 /// The part of an agreement that the protocol does not look into.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,6 +80,7 @@ impl AgreedWork<'_> {
         if let (Canonical::Table(work), false) = (&mut table, self.questions.is_empty()) {
             work.insert("question".into(), Canonical::of(self.questions)?);
         }
-        Ok(codec::encode(&table))
+        // The names of keys may change in files, and never in what an id depends on.
+        Ok(codec::encode(&hashed(table, "")))
     }
 }

@@ -35,7 +35,7 @@ impl Learner for AnsweringSite {
     }
 
     fn evaluate(&self, _: &Params, _: &Params, _: Split) -> Result<Metrics, LearnError> {
-        Err(LearnError::NoRows)
+        Err(LearnError::Failed("nothing is measured here".into()))
     }
 
     fn samples(&self) -> u64 {

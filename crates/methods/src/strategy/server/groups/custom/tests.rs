@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::params::Role;
 use crate::learner::Optimiser;
 use crate::params::TensorSpec;
 use crate::strategy::{FedAvg, Method};
