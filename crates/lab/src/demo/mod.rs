@@ -276,6 +276,7 @@ fn agreement_of(scenario: &Scenario, federation: &Federation) -> Agreement {
         max_weight: scenario.charter.max_weight,
         status: StatusFor::Own,
         continues: None,
+        questions: Vec::new(),
         addresses: vec![Vec::new(); federation.members.len()],
         unfit: None,
     }

@@ -1,9 +1,8 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::params::Role;
 use crate::learner::Optimiser;
-use crate::params::TensorSpec;
+use crate::params::{Role, TensorSpec};
 use crate::strategy::{FedAvg, Method};
 use crate::strategy::{StrategyConfig, WeightRule, build};
 
