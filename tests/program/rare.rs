@@ -19,19 +19,18 @@ fn table(hospital: usize) -> String {
     text
 }
 
-/// A scenario of two such hospitals with these lines of a task and of a strategy.
-fn hospitals(folder: &Path, task: &str, strategy: &str) -> String {
+/// A scenario of two such hospitals.
+fn hospitals(folder: &Path) -> String {
     for (at, file) in ["a.csv", "b.csv"].into_iter().enumerate() {
         fs::write(folder.join(file), table(at)).unwrap();
     }
     let file = folder.join("rare.toml");
-    let text = format!(
-        "name = 'rare'\nrounds = 2\n[task.table]\n{task}\nsplit = {{ validation = 0.0, test = 0.3 }}\n\
-         [task.table.data.rows]\nfiles = [{{ path = 'a.csv' }}, {{ path = 'b.csv' }}]\n[task.table.schema]\n\
-         min-rows = 10\ntarget = {{ name = 'outcome', classes = ['home', 'died'], positive = 'died' }}\n\
-         [[task.table.schema.feature]]\nname = ['age', 'lactate']\nrange = [0, 200]\n[strategy]\n{strategy}\n\
-         training = {{ epochs = 1, batch = 16, optimiser = {{ name = 'sgd', rate = 0.05 }} }}\n"
-    );
+    let text = "name = 'rare'\nrounds = 2\n[task.table]\nmodel = 'logistic'\nmetric = 'roc-auc'\n\
+                split = { validation = 0.0, test = 0.3 }\n[task.table.data.rows]\n\
+                files = [{ path = 'a.csv' }, { path = 'b.csv' }]\n[task.table.schema]\nmin-rows = 10\n\
+                target = { name = 'outcome', classes = ['home', 'died'], positive = 'died' }\n\
+                [[task.table.schema.feature]]\nname = ['age', 'lactate']\nrange = [0, 200]\n[strategy]\n\
+                name = 'fedavg'\ntraining = { epochs = 1, batch = 16, optimiser = { name = 'sgd', rate = 0.05 } }\n";
     fs::write(&file, text).unwrap();
     file.to_str().unwrap().to_owned()
 }
@@ -39,8 +38,7 @@ fn hospitals(folder: &Path, task: &str, strategy: &str) -> String {
 #[test]
 fn one_positive_in_five_hundred_is_not_measured_and_the_report_says_why() {
     let folder = folder("rare-positive");
-    let task = "model = 'logistic'\nmetric = 'roc-auc'";
-    let file = hospitals(&folder, task, "name = 'fedavg'");
+    let file = hospitals(&folder);
     let out = folder.join("report");
     let said = good(&["simulate", &file, "--quiet", "--out", out.to_str().unwrap()]);
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
