@@ -8,7 +8,11 @@ use crate::typed::typed;
 /// Fewest different pairs of a column that is asked about: of fewer they are degrees or scores.
 const PAIRS: usize = 8;
 /// What stands between two numbers.
-const BETWEEN: [char; 6] = ['/', 'x', '\u{D7}', '*', '\'', '\u{2019}'];
+const BETWEEN: [char; 8] = ['/', 'x', '\u{D7}', '*', '\'', '\u{2019}', 'h', '\u{B0}'];
+/// What may stand behind the second one, as in 6'3" and 2h05m.
+const BEHIND: [char; 7] = [
+    '"', '\'', 'm', '\u{2032}', '\u{2033}', '\u{2019}', '\u{201D}',
+];
 
 impl Cells<'_> {
     /// What to ask where nearly all cells hold two numbers.
@@ -40,10 +44,7 @@ impl Cells<'_> {
 /// The two numbers of a text, as they are written.
 fn pair(text: &str) -> Option<(&str, &str)> {
     let (one, other) = text.split_once(BETWEEN)?;
-    let (one, other) = (
-        one.trim(),
-        other.trim().trim_end_matches(['"', '\u{2033}', '\u{201D}']),
-    );
+    let (one, other) = (one.trim(), other.trim().trim_end_matches(BEHIND));
     let is_number = |text: &str| {
         let mark = |byte: u8| byte.is_ascii_digit() || byte == b'.' || byte == b',';
         text.bytes().all(mark) && text.bytes().any(|byte| byte.is_ascii_digit())
