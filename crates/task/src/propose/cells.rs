@@ -209,7 +209,7 @@ impl<'a> Cells<'a> {
     }
 
     /// The smallest number that is not smaller than this part of all.
-    fn quantile(&self, part: f64) -> f64 {
+    pub fn quantile(&self, part: f64) -> f64 {
         let mut before = 0;
         for (number, times) in &self.numbers {
             before += times;
