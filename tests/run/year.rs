@@ -21,7 +21,12 @@ pub(super) fn institution(folder: &Path, name: &str, at: usize) -> (PathBuf, Str
 }
 
 /// Runs `rota federation join` with the table `file`; exit code, output and errors.
-pub(super) fn join(invitation: &str, own: &Path, file: &str, more: &[&str]) -> (i32, String, String) {
+pub(super) fn join(
+    invitation: &str,
+    own: &Path,
+    file: &str,
+    more: &[&str],
+) -> (i32, String, String) {
     let (key, out) = (own.join("identity.key"), own.join("node"));
     let (key, out) = (key.to_str().unwrap(), out.to_str().unwrap());
     let data = own.join(file);
