@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_written_where_a_person_says_yes_and_asked_no_more() {
+    fn answers_are_written_after_a_yes_and_asked_no_more() {
         for (answers, line) in [
             ("perhaps\nmeasured\ny\n", "keep = { severity = [\"7777\"] }"),
             ("missing\nyes\n", "missing.severity = [\"7777\"]"),

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_cells_are_counted_and_not_the_numbers_that_they_become() {
+    fn missing_cells_are_counted_not_the_numbers_they_become() {
         // A gap among four levels is three numbers, and one of a severity a number and an indicator.
         let text = North::text(&[
             ("\"intensive\"]", "\"intensive\", \"day\", \"night\"]"),

@@ -58,7 +58,7 @@ fn row(node: &NodeStatus) -> Markup {
                 (name)
                 td.number { (round(doing)) }
                 td { (state(node, doing)) }
-                td { (plain(&doing.adopted())) }
+                td.adopted { (plain(&doing.adopted())) }
                 td.number.wide { (doing.free.map(bytes).unwrap_or_default()) }
                 td.wide { (plain(&doing.version)) }
             }

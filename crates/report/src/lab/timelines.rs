@@ -168,7 +168,7 @@ fn one(
         @if named {
             @for (member, silo) in silos.iter().enumerate() {
                 text.tick x=(LEFT - 8.0) y=(px(top + member as f64 * high + 11.5)) text-anchor="end" {
-                    (numbers::short(silo, 18))
+                    (numbers::short(silo, 16))
                 }
             }
         } @else {

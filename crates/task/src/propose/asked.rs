@@ -214,6 +214,94 @@ fn bounds_among_numbers_are_asked_about_and_the_rule_is_agreed() {
 }
 
 #[test]
+fn codes_with_letters_among_numbers_are_said_to_be_codes() {
+    for (at, odd) in ["G0283", "V45.81", "E878.2", "M8000", "J1-2"]
+        .into_iter()
+        .enumerate()
+    {
+        let mut cells: Vec<String> = (0..19).map(|at| (99_201 + 7 * at).to_string()).collect();
+        cells.push(odd.into());
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let error = column(&format!("letters-{at}"), &cells, Wishes::default()).unwrap_err();
+        let said =
+            "Its cells look like codes: if the column holds categories, say --category \"x\"; ";
+        assert!(error.contains(said), "{error}");
+        assert!(
+            error.ends_with(&format!("--missing-mark={odd:?}")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn two_numbers_in_each_cell_are_asked_about() {
+    for (at, form) in ["{}/{}", "{} / {}", "{}x{}", "{}'{}\"", "{} \u{D7} {}"]
+        .into_iter()
+        .enumerate()
+    {
+        let cell = |at: usize| {
+            let one = form.replacen("{}", &(110 + at).to_string(), 1);
+            one.replacen("{}", &(60 + at * 7 % 12).to_string(), 1)
+        };
+        let cells: Vec<String> = (0..15).map(cell).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let file = format!("pairs-{at}");
+        let error = column(&file, &cells, Wishes::default()).unwrap_err();
+        assert!(
+            error.contains("column \"x\": there are two numbers in a cell, such as"),
+            "{error}"
+        );
+        let dropped = Wishes {
+            drop: named("x"),
+            ..Wishes::default()
+        };
+        column(&file, &cells, dropped).unwrap();
+        let categories = Wishes {
+            categories: named("x"),
+            ..Wishes::default()
+        };
+        column(&file, &cells, categories).unwrap();
+    }
+    // Degrees and scores are categories.
+    let scores = column("scores", &["1/2", "2/3", "3/4", "4/5"], Wishes::default());
+    assert!(kind(&scores.unwrap()).levels().is_some());
+}
+
+#[test]
+fn a_minus_beside_pluses_is_asked_about() {
+    for (at, cells) in [
+        &["-", "+"][..],
+        &["-", "+", "++", "+++"],
+        &["(+)", "-", "+"],
+        &["-", "+", "+/-"],
+        &["+", "-", "n.d."],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let file = format!("minus-{at}");
+        let error = column(&file, cells, Wishes::default()).unwrap_err();
+        assert!(
+            error.contains("hold \"-\", which is read as missing, and others \"+\". If it is a value, say --keep \"x=-\""),
+            "{error}"
+        );
+        let keep = Wishes {
+            keep: vec![("x".into(), "-".into())],
+            ..Wishes::default()
+        };
+        let kept = column(&file, cells, keep).unwrap();
+        let levels = &kind(&kept).levels().unwrap().listed;
+        assert!(levels.contains(&"-".to_owned()), "{levels:?}");
+    }
+    let missing = Wishes {
+        missing: vec!["x=-".into()],
+        ..Wishes::default()
+    };
+    let found = column("minus", &["-", "+", "++"], missing).unwrap();
+    assert_eq!(kind(&found).levels().unwrap().listed.len(), 2);
+}
+
+#[test]
 fn a_text_of_another_site_in_another_encoding_is_asked_about() {
     let folder = std::env::temp_dir().join(format!("rota-asked-{}-sites", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -56,6 +56,8 @@ pub struct Cells<'a> {
     pub(super) count: usize,
     /// Number of cells without a value.
     pub missing: usize,
+    /// Those of them that hold a minus alone.
+    pub(super) minus: usize,
     /// The numbers among the values, ascending, with how often each occurs.
     pub numbers: Vec<(f64, usize)>,
     /// Cells that hold a number.
@@ -92,7 +94,7 @@ impl<'a> Cells<'a> {
         measured: &MeasuredColumn<'_>,
     ) -> Result<Self, DataError> {
         let (mut values, mut others) = (BTreeMap::new(), BTreeMap::new());
-        let (mut count, mut missing, mut numeric) = (0, 0, 0);
+        let (mut count, mut missing, mut numeric, mut minus) = (0, 0, 0, 0);
         let mut numbers = Vec::new();
         let mut around = AroundNumbers::default();
         let mut form = None;
@@ -107,6 +109,9 @@ impl<'a> Cells<'a> {
             let zeros = are_with_zeros(present());
             count += file.rows.len();
             missing += file.rows.len() - present().count();
+            minus += cells()
+                .filter(|text| text.trim() == "-" && format.is_missing_in(marks, text))
+                .count();
             let mut texts: BTreeMap<&str, usize> = BTreeMap::new();
             present().for_each(|text| *texts.entry(text).or_default() += 1);
             form = form.or_else(|| written_form(&texts, format));
@@ -114,7 +119,8 @@ impl<'a> Cells<'a> {
                 match measured.number(format, text) {
                     Some(number) => {
                         numeric += times;
-                        numbers.push((number, times));
+                        // There is one zero, whatever sign stands before it.
+                        numbers.push((number + 0.0, times));
                     }
                     None => {
                         around.add(format, text, times);
@@ -136,6 +142,7 @@ impl<'a> Cells<'a> {
             values,
             count,
             missing,
+            minus,
             numbers,
             numeric,
             others,
@@ -202,7 +209,7 @@ impl<'a> Cells<'a> {
     }
 
     /// The smallest number that is not smaller than this part of all.
-    fn quantile(&self, part: f64) -> f64 {
+    pub fn quantile(&self, part: f64) -> f64 {
         let mut before = 0;
         for (number, times) in &self.numbers {
             before += times;

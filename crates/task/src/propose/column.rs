@@ -42,6 +42,9 @@ pub(super) fn found(cells: &Cells<'_>, wishes: &Wishes) -> ColumnUse {
     if let (true, Some(why)) = (unasked, personal(cells.name, &cells.values)) {
         return ColumnUse::LeftOut(why);
     }
+    if unasked && let Some(question) = cells.pair_question() {
+        return ColumnUse::Question(question);
+    }
     let codes = cells.all_numbers() && looks_like_codes(cells);
     let numeric = cells.all_numbers() || cells.mostly_numbers();
     if unasked && let Some(question) = cells.around_question() {

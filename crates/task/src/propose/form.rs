@@ -145,7 +145,7 @@ fn decimals(all: &[WrittenCell<'_>], enough: &dyn Fn(usize) -> bool) -> Option<S
 }
 
 /// Few different numbers of one width and far between: `250.1`, `401.9`, `428`; `99.04`, `88.72`, `45.13`; of
-/// whole ones eight at least: `470`, `871`. Measured numbers have several widths, come close to each other, or are
+/// whole ones eight at least, or five long ones: `470`, `871`. Measured numbers have several widths, come close to each other, or are
 /// rounded.
 fn catalogue(all: &[WrittenCell<'_>], rows: usize) -> Option<WrittenForm> {
     let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
@@ -155,9 +155,13 @@ fn catalogue(all: &[WrittenCell<'_>], rows: usize) -> Option<WrittenForm> {
     let cells = || unsigned().filter(move |cell| cell.whole.len() == width);
     let most = cells().map(|cell| cell.decimals().len()).max()?;
     let whole = most == 0;
-    let (fewest, digits) = if whole { (8, 3) } else { (3, 4) };
-    // A cell that slipped has another width.
-    if 10 * own < 9 * rows || width < 2 || width + most < digits {
+    let (fewest, digits) = match (whole, width) {
+        (true, ..5) => (8, 3),
+        (true, 5..) => (5, 3),
+        (false, _) => (3, 4),
+    };
+    // Some lose the zeros before them, and no catalogue has more than two decimals.
+    if 10 * own < 6 * rows || width < 2 || width + most < digits || most > 2 {
         return None;
     }
     let mut places: BTreeMap<u64, usize> = BTreeMap::new();
@@ -223,7 +227,18 @@ mod tests {
             (&["99.04", "88.7", "45.13", "38.93"], "of one width"),
             (&["401.9", "428", "272.4", "585.6"], "of one width"),
             (&["12.41", "57.03", "83.9"], "3 numbers of one width"),
-            (&["52.6113", "53.111", "88.0117"], "of one width"),
+            (&["99.04", "88.7", "45.13", "3.31", "96.71"], "4 numbers of"),
+            (
+                &[
+                    "73211009",
+                    "38341003",
+                    "22298006",
+                    "13645005",
+                    "195967001",
+                    "44054006",
+                ],
+                "5 numbers of one width",
+            ),
             (
                 &[
                     "470", "871", "291", "392", "683", "194", "313", "247", "189",
@@ -275,6 +290,8 @@ mod tests {
             ],
             &["150", "163", "168", "171", "174", "180", "185", "191"],
             &["12.5", "25.0", "37.5", "50.0", "62.5"],
+            &["13.73189", "58.6", "11.24", "20.77812"],
+            &["52345", "52350", "52400", "53000", "61000"],
             &["10.25", "20.5", "30.75", "61.5"],
             &["-1.5", "1.5"],
             &["+1", "1"],

@@ -12,6 +12,7 @@ mod describe;
 mod encodings;
 mod form;
 pub mod leak;
+mod pairs;
 mod personal;
 pub mod persons;
 mod sniff;
@@ -333,6 +334,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     }
     let cells = asked.cells(&raw, &target)?;
     asked.alike(&cells);
+    asked.minus(&cells);
     if describe::is_number(&cells, wishes) {
         asked.stand_ins(&cells);
     }

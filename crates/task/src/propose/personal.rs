@@ -66,6 +66,8 @@ const BIRTH: [&str; 7] = [
 const TITLES: [&str; 14] = [
     "dr", "mr", "mrs", "ms", "miss", "prof", "herr", "frau", "hr", "fr", "m", "mme", "sr", "sra",
 ];
+/// Most weeks, months or quarters that are levels, such as cohorts.
+const PERIODS: usize = 12;
 /// Most rows of one value, on average, of a column that may name the persons of visits.
 const VISITS: usize = 20;
 
@@ -116,6 +118,12 @@ pub(super) fn personal(column: &str, values: &BTreeMap<String, usize>) -> Option
                  rows are held out (`split = {{ time = {column:?} }}`, written as 2024-05-31)"
             )
         });
+    }
+    if distinct > PERIODS && share(&is_period) >= 0.9 {
+        return Some(
+            "weeks, months or quarters of the calendar: a model needs a number, such as the months since an admission"
+                .into(),
+        );
     }
     if share(&|text| text.contains('@') && text.contains('.')) >= 0.5 {
         return Some("addresses of electronic mail".into());
@@ -251,6 +259,20 @@ fn is_date(text: &str) -> bool {
     }
 }
 
+/// A week, month or quarter of a year: 2021-02, 02/2021, 2021-W05, 2021-Q3.
+fn is_period(text: &str) -> bool {
+    let Some((one, other)) = text.split_once(['-', '/']) else {
+        return false;
+    };
+    let within = |text: &str, range: std::ops::Range<u32>| {
+        text.parse()
+            .is_ok_and(|number: u32| range.contains(&number))
+    };
+    let year = |text: &str| text.len() == 4 && within(text, 1900..2100);
+    let part = |text: &str| within(text.trim_start_matches(['W', 'w', 'Q', 'q']), 1..54);
+    (year(one) && part(other)) || (part(one) && year(other))
+}
+
 fn compact(text: &str) -> Option<(u32, u32, u32)> {
     let digits = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
     let part = |from: usize, to: usize| text[from..to].parse().ok();
@@ -334,6 +356,28 @@ mod tests {
         let long = "x".repeat(65);
         assert!(of("note", &[&long, "short"], 2).is_some());
         assert!(of("note", &["two\nlines", "one"], 2).is_some());
+    }
+
+    #[test]
+    fn many_weeks_months_and_quarters_are_no_levels() {
+        let periods = |form: fn(usize) -> String, count: usize| {
+            let values: BTreeMap<String, usize> = (0..count).map(|at| (form(at), 6)).collect();
+            personal("when", &values)
+        };
+        let forms: [fn(usize) -> String; 5] = [
+            |at| format!("{}-{:02}", 2018 + at / 12, 1 + at % 12),
+            |at| format!("{:02}/{}", 1 + at % 12, 2018 + at / 12),
+            |at| format!("2021-W{:02}", 1 + at),
+            |at| format!("{}-Q{}", 1990 + at / 4, 1 + at % 4),
+            |at| format!("{}/{}", 1 + at % 12, 2018 + at / 12),
+        ];
+        for form in forms {
+            let why = periods(form, 40).unwrap_or_default();
+            assert!(why.starts_with("weeks, months or quarters"), "{why}");
+            // A few are cohorts.
+            assert_eq!(periods(form, 4), None);
+        }
+        assert_eq!(periods(|at| format!("{}-{}", 20 + at, 25 + at), 40), None);
     }
 
     #[test]

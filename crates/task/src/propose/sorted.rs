@@ -89,6 +89,9 @@ impl Sorted {
         notes: &mut Vec<String>,
     ) {
         let name = cells.name.to_owned();
+        if asked.minus(&cells) {
+            return;
+        }
         match column::found(&cells, asked.wishes) {
             ColumnUse::Feature(feature, what) => {
                 asked.kept_number(&cells);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::alike::alike;
 use super::{Cells, Wishes};
+use crate::counted::rows_that;
 use crate::data::{DataError, Format, RawFile, nearest, number};
 use crate::questions::{AskedAt, RowAnswers, RowDoubt, RowQuestion, Unanswered, stand_ins};
 use crate::typed::{typed, typed_pair};
@@ -79,6 +80,28 @@ impl OpenQuestions<'_> {
         }
     }
 
+    /// Asks whether a minus beside pluses, which is read as missing elsewhere, is a value; whether it did.
+    pub(super) fn minus(&mut self, cells: &Cells<'_>) -> bool {
+        let is_mark = |own: &String| own == "-";
+        let of_column = self.missing.get(cells.name).into_iter().flatten();
+        let answered = of_column.chain(&self.wishes.missing).any(is_mark);
+        let plus = |text: &&String| text.bytes().all(|byte| byte == b'+') && !text.is_empty();
+        let Some(plus) = cells.values.keys().find(plus).filter(|_| !answered) else {
+            return false;
+        };
+        if cells.minus == 0 {
+            return false;
+        }
+        let answer = typed_pair(cells.name, "-");
+        self.questions.sentences.push(format!(
+            "column {:?}: {} \"-\", which is read as missing, and others {plus:?}. If it is a value, say --keep \
+             {answer}; if it stands for a missing value, --missing-mark={answer}",
+            cells.name,
+            rows_that(cells.minus, "hold")
+        ));
+        true
+    }
+
     /// Asks whether values that look alike are one.
     pub(super) fn alike(&mut self, cells: &Cells<'_>) {
         let mut known = self.wishes.different.iter().chain(&self.encodings);
@@ -129,7 +152,17 @@ impl OpenQuestions<'_> {
             self.questions.sentences.push(question);
             return;
         }
-        let remedies = cells.remedies().into_iter();
+        let remedies = cells.remedies();
+        if remedies.is_empty() && cells.odd().iter().all(|(text, _)| is_code(text)) {
+            self.questions.sentences.push(format!(
+                "column {name:?}: {}. Its cells look like codes: if the column holds categories, say --category \
+                 {typed}; to leave it out, --drop {typed}; if {}",
+                odd_ones(cells),
+                if_missing(cells)
+            ));
+            return;
+        }
+        let remedies = remedies.into_iter();
         let remedies: String = remedies.map(|remedy| remedy + "; ").collect();
         self.questions.sentences.push(format!(
             "column {name:?}: {}; {remedies}if the column holds categories, --category {typed}; to leave it \
@@ -146,18 +179,29 @@ fn odd_numbers(cells: &Cells<'_>) -> impl Fn(&str) -> bool + use<> {
     move |text| odd.iter().any(|(value, _)| number(text) == Some(*value))
 }
 
+/// Whether a text is a code such as V45.81 and G0283, which nobody writes for a missing value.
+fn is_code(text: &str) -> bool {
+    let letter = |letter: char| letter.is_ascii_alphabetic();
+    let mark = |mark: char| mark.is_ascii_alphanumeric() || mark == '.' || mark == '-';
+    text.starts_with(letter)
+        && text.contains(|c: char| c.is_ascii_digit())
+        && text.chars().all(mark)
+}
+
 /// The cells of a column of numbers that are none, and what to say if they are missing values.
 pub(super) fn odd_cells(cells: &Cells<'_>) -> String {
+    format!("{}. If {}", odd_ones(cells), if_missing(cells))
+}
+
+/// The cells of a column of numbers that are none.
+fn odd_ones(cells: &Cells<'_>) -> String {
     let odd = cells.odd();
-    let some = || odd.iter().take(8);
-    let listed: Vec<String> = some()
+    let some = odd.iter().take(8);
+    let listed: Vec<String> = some
         .map(|(text, times)| format!("{} {times}", shown(text)))
         .collect();
-    let marks: Vec<String> = some()
-        .map(|(text, _)| format!("--missing-mark={}", typed(text)))
-        .collect();
     format!(
-        "{}, and {}: {}{}. If they are missing values, say {}",
+        "{}, and {}: {}{}",
         cells.range(),
         match cells.present() - cells.numeric {
             1 => "1 cell that is no number".to_owned(),
@@ -165,8 +209,18 @@ pub(super) fn odd_cells(cells: &Cells<'_>) -> String {
         },
         listed.join(", "),
         if odd.len() > 8 { ", …" } else { "" },
-        marks.join(" ")
     )
+}
+
+/// What to say if these cells are missing values.
+fn if_missing(cells: &Cells<'_>) -> String {
+    let odd = cells.odd();
+    let marks: Vec<String> = odd
+        .iter()
+        .take(8)
+        .map(|(text, _)| format!("--missing-mark={}", typed(text)))
+        .collect();
+    format!("they are missing values, say {}", marks.join(" "))
 }
 
 /// A cell in quotation marks, at most forty characters of it.

@@ -24,6 +24,8 @@ use self::proposed::called;
 
 /// How often the middle value may lie beyond the usual ones before it is asked about.
 const FAR: f64 = 10.0;
+/// Fewest numbers of which it is told that all are elsewhere.
+const FEWEST: usize = 10;
 /// Most values of a column that are listed as not fitting.
 const LISTED: usize = 40;
 
@@ -426,7 +428,12 @@ impl SurveyBuilder<'_> {
         let middle = cells.median();
         let most = low.abs().max(high.abs());
         let far = middle.abs() > FAR * most || (low > 0.0 && middle < low / FAR);
-        if far {
+        // Of eight rows in ten none is among the usual ones, and the middle is as far from them as they are apart.
+        let width = high - low;
+        let above = cells.quantile(0.1) > high && middle > high + width;
+        let below = cells.quantile(0.9) < low && middle < low - width;
+        let rows: usize = cells.numbers.iter().map(|(_, rows)| rows).sum();
+        if far || (rows >= FEWEST && (above || below)) {
             self.survey.doubts.push(format!(
                 "{name}: the middle value here is {middle}, and in the table that the agreement was drafted \
                  from most lie from {low} to {high}: is a mark of thousands read as a decimal mark \
