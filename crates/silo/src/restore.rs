@@ -19,8 +19,8 @@ use crate::notice::Missing;
 use crate::outcome::{Document, DocumentError, Settled, genesis};
 use crate::record::{Adopted, JournalRecord};
 use crate::rounds::{
-    LastTraining, OwnState, Personal, PreparedRound, RoundBase, check_noise, check_start,
-    outcome_gate,
+    LastTraining, OwnState, Personal, PreparedRound, RoundBase, SumBasis, check_start,
+    check_summand, outcome_gate,
 };
 use crate::surroundings::{Blobs, Journal};
 use crate::undone::forget_undone;
@@ -85,12 +85,9 @@ pub(crate) fn restore(
             ours: genesis.hash,
         });
     }
-    let masked = config.member.epoch.charter.privacy.masked();
-    if masked.is_some_and(|masked| masked.noise().is_none()) {
-        let checked = genesis.state.models.first().map_or(Ok(()), check_start);
-        checked.map_err(SpawnError::StartTooLarge)?;
-    }
     let charter = &config.member.epoch.charter;
+    let checked = check_start(&charter.privacy, genesis.state.models.first());
+    checked.map_err(SpawnError::StartTooLarge)?;
     let journal_records = load(charter, config.journal_lost, journal, blobs)?;
     let void = void_blobs(&journal_records).into();
     let mut contents = sorted(journal_records.clone());
@@ -144,7 +141,11 @@ pub(crate) fn restore(
         (false, false) => Start::Kept(records),
     };
     let base = Arc::new(RoundBase::new(config, &outcome));
-    check_noise(config, &base).map_err(SpawnError::Noise)?;
+    let checked = check_summand(SumBasis {
+        config,
+        base: &base,
+    });
+    checked.map_err(SpawnError::Noise)?;
     let prepared = last_trained.filter(|trained| trained.masked);
     let prepared = prepared.and_then(|trained| store.prepared(trained, &base));
     Ok(Restored {

@@ -7,7 +7,6 @@
 mod agree;
 mod apply;
 mod masked;
-mod noised;
 mod part;
 mod sheet;
 mod wants;

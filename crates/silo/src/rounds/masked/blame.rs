@@ -10,8 +10,9 @@ use protocol::privacy::Sum;
 use protocol::work::{FinalMasked, MaskedList};
 use protocol::{Epoch, Hash, MemberIndex};
 
-use super::{authors, reach, read_list, ready_of};
+use super::{authors, read_list, ready_of};
 use crate::outcome::{Document, VoidSum};
+use crate::rounds::sums::{may_disclose, reach};
 
 /// Why nobody can be blamed for a round.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,7 +68,7 @@ impl<'a> VoidRound<'a> {
         if note.sums.iter().all(|sum| sum.void.is_none()) {
             return Err(NotVoid::Adopted);
         }
-        if epoch.charter.privacy.is_noised() {
+        if !may_disclose(&epoch.charter.privacy) {
             return Err(NotVoid::Noised);
         }
         let list = blob(&of.round.list).ok_or(NotVoid::Missing("list"))?;

@@ -10,6 +10,7 @@ use protocol::privacy::{Group, Masked, Privacy, Sums, threshold};
 use super::*;
 use crate::outcome::{MaskedNote, Nothing, Settled, VoidSum};
 use crate::testing::{config, epoch_with, key, model};
+use methods::Params;
 use methods::learner::QuadraticLearner;
 use privacy::masks::{BLOCK, MaskDeviation, Secret};
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use privacy::noise::Seed;
 use protocol::charter::{Noise as AgreedNoise, Real, Release, Unit};
-use protocol::privacy::{Masked, Privacy, Sum, Sums};
+use protocol::privacy::{Masked, Privacy, RoundMode, Sum, Sums};
 use protocol::{Epoch, MemberIndex};
 
 use super::*;
-use crate::rounds::masked::{PreparedInput, PreparedRound};
+use crate::rounds::RoundBase;
+use crate::rounds::sums::check_summand;
 use crate::testing::{config, epoch_declaring, learner};
 
 const CLIP: f64 = 8.0;
@@ -43,9 +44,16 @@ fn silo(epoch: &Arc<Epoch>, me: u16, rows: u64) -> SiloConfig {
     config
 }
 
+/// The agreed noise, of models of so many numbers.
+fn noised_of(privacy: &Privacy, numbers: usize) -> Result<Noised, String> {
+    match privacy.mode() {
+        RoundMode::Noised(masked, noise) => Noised::new(masked, noise, numbers),
+        other => panic!("{other:?}"),
+    }
+}
+
 fn noised(config: &SiloConfig) -> Noised {
-    let masked = config.member.epoch.charter.privacy.masked();
-    Noised::of(masked, 1).unwrap().unwrap()
+    noised_of(&config.member.epoch.charter.privacy, 1).unwrap()
 }
 
 fn base(config: &SiloConfig) -> RoundBase {
@@ -56,7 +64,12 @@ fn base(config: &SiloConfig) -> RoundBase {
 
 fn vector(config: &SiloConfig, seed: u8) -> Result<NoisedVector, String> {
     let seed = Seed::new([seed; 32]);
-    noised(config).vector(config, &base(config), &seed)
+    let base = base(config);
+    let of = SumBasis {
+        config,
+        base: &base,
+    };
+    noised(config).vector(of, &seed)
 }
 
 #[test]
@@ -107,7 +120,7 @@ fn the_rows_of_a_person_are_clipped_together_where_persons_are_protected() {
         if let Sums::Noised(noise) = &mut masked.sums {
             noise.unit = unit;
         }
-        Noised::of(Some(&masked), 1).unwrap().unwrap().rows
+        noised_of(&Privacy::Masked(masked), 1).unwrap().rows
     };
     assert!(matches!(clipped(Unit::Row), UnitRows::One));
     let person = Unit::Person("patient".into());
@@ -117,14 +130,21 @@ fn the_rows_of_a_person_are_clipped_together_where_persons_are_protected() {
 #[test]
 fn noise_that_cannot_be_drawn_and_rows_without_gradients_are_refused_at_the_start() {
     let mut config = silo(&epoch(50, 1_000_000.0), 0, 50);
-    assert_eq!(check_noise(&config, &base(&config)), Ok(()));
+    let checked = |config: &SiloConfig| {
+        let base = base(config);
+        check_summand(SumBasis {
+            config,
+            base: &base,
+        })
+    };
+    assert_eq!(checked(&config), Ok(()));
     // 1,000,000 · 1024.5 / √2 is within 2³¹; as much noise for a hundred million numbers is not.
-    let masked = config.member.epoch.charter.privacy.masked().cloned();
-    let why = Noised::of(masked.as_ref(), 100_000_000).err().unwrap();
+    let privacy = &config.member.epoch.charter.privacy;
+    let why = noised_of(privacy, 100_000_000).err().unwrap();
     assert!(why.contains("lower z, or agree on more authors"), "{why}");
     let without = learner(0.0).without(&[methods::learner::Capability::UnitGradients]);
     config.learner = Arc::new(without);
-    let why = check_noise(&config, &base(&config)).unwrap_err();
+    let why = checked(&config).unwrap_err();
     assert!(why.contains("no gradients of single rows"), "{why}");
 }
 
@@ -137,7 +157,12 @@ fn an_opened_sum_is_divided_by_the_declared_rows_and_gives_one_step() {
     assert_eq!(rows, 200);
     // All rows of a mean gradient of −1.5, in steps of 1/128; half of it is taken.
     let sum = [-3 * 64 * 200];
-    let model = noised(&config).model(&config, &base(&config), &sum, (rows, 4));
+    let base = base(&config);
+    let of = SumBasis {
+        config: &config,
+        base: &base,
+    };
+    let model = noised(&config).model_of(of, &sum, (rows, 4));
     assert_eq!(model.unwrap().values(), [0.75]);
 }
 

@@ -91,12 +91,12 @@ fn all_solve_the_same_model_with_the_agreed_ridge_or_one_that_follows_from_the_n
     assert_eq!(with.numbers(), 9);
     let (rows, step, units) = sum(&with, UnitRows::One);
     assert_eq!(units, 4);
-    let model = with.model(&layout, (&rows, 4), step, 100.0).unwrap();
+    let model = with.solved(&layout, (&rows, 4), step, 100.0).unwrap();
     let solved = with.products.solve(&rows, step, 4, 0.25);
     let solved: Vec<_> = solved.into_iter().map(|value| value as f32).collect();
     assert_eq!(line(&model), solved);
     let without = SolvedOnce::new(release(None), 3).unwrap();
-    let loud = without.model(&layout, (&rows, 4), step, 100.0).unwrap();
+    let loud = without.solved(&layout, (&rows, 4), step, 100.0).unwrap();
     // 100 · √6 / 4
     let expected = without
         .products
@@ -146,6 +146,6 @@ fn a_model_that_is_not_finite_is_refused() {
     let once = SolvedOnce::new(release(Some(1e-100)), 3).unwrap();
     // No rows, and targets that say much: nothing but the ridge holds the model.
     let sum = [0, 0, 0, 0, 0, 0, 1 << 40, 0, 0];
-    let why = once.model(&layout(), (&sum, 1), 1.0, 0.0).unwrap_err();
+    let why = once.solved(&layout(), (&sum, 1), 1.0, 0.0).unwrap_err();
     assert!(why.contains("not finite"), "{why}");
 }

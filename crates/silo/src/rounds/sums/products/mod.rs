@@ -1,4 +1,4 @@
-//! The release *once*: what a silo's units add to the sums of products, and the model that is solved from the
+//! Products of columns: what a silo's units add to the sums of products, and the model that is solved from the
 //! opened sum. The formulas are those of [`privacy::least_squares`].
 
 use std::ops::Range;
@@ -8,6 +8,9 @@ use methods::learner::{LeastSquares, UnitGradients, UnitRows};
 use methods::{Layout, Params, Role};
 use privacy::least_squares::{RowNorms, RowProducts};
 use protocol::charter::Release;
+
+use super::SumBasis;
+use super::units::{NoisySum, UnitNumbers};
 
 /// How a model is solved from one sum.
 pub(super) struct SolvedOnce {
@@ -41,7 +44,7 @@ impl SolvedOnce {
     }
 
     /// How many numbers a sum has.
-    pub(super) fn numbers(&self) -> usize {
+    fn numbers(&self) -> usize {
         self.products.numbers()
     }
 
@@ -49,7 +52,7 @@ impl SolvedOnce {
     ///
     /// # Errors
     /// The learner's model is none that least squares finds, or its rows cannot be used.
-    pub(super) fn units(
+    fn units(
         &self,
         units: &dyn UnitGradients,
         unit: UnitRows,
@@ -71,7 +74,7 @@ impl SolvedOnce {
     ///
     /// # Errors
     /// A number of it is not finite.
-    pub(super) fn model(
+    fn solved(
         &self,
         layout: &Arc<Layout>,
         (sum, rows): (&[i64], u64),
@@ -91,6 +94,33 @@ impl SolvedOnce {
             values[weights].copy_from_slice(&solved[..solved.len() - 1]);
             values[intercept].copy_from_slice(&solved[solved.len() - 1..]);
         }))
+    }
+}
+
+impl UnitNumbers for SolvedOnce {
+    fn count(&self) -> usize {
+        self.numbers()
+    }
+
+    fn check(&self, of: SumBasis<'_>, units: &dyn UnitGradients) -> Result<(), String> {
+        check(units, &of.base.gate.layout)
+    }
+
+    fn each(
+        &self,
+        start: &Params,
+        units: &dyn UnitGradients,
+        unit: UnitRows,
+        add: &mut dyn FnMut(&[f64]),
+    ) -> Result<f64, String> {
+        self.units(units, unit, add)?;
+        let loss = units.unit_gradients(start, UnitRows::One, &mut |_| {});
+        loss.map_err(|error| error.to_string())
+    }
+
+    fn model(&self, of: SumBasis<'_>, sum: &NoisySum<'_>) -> Result<Params, String> {
+        let told = (sum.total, sum.rows);
+        self.solved(&of.base.gate.layout, told, sum.step, sum.noise)
     }
 }
 
@@ -119,7 +149,7 @@ fn places(layout: &Layout) -> Result<(Range<usize>, Range<usize>), String> {
 ///
 /// # Errors
 /// They are not, or consist of something else than weights and an intercept.
-pub(super) fn check(units: &dyn UnitGradients, layout: &Layout) -> Result<(), String> {
+fn check(units: &dyn UnitGradients, layout: &Layout) -> Result<(), String> {
     linear(units)?;
     places(layout).map(|_| ())
 }
