@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use agreement::{Agreement, read_configuration};
 use ledger::{LedgerError, SourceUnit};
+use protocol::charter::RoundMode;
 use silo::OwnContributions;
 
 use super::NodeCommandError;
@@ -111,16 +112,18 @@ impl LedgerPlan {
         agreement: &Agreement,
         wish: &CountedIn,
     ) -> Result<Self, NodeCommandError> {
-        let masked = agreement.epoch.charter.privacy.masked();
-        let Some(noise) = masked.and_then(|masked| masked.noise()) else {
-            return match (&wish.ledger, &wish.new_ledger) {
-                (None, None) => Ok(Self::Keep),
-                _ => Err(NodeCommandError::Usage(
-                    "the rounds of this agreement have no noise, so that no ledger can bound what they tell: leave \
-                     --ledger and --new-ledger out, or make one with `rota ledger new`"
-                        .into(),
-                )),
-            };
+        let noise = match agreement.epoch.charter.privacy.mode() {
+            RoundMode::Noised(_, noise) => noise,
+            RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => {
+                return match (&wish.ledger, &wish.new_ledger) {
+                    (None, None) => Ok(Self::Keep),
+                    _ => Err(NodeCommandError::Usage(
+                        "the rounds of this agreement have no noise, so that no ledger can bound what they tell: \
+                         leave --ledger and --new-ledger out, or make one with `rota ledger new`"
+                            .into(),
+                    )),
+                };
+            }
         };
         let unit = SourceUnit::from(&noise.unit);
         let source = known.policy.and_then(|policy| policy.source.as_ref());

@@ -3,6 +3,7 @@
 
 use std::io::{self, BufWriter, Write};
 
+use crate::federation::told;
 use crate::institution::{Institution, WishFile, present, protocol_records};
 use crate::store;
 use protocol::effects::Record;
@@ -94,11 +95,7 @@ fn give_up(
         epoch.charter.name,
         all.len(),
         said(epoch, &all),
-        if epoch.charter.privacy.is_noised() {
-            " and new noise, which every ledger counts again"
-        } else {
-            ""
-        }
+        told(&epoch.charter.privacy).made_anew()
     );
     writeln!(io::stdout().lock(), "{}", wrapped(&text))?;
     if !agreed(&options.here, "Sign it")? {

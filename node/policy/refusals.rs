@@ -1,8 +1,9 @@
 //! What a policy says of an agreement before its first round.
 
-use agreement::Agreement;
+use agreement::{Agreement, Mode};
 use ledger::{LedgerContents, LedgerError, SourceUnit};
 use protocol::MemberIndex;
+use protocol::charter::RoundMode;
 use task::TaskConfig;
 use task::schema::LocalNames;
 
@@ -10,7 +11,6 @@ use super::SitePolicy;
 use super::room::{LedgerRoom, RoundsToCome};
 use super::rounds::too_large;
 use super::source::SourceLimits;
-use super::table::PrivacyMode;
 
 /// What an agreement would have the node do.
 pub(crate) struct ProposedRounds<'a> {
@@ -84,7 +84,7 @@ impl SitePolicy {
 
     fn mode(&self, of: &ProposedRounds<'_>) -> Option<String> {
         let allowed = self.table.modes.as_ref()?;
-        let mode = mode(of.agreement);
+        let mode = Mode::of(&of.agreement.epoch.charter.privacy);
         if allowed.contains(&mode) {
             return None;
         }
@@ -150,19 +150,20 @@ impl SitePolicy {
     }
 
     fn sum(&self, of: &ProposedRounds<'_>) -> Option<String> {
-        let (fewest, masked) = (
-            self.table.smallest_sum,
-            of.agreement.epoch.charter.privacy.masked()?,
-        );
-        if masked.noise().is_some() {
-            let authors = masked.smallest_sum;
-            return (authors < fewest).then(|| {
-                format!(
-                    "the sums of this agreement have {authors} authors or more, and [policy] requires at least \
-                     {fewest} (`smallest-sum`)"
-                )
-            });
-        }
+        let fewest = self.table.smallest_sum;
+        let masked = match of.agreement.epoch.charter.privacy.mode() {
+            RoundMode::Clear | RoundMode::Named => return None,
+            RoundMode::Masked(masked) => masked,
+            RoundMode::Noised(masked, _) => {
+                let authors = masked.smallest_sum;
+                return (authors < fewest).then(|| {
+                    format!(
+                        "the sums of this agreement have {authors} authors or more, and [policy] requires at least \
+                         {fewest} (`smallest-sum`)"
+                    )
+                });
+            }
+        };
         let name = of.me.map(|me| of.agreement.epoch.roster.name(me));
         let own = |group: &&protocol::charter::Group| {
             let mut authors = group.authors.iter();
@@ -270,7 +271,10 @@ fn other_unit(
     contents: &LedgerContents,
     of: &ProposedRounds<'_>,
 ) -> Option<String> {
-    let noise = of.agreement.epoch.charter.privacy.masked()?.noise()?;
+    let noise = match of.agreement.epoch.charter.privacy.mode() {
+        RoundMode::Noised(_, noise) => noise,
+        RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => return None,
+    };
     let (ledger, agreed) = (&contents.source.unit, SourceUnit::from(&noise.unit));
     (*ledger != agreed).then(|| {
         let other = LedgerError::OtherUnit {
@@ -285,9 +289,9 @@ fn other_unit(
 /// That there is a limit, and no noise.
 fn without_noise(source: &SourceLimits, of: &ProposedRounds<'_>) -> Option<PolicyRefusal> {
     let limit = source.needs_noise()?;
-    let mode = match mode(of.agreement) {
-        PrivacyMode::MaskedNoised => return None,
-        mode => mode.name(),
+    let mode = match Mode::of(&of.agreement.epoch.charter.privacy) {
+        Mode::MaskedNoised => return None,
+        mode @ (Mode::Clear | Mode::Masked) => mode.name(),
     };
     let why = format!(
         "rounds of the mode {mode} have no noise and therefore no bound for one unit, and [policy] has `{limit}`"
@@ -320,15 +324,6 @@ fn too_many(
         source.path.display()
     );
     Some(PolicyRefusal::new(limit.key(), why))
-}
-
-/// The mode of privacy of an agreement.
-pub(super) fn mode(agreement: &Agreement) -> PrivacyMode {
-    match agreement.epoch.charter.privacy.masked() {
-        Some(masked) if masked.noise().is_some() => PrivacyMode::MaskedNoised,
-        Some(_) => PrivacyMode::Masked,
-        None => PrivacyMode::Clear,
-    }
 }
 
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {

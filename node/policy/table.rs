@@ -2,36 +2,11 @@
 
 use std::path::PathBuf;
 
-use agreement::Routine;
+use agreement::{Mode, Routine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hours::Hours;
-
-/// What members see of each other's contributions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) enum PrivacyMode {
-    /// Every model.
-    #[serde(rename = "clear")]
-    Clear,
-    /// Only sums of groups.
-    #[serde(rename = "masked")]
-    Masked,
-    /// Only sums, with noise.
-    #[serde(rename = "masked+noised")]
-    MaskedNoised,
-}
-
-impl PrivacyMode {
-    /// As it is written.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Clear => "clear",
-            Self::Masked => "masked",
-            Self::MaskedNoised => "masked+noised",
-        }
-    }
-}
 
 /// The ledger of an institution, or that it has none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,7 +33,7 @@ pub(crate) struct PolicyTable {
     pub(crate) approve: Vec<Routine>,
     /// Modes of privacy under which the node takes part: `"clear"`, `"masked"`, `"masked+noised"`. By default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) modes: Option<Vec<PrivacyMode>>,
+    pub(crate) modes: Option<Vec<Mode>>,
     /// Names of strategies under which the node takes part, as `rota strategies` lists them. By default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) strategies: Option<Vec<String>>,

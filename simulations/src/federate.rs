@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use protocol::charter::RoundMode;
 use protocol::roster::MOST_MEMBERS;
 use protocol::{MemberIndex, Report, Time};
 use silo::{Checks, Notice, block_on};
@@ -125,8 +126,10 @@ fn can_carry(
 ) -> Result<(), RunError> {
     if matches!(options.surrounding, Surrounding::Direct) {
         // Masks are of messages; noise alone is not.
-        let masked = federation.epoch.charter.privacy.masked();
-        let masked = masked.is_some_and(|masked| masked.noise().is_none());
+        let masked = match federation.epoch.charter.privacy.mode() {
+            RoundMode::Masked(_) => true,
+            RoundMode::Clear | RoundMode::Named | RoundMode::Noised(..) => false,
+        };
         let needs = [
             (faults.iter().any(Fault::needs_network), "a [[fault]]"),
             (masked, "a masked round without noise"),

@@ -11,7 +11,7 @@ use methods::Strategy;
 use methods::strategy::{
     Names, OwnRadius, StrategyConfig, StrategyError, build, equip, largest_contribution,
 };
-use protocol::charter::{Charter, Epoch, Genesis, Privacy};
+use protocol::charter::{Charter, Epoch, Genesis, Privacy, RoundMode};
 use protocol::roster::{Silo, quorum};
 use protocol::{Hash, MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
@@ -255,11 +255,12 @@ fn charter(
         beat_ms: numbers.beat.0.as_millis() as u64,
         patience,
         view_timeout: numbers.view_timeout_for(n, patience),
-        min_contributions: if privacy.masked().is_some() {
+        min_contributions: match privacy.mode() {
             // Fewer are refused with the charter.
-            numbers.min_contributions.unwrap_or(quorum(n) as u16)
-        } else {
-            numbers.min_contributions_for(n)
+            RoundMode::Masked(_) | RoundMode::Noised(..) => {
+                numbers.min_contributions.unwrap_or(quorum(n) as u16)
+            }
+            RoundMode::Clear | RoundMode::Named => numbers.min_contributions_for(n),
         },
         rotation: numbers.rotation.0,
         verification: numbers.verification.0,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use methods::strategy::StrategyConfig;
+use protocol::charter::{Privacy, RoundMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use task::TaskConfig;
@@ -290,7 +291,7 @@ pub(crate) enum UnitName {
 /// What is opened of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Mode {
+pub enum Mode {
     /// Every contributed model.
     Clear,
     /// Sums of the groups, and no single model.
@@ -298,4 +299,24 @@ pub(crate) enum Mode {
     /// Sums of all ready members, to which each has added noise.
     #[serde(rename = "masked+noised")]
     MaskedNoised,
+}
+
+impl Mode {
+    /// That of an agreement on privacy.
+    pub fn of(privacy: &Privacy) -> Self {
+        match privacy.mode() {
+            RoundMode::Clear | RoundMode::Named => Self::Clear,
+            RoundMode::Masked(_) => Self::Masked,
+            RoundMode::Noised(..) => Self::MaskedNoised,
+        }
+    }
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clear => "clear",
+            Self::Masked => "masked",
+            Self::MaskedNoised => "masked+noised",
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Whether ε holds for how institutions hold out rows.
 
-use protocol::charter::Unit;
+use protocol::charter::{RoundMode, Unit};
 use task::TaskConfig;
 
 use crate::agreement::Agreement;
@@ -14,7 +14,11 @@ impl Agreement {
         let TaskConfig::Table(task) = &self.task else {
             return None;
         };
-        let noise = self.epoch.charter.privacy.masked()?.noise()?;
-        privacy::split_fault(task, task.split.is_by_unit(), noise.unit == Unit::Row)
+        match self.epoch.charter.privacy.mode() {
+            RoundMode::Noised(_, noise) => {
+                privacy::split_fault(task, task.split.is_by_unit(), noise.unit == Unit::Row)
+            }
+            RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => None,
+        }
     }
 }

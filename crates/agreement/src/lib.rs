@@ -58,7 +58,7 @@ pub use continues::{Continues, Seen};
 pub use difference::{Changed, Difference, MemberCounts};
 pub use draft::{AddError, Draft, Joining, NewDraft};
 pub use draft_check::{DraftCheck, SCENARIO_FORMAT};
-pub use file::{PrivacyTable, StatusFor};
+pub use file::{Mode, PrivacyTable, StatusFor};
 pub use invitation::{InForce, Invitation, TokenError};
 pub use policy::Routine;
 pub use privacy::{DeltaDoubt, MaskedTask, NOISED, NoisedSettings, PrivacyOf, bound, most_auc};

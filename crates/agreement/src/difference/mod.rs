@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use protocol::charter::RoundMode;
 use protocol::name::printable;
 
 use crate::agreement::Agreement;
@@ -102,11 +103,14 @@ impl Agreement {
         found.members(&listed(members.0), &listed(members.1));
         let mut changes = found.0;
         let seen = |change: &Changed| change.key.starts_with("privacy.");
-        let masked = self.epoch.charter.privacy.masked().is_some();
+        let seen_by_all = match self.epoch.charter.privacy.mode() {
+            RoundMode::Clear | RoundMode::Named => true,
+            RoundMode::Masked(_) | RoundMode::Noised(..) => false,
+        };
         for change in &mut changes {
             self.follows_from_members(other, change);
             // Where every model was seen, nothing that is said of sums shows more.
-            if seen(change) && !masked {
+            if seen(change) && seen_by_all {
                 change.weaker = None;
             }
             if change.key == "rounds" && self.spends_more(other) {
@@ -127,14 +131,7 @@ impl Agreement {
 
     /// Whether the other agreement has more rounds with noise.
     fn spends_more(&self, other: &Self) -> bool {
-        let noised = |of: &Self| {
-            of.epoch
-                .charter
-                .privacy
-                .masked()
-                .and_then(|masked| masked.noise())
-                .is_some()
-        };
+        let noised = |of: &Self| of.epoch.charter.privacy.is_noised();
         let rounds = |of: &Self| of.epoch.charter.rounds;
         noised(self) && noised(other) && rounds(other) > rounds(self)
     }

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use protocol::Epoch;
+use protocol::charter::RoundMode;
 
 /// What is to be said of a δ.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,7 +20,10 @@ impl DeltaDoubt {
     /// That of an agreement on noise whose δ is above 1 / (10 · rows), with the declared rows of all members
     /// together; `None` of a smaller one, and where there is no noise.
     pub fn of(epoch: &Epoch) -> Option<Self> {
-        let delta = epoch.charter.privacy.masked()?.noise()?.delta.value();
+        let delta = match epoch.charter.privacy.mode() {
+            RoundMode::Noised(_, noise) => noise.delta.value(),
+            RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => return None,
+        };
         let rows = epoch.roster.silos().iter().filter_map(|silo| silo.rows);
         let rows = rows.fold(0_u64, u64::saturating_add);
         (10.0 * delta * rows as f64 > 1.0).then_some(Self { delta, rows })

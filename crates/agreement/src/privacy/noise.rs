@@ -3,7 +3,7 @@
 use privacy::accountant::{Accountant, Bound, Delta, multiplier};
 use privacy::least_squares::{RowNorms, RowNormsError};
 use privacy::noise::{Authors, Multiplier};
-use protocol::charter::{Charter, Noise, Real, Release, Unit};
+use protocol::charter::{Charter, Masked, Noise, Real, Release, RoundMode, Unit};
 
 use crate::file::{PrivacyTable, ReleaseName, UnitName};
 
@@ -138,7 +138,7 @@ impl PrivacyTable {
 /// What the noise of all rounds of one charter bounds; `None` where a federation agrees on none. What was told under
 /// another charter is not in it: an institution's pages count that, too.
 pub fn bound(charter: &Charter) -> Option<Bound> {
-    let noise = charter.privacy.masked()?.noise()?;
+    let (_, noise) = agreed(charter)?;
     let delta = Delta::new(noise.delta.value()).ok()?;
     Some(spent(charter)?.bound(delta))
 }
@@ -149,10 +149,17 @@ pub fn most_auc(charter: &Charter) -> Option<f64> {
     Some(spent(charter)?.most_auc())
 }
 
+/// The agreement on noise, where there is one.
+fn agreed(charter: &Charter) -> Option<(&Masked, &Noise)> {
+    match charter.privacy.mode() {
+        RoundMode::Noised(masked, noise) => Some((masked, noise)),
+        RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => None,
+    }
+}
+
 /// What all agreed rounds cost.
 fn spent(charter: &Charter) -> Option<Accountant> {
-    let masked = charter.privacy.masked()?;
-    let noise = masked.noise()?;
+    let (masked, noise) = agreed(charter)?;
     // A charter with other numbers is refused.
     let z = Multiplier::new(noise.z.value()).ok()?;
     let authors = Authors::new(masked.smallest_sum, masked.colluders).ok()?;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use protocol::charter::Masked;
+use protocol::charter::RoundMode;
 use protocol::effects::{Answer, FinalMasked, MaskedList, Request, WorkError};
 use protocol::message::{MaskedSheet, PublicKeys};
 use protocol::privacy::Sum;
@@ -95,8 +95,10 @@ impl Simulator<'_> {
     /// Where a node draws noise for a round; `None` without noise.
     fn draw_place(&self, at: usize, round: u64) -> Option<DrawPlace> {
         let epoch = self.epoch_of(at);
-        epoch.charter.privacy.masked().and_then(Masked::noise)?;
-        Some((self.first_of(at), epoch.id, round))
+        match epoch.charter.privacy.mode() {
+            RoundMode::Noised(..) => Some((self.first_of(at), epoch.id, round)),
+            RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => None,
+        }
     }
 
     /// A node's secret for a round of its epoch, drawn when it is first asked for.

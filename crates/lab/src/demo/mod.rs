@@ -12,6 +12,7 @@ use learn::external::LearnerConfig;
 use mesh::Transport;
 use methods::{Params, Split};
 use protocol::Hash;
+use protocol::charter::RoundMode;
 use simulations::{Federation, RunError, Scenario};
 use task::data::{DataSet, SplitConfig, SplitKey, Target};
 use task::schema::TargetColumn;
@@ -224,9 +225,9 @@ pub fn files(
 
 /// Makes the ledger of a silo whose rounds have noise, and gives what its configuration says of it.
 fn counted(agreement: &Agreement, own: &Path) -> Result<&'static str, DemoError> {
-    let masked = agreement.epoch.charter.privacy.masked();
-    let Some(noise) = masked.and_then(|masked| masked.noise()) else {
-        return Ok("");
+    let noise = match agreement.epoch.charter.privacy.mode() {
+        RoundMode::Noised(_, noise) => noise,
+        RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => return Ok(""),
     };
     make_ledger(&own.join("rows.ledger"), "rows", (&noise.unit).into())?;
     Ok("\n[policy]\nledger = \"rows.ledger\"\n")

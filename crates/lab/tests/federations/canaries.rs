@@ -10,6 +10,7 @@ use methods::learner::{
     Capabilities, LearnError, Metrics, Split, Training, UnitGradients, UnitRows, Update, Watch,
 };
 use methods::params::{Layout, Params};
+use protocol::charter::RoundMode;
 use simulations::{Federation, Options, Scenario};
 
 const SIZE: CanaryOptions = CanaryOptions {
@@ -48,8 +49,10 @@ fn at(epsilon: f64) -> Scenario {
 fn z(scenario: &Scenario) -> f64 {
     let study = scenario.study(None).unwrap();
     let federation = Federation::of(scenario, &study).unwrap();
-    let masked = federation.epoch.charter.privacy.masked();
-    masked.unwrap().noise().unwrap().z.value()
+    match federation.epoch.charter.privacy.mode() {
+        RoundMode::Noised(_, noise) => noise.z.value(),
+        other => panic!("{other:?}"),
+    }
 }
 
 fn audited(scenario: &Scenario) -> CanaryAudit {

@@ -7,6 +7,7 @@ use silo::Notice;
 
 use super::News;
 use crate::events::NodeEvent;
+use crate::federation::told;
 use crate::spoilers;
 use crate::verify::EvidenceFile;
 
@@ -22,13 +23,7 @@ impl News {
                          many rounds, and the agreement has to change"
                     )
                 } else {
-                    let names = missing.join(", ");
-                    let why = match self.fewest_authors() {
-                        Some(fewest) => format!(
-                            "a sum with noise needs {fewest} institutions, and {names} is not ready"
-                        ),
-                        None => format!("no group is complete, because {names} is not ready"),
-                    };
+                    let why = told(&self.epoch.charter.privacy).waits(&missing.join(", "));
                     format!("warning: round {round} waits: {why}. No agreed round is lost")
                 };
                 let round = *round;
@@ -123,12 +118,6 @@ impl News {
             }
             _ => {}
         }
-    }
-
-    /// The fewest authors of a sum with noise; `None` without noise.
-    fn fewest_authors(&self) -> Option<usize> {
-        let masked = self.epoch.charter.privacy.masked()?;
-        masked.noise().map(|_| masked.fewest_authors())
     }
 }
 

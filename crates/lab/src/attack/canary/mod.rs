@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use agreement::bound;
 use methods::Learner;
-use protocol::charter::Noise;
+use protocol::charter::{Noise, RoundMode};
 use serde::Serialize;
 use silo::SiloConfig;
 use silo::rounds::noised_part;
@@ -156,15 +156,16 @@ impl PlantedStudy {
             silo.rows.train += (canaries + silos - 1 - at) / silos;
         }
         let federation = Federation::of(scenario, &study)?;
-        let noise = federation.epoch.charter.privacy.masked();
-        let noise = noise.and_then(|masked| masked.noise()).cloned();
-        let noise = noise.ok_or_else(|| {
-            let file = &scenario.file;
-            RunError::Setup(format!(
-                "{file}: its sums have no noise, so no ε is claimed that could be audited: add `[privacy]` with \
-                 `mode = \"masked+noised\"`"
-            ))
-        })?;
+        let noise = match federation.epoch.charter.privacy.mode() {
+            RoundMode::Noised(_, noise) => noise.clone(),
+            RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => {
+                let file = &scenario.file;
+                return Err(RunError::Setup(format!(
+                    "{file}: its sums have no noise, so no ε is claimed that could be audited: add `[privacy]` with \
+                     `mode = \"masked+noised\"`"
+                )));
+            }
+        };
         let mut coordinates: Vec<_> = (0..numbers).collect();
         Random::new(scenario.seed, "coordinates of canaries").shuffle(&mut coordinates);
         coordinates.truncate(canaries);

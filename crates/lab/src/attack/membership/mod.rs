@@ -23,7 +23,7 @@ use std::sync::Arc;
 use agreement::{bound, most_auc};
 use formatting::numbers::plural;
 use protocol::Charter;
-use protocol::charter::Unit;
+use protocol::charter::{RoundMode, Unit};
 use serde::Serialize;
 use simulations::pool::Threads;
 use simulations::{Federation, Options, RunError, Scenario};
@@ -157,8 +157,10 @@ pub fn membership(
 
 /// Whether the noise of a federation protects persons.
 fn protects_persons(charter: &Charter) -> bool {
-    let noise = charter.privacy.masked().and_then(|masked| masked.noise());
-    noise.is_some_and(|noise| matches!(noise.unit, Unit::Person(_)))
+    match charter.privacy.mode() {
+        RoundMode::Noised(_, noise) => matches!(noise.unit, Unit::Person(_)),
+        RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => false,
+    }
 }
 
 /// What is not tried where whole persons are members or not, or single rows.

@@ -170,7 +170,7 @@ impl Masked {
     }
 
     /// The agreement on noise, if silos add some.
-    pub fn noise(&self) -> Option<&Noise> {
+    pub(crate) fn noise(&self) -> Option<&Noise> {
         match &self.sums {
             Sums::Groups(_) => None,
             Sums::Noised(noise) => Some(noise),
