@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use methods::strategy::STRATEGIES;
 use task::propose::{SchemaProposal, Wishes, propose};
-use task::schema::MissingRule;
+use task::schema::{MissingRule, ReadCells};
 use task::{TaskConfig, data::DataError};
 use toml::{Table, Value};
 
@@ -335,9 +335,11 @@ fn target(
 fn fill_in(proposal: &mut SchemaProposal, missing: MissingRule) {
     for feature in &mut proposal.schema.features {
         if feature.missing == MissingRule::Refuse {
-            // There is no median of categories.
-            let category = feature.kind.levels().is_some() && missing == MissingRule::Median;
-            feature.missing = if category { MissingRule::Mean } else { missing };
+            feature.missing = match (feature.kind.cells(), missing) {
+                // There is no median of categories.
+                (ReadCells::Levels(_), MissingRule::Median) => MissingRule::Mean,
+                (ReadCells::Levels(_) | ReadCells::Numbers { .. }, rule) => rule,
+            };
         }
     }
 }

@@ -5,6 +5,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use super::tests::{levels_in, quantity_in};
 use super::*;
 use crate::schema::ColumnType;
 
@@ -72,7 +73,7 @@ fn numbers_that_are_written_as_codes_are_asked_about() {
             ..Wishes::default()
         };
         let codes = column(&file, cells, codes).unwrap();
-        let levels = &kind(&codes).levels().unwrap().listed;
+        let levels = &levels_in(kind(&codes)).unwrap().listed;
         assert!(
             cells
                 .iter()
@@ -123,7 +124,7 @@ fn numbers_with_a_unit_in_every_cell_are_asked_about() {
             ..Wishes::default()
         };
         let proposal = column(&file, &cells, answered).unwrap();
-        let quantity = kind(&proposal).quantity().unwrap();
+        let quantity = quantity_in(kind(&proposal));
         assert_eq!(quantity.unit.as_deref(), Some(unit));
         let (_, what) = proposal
             .columns
@@ -184,7 +185,7 @@ fn bounds_among_numbers_are_asked_about_and_the_rule_is_agreed() {
                 ..Wishes::default()
             };
             let proposal = column(&file, &cells, wishes).unwrap();
-            assert_eq!(kind(&proposal).quantity().unwrap().censored, Some(rule));
+            assert_eq!(quantity_in(kind(&proposal)).censored, Some(rule));
             let (_, what) = proposal
                 .columns
                 .iter()
@@ -230,7 +231,7 @@ fn a_text_of_another_site_in_another_encoding_is_asked_about() {
     let levels = |proposal: &SchemaProposal| {
         let ward = proposal.schema.columns().find(|(name, _)| *name == "ward");
         ward.map_or(0, |(_, feature)| {
-            feature.kind.levels().unwrap().listed.len()
+            levels_in(&feature.kind).unwrap().listed.len()
         })
     };
     let utf8 = rows("S\u{FC}d");

@@ -1,5 +1,7 @@
 //! Feature columns: type, unit, range or levels, and the rule for missing values.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -93,20 +95,34 @@ impl Levels {
     }
 }
 
-impl ColumnType {
-    /// What is agreed about its numbers; `None` for a category.
-    pub fn quantity(&self) -> Option<&Quantity> {
-        match self {
-            Self::Number(quantity) | Self::Integer(quantity) => Some(quantity),
-            Self::Category(_) => None,
-        }
-    }
+/// How the cells of a column are read. Whatever depends on it matches every way by name, so that the compiler finds
+/// all places that a further one concerns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ReadCells<'a> {
+    /// As numbers of which this is agreed, whole ones only or any.
+    Numbers {
+        /// What is agreed about them.
+        agreed: &'a Quantity,
+        /// Whether they have to be whole.
+        whole: bool,
+    },
+    /// As one of these levels.
+    Levels(&'a Levels),
+}
 
-    /// Values of the column, if it is a category.
-    pub fn levels(&self) -> Option<&Levels> {
+impl ColumnType {
+    /// How its cells are read.
+    pub fn cells(&self) -> ReadCells<'_> {
         match self {
-            Self::Category(levels) => Some(levels),
-            Self::Number(_) | Self::Integer(_) => None,
+            Self::Number(agreed) => ReadCells::Numbers {
+                agreed,
+                whole: false,
+            },
+            Self::Integer(agreed) => ReadCells::Numbers {
+                agreed,
+                whole: true,
+            },
+            Self::Category(levels) => ReadCells::Levels(levels),
         }
     }
 }
@@ -203,12 +219,12 @@ pub fn merged(columns: impl IntoIterator<Item = FeatureColumns>) -> Vec<FeatureC
     let mut merged: Vec<FeatureColumns> = Vec::new();
     for column in columns {
         let same = merged.last_mut().filter(|last| last.describes_as(&column));
-        match same.filter(|last| last.kind.levels().is_none()) {
-            Some(last) => column
+        match (same, column.kind.cells()) {
+            (Some(last), ReadCells::Numbers { .. }) => column
                 .name
                 .iter()
                 .for_each(|name| last.name.push(name.into())),
-            None => merged.push(column),
+            (Some(_), ReadCells::Levels(_)) | (None, _) => merged.push(column),
         }
     }
     merged
@@ -268,7 +284,7 @@ impl Quantity {
             Some([low, high]) if !(low.is_finite() && high.is_finite() && low < high) => {
                 Err("`range` needs two numbers, the smaller one first".into())
             }
-            _ => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 }

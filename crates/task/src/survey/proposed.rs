@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{LISTED, SurveyBuilder, listed};
 use crate::data::{Format, RawFile, composed, nearest};
 use crate::propose::Cells;
-use crate::schema::{FeatureColumns, LocalNames, MissingRule, OPEN};
+use crate::schema::{FeatureColumns, LocalNames, MissingRule, OPEN, ReadCells};
 
 /// The name of an agreed column in the files, as they are read; the agreed one where nobody has filled it in.
 pub(super) fn called<'n>(local: &'n LocalNames, agreed: &'n str) -> Cow<'n, str> {
@@ -90,7 +90,11 @@ impl SurveyBuilder<'_> {
                 }
             }
         }
-        if counts.is_empty() || feature.kind.levels().is_none() {
+        let codes = match feature.kind.cells() {
+            ReadCells::Numbers { .. } => false,
+            ReadCells::Levels(_) => true,
+        };
+        if counts.is_empty() || !codes {
             return String::new();
         }
         let all: Vec<(String, usize)> = counts.into_iter().collect();

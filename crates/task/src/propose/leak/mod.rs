@@ -4,7 +4,7 @@
 use crate::data::{DataSet, Table, Target};
 use crate::metrics::roc_auc;
 use crate::random::{shuffle, stream};
-use crate::schema::Schema;
+use crate::schema::{ReadCells, Schema};
 
 /// Area under the ROC curve from which on a column gives a class away.
 const AREA: f64 = 0.99;
@@ -193,12 +193,15 @@ fn columns(table: &Table, schema: Option<&Schema>) -> Vec<ColumnPlaces> {
     let column = |(name, feature): (&str, &crate::schema::FeatureColumns)| {
         let begin = format!("{name}=");
         let own = table.columns.iter().enumerate();
-        let levels =
-            own.filter(|(_, own)| feature.kind.levels().is_some() && own.starts_with(&begin));
+        let levels = own.filter(|(_, own)| own.starts_with(&begin));
+        let (number, levels) = match feature.kind.cells() {
+            ReadCells::Numbers { .. } => (place(name), Vec::new()),
+            ReadCells::Levels(_) => (None, levels.map(|(at, _)| at).collect()),
+        };
         ColumnPlaces {
             name: name.to_owned(),
-            number: place(name).filter(|_| feature.kind.levels().is_none()),
-            levels: levels.map(|(at, _)| at).collect(),
+            number,
+            levels,
         }
     };
     schema.columns().map(column).collect()
