@@ -2,7 +2,7 @@
 //! choose in their place.
 
 use methods::aggregation::Aggregation;
-use methods::strategy::{Method, NORM_LAYERS, StrategyConfig, WeightRule};
+use methods::strategy::{Method, NORM_LAYERS, StrategyConfig, StrategyView, WeightRule};
 use task::{ModelConfig, TaskConfig};
 
 /// What a federation agrees on besides privacy, as far as masked rounds depend on it.
@@ -27,7 +27,7 @@ pub struct MaskedTask<'a> {
 pub(crate) type KeyFault = (&'static str, String);
 
 /// The strategies that need nothing but sums.
-const CHOOSE: &str = "choose fedavg, fedprox, fedadam, fedyogi, fedadagrad, fedper, fedrep, fedbn, ditto, \
+pub(super) const CHOOSE: &str = "choose fedavg, fedprox, fedadam, fedyogi, fedadagrad, fedper, fedrep, fedbn, ditto, \
                       apfl, pfedme or fedala, or `mode = \"clear\"`";
 
 /// What a strategy needs of single silos.
@@ -98,20 +98,17 @@ fn of_task(of: &MaskedTask<'_>) -> Option<KeyFault> {
 fn of_strategy(strategy: &StrategyConfig) -> Vec<KeyFault> {
     let name = strategy.name();
     let mut faults = Vec::new();
-    match needs(&strategy.method) {
-        Needs::Sums(WeightRule::Equal) => {}
-        Needs::Sums(WeightRule::Exact) => {
-            let what = "must be \"equal\" where rounds are masked: numbers of rows stay at home, and weights \
-                        that change would give single models away. Weights that stay are agreed on in \
-                        `[[privacy.group]]`";
-            faults.push(("strategy.weight", what.into()));
-        }
-        Needs::More(why) => {
-            let what = format!(
-                "is {name:?}, which cannot be used in masked rounds, because {why}: {CHOOSE}"
-            );
-            faults.push(("strategy.name", what));
-        }
+    let sees = strategy.method.sees();
+    if sees == StrategyView::Sums(WeightRule::Exact) {
+        let what = "must be \"equal\" where rounds are masked: numbers of rows stay at home, and weights \
+                    that change would give single models away. Weights that stay are agreed on in \
+                    `[[privacy.group]]`";
+        faults.push(("strategy.weight", what.into()));
+    }
+    if let Some(why) = more_than_sums(sees) {
+        let what =
+            format!("is {name:?}, which cannot be used in masked rounds, because {why}: {CHOOSE}");
+        faults.push(("strategy.name", what));
     }
     faults.extend(present([
         (
@@ -141,50 +138,18 @@ fn of_strategy(strategy: &StrategyConfig) -> Vec<KeyFault> {
     faults
 }
 
-/// What a method needs of a round.
-enum Needs {
-    /// Sums of models with these weights.
-    Sums(WeightRule),
-    /// More than sums, and why.
-    More(&'static str),
-}
-
-/// Every method by name, so that a new one has to be thought of here.
-fn needs(method: &Method) -> Needs {
-    match method {
-        Method::FedAvg(options) => Needs::Sums(options.weight),
-        Method::FedPer(options) | Method::FedBn(options) => Needs::Sums(options.weight),
-        Method::FedProx(options) => Needs::Sums(options.weight),
-        Method::FedAdam(options) | Method::FedYogi(options) | Method::FedAdagrad(options) => {
-            Needs::Sums(options.weight)
-        }
-        Method::FedRep(options) => Needs::Sums(options.weight),
-        Method::Ditto(options) => Needs::Sums(options.weight),
-        Method::Apfl(options) => Needs::Sums(options.weight),
-        Method::PFedMe(options) => Needs::Sums(options.weight),
-        Method::FedAla(options) => Needs::Sums(options.weight),
-        Method::FedDyn(_) => Needs::More(COUNTED),
-        Method::CsRcfl(_) => Needs::More(CROSS_EVALUATION),
-        Method::Hcct(_)
-        | Method::HcctE(_)
-        | Method::HcctP(_)
-        | Method::Fesem(_)
-        | Method::Cfl(_)
-        | Method::FedCollab(_)
-        | Method::PFedGraph(_) => Needs::More(SINGLE_MODELS),
-        Method::Custom(_) => Needs::More(SINGLE_COEFFICIENTS),
-        Method::Tfl(_)
-        | Method::Drfa(_)
-        | Method::Afl(_)
-        | Method::MaxFl(_)
-        | Method::FedFa(_)
-        | Method::FedNova(_)
-        | Method::Superquantile(_)
-        | Method::Ifca(_)
-        | Method::Flsc(_) => Needs::More(SINGLE_NUMBERS),
-        Method::Scaffold(_) | Method::FedCg(_) | Method::FedSr(_) => Needs::More(MORE_VECTORS),
-        Method::Hierarchical(_) => Needs::More(FINE_SUMS),
-        Method::Local(_) | Method::RobustLocal(_) => Needs::More(SINGLE_RESULTS),
+/// Why sums are not enough for a method that sees this; `None` where they are.
+fn more_than_sums(sees: StrategyView) -> Option<&'static str> {
+    match sees {
+        StrategyView::Sums(_) => None,
+        StrategyView::CrossEvaluation => Some(CROSS_EVALUATION),
+        StrategyView::SingleModels => Some(SINGLE_MODELS),
+        StrategyView::SingleNumbers => Some(SINGLE_NUMBERS),
+        StrategyView::SingleCoefficients => Some(SINGLE_COEFFICIENTS),
+        StrategyView::MoreVectors => Some(MORE_VECTORS),
+        StrategyView::Counts => Some(COUNTED),
+        StrategyView::FineSums => Some(FINE_SUMS),
+        StrategyView::SingleResults => Some(SINGLE_RESULTS),
     }
 }
 

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use methods::strategy::STRATEGIES;
+use methods::strategy::{Method, NoisedUse, STRATEGIES, StrategyView};
 use toml::{Table, Value};
 
 use super::*;
@@ -257,4 +257,20 @@ fn what_opens_more_comes_first_among_the_changes_and_is_marked() {
         changes(&masked, &more),
         [("privacy.smallest-sum".to_owned(), false)]
     );
+}
+
+#[test]
+fn what_to_choose_names_all_strategies_that_declare_to_fit() {
+    let named = |text: &str, name: &str| {
+        let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '-');
+        words.any(|word| word == name)
+    };
+    for strategy in STRATEGIES {
+        let (name, method) = (strategy.name, Method::named(strategy.name).unwrap());
+        let sums = matches!(method.sees(), StrategyView::Sums(_));
+        assert_eq!(named(refusals::CHOOSE, name), sums, "{name}");
+        let noised = method.noised() == NoisedUse::Steps;
+        assert_eq!(named(noised::CHOOSE, name), noised, "{name}");
+        assert!(sums || !noised, "{name}: noise is added to sums");
+    }
 }

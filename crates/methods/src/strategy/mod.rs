@@ -40,6 +40,7 @@ use crate::params::{Layout, Params};
 pub use assign_and_aggregate::AssignAndAggregate;
 pub use catalogue::config::StrategyConfig;
 pub use catalogue::methods::{Method, STRATEGIES, drafted_options};
+pub use catalogue::sees::{NoisedUse, StrategyView};
 pub use catalogue::{StrategyInfo, StrategyOptions, build, described};
 pub use client::apfl::Apfl;
 pub use client::ditto::Ditto;

@@ -3,6 +3,7 @@
 pub(crate) mod config;
 pub(crate) mod methods;
 mod remarks;
+pub(crate) mod sees;
 
 use serde_json::Value;
 
