@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use agreement::{Mode, Routine};
-use questions::disclosure::AnswerRules;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +35,6 @@ pub(crate) struct PolicyTable {
     pub(crate) approve: Vec<Routine>,
     /// Modes of privacy under which the node takes part: `"clear"`, `"secure-aggregation"`, `"differential-privacy"`. By default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "allowed-modes")]
     pub(crate) modes: Option<Vec<Mode>>,
     /// Names of strategies under which the node takes part, as `rota strategies` lists them. By default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]

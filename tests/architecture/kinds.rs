@@ -6,11 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// Places that a further mode of rounds touches, by what depends on the mode there.
-const MODES: [(&str, &str); 26] = [
-    (
-        "crates/agreement/src/agreement.rs",
-        "whether questions can be answered",
-    ),
+const MODES: [(&str, &str); 25] = [
     (
         "crates/agreement/src/continues.rs",
         "what members saw in the federation that is continued",

@@ -338,8 +338,8 @@ impl Mode {
     pub fn name(self) -> &'static str {
         match self {
             Self::Clear => "clear",
-            Self::Masked => "secure-aggregation",
-            Self::MaskedNoised => "differential-privacy",
+            Self::Masked => "masked",
+            Self::MaskedNoised => "masked+noised",
         }
     }
 }

@@ -11,7 +11,7 @@ use super::shape;
 use crate::config::SiloConfig;
 use crate::outcome::{Settled, SumNote};
 use crate::rounds::RoundBase;
-use crate::rounds::sums::{Noised, SecretIntegers, SumBasis, Summand, noised};
+use crate::rounds::sums::{Noised, SecretIntegers, SumBasis, Summand, agreed_noise};
 use crate::secrets::{RoundSecrets, SeededSecrets};
 
 /// The noise of one silo over its rounds.
@@ -53,7 +53,7 @@ pub fn noised_share(
     draws: &mut NoiseDraws,
 ) -> Result<Option<NoisedShare>, String> {
     let of = SumBasis { config, base };
-    let Some(noised) = noised(of)? else {
+    let Some(noised) = agreed_noise(of)? else {
         return Ok(None);
     };
     // A silo draws the secret behind its masks first.
@@ -140,7 +140,7 @@ pub fn noised_outcome(
 }
 
 fn agreed(of: SumBasis<'_>) -> Result<Noised, String> {
-    noised(of)?.ok_or_else(|| "the federation agreed on no noise".into())
+    agreed_noise(of)?.ok_or_else(|| "the federation agreed on no noise".into())
 }
 
 /// Bytes of what each of these authors would send to every other member of its masked vector: the vector and

@@ -1,4 +1,4 @@
-//! What silos add up in secure-aggregation rounds. The protocol knows vectors of integers, lists of their authors and sums;
+//! What silos add up in masked rounds. The protocol knows vectors of integers, lists of their authors and sums;
 //! what the integers say of a silo, and what follows from the sum of all, is here, one file for each:
 //!
 //! - [`models`]: trained models, weighted as agreed. The sum is their mean;
@@ -14,8 +14,6 @@ mod noised;
 mod prepared;
 mod products;
 mod units;
-
-use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use methods::Params;
@@ -58,26 +56,26 @@ pub(crate) trait Summand: Send {
     /// The sum could be larger than words can be.
     fn shape(&self, of: SumBasis<'_>, sum: &Sum) -> Result<Shape, String>;
 
-    /// Returns what a sum is divided by.
+    /// What a sum is divided by.
     fn weight(&self, of: SumBasis<'_>, sum: &Sum) -> u64;
 
     /// Draws what is random in a silo's vector. Once for an epoch and round.
     ///
     /// # Errors
     /// There are no random bytes.
-    fn draw(&self, secrets: &mut dyn RoundSecrets) -> Result<Drawn, String>;
+    fn draw(&self, secrets: &mut dyn RoundSecrets) -> Result<DrawnSecrets, String>;
 
     /// The size of the work of preparing a vector, where that of training is this one.
     fn effort(&self, config: &SiloConfig, training: WorkSize) -> WorkSize;
 
-    /// Returns what a silo adds to the sum of the next round. `lay` puts bytes where they take no memory.
+    /// What a silo adds to the sum of the next round. `lay` puts bytes where they take no memory.
     ///
     /// # Errors
     /// Why the silo has nothing to add.
     fn prepare(
         &self,
         of: SumBasis<'_>,
-        drawn: Drawn,
+        drawn: DrawnSecrets,
         train: Train<'_>,
         lay: &dyn Fn(Bytes) -> Bytes,
     ) -> Result<PreparedSummand, String>;
@@ -100,7 +98,7 @@ pub(crate) type ToldModel = (Result<Params, String>, bool);
 pub(crate) type Train<'a> = Box<dyn FnOnce() -> Result<Contributed, String> + 'a>;
 
 /// What is random in a silo's vector.
-pub(crate) struct Drawn {
+pub(crate) struct DrawnSecrets {
     /// What its masks follow from.
     pub(crate) secret: Secret,
     /// What its noise follows from, where there is some.
@@ -118,8 +116,6 @@ pub(crate) struct PreparedSummand {
     pub(crate) personal: Option<Personal>,
     /// Mean loss of the rows, not a number where there are none. It stays at home.
     pub(crate) loss: f64,
-    /// What else the learner says of its training, by name. It stays at home.
-    pub(crate) metrics: BTreeMap<String, f64>,
     /// Training rows.
     pub(crate) samples: u64,
 }
@@ -129,7 +125,7 @@ pub(crate) trait OpenedTotal {
     /// Σ of what they are divided by.
     fn weights(&self) -> u64;
 
-    /// Returns the number of vectors that are in them.
+    /// How many vectors are in them.
     fn authors(&self) -> usize;
 
     /// Gives `block` each block of coordinates of the total, with its beginning. Returns whether none of the sums
@@ -140,7 +136,7 @@ pub(crate) trait OpenedTotal {
     fn each_block(&mut self, block: &mut dyn FnMut(usize, &[i64])) -> Result<bool, String>;
 }
 
-/// Returns what the silos of a federation add up.
+/// What the silos of a federation add up.
 ///
 /// # Errors
 /// Rounds are in clear, or the agreed numbers give no noise that can be drawn.
@@ -157,7 +153,7 @@ pub(crate) fn summand(of: SumBasis<'_>) -> Result<Box<dyn Summand>, String> {
 ///
 /// # Errors
 /// The numbers give no noise that can be drawn.
-pub(crate) fn noised(of: SumBasis<'_>) -> Result<Option<Noised>, String> {
+pub(crate) fn agreed_noise(of: SumBasis<'_>) -> Result<Option<Noised>, String> {
     let numbers = of.base.gate.layout.len();
     match of.config.member.epoch.charter.privacy.mode() {
         RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => Ok(None),

@@ -7,7 +7,7 @@ use protocol::Hash;
 use protocol::privacy::Sum;
 
 use super::{
-    Drawn, OpenedTotal, PreparedInput, PreparedRound, PreparedSummand, SumBasis, Summand,
+    DrawnSecrets, OpenedTotal, PreparedInput, PreparedRound, PreparedSummand, SumBasis, Summand,
     ToldModel, Train,
 };
 use crate::config::SiloConfig;
@@ -18,7 +18,7 @@ use crate::surroundings::WorkSize;
 /// The mean of the models of all authors, weighted as agreed.
 pub(super) struct MeanOfModels;
 
-/// Checks that secure-aggregation rounds may begin with a model.
+/// Checks that masked rounds may begin with a model.
 ///
 /// # Errors
 /// A number of it is not finite, or too large.
@@ -27,7 +27,7 @@ pub(super) fn check_start(model: &Params) -> Result<(), String> {
     checked.map_err(|error| error.to_string())
 }
 
-/// Returns how large the numbers of a sum of models may become.
+/// How large the numbers of a sum of models may become.
 ///
 /// # Errors
 /// Larger than words can be.
@@ -51,8 +51,8 @@ impl Summand for MeanOfModels {
         weights.fold(0, u64::saturating_add)
     }
 
-    fn draw(&self, secrets: &mut dyn RoundSecrets) -> Result<Drawn, String> {
-        Ok(Drawn {
+    fn draw(&self, secrets: &mut dyn RoundSecrets) -> Result<DrawnSecrets, String> {
+        Ok(DrawnSecrets {
             secret: secrets.mask()?,
             noise: None,
         })
@@ -65,13 +65,13 @@ impl Summand for MeanOfModels {
     fn prepare(
         &self,
         _: SumBasis<'_>,
-        drawn: Drawn,
+        drawn: DrawnSecrets,
         train: Train<'_>,
         lay: &dyn Fn(Bytes) -> Bytes,
     ) -> Result<PreparedSummand, String> {
         let trained = train()?;
         let blob = lay(PreparedRound::blob(&drawn.secret, &trained.document));
-        let (loss, samples, metrics) = (trained.loss(), trained.samples, trained.further());
+        let (loss, samples) = (trained.loss(), trained.samples);
         let model = trained
             .admitted
             .read_from(blob.slice(PreparedRound::BEGINNING..));
@@ -82,7 +82,6 @@ impl Summand for MeanOfModels {
             blob,
             personal: Some(Personal::new(trained.personal)),
             loss,
-            metrics,
             samples,
         })
     }

@@ -1,8 +1,6 @@
 //! What every unit of a silo says, clipped and rounded by itself, added up, with noise. The formulas are those of
 //! [`privacy::sensitivity`] and [`privacy::noise`].
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use methods::Params;
 use methods::learner::UnitRows;
@@ -17,8 +15,8 @@ use super::gradients::GradientStep;
 use super::products::SolvedOnce;
 use super::units::{NoisySum, UnitNumbers};
 use super::{
-    Drawn, OpenedTotal, PreparedInput, PreparedRound, PreparedSummand, SecretIntegers, SumBasis,
-    Summand, ToldModel, Train,
+    DrawnSecrets, OpenedTotal, PreparedInput, PreparedRound, PreparedSummand, SecretIntegers,
+    SumBasis, Summand, ToldModel, Train,
 };
 use crate::config::SiloConfig;
 use crate::secrets::RoundSecrets;
@@ -73,7 +71,7 @@ impl Noised {
         })
     }
 
-    /// Returns the number of numbers that a sum has.
+    /// How many numbers a sum has.
     pub(crate) fn count(&self) -> usize {
         self.clip.sensitivity().dimension() as usize
     }
@@ -182,8 +180,8 @@ impl Summand for Noised {
         declared(of.config, sum)
     }
 
-    fn draw(&self, secrets: &mut dyn RoundSecrets) -> Result<Drawn, String> {
-        Ok(Drawn {
+    fn draw(&self, secrets: &mut dyn RoundSecrets) -> Result<DrawnSecrets, String> {
+        Ok(DrawnSecrets {
             secret: secrets.mask()?,
             noise: Some(secrets.noise()?),
         })
@@ -198,11 +196,11 @@ impl Summand for Noised {
     fn prepare(
         &self,
         of: SumBasis<'_>,
-        drawn: Drawn,
+        drawn: DrawnSecrets,
         _: Train<'_>,
         lay: &dyn Fn(Bytes) -> Bytes,
     ) -> Result<PreparedSummand, String> {
-        let Drawn { secret, noise } = drawn;
+        let DrawnSecrets { secret, noise } = drawn;
         let seed = noise.ok_or("no noise was drawn")?;
         let vector = self.vector(of, &seed)?;
         let (integers, epoch) = (vector.integers, &of.config.member.epoch.id);
@@ -215,7 +213,6 @@ impl Summand for Noised {
             // Nothing else is learned from rows.
             personal: None,
             loss: vector.loss,
-            metrics: BTreeMap::new(),
             samples: vector.samples,
         })
     }

@@ -44,7 +44,7 @@ impl SolvedOnce {
         })
     }
 
-    /// Returns the number of numbers that a sum has.
+    /// How many numbers a sum has.
     fn numbers(&self) -> usize {
         self.products.numbers()
     }
