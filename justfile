@@ -71,8 +71,8 @@ golden:
 # Seconds of a scenario with every check by every member, then with checks remembered: `just bench digits20`.
 bench SCENARIO="digits20":
     cargo build --release
-    target/release/rota simulate {{SCENARIO}} --no-references --quiet --json --check every-member | grep -E '"(seconds|trace|weights_abs_sum|signatures|memo)"'
-    target/release/rota simulate {{SCENARIO}} --no-references --quiet --json | grep -E '"(seconds|trace|weights_abs_sum|signatures|memo)"'
+    target/release/rota simulate {{SCENARIO}} --no-references --quiet --json --check every-member | grep -E '"(seconds|trace|weights_abs_sum|signatures|cache)"'
+    target/release/rota simulate {{SCENARIO}} --no-references --quiet --json | grep -E '"(seconds|trace|weights_abs_sum|signatures|cache)"'
 
 # All the numbers of docs/performance.md.
 bench-all: (bench "diabetes") (bench "digits20") (bench "digits100") (bench "null")

@@ -1,7 +1,7 @@
 //! The node of an institution whose training is Rust code of its own: implement `Learner` for your
 //! rows, and run the node with it. Everything else, from keys to `rota status`, stays as it is.
 //!
-//! `cargo run --release --example own_node -- silo.toml days.txt`
+//! `cargo run --release --example own_node -- node.toml days.txt`
 
 use std::error::Error;
 use std::path::Path;

@@ -69,7 +69,7 @@ impl AssignAndAggregate for FedAvgM {
     }
 }
 
-/// The weight of the common model after this number of rounds, every step as in a federation.
+/// The weight of the global model after this number of rounds, every step as in a federation.
 fn learn(momentum: f64, rounds: u64) -> Result<f32, Box<dyn Error>> {
     // A training goes half of the way to the silo's own best weight.
     let optimiser = Optimiser::Sgd {

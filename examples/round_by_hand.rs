@@ -145,7 +145,7 @@ fn agreement(keys: &[SecretKey], start: Hash) -> Result<Arc<Epoch>, Box<dyn Erro
     Ok(Arc::new(Epoch::first(&Genesis { silos, charter })?))
 }
 
-/// What the round computes: two groups of hospitals, each with a number that suits it.
+/// Returns what the round computes: two groups of hospitals, each with a number that suits it.
 fn strategy() -> Result<Box<dyn Strategy>, Box<dyn Error>> {
     let training = Training {
         epochs: 1,

@@ -26,7 +26,7 @@ fn with_text(at: SystemTime) -> SystemTime {
     at.clamp(first, first + Duration::from_secs(LAST))
 }
 
-/// What is wrong with a clock that shows this time, in a sentence without a full stop; `None` where nothing is.
+/// Returns what is wrong with a clock that shows this time, in a sentence without a full stop; `None` where nothing is.
 pub(crate) fn fault(now: SystemTime) -> Option<String> {
     let since = now.duration_since(SystemTime::UNIX_EPOCH);
     let plausible = since.is_ok_and(|since| PLAUSIBLE.contains(&since.as_secs()));

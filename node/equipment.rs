@@ -22,7 +22,7 @@ pub struct Equipment {
     pub equipped: Arc<dyn Learner>,
     /// The metric that the members agreed to compare.
     pub metric: Metric,
-    /// Whether the rows are its own. If not, nothing can be measured on them.
+    /// True if the rows are its own. If not, nothing can be measured on them.
     pub own_rows: bool,
     /// The program that learns, where it is one.
     pub programs: Option<Arc<Programs>>,
@@ -179,7 +179,7 @@ fn two_classes(learner: &dyn Learner, model: &Params, split: Split) -> Option<Ve
     found.positive()
 }
 
-/// What a constant prediction, the mean target of the training rows, gives on the held-out rows.
+/// Returns what a constant prediction, the mean target of the training rows, gives on the held-out rows.
 fn constant(
     learner: &dyn Learner,
     model: &Params,

@@ -129,8 +129,8 @@ impl North {
         split_key::write(&at("identity.key"), &SplitKey::new([9; 32])).unwrap();
         let silo = "federation = \"federation.toml\"\nidentity = \"identity.key\"\nstate = \"state\"\n\
                     listen = [\"/ip4/127.0.0.1/tcp/4001\"]\n[data.rows]\nfiles = [\"rows.csv\"]\n";
-        fs::write(at("silo.toml"), silo).unwrap();
-        let institution = Institution::load(&at("silo.toml")).unwrap();
+        fs::write(at("node.toml"), silo).unwrap();
+        let institution = Institution::load(&at("node.toml")).unwrap();
         Self {
             folder,
             institution,
@@ -169,23 +169,27 @@ impl North {
         let text = removed
             .iter()
             .fold(text, |text, line| text.replace(line, ""));
-        text.replacen("[[silo]]", &format!("[privacy]\n{privacy}\n\n[[silo]]"), 1)
+        text.replacen(
+            "[[member]]",
+            &format!("[privacy]\n{privacy}\n\n[[member]]"),
+            1,
+        )
     }
 
-    /// The text of the example with masked rounds, and these further keys of privacy.
+    /// The text of the example with secure-aggregation rounds, and these further keys of privacy.
     pub(crate) fn masked(keys: &str) -> String {
-        Self::sums("silo", &format!("mode = \"masked\"\n{keys}"))
+        Self::sums("silo", &format!("mode = \"secure-aggregation\"\n{keys}"))
     }
 
-    /// The text of the example with noised rounds, and these further keys of privacy.
+    /// The text of the example with differentially private rounds, and these further keys of privacy.
     pub(crate) fn noised(keys: &str) -> String {
-        Self::sums("none", &format!("mode = \"masked+noised\"\n{keys}"))
+        Self::sums("none", &format!("mode = \"differential-privacy\"\n{keys}"))
             .replace("missing = \"mean\"", "missing = \"drop\"")
             .replace(
                 "split = { validation = 0.0, test = 0.3 }",
                 "split = { validation = 0.0, test = 0.3, keyed = true }",
             )
-            .replace("[[silo]]\n", "[[silo]]\nrows = 120\n")
+            .replace("[[member]]\n", "[[member]]\nrows = 120\n")
     }
 
     /// A text whose `start` and `blob-limit` follow from the rest of it.

@@ -8,12 +8,13 @@
 //! | [`check`] | looks at everything that a node needs, before it runs or while it does |
 //! | [`status`], [`events`] | what a running node says of itself: socket, text, screen, page, metrics, lines |
 //! | [`chain`] | the agreed chain, read from a journal |
+//! | [`answers`] | answers to the questions of an agreement, from all rows of an institution |
 //! | [`model`], [`equipment`] | the models that a node's state holds; what a silo learns with |
 //! | [`store`] | the journal and blobs of a silo on disk |
 //! | [`audit`] | the log of everything that a node sent, and its check |
 //! | [`backup`] | saves what an institution cannot get back from others, and puts it back |
 //! | [`verify`] | evidence and state folders, checked without a key |
-//! | [`blame`] | who spoiled the sum of a masked round, from what its authors disclose |
+//! | [`blame`] | who corrupted the sum of a secure-aggregation round, from what its authors disclose |
 //! | [`spending`] | what a federation tells about one unit of an institution's rows, so far and to come |
 //! | [`pool`] | threads for heavy work |
 //! | [`prompt`] | questions to a person at a terminal |
@@ -21,6 +22,7 @@
 //!
 //! The program `rota-node` is these commands alone; the program `rota` adds the laboratory.
 
+pub mod answers;
 pub mod audit;
 pub mod backup;
 pub mod blame;
@@ -44,6 +46,7 @@ pub mod paths;
 pub mod policy;
 pub mod pool;
 pub mod prompt;
+mod row_answers;
 mod secrets;
 pub mod spending;
 pub mod split_key;

@@ -28,10 +28,10 @@ pub enum LogFormat {
 pub struct LogSettings<'a> {
     /// 0 for warnings, 1 for events, 2 and more for every step.
     pub verbose: u8,
-    /// Whether warnings are left out, too: of many runs, of which some are expected to fail, and of one that
+    /// True if warnings are left out, too: of many runs, of which some are expected to fail, and of one that
     /// is to be quiet, whose summary says what happened.
     pub without_warnings: bool,
-    /// Whether lines have a time.
+    /// True if lines have a time.
     pub timed: bool,
     /// Format of the lines.
     pub format: LogFormat,
@@ -161,7 +161,7 @@ impl Write for To {
     }
 }
 
-/// Whether to write colours to this stream, following <https://no-color.org>.
+/// Returns whether to write colours to this stream, following <https://no-color.org>.
 pub fn colours(stream: &impl IsTerminal) -> bool {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     stream.is_terminal() && set("NO_COLOR").is_none() && set("TERM").is_none_or(|t| t != "dumb")

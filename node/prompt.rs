@@ -87,7 +87,7 @@ impl<'a> Prompt<'a> {
         })
     }
 
-    /// What a person answers, whatever it is; empty also where the terminal was closed.
+    /// Returns what a person answers, whatever it is; empty also where the terminal was closed.
     ///
     /// # Errors
     /// The terminal cannot be read or written to.
@@ -95,7 +95,7 @@ impl<'a> Prompt<'a> {
         Ok(self.line(&asked(question))?.unwrap_or_default())
     }
 
-    /// Whether a person says yes; anything else is no.
+    /// Returns whether a person says yes; anything else is no.
     ///
     /// # Errors
     /// The terminal cannot be read or written to.
@@ -128,7 +128,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// What a conversation gives, and what was shown in it.
+    /// Returns what a conversation gives, and what was shown in it.
     fn spoken<T>(answers: &str, with: impl FnOnce(&mut Prompt<'_>) -> T) -> (T, String) {
         let mut shown = Vec::new();
         let found = with(&mut Prompt::scripted(answers, &mut shown));

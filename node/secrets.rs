@@ -1,4 +1,4 @@
-//! The secrets of masked rounds in a node.
+//! The secrets of secure-aggregation rounds in a node.
 
 use privacy::masks::Secret;
 use privacy::noise::Seed;

@@ -66,12 +66,12 @@ pub enum SplitKeyError {
     Random(String),
 }
 
-/// Where the secret of the institution with this key file is.
+/// Returns where the secret of the institution with this key file is.
 pub fn beside(identity: &Path) -> PathBuf {
     identity.with_file_name(SPLIT_KEY)
 }
 
-/// Whether a task needs it.
+/// Returns whether a task needs it.
 pub fn is_needed(task: &TaskConfig) -> bool {
     matches!(task, TaskConfig::Table(table) if table.split.keyed)
 }
@@ -111,7 +111,7 @@ pub fn read(identity: &Path) -> Result<SplitKey, SplitKeyError> {
 pub struct OwnSplitKey {
     /// The secret.
     pub key: SplitKey,
-    /// Whether it was drawn now, and is in no file yet: [`write()`] keeps it.
+    /// True if it was drawn now, and is in no file yet: [`write()`] keeps it.
     pub is_new: bool,
 }
 

@@ -1,10 +1,10 @@
-//! What the void sums of an agreement show of who spoils them, in words.
+//! What the void sums of an agreement show of who corrupts them, in words.
 
 use formatting::numbers::{plain, plural};
 use protocol::privacy::{SpoilerSearch, Sum, Voids};
 use protocol::{Epoch, MemberIndex};
 
-/// What is known, in sentences without the last full stop, as member `me` reads them; `None` where nobody is
+/// Returns what is known, in sentences without the last full stop, as member `me` reads them; `None` where nobody is
 /// searched.
 pub(crate) fn said(voids: &Voids, epoch: &Epoch, me: Option<MemberIndex>) -> Option<String> {
     let void = voids.rounds.iter().map(|count| usize::from(*count)).sum();
@@ -17,15 +17,15 @@ pub(crate) fn said(voids: &Voids, epoch: &Epoch, me: Option<MemberIndex>) -> Opt
                 "sums end, because too many were void: the agreement has to change".into()
             });
             format!(
-                "{void}. If one institution spoils them, it is one of {suspects}: only they took part in every void \
+                "{void}. If one institution corrupts them, it is one of {suspects}: only they took part in every void \
                  sum. To find it, {halves}"
             )
         }
         SpoilerSearch::Alone(member) if Some(*member) == me => format!(
             "{void}, and only this institution took part in every void sum. It is left out of all sums until the \
              agreement changes: it votes, contributes nothing, and spends nothing of its ledger. Look for what is \
-             wrong here (`rota check --rehearse`, another version of the program). Two institutions that collude can \
-             make it look like this, too: then sums go on being void, and all see that"
+             wrong here (`rota check --dry-run`, another version of the program). Two institutions that collude can \
+             make it look like this, too: then sums continue being void, and all see that"
         ),
         SpoilerSearch::Alone(member) => {
             let name = plain(epoch.roster.name(*member));
@@ -36,7 +36,7 @@ pub(crate) fn said(voids: &Voids, epoch: &Epoch, me: Option<MemberIndex>) -> Opt
             )
         }
         SpoilerSearch::Several => format!(
-            "{void}, and no institution took part in every void sum: more than one spoils them, and nobody is \
+            "{void}, and no institution took part in every void sum: more than one corrupts them, and nobody is \
              searched any more. After three such rounds sums end until the agreement changes"
         ),
     })
@@ -114,7 +114,7 @@ mod tests {
         let said = after(2, among(4..8), 0).unwrap();
         assert_eq!(
             said,
-            "Sums were void in 2 rounds. If one institution spoils them, it is one of silo 4, silo 5, silo 6, silo 7: \
+            "Sums were void in 2 rounds. If one institution corrupts them, it is one of silo 4, silo 5, silo 6, silo 7: \
              only they took part in every void sum. To find it, rounds open two sums with half of them each: if all \
              are ready, one of silo 0, silo 1, silo 4, silo 5, and one of silo 2, silo 3, silo 6, silo 7"
         );
@@ -133,6 +133,6 @@ mod tests {
             assert!(own.contains(part), "{own}");
         }
         let several = after(2, SpoilerSearch::Several, 0).unwrap();
-        assert!(several.contains("more than one spoils them"), "{several}");
+        assert!(several.contains("more than one corrupts them"), "{several}");
     }
 }

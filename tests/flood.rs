@@ -100,9 +100,9 @@ task = { constant = { parameters = 1000 } }
 [strategy]
 name = 'fedavg'
 training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }
-[charter]
-beat = '200ms'
-patience = 1
+[protocol]
+heartbeat = '200ms'
+straggler-timeout = 1
 ";
 
 /// The attacker: a mesh node with a member's key, on a thread of its own.

@@ -121,7 +121,7 @@ def of_rota(network, data, rounds, epochs, batch, note=None):
     began = processor()
     document = scenario(task, len(data), rounds, epochs, batch)
     summary = rota.simulate(document, learner=measured("making", learner), references=False)
-    losses = [mean["per-silo"] for mean in summary["means"] if mean["model"] == "global"]
+    losses = [mean["per_silo"] for mean in summary["means"] if mean["model"] == "global"]
     program = resource.getrusage(resource.RUSAGE_CHILDREN)
     program = program.ru_utime + program.ru_stime
     return {"processor": processor() - began, "program": program, "loss": losses[0]} | parts

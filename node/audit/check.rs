@@ -50,7 +50,7 @@ pub enum CheckError {
 
 /// A log that is whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Audited {
     /// The silo that sent all this.
     pub silo: String,
@@ -172,7 +172,7 @@ enum Named {
     Line(LogHead),
 }
 
-/// What the journal names of the log of the silo with this key.
+/// Returns what the journal names of the log of the silo with this key.
 fn named_by(journal: Option<&Snapshot>, epoch: &Epoch, key: &PublicKey) -> Result<Named, String> {
     match journal {
         None => Ok(Named::Nothing(

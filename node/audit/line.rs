@@ -104,7 +104,7 @@ impl AuditLine {
     }
 }
 
-/// What the first line follows.
+/// Returns what the first line follows.
 pub(super) fn start(federation: &Hash, key: &PublicKey) -> Hash {
     Hash::labelled("audit", &[&federation.0, &key.0])
 }
@@ -169,7 +169,7 @@ impl LogHead {
     }
 }
 
-/// What is signed. No message between members begins like this.
+/// Returns what is signed. No message between members begins like this.
 fn statement(federation: &Hash, key: &PublicKey, lines: u64, last: &Hash) -> Vec<u8> {
     [
         &b"rota audit head"[..],

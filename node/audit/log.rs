@@ -260,7 +260,7 @@ impl AuditLog {
         }
     }
 
-    /// What was wrong with the log when it was opened, in sentences.
+    /// Returns what was wrong with the log when it was opened, in sentences.
     pub fn findings(&self) -> &[String] {
         &self.findings
     }

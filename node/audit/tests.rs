@@ -365,7 +365,7 @@ fn the_end_of_a_log_is_named_by_the_journal() {
     assert_eq!((found.lines, found.journal), ((1, 3), Some(3)));
 }
 
-/// What a tap wrote about these commands, and passed on.
+/// Returns what a tap wrote about these commands, and passed on.
 fn tapped(commands: Vec<Command>, asked: &NetworkEvent) -> (TempDir, Audited, usize) {
     let folder = tempfile::tempdir().unwrap();
     let questions = Questions::default();

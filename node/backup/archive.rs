@@ -18,7 +18,9 @@ pub(super) const FORMAT: u32 = 1;
 /// The first file: what the backup is of, and the hashes of all others.
 const MANIFEST: &str = "backup.json";
 /// The configuration.
-pub(super) const SILO: &str = "silo.toml";
+pub(super) const CONFIG: &str = "node.toml";
+/// Its former name.
+pub(super) const FORMER_CONFIG: &str = "silo.toml";
 /// The secret key.
 pub(super) const KEY: &str = "identity.key";
 /// The secret by which rows are held out.
@@ -88,7 +90,7 @@ impl Manifest {
         })
     }
 
-    /// Whether its signature is one of this key.
+    /// Returns whether its signature is one of this key.
     pub(super) fn is_signed_by(&self, key: &PublicKey) -> bool {
         let bytes = self.signature.as_ref();
         let bytes = bytes.and_then(|digits| HEXLOWER.decode(digits.as_bytes()).ok());
@@ -105,7 +107,7 @@ impl Manifest {
         })
     }
 
-    /// What is signed.
+    /// Returns what is signed.
     fn statement(&self) -> io::Result<Hash> {
         let unsigned = Self {
             signature: None,
@@ -117,7 +119,7 @@ impl Manifest {
         ))
     }
 
-    /// Whether its texts are such as a backup has: they are shown, and written into the audit log.
+    /// Returns whether its texts are such as a backup has: they are shown, and written into the audit log.
     fn is_plain(&self) -> bool {
         let names = [&self.name, &self.silo];
         names.into_iter().all(|text| name::check(text).is_ok())
@@ -285,9 +287,19 @@ fn manifest(file: &Path, bytes: &[u8]) -> Result<Manifest, ArchiveError> {
     }
 }
 
-/// Whether a backup can have a file of this name. None leads out of the folder that it is put into.
+/// Returns whether a backup can have a file of this name. None leads out of the folder that it is put into.
 fn is_known(name: &str) -> bool {
-    if [SILO, KEY, SPLIT, AGREEMENT, START_MODEL, MODEL].contains(&name) {
+    if [
+        CONFIG,
+        FORMER_CONFIG,
+        KEY,
+        SPLIT,
+        AGREEMENT,
+        START_MODEL,
+        MODEL,
+    ]
+    .contains(&name)
+    {
         return true;
     }
     let plain = |rest: &str| {

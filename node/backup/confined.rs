@@ -23,7 +23,7 @@ pub(super) fn outside<'a>(
     Ok(found)
 }
 
-/// Where a path leads once all links in what exists of it are followed.
+/// Returns where a path leads once all links in what exists of it are followed.
 fn real(path: &Path) -> io::Result<PathBuf> {
     let mut at = PathBuf::new();
     for part in path::absolute(path)?.components() {

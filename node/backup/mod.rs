@@ -1,7 +1,7 @@
 //! Saves what an institution cannot get back from the other members, and puts it back.
 //!
 //! A backup is one tar file. It holds the key, the agreement with the changes that came into force, the
-//! signed consents, `silo.toml`, the silo's personal state, its audit log and evidence, and a copy of its
+//! signed consents, `node.toml`, the silo's personal state, its audit log and evidence, and a copy of its
 //! model that needs no node.
 //!
 //! It holds no journal of what the silo has signed. An old one would be worse than none: the silo would

@@ -1,17 +1,18 @@
 //! Puts a backup back.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use agreement::{Agreement, ConfigError};
+use agreement::{Agreement, ConfigError, current};
 use protocol::{Epochs, Hash, codec};
 use silo::JournalRecord;
 
 use super::archive::{
-    AGREEMENT, AUDITED, Archive, ArchiveError, BESIDE_AGREEMENT, BESIDE_CONSENT, KEY, MODEL,
-    Manifest, PASSAGES, SILO, SPLIT, START_MODEL, STATE,
+    AGREEMENT, AUDITED, Archive, ArchiveError, BESIDE_AGREEMENT, BESIDE_CONSENT, CONFIG,
+    FORMER_CONFIG, KEY, MODEL, Manifest, PASSAGES, SPLIT, START_MODEL, STATE,
 };
 use super::confined::outside;
 use crate::audit::{AuditLog, LogError};
@@ -27,7 +28,7 @@ pub enum RestoreError {
     /// The file is no whole backup.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// The `silo.toml` or the agreement in it cannot be used.
+    /// The `node.toml` or the agreement in it cannot be used.
     #[error("the backup cannot be used: {0}")]
     Config(#[from] ConfigError),
     /// The key in the backup is no key.
@@ -48,9 +49,9 @@ pub enum RestoreError {
          another one", .0.display()
     )]
     Signature(PathBuf),
-    /// Its `silo.toml` puts files elsewhere.
+    /// Its `node.toml` puts files elsewhere.
     #[error(
-        "the silo.toml in the backup puts {} outside of {}, where a backup that somebody changed could overwrite what \
+        "the node.toml in the backup puts {} outside of {}, where a backup that somebody changed could overwrite what \
          is not its own. Nothing was written",
         paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "), folder.display()
     )]
@@ -97,7 +98,7 @@ pub enum RestoreError {
 /// What whoever restores a backup allows, because it cannot be told whether somebody changed the backup.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RestoreConsent {
-    /// It may write outside of the folder, where its `silo.toml` says so.
+    /// It may write outside of the folder, where its `node.toml` says so.
     pub outside: bool,
     /// It need not be signed.
     pub unsigned: bool,
@@ -118,7 +119,7 @@ pub struct RestoredBackup {
     pub quorum: usize,
 }
 
-/// Puts the backup in the file `from` back: `silo.toml` into `folder`, everything else where that says, within
+/// Puts the backup in the file `from` back: `node.toml` into `folder`, everything else where that says, within
 /// `folder` unless more is allowed. What exists already stays, if it has the same contents; nothing is
 /// overwritten. The journal begins as one that was lost, so the node only listens at first.
 ///
@@ -132,6 +133,7 @@ pub fn restore(
     consent: RestoreConsent,
 ) -> Result<RestoredBackup, RestoreError> {
     let Archive { manifest, files } = Archive::read(from)?;
+    let files = with_present_names(files);
     let get = |name: &str| {
         let found = files.get(name);
         found.ok_or_else(|| RestoreError::Mixed(format!("it has no {name}")))
@@ -140,7 +142,7 @@ pub fn restore(
         let text = std::str::from_utf8(get(name)?);
         text.map_err(|_| RestoreError::Mixed(format!("its {name} is not UTF-8")))
     };
-    let places = Places::read(SILO, text(SILO)?, folder)?;
+    let places = Places::read(CONFIG, text(CONFIG)?, folder)?;
     let agreement = Agreement::parse(AGREEMENT, text(AGREEMENT)?)?;
     let key = identity::parse(text(KEY)?, &places.identity)?;
     let epoch = &agreement.epoch;
@@ -199,7 +201,7 @@ pub fn restore(
         make(&places.state)?;
         store::begin_lost(&places.state, &owner, &passages)?;
     }
-    wanted.sort_by_key(|(name, ..)| name.as_str() == SILO);
+    wanted.sort_by_key(|(name, ..)| name.as_str() == CONFIG);
     let mut written = Vec::new();
     for (name, path, bytes) in wanted {
         let (parent, own) = (path.parent(), path.file_name());
@@ -220,11 +222,27 @@ pub fn restore(
     }
     Ok(RestoredBackup {
         manifest,
-        config: folder.join(SILO),
+        config: folder.join(CONFIG),
         written,
         members: epochs.now.roster.len(),
         quorum: epochs.now.roster.quorum(),
     })
+}
+
+/// The files of a backup with the names that files and keys have now.
+fn with_present_names(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
+    if let Some(config) = files.remove(FORMER_CONFIG) {
+        files.entry(CONFIG.into()).or_insert(config);
+    }
+    for name in [CONFIG, AGREEMENT] {
+        if let Some(bytes) = files.get_mut(name)
+            && let Ok(text) = std::str::from_utf8(bytes)
+            && let Cow::Owned(present) = current(text)
+        {
+            *bytes = present.into_bytes();
+        }
+    }
+    files
 }
 
 /// The records that led to the epoch of a backup.
@@ -283,11 +301,11 @@ fn unused(
     )))
 }
 
-/// Where a file of a backup belongs; `None` for those that become part of the journal.
+/// Returns where a file of a backup belongs; `None` for those that become part of the journal.
 fn target(name: &str, places: &Places, folder: &Path) -> Option<PathBuf> {
     let beside = |file: &Path, name: &str| Some(file.with_file_name(name));
     match name {
-        SILO => Some(folder.join(SILO)),
+        CONFIG => Some(folder.join(CONFIG)),
         KEY => Some(places.identity.clone()),
         SPLIT => Some(split_key::beside(&places.identity)),
         AGREEMENT => Some(places.federation.clone()),

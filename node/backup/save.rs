@@ -11,8 +11,8 @@ use silo::JournalRecord;
 use task::file;
 
 use super::archive::{
-    AGREEMENT, Archive, BESIDE_AGREEMENT, BESIDE_CONSENT, FORMAT, KEY, MODEL, Manifest, PASSAGES,
-    SILO, SPLIT, START_MODEL, STATE, hash_of,
+    AGREEMENT, Archive, BESIDE_AGREEMENT, BESIDE_CONSENT, CONFIG, FORMAT, KEY, MODEL, Manifest,
+    PASSAGES, SPLIT, START_MODEL, STATE, hash_of,
 };
 use crate::audit::AUDIT;
 use crate::clock;
@@ -106,7 +106,7 @@ impl Files {
     }
 }
 
-/// Writes a backup of the institution whose `silo.toml` is `config` into the file `to`, which must not
+/// Writes a backup of the institution whose `node.toml` is `config` into the file `to`, which must not
 /// exist. Its node may run meanwhile. `model` is an exported model of the institution, if it has one.
 ///
 /// # Errors
@@ -119,8 +119,8 @@ pub fn save(config: &Path, model: Option<Vec<u8>>, to: &Path) -> Result<Saved, B
         .map_err(SetupError::from)?
         .with_any_key()?;
     let mut files = Files(BTreeMap::new());
-    files.add(SILO, config)?;
-    let text = String::from_utf8_lossy(&files.0[SILO]).into_owned();
+    files.add(CONFIG, config)?;
+    let text = String::from_utf8_lossy(&files.0[CONFIG]).into_owned();
     let folder = config.parent().unwrap_or(Path::new(""));
     let name = config.display().to_string();
     let places = Places::read(&name, &text, folder).map_err(SetupError::from)?;

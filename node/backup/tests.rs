@@ -7,6 +7,7 @@ use std::path::Path;
 use super::archive::{Archive, FORMAT, hash_of};
 use super::*;
 use crate::fixture::{North, key};
+use crate::institution::Institution;
 
 /// A backup with these files.
 fn archive(files: &[(&str, &[u8])]) -> Archive {
@@ -47,7 +48,7 @@ fn an_archive_is_read_as_it_was_written_and_its_owner_alone_can_read_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.tar");
     let ours = archive(&[
-        ("silo.toml", b"x = 1\n"),
+        ("node.toml", b"x = 1\n"),
         ("split.key", b"secret"),
         ("state/audit/000001.jsonl", b""),
     ]);
@@ -104,12 +105,12 @@ fn a_file_that_leads_elsewhere_or_is_a_journal_makes_an_archive_unusable() {
 #[test]
 fn a_changed_missing_or_added_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let good = || archive(&[("silo.toml", b"one"), ("identity.key", b"two")]);
+    let good = || archive(&[("node.toml", b"one"), ("identity.key", b"two")]);
     let mut changed = good();
-    changed.files.insert("silo.toml".into(), b"One".to_vec());
+    changed.files.insert("node.toml".into(), b"One".to_vec());
     let said = refused(&changed, folder.path());
     assert!(
-        said.contains("silo.toml was changed, or is damaged"),
+        said.contains("node.toml was changed, or is damaged"),
         "{said}"
     );
     let mut missing = good();
@@ -146,7 +147,7 @@ fn a_newer_format_is_refused_with_its_number() {
 
 /// The backup of north in a file, with this change, under a new signature of its key.
 fn changed(north: &North, to: &Path, change: impl Fn(&mut Archive)) {
-    let config = north.folder.path().join("silo.toml");
+    let config = north.folder.path().join("node.toml");
     let whole = north.folder.path().join("whole.tar");
     if !whole.exists() {
         save(&config, None, &whole).unwrap();
@@ -159,12 +160,12 @@ fn changed(north: &North, to: &Path, change: impl Fn(&mut Archive)) {
     archive.write(to).unwrap();
 }
 
-/// Puts other text into the silo.toml of a backup.
+/// Puts other text into the node.toml of a backup.
 fn rewritten(archive: &mut Archive, from: &str, to: &str) {
-    let text = String::from_utf8(archive.files["silo.toml"].clone()).unwrap();
+    let text = String::from_utf8(archive.files["node.toml"].clone()).unwrap();
     assert!(text.contains(from), "{text}");
     let text = text.replacen(from, to, 1);
-    archive.files.insert("silo.toml".into(), text.into_bytes());
+    archive.files.insert("node.toml".into(), text.into_bytes());
 }
 
 #[test]
@@ -222,6 +223,42 @@ fn a_changed_backup_writes_nothing_outside_of_its_folder() {
         assert!(elsewhere.exists());
         fs::remove_dir_all(&elsewhere).unwrap();
     }
+}
+
+#[test]
+fn a_backup_with_former_names_is_put_back_with_the_present() {
+    let north = North::new();
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("former.tar");
+    changed(&north, &file, |archive| {
+        let config = archive.files.remove("node.toml").unwrap();
+        let former = [
+            &config[..],
+            b"[policy]\nauto-approve = ['training-epochs']\n",
+        ]
+        .concat();
+        archive.files.insert("silo.toml".into(), former);
+        let text = String::from_utf8(archive.files["federation.toml"].clone()).unwrap();
+        let former = text
+            .replace("[protocol]", "[protocol]")
+            .replace("heartbeat = ", "heartbeat = ")
+            .replace("straggler-timeout = ", "straggler-timeout = ")
+            .replace("[[member]]", "[[member]]");
+        assert!(former.contains("\nheartbeat = "), "{former}");
+        let bytes = former.into_bytes();
+        archive.files.insert("federation.toml".into(), bytes);
+    });
+    let mut archive = Archive::read(&file).unwrap();
+    archive.manifest = archive.manifest.signed(&key(9)).unwrap();
+    let signed = place.path().join("signed.tar");
+    archive.write(&signed).unwrap();
+    let into = place.path().join("in");
+    let restored = restore(&signed, &into, RestoreConsent::default()).unwrap();
+    assert_eq!(restored.config, into.join("node.toml"));
+    let read = Institution::load(&restored.config).unwrap();
+    let federation = |of: &Institution| of.agreement.epoch.federation;
+    assert_eq!(federation(&read), federation(&north.institution));
+    assert!(!into.join("silo.toml").exists());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Who spoiled the sum of a void round, found out from the secrets that its authors disclose.
+//! Who corrupted the sum of a void round, found out from the secrets that its authors disclose.
 //!
 //! An institution discloses its secret of one void round in a [file](DisclosureFile), after it has read what
 //! that gives away. Anybody who has kept the round examines the files: what each author sent has to follow
@@ -64,7 +64,7 @@ pub enum BlameError {
 
 /// A void round, and what the disclosed secrets show of its authors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Blame {
     /// The federation's name.
     pub federation_name: String,
@@ -82,7 +82,7 @@ pub struct Blame {
 
 /// A sum that told nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct SpoiledSum {
     /// Names of its authors.
     pub authors: Vec<String>,
@@ -92,7 +92,7 @@ pub struct SpoiledSum {
 
 /// What a disclosed secret shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct ExaminedAuthor {
     /// Name of the author.
     pub member: String,
@@ -156,7 +156,7 @@ impl FoundRound {
     }
 }
 
-/// What a void round is, and what the files show of its authors; `folder` is the state folder of any node
+/// Returns what a void round is, and what the files show of its authors; `folder` is the state folder of any node
 /// that has kept the round. Needs no key and changes nothing; the node may run.
 ///
 /// # Errors
@@ -209,7 +209,7 @@ pub fn blame(
     })
 }
 
-/// Whether a file is of the round.
+/// Returns whether a file is of the round.
 fn same(path: &Path, file: &DisclosureFile, found: &FoundRound) -> Result<(), DisclosureFileError> {
     let round = found.of.round.round;
     if (&file.federation, file.round, &file.block) == (&found.federation(), round, &found.block()) {
@@ -225,7 +225,7 @@ fn same(path: &Path, file: &DisclosureFile, found: &FoundRound) -> Result<(), Di
     })
 }
 
-/// What the node with this state folder can disclose of a void round.
+/// Returns what the node with this state folder can disclose of a void round.
 ///
 /// # Errors
 /// [`BlameError`]: nobody can be blamed for the round, or the node has no secret of it.

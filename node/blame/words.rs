@@ -27,7 +27,7 @@ impl Blame {
         lines
     }
 
-    /// What the disclosures show, as lines of text.
+    /// Returns what the disclosures show, as lines of text.
     pub fn findings(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for author in &self.examined {
@@ -50,7 +50,7 @@ impl Blame {
         lines
     }
 
-    /// What follows for a sum of which no author was found to deviate.
+    /// Returns what follows for a sum of which no author was found to deviate.
     fn left_over(&self, sum: &SpoiledSum) -> Option<String> {
         let deviates = |author: &&ExaminedAuthor| {
             matches!(author.finding, AuthorFinding::Deviates(_))
@@ -70,7 +70,7 @@ impl Blame {
                 names(&sum.authors)
             )),
             [one] => Some(format!(
-                "All other authors of the sum are right, so {} spoiled it, whether it discloses or not.",
+                "All other authors of the sum are right, so {} corrupted it, whether it discloses or not.",
                 plain(one)
             )),
             _ => None,
@@ -86,7 +86,7 @@ impl Blame {
         if self.examined.is_empty() {
             lines.push(format!(
                 "Each of these institutions can disclose its secret of this round with `rota blame {} --disclose \
-                 FILE`. With these files, `rota blame {} --with FILE...` finds out who spoiled the sum.",
+                 FILE`. With these files, `rota blame {} --with FILE...` finds out who corrupted the sum.",
                 self.round, self.round
             ));
         } else {
@@ -99,7 +99,7 @@ impl Blame {
 }
 
 impl DisclosureFile {
-    /// What an institution gives away with this file, before it agrees.
+    /// Returns what an institution gives away with this file, before it agrees.
     pub fn warning(&self) -> Vec<String> {
         let (member, round) = (plain(&self.member), self.round);
         vec![
@@ -117,7 +117,7 @@ impl DisclosureFile {
                 .into(),
             format!(
                 "What it is for: everybody can check whether what {member} sent follows from its secret, and so \
-                 find out who spoiled the sum."
+                 find out who corrupted the sum."
             ),
         ]
     }
@@ -156,9 +156,9 @@ mod tests {
         let right = || AuthorFinding::Right;
         let said = |blame: &Blame| blame.findings().join("\n");
         let last = said(&blame(&[("A", right()), ("B", right())], &["C"]));
-        assert!(last.contains("are right, so C spoiled it"), "{last}");
+        assert!(last.contains("are right, so C corrupted it"), "{last}");
         let two = said(&blame(&[("A", right())], &["B", "C"]));
-        assert!(!two.contains("spoiled it"), "{two}");
+        assert!(!two.contains("corrupted it"), "{two}");
         assert!(two.contains("disclosed nothing: B, C"), "{two}");
         let named = blame(
             &[("A", AuthorFinding::Deviates("x".into())), ("B", right())],

@@ -45,7 +45,7 @@ pub(super) fn parts(records: Vec<JournalRecord>) -> Vec<CertifiedBlocks> {
     parts
 }
 
-/// The outcomes of masked rounds that the records of a journal prove or name, by the hash of their block: by
+/// The outcomes of secure-aggregation rounds that the records of a journal prove or name, by the hash of their block: by
 /// a certificate, by the next round, or by the end of an epoch. The block itself does not name it.
 pub(crate) fn certified_outcomes(records: &[JournalRecord]) -> BTreeMap<Hash, Hash> {
     let mut outcomes = BTreeMap::new();
@@ -191,7 +191,7 @@ impl Leads {
     }
 }
 
-/// What a recovery says, a few words each.
+/// Returns what a recovery says, a few words each.
 fn recovered(epoch: Option<&Epoch>, recovery: &Recovery) -> Vec<String> {
     let name = |member: MemberIndex| match epoch {
         Some(epoch) => plain(epoch.roster.name(member)),
@@ -246,9 +246,11 @@ fn changed_keys(old: &Agreement, new: &Agreement) -> Vec<String> {
         .for_members(before.roster.len(), after.roster.len());
     let told = |change: &&Changed| match &*change.key {
         "rounds" => false,
-        "charter.min-contributions" => follows.min_contributions != after.charter.min_contributions,
-        "charter.view-timeout" => follows.view_timeout != after.charter.view_timeout,
-        key => !key.starts_with("silo"),
+        "protocol.min-contributions" => {
+            follows.min_contributions != after.charter.min_contributions
+        }
+        "protocol.view-timeout" => follows.view_timeout != after.charter.view_timeout,
+        key => !key.starts_with("member"),
     };
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".into());
     let line = |change: &Changed| {
@@ -264,7 +266,7 @@ fn changed_keys(old: &Agreement, new: &Agreement) -> Vec<String> {
     keys
 }
 
-/// What a change changes, a few words each. `keys` are those that differ, where they are known.
+/// Returns what a change changes, a few words each. `keys` are those that differ, where they are known.
 fn changed(
     epoch: Option<&Epoch>,
     change: &protocol::message::Change,
@@ -373,7 +375,7 @@ fn link(
     }
 }
 
-/// What is known of a masked round from its block alone.
+/// Returns what is known of a secure-aggregation round from its block alone.
 fn masked(epoch: Option<&Epoch>, of: &MaskedRound) -> MaskedLink {
     let agreed = epoch.and_then(|epoch| Some((epoch, epoch.charter.privacy.masked()?)));
     let missing = |epoch: &Epoch, masked: &Masked| {
@@ -431,7 +433,7 @@ mod tests {
         let new = North::agreement(&[
             ("epochs = 10", "epochs = 11"),
             ("batch = 8", "batch = 9"),
-            ("patience = 12", "patience = 13"),
+            ("straggler-timeout = 12", "straggler-timeout = 13"),
             ("keep-rounds = 3", "keep-rounds = 4"),
             ("view-timeout = 29", "view-timeout = 30"),
             ("folds = 5", "folds = 6"),
@@ -441,6 +443,6 @@ mod tests {
         let keys = changed_keys(&old, &new);
         assert_eq!((keys.len(), &*keys[KEYS]), (KEYS + 1, "2 more keys"));
         let one = North::agreement(&[("keep-rounds = 3", "keep-rounds = 4")]);
-        assert_eq!(changed_keys(&old, &one), ["charter.keep-rounds 3 → 4"]);
+        assert_eq!(changed_keys(&old, &one), ["protocol.keep-rounds 3 → 4"]);
     }
 }

@@ -10,7 +10,7 @@ use super::Who;
 
 /// Blocks that are not in a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct MissingBlocks {
     /// The first of their rounds; `None` where only blocks without a round are missing.
     pub from: Option<u64>,
@@ -32,7 +32,7 @@ impl MissingBlocks {
         }
     }
 
-    /// What is missing, why, and who has it, as a sentence.
+    /// Returns what is missing, why, and who has it, as a sentence.
     pub fn sentence(&self) -> String {
         let members: Vec<_> = self.members.iter().map(Who::shown).collect();
         format!(
@@ -44,7 +44,7 @@ impl MissingBlocks {
     }
 }
 
-/// What is missing before the end of an epoch, in a chain whose last block and round these are.
+/// Returns what is missing before the end of an epoch, in a chain whose last block and round these are.
 /// `tip` is `None` where it is not known.
 pub(crate) fn before(
     passage: &Passage,

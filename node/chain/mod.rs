@@ -3,7 +3,7 @@
 //!
 //! The chain is the same at every member, so the outputs of two nodes can be compared byte by byte, up
 //! to the shorter one. What a node did not hear before the agreement changed it never gets, though: then
-//! the output says which rounds are [`MissingBlocks`] here, and who has them. What the sums of a masked round
+//! the output says which rounds are [`MissingBlocks`] here, and who has them. What the sums of a secure-aggregation round
 //! told is known for the rounds that a node keeps.
 
 mod links;
@@ -67,7 +67,7 @@ pub enum ChainError {
 
 /// The final blocks of a federation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct FinalChain {
     /// The federation's id.
     pub federation: String,
@@ -84,7 +84,7 @@ pub struct FinalChain {
 
 /// The members that are missing in the rounds of one lead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct LeftOutBy {
     /// The lead; `None` where the chain does not tell.
     pub lead: Option<Who>,
@@ -96,7 +96,7 @@ pub struct LeftOutBy {
 
 /// A member that a lead left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct LeftOutMember {
     /// The member.
     pub member: Who,
@@ -106,7 +106,7 @@ pub struct LeftOutMember {
 
 /// One final block.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct ChainLink {
     /// The learning round; `None` for other blocks.
     pub round: Option<u64>,
@@ -116,7 +116,7 @@ pub struct ChainLink {
     /// The members whose institutions approved the change, or signed the recovery; empty for other blocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approved: Vec<Who>,
-    /// Whether the block is a recovery: all members that were not lost went on without a quorum.
+    /// True if the block is a recovery: all members that were not lost went on without a quorum.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recovery: bool,
     /// The view of its proposal.
@@ -138,20 +138,20 @@ pub struct ChainLink {
     /// the models, which `rota verify` reads as far as they are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others: Option<Vec<Who>>,
-    /// Of a masked round alone: what is known of its sums.
+    /// Of a secure-aggregation round alone: what is known of its sums.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub masked: Option<MaskedLink>,
 }
 
-/// The sums of a masked round.
+/// The sums of a secure-aggregation round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct MaskedLink {
     /// The groups that were not complete, each as the names of its members; `None` without the agreement.
     pub sat_out: Option<Vec<String>>,
     /// The sums that told nothing, and why; known where the outcome is kept.
     pub void: Vec<String>,
-    /// What void sums show by then of who spoils them, if one of this round was void.
+    /// What void sums show by then of who corrupts them, if one of this round was void.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
 }
@@ -181,7 +181,7 @@ impl FinalChain {
         let journal = store::snapshot(folder)?;
         let agreement = match federation {
             Some(file) => {
-                let agreement = Agreement::load(file)?;
+                let agreement = Agreement::load_kept(file)?;
                 let agreed = agreement.epoch.federation;
                 if agreed != journal.federation {
                     return Err(ChainError::Federation {
@@ -192,7 +192,7 @@ impl FinalChain {
                 }
                 Some(agreement)
             }
-            None => Agreement::load(&folder.join(AGREEMENT))
+            None => Agreement::load_kept(&folder.join(AGREEMENT))
                 .ok()
                 .filter(|agreement| agreement.epoch.federation == journal.federation),
         };
@@ -239,7 +239,7 @@ impl FinalChain {
         })
     }
 
-    /// How many learning rounds are in it.
+    /// Returns the number of learning rounds that are in it.
     pub fn rounds(&self) -> usize {
         let blocks = self.blocks.iter();
         blocks.filter(|link| link.round.is_some()).count()
@@ -340,13 +340,13 @@ impl FinalChain {
     }
 }
 
-/// What the kept outcome of a masked round says of its sums.
+/// Returns what the kept outcome of a secure-aggregation round says of its sums.
 fn note(folder: &Path, outcome: &Hash) -> Option<MaskedNote> {
     let blob = store::blob(folder, outcome)?;
     Document::read(&blob).ok()?.masked
 }
 
-/// The sums of a masked round that told nothing, and why.
+/// The sums of a secure-aggregation round that told nothing, and why.
 fn void(note: &MaskedNote, epoch: Option<&Epoch>) -> Vec<String> {
     let masked = epoch.and_then(|epoch| epoch.charter.privacy.masked());
     let groups = masked.map(|masked| masked.groups());
@@ -384,7 +384,7 @@ impl Who {
 /// Members by the rounds in which they are missing.
 type Absent<'a> = BTreeMap<&'a Who, Vec<u64>>;
 
-/// Who was left out how often in the rounds of each lead.
+/// Returns who was left out how often in the rounds of each lead.
 fn left_out_by(blocks: &[ChainLink]) -> Vec<LeftOutBy> {
     let mut leads: BTreeMap<Option<&Who>, (usize, Absent<'_>)> = BTreeMap::new();
     for link in blocks {

@@ -8,23 +8,39 @@ use crate::institution::{
     Configured, Data, PASTE, fit, misfits, names_that_fit, signed_profile, surveyed,
 };
 use crate::split_key;
-use task::questions::AskedAt;
+use task::questions::{AskedAt, RowQuestion};
 
-/// The rows: whether they fit the schema, how many there are, and of which classes. Also returns the
-/// number of training rows.
-pub(super) fn rows(
-    configured: &Configured,
-    me: Option<MemberIndex>,
-) -> (Option<usize>, Vec<Finding>) {
+/// What was found of the rows.
+pub(super) struct LookedAtRows {
+    /// The training rows, where that is known.
+    pub(super) train: Option<usize>,
+    /// What only a person can say of them, and has not said.
+    pub(super) questions: Vec<RowQuestion>,
+    /// What there is to say.
+    pub(super) findings: Vec<Finding>,
+}
+
+impl LookedAtRows {
+    fn unread(findings: Vec<Finding>) -> Self {
+        Self {
+            train: None,
+            questions: Vec::new(),
+            findings,
+        }
+    }
+}
+
+/// The rows: whether they fit the schema, how many there are, and of which classes.
+pub(super) fn rows(configured: &Configured, me: Option<MemberIndex>) -> LookedAtRows {
     let rows = match &configured.data {
         Data::Rows(rows) => rows,
         Data::Share { .. } => {
             let what = "this silo learns on a share of the data that the task names, to try it out";
-            return (None, vec![Finding::note("rows", what)]);
+            return LookedAtRows::unread(vec![Finding::note("rows", what)]);
         }
         Data::Program => {
             let what = "this silo's program reads its own rows; `rota learner describe` starts it";
-            return (None, vec![Finding::note("rows", what)]);
+            return LookedAtRows::unread(vec![Finding::note("rows", what)]);
         }
     };
     let agreement = &configured.agreement;
@@ -34,7 +50,7 @@ pub(super) fn rows(
     let key = split_key::is_needed(task).then(|| split_key::read(&configured.identity));
     let key = match key.transpose() {
         Ok(key) => key,
-        Err(why) => return (None, vec![Finding::bad("rows", why.to_string())]),
+        Err(why) => return LookedAtRows::unread(vec![Finding::bad("rows", why.to_string())]),
     };
     let found = match fit(
         agreement,
@@ -46,13 +62,13 @@ pub(super) fn rows(
         Ok(found) => found,
         Err(error) => {
             let bad = Finding::bad("rows", error.to_string()).remedy(
-                "correct the file, or translate names and codes in [data.rows.names] of silo.toml",
+                "correct the file, or translate names and codes in [data.rows.names] of node.toml",
             );
             let all = survey.iter().flat_map(misfits);
             let all = all.map(|line| Finding::note("rows", line.trim_start().to_owned()));
             let names: Vec<String> = survey.iter().flat_map(names_that_fit).collect();
             let paste = (!names.is_empty()).then(|| Finding::note("rows", PASTE).paste(names));
-            return (None, [bad].into_iter().chain(all).chain(paste).collect());
+            return LookedAtRows::unread([bad].into_iter().chain(all).chain(paste).collect());
         }
     };
     let survey = survey.unwrap_or_default();
@@ -95,5 +111,9 @@ pub(super) fn rows(
         true => Finding::bad("rows", line),
         false => Finding::note("rows", line),
     }));
-    (Some(found.split.train), findings)
+    LookedAtRows {
+        train: Some(found.split.train),
+        questions: found.questions,
+        findings,
+    }
 }

@@ -74,7 +74,7 @@ pub(super) fn agreement(first: &Configured, now: &Configured) -> Vec<Finding> {
                 "agreement",
                 format!("the epsilon of this agreement does not hold: `{key}` {what}"),
             )
-            .remedy("go on in a new federation, which `rota federation continue` writes"),
+            .remedy("continue in a new federation, which `rota federation continue` writes"),
         );
     }
     if let Some(line) = federation::undeclared(&now.agreement) {
@@ -155,7 +155,7 @@ pub(super) fn key(configured: &Configured, running: bool) -> (Option<SecretKey>,
                      identity new` and ask for a new agreement"
                 ),
                 IdentityError::File { .. } => format!(
-                    "name the right file as `identity` in silo.toml, or make a key with `rota identity \
+                    "name the right file as `identity` in node.toml, or make a key with `rota identity \
                      new --out {file}`"
                 ),
                 _ => "name the file that `rota identity new` wrote".into(),
@@ -214,7 +214,7 @@ pub(super) fn consent(
 }
 
 /// How to sign.
-const SIGN: &str = "rota federation sign --config silo.toml";
+const SIGN: &str = "rota federation sign --config node.toml";
 
 /// The consent to the first agreement.
 fn first(configured: &Configured, key: &SecretKey) -> Finding {
@@ -248,7 +248,7 @@ fn changed(present: &Present) -> Finding {
         SignatureState::Signed(_) | SignatureState::Policy => Finding::good(
             "consent",
             format!(
-                "[policy] in silo.toml accepts all changes since this institution last signed or approved, up to \
+                "[policy] in node.toml accepts all changes since this institution last signed or approved, up to \
                  change {number}"
             ),
         ),
@@ -290,7 +290,7 @@ pub(super) fn permissions(configured: &Configured) -> Vec<Finding> {
     findings
 }
 
-/// Whether other users can read a file or folder that is there.
+/// Returns whether other users can read a file or folder that is there.
 #[cfg(unix)]
 fn is_open(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;

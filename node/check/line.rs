@@ -32,7 +32,7 @@ fn finding(limit: u64, members: usize, patience: f64) -> Option<Finding> {
     }
     let takes = models_take(limit, members, LINE_MBIT).as_secs_f64();
     Some(Finding::note("line", text).remedy(format!(
-        "one of {LINE_MBIT} Mbit/s takes {}: agree on a `patience` of more than that, or send less \
+        "one of {LINE_MBIT} Mbit/s takes {}: agree on a `straggler-timeout` of more than that, or send less \
          with `encoding`",
         numbers::seconds(takes)
     )))

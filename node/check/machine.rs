@@ -48,7 +48,7 @@ pub(super) fn disk(configured: &Configured) -> Vec<Finding> {
                 numbers::bytes(needed)
             ),
         )
-        .remedy("make room, or name a folder on another disk as `state` in silo.toml"),
+        .remedy("make room, or name a folder on another disk as `state` in node.toml"),
         Some(free) => Finding::good(
             "disk",
             format!(
@@ -75,7 +75,7 @@ fn existing(folder: &Path) -> PathBuf {
     found.map_or_else(|| PathBuf::from("/"), Path::to_path_buf)
 }
 
-/// Whether the node can listen.
+/// Returns whether the node can listen.
 pub(super) fn ports(configured: &Configured, running: bool) -> Vec<Finding> {
     if configured.listen.is_empty() {
         let what =
@@ -87,7 +87,7 @@ pub(super) fn ports(configured: &Configured, running: bool) -> Vec<Finding> {
             "ports",
             format!("{address} is free, although this institution's node is running"),
         )
-        .remedy("silo.toml was changed since the node started: restart the node"),
+        .remedy("node.toml was changed since the node started: restart the node"),
         Ok(()) => Finding::good("ports", format!("{address} is free to listen at")),
         Err(_) if running => Finding::good(
             "ports",
@@ -135,7 +135,7 @@ pub(super) fn clock(peers: &[CheckedPeer]) -> Vec<Finding> {
     }]
 }
 
-/// What the firewall has to let through, in one line.
+/// Returns what the firewall has to let through, in one line.
 pub(super) fn firewall(configured: &Configured, me: Option<MemberIndex>) -> String {
     let port = |address: &String| mesh::port(address).map(|(_, port)| port);
     let listen = configured.listen.iter().filter(|_| configured.reachable);

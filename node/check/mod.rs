@@ -20,6 +20,7 @@ use std::time::Duration;
 use formatting::numbers::plural;
 pub use peers::{AddressOutcome, CheckedPeer, TriedAddress};
 use serde::Serialize;
+use task::questions::RowQuestion;
 
 use crate::federation::{OwnSide, disclosure};
 use crate::identity::{self, IdentityError};
@@ -29,9 +30,9 @@ use crate::spending::Spending;
 /// Options of a check.
 #[derive(Debug, Clone)]
 pub struct CheckOptions {
-    /// Whether other members are tried.
+    /// True if other members are tried.
     pub network: bool,
-    /// Whether each of them is asked to mask a known vector.
+    /// True if each of them is asked to mask a known vector.
     pub rehearse: bool,
     /// How long one address is tried.
     pub patience: Duration,
@@ -64,7 +65,7 @@ pub enum CheckVerdict {
 }
 
 impl CheckVerdict {
-    /// What these findings come to.
+    /// Returns what these findings come to.
     fn of(findings: &[Finding]) -> Self {
         let worst = findings.iter().map(|finding| finding.level).max();
         match worst {
@@ -138,9 +139,9 @@ impl Finding {
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct CheckResult {
-    /// Whether nothing is [`Level::Bad`].
+    /// True if nothing is [`Level::Bad`].
     pub good: bool,
     /// What the check comes to.
     pub verdict: CheckVerdict,
@@ -150,7 +151,7 @@ pub struct CheckResult {
     pub federation: String,
     /// Id of the federation.
     pub id: String,
-    /// Whether the institution's own node runs.
+    /// True if the institution's own node runs.
     pub running: bool,
     /// What was looked at.
     pub findings: Vec<Finding>,
@@ -160,6 +161,9 @@ pub struct CheckResult {
     pub firewall: String,
     /// What leaves the institution, who sees it, and what they could learn from it.
     pub owner: Vec<String>,
+    /// What only a person can say of the rows, and has not said.
+    #[serde(skip)]
+    pub questions: Vec<RowQuestion>,
 }
 
 /// Where an institution stands as far as its journal knows, or why that is not known.
@@ -224,7 +228,7 @@ fn in_force(first: &Configured, standing: Option<&PlaceOrError>) -> (Configured,
     }
 }
 
-/// What the institution told and will tell, as far as its journal and its ledger know; `None` where it is no
+/// Returns what the institution told and will tell, as far as its journal and its ledger know; `None` where it is no
 /// member, or where that is unknown.
 fn spending(standing: Option<&PlaceOrError>) -> Option<Spending> {
     match standing?.as_ref().ok()? {
@@ -258,8 +262,9 @@ pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResu
     findings.extend(files::consent(first, key.as_ref(), standing.as_ref()));
     findings.extend(files::permissions(configured));
     let name = me.map(|me| epoch.roster.name(me).to_owned());
-    let (own, found) = data::rows(configured, me);
-    findings.extend(found);
+    let rows = data::rows(configured, me);
+    let own = rows.train;
+    findings.extend(rows.findings);
     findings.extend(policy::policy(configured, me, own));
     findings.push(machine::device(configured));
     // The node's own training would be in the way, and it says itself when it is late.
@@ -309,6 +314,7 @@ pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResu
         firewall: machine::firewall(configured, me),
         findings,
         peers,
+        questions: rows.questions,
         owner: disclosure(
             agreement,
             &OwnSide {

@@ -52,9 +52,9 @@ impl Serialize for TriedAddress {
             AddressOutcome::Met(met) => json!({
                 "address": self.address, "answers": true,
                 "federation": format!("{:#}", met.federation), "version": met.program.version,
-                "handshake-ms": met.handshake.as_secs_f64() * 1e3,
-                "round-trip-ms": met.round_trip.as_secs_f64() * 1e3,
-                "clock-ahead-s": met.ahead,
+                "handshake_ms": met.handshake.as_secs_f64() * 1e3,
+                "round_trip_ms": met.round_trip.as_secs_f64() * 1e3,
+                "clock_ahead_s": met.ahead,
             }),
             AddressOutcome::Failed(why) => {
                 json!({ "address": self.address, "answers": false, "why": why.to_string() })
@@ -68,7 +68,7 @@ impl Serialize for TriedAddress {
 }
 
 impl CheckedPeer {
-    /// How far its clock is ahead, in seconds, if it answered.
+    /// Returns how far its clock is ahead, in seconds, if it answered.
     pub(super) fn ahead(&self) -> Option<f64> {
         self.addresses
             .iter()
@@ -79,7 +79,7 @@ impl CheckedPeer {
     }
 }
 
-/// What the check says of itself. `key` is this institution's; its node may be running.
+/// Returns what the check says of itself. `key` is this institution's; its node may be running.
 pub(super) fn prober(
     configured: &Configured,
     key: &SecretKey,
@@ -202,7 +202,7 @@ async fn through_others(
     }
 }
 
-/// What is said about a member without an address.
+/// Returns what is said about a member without an address.
 fn found_through_others(peer: &CheckedPeer, federation: Hash, running: bool) -> Vec<Finding> {
     let name = &peer.member;
     let met = peer
@@ -260,7 +260,7 @@ fn found_through_others(peer: &CheckedPeer, federation: Hash, running: bool) -> 
 const OLD: &str = "compare what `rota federation show` prints on both sides; one of the two has an old \
                    federation.toml";
 
-/// What is said about a member.
+/// Returns what is said about a member.
 fn found(peer: &CheckedPeer, federation: Hash, running: bool) -> Vec<Finding> {
     let name = &peer.member;
     if peer.addresses.iter().all(|tried| tried.through.is_some()) {

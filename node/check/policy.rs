@@ -8,7 +8,7 @@ use crate::federation::first_under;
 use crate::institution::{Configured, Data};
 use crate::policy::{LedgerStatus, ProposedRounds};
 
-/// What the policy refuses, what is to be said of δ, and how the ledger stands.
+/// Returns what the policy refuses, what is to be said of δ, and how the ledger stands.
 pub(super) fn policy(
     configured: &Configured,
     me: Option<MemberIndex>,
@@ -30,13 +30,13 @@ pub(super) fn policy(
     });
     let refused = refusals.into_iter().map(|refusal| {
         let remedy = "the node would vote but contribute nothing: agree on something else, or change [policy] in \
-                      silo.toml";
+                      node.toml";
         Finding::bad("policy", refusal.why).remedy(remedy)
     });
     let few = rows.and_then(|rows| configured.site.few_rows(agreement, rows as u64));
     let few = few.map(|why| {
         let remedy =
-            "sign no agreement with noise on so few rows, or lower `fewest-rows` in silo.toml";
+            "sign no agreement with noise on so few rows, or lower `min-rows` in node.toml";
         Finding::bad("policy", why).remedy(remedy)
     });
     let doubt = DeltaDoubt::of(&agreement.epoch);
@@ -65,19 +65,19 @@ mod tests {
     use crate::check::{CheckOptions, CheckResult, Level, check};
     use crate::fixture::North;
 
-    /// What a check of north finds under an agreement, with this policy and an empty ledger of rows.
+    /// Returns what a check of north finds under an agreement, with this policy and an empty ledger of rows.
     fn checked(agreement: &str, policy: &str) -> CheckResult {
         let north = North::new();
         let at = |name: &str| north.folder.path().join(name);
         fs::write(at("federation.toml"), agreement).unwrap();
-        let silo = fs::read_to_string(at("silo.toml")).unwrap();
-        fs::write(at("silo.toml"), format!("{silo}\n{policy}")).unwrap();
+        let silo = fs::read_to_string(at("node.toml")).unwrap();
+        fs::write(at("node.toml"), format!("{silo}\n{policy}")).unwrap();
         let source = Source {
             name: "patients".into(),
             unit: SourceUnit::Row,
         };
         LedgerFile::create(&at("patients.ledger"), &source, &[1; 16]).unwrap();
-        let configured = Configured::load(&at("silo.toml")).unwrap();
+        let configured = Configured::load(&at("node.toml")).unwrap();
         let options = CheckOptions {
             network: false,
             rehearse: false,
@@ -95,12 +95,12 @@ mod tests {
             .collect()
     }
 
-    const NOISED: &str = "z = 20.0\nfewest-authors = 3";
+    const NOISED: &str = "noise-multiplier = 20.0\nmin-authors = 3";
 
     #[test]
     fn a_check_lists_every_key_that_refuses_and_how_the_ledger_stands() {
         assert_eq!(findings(&checked(&North::text(&[]), "")), []);
-        let policy = "[policy]\nledger = \"patients.ledger\"\nmodes = [\"masked+noised\"]\nfewest-rows = 500\n";
+        let policy = "[policy]\nledger = \"patients.ledger\"\nallowed-modes = [\"differential-privacy\"]\nmin-rows = 500\n";
         let found = checked(&North::text(&[]), policy);
         let found = findings(&found);
         let topics: Vec<_> = found
@@ -115,8 +115,8 @@ mod tests {
                 ("ledger", Level::Good)
             ]
         );
-        assert!(found[0].2.contains("(`modes`)"), "{found:?}");
-        assert!(found[1].2.contains("(`fewest-rows`)"), "{found:?}");
+        assert!(found[0].2.contains("(`allowed-modes`)"), "{found:?}");
+        assert!(found[1].2.contains("(`min-rows`)"), "{found:?}");
         let ledger = found[2].2;
         assert!(
             ledger.starts_with("patients (unit row): 0 contributions; epsilon "),

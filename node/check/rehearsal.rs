@@ -1,5 +1,6 @@
 //! Lets every other member mask a known vector, and compares.
 
+use protocol::charter::RoundMode;
 use protocol::{Epoch, Roster};
 
 use super::{AddressOutcome, CheckedPeer, Finding};
@@ -9,15 +10,16 @@ const TOPIC: &str = "rehearsal";
 
 /// A challenge of fresh random bytes, if rounds are masked.
 pub(super) fn challenge(epoch: &Epoch) -> Result<Option<[u8; 32]>, getrandom::Error> {
-    let masked = epoch.charter.privacy.masked().is_some();
-    let draw = || {
-        let mut challenge = [0; 32];
-        getrandom::fill(&mut challenge).map(|()| challenge)
-    };
-    masked.then(draw).transpose()
+    match epoch.charter.privacy.mode() {
+        RoundMode::Clear | RoundMode::Named => Ok(None),
+        RoundMode::Masked(_) | RoundMode::Noised(..) => {
+            let mut challenge = [0; 32];
+            getrandom::fill(&mut challenge).map(|()| Some(challenge))
+        }
+    }
 }
 
-/// What is said of each member that was tried with a challenge.
+/// Returns what is said of each member that was tried with a challenge.
 pub(super) fn rehearsal(
     challenge: Option<[u8; 32]>,
     roster: &Roster,
@@ -40,7 +42,7 @@ pub(super) fn rehearsal(
     findings
 }
 
-/// What the member made of the challenge; `None` if it was not met.
+/// Returns what the member made of the challenge; `None` if it was not met.
 fn answer(peer: &CheckedPeer) -> Option<Option<[u8; 32]>> {
     let mut met = peer
         .addresses

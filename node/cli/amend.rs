@@ -45,6 +45,33 @@ pub enum Amend {
         #[command(flatten)]
         here: Here,
     },
+    /// Propose a question about the rows of all members
+    ///
+    /// Prints what each site would compute and what is opened. When the change is final, the institutions that
+    /// approve it answer in rounds of the federation; `rota federation answers` prints the answer.
+    Ask {
+        /// Question: the file of `rota ask`, with a `reason`
+        #[arg(value_name = "FILE.toml")]
+        question: PathBuf,
+        /// Where and how
+        #[command(flatten)]
+        here: Here,
+    },
+    /// Print the answers to the questions of the agreement
+    ///
+    /// Of the last round that the node has adopted. Needs no key and changes nothing; the node may run. Small
+    /// cells are suppressed.
+    Answers {
+        /// Print one JSON document instead of text
+        #[arg(long, conflicts_with = "csv")]
+        json: bool,
+        /// Print tables as CSV
+        #[arg(long)]
+        csv: bool,
+        /// The node.
+        #[command(flatten)]
+        node: NodePlace,
+    },
     /// Propose to exclude a member
     Evict {
         /// Name of the member
@@ -117,7 +144,7 @@ pub struct Recover {
     #[arg(long, value_name = "NAME")]
     pub lost: Vec<String>,
     /// Final round of secure aggregation to repeat, whose outcome no quorum certifies; nobody is lost
-    #[arg(long, value_name = "ROUND", conflicts_with_all = ["lost", "abandon"])]
+    #[arg(long = "abort-round", value_name = "ROUND", conflicts_with_all = ["lost", "abandon"])]
     pub give_up: Option<u64>,
     /// Revoke what this node has confirmed: all members whose confirmation it lacks are among the lost
     /// now, and will never come back

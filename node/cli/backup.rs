@@ -23,10 +23,10 @@ pub struct Restore {
     /// Backup to restore
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Folder of the node: for silo.toml, to which its paths are relative
+    /// Folder of the node: for node.toml, to which its paths are relative
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
-    /// Also write what silo.toml places outside of that folder, such as a state folder in /var
+    /// Also write what node.toml places outside of that folder, such as a state folder in /var
     #[arg(long)]
     pub outside: bool,
     /// Take a backup without a signature, as earlier versions made them

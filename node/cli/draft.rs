@@ -21,7 +21,7 @@ pub struct Init {
     pub silo_column: Option<String>,
     /// Number of synthetic silos to which the rows are dealt in turn, to try a federation with the table of
     /// one institution
-    #[arg(long, value_name = "N", conflicts_with = "silo_column")]
+    #[arg(long = "split-into", value_name = "N", conflicts_with = "silo_column")]
     pub pretend_silos: Option<usize>,
     /// File to write
     #[arg(long, value_name = "FILE", default_value = "scenario.toml")]
@@ -101,9 +101,9 @@ pub struct ProtectionOptions {
     /// Use secure aggregation: nobody sees one member's model, only the sum over all members is opened
     ///
     /// One member can stop a federation of one group: no sum is opened while it is away, and one that sends wrong
-    /// numbers spoils every sum, unnamed. Several groups (--groups) go on without a group that is stopped, and noise
+    /// numbers corrupts every sum, unnamed. Several groups (--groups) go on without a group that is stopped, and noise
     /// (--epsilon) lets rounds go on without a member that is away.
-    #[arg(long)]
+    #[arg(long = "secure-aggregation")]
     pub masked: bool,
     /// Add noise to the sums: bound for what all rounds together tell of one row, or of one person where a column
     /// says whose a row is; smaller is stricter

@@ -39,7 +39,7 @@ pub struct RunNode {
     #[arg(long, value_name = "ID", value_parser = recovery)]
     pub follow_recovery: Option<Hash>,
     /// Address of the status page and of metrics, such as 127.0.0.1:9600 [default: `listen` of [http] in
-    /// silo.toml, or none]
+    /// node.toml, or none]
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
     pub http: Option<SocketAddr>,
     /// Collector for traces of rounds, views and phases, such as http://127.0.0.1:4318; needs a
@@ -176,7 +176,7 @@ pub struct CheckNode {
     pub offline: bool,
     /// With secure aggregation, let each running node mask a known vector, and name those that do not
     /// compute it alike
-    #[arg(long, conflicts_with = "offline")]
+    #[arg(long = "dry-run", conflicts_with = "offline")]
     pub rehearse: bool,
     /// Timeout for an answer at one address
     #[arg(long, value_name = "SPAN", value_parser = span, default_value = "6s")]
@@ -211,7 +211,7 @@ pub enum NodeFederationCommand {
     /// A running federation is joined with an invitation of `rota federation invite --config`: the institution
     /// signs the agreement in force with itself in it, and sends back the line that is printed. Prints the
     /// agreement as text and asks for consent, which is signed with the institution's key. Writes
-    /// federation.toml, silo.toml and consent.toml. The rows stay where they are.
+    /// federation.toml, node.toml and consent.toml. The rows stay where they are.
     Join(Box<JoinFederation>),
     /// Sign an agreement that was changed, or was not signed when joining
     Sign(SignAgreement),
@@ -330,7 +330,7 @@ pub struct JoinFederation {
     /// Column that is not in the agreement and not read; may be repeated
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub ignore: Vec<String>,
-    /// What the files call what is agreed, which goes into silo.toml.
+    /// What the files call what is agreed, which goes into node.toml.
     #[command(flatten)]
     pub names: OwnNames,
     /// What the files leave open.
@@ -388,11 +388,11 @@ pub struct SignAgreement {
     /// Column that is not in the agreement and not read; may be repeated
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub ignore: Vec<String>,
-    /// What the files call what is agreed, which goes into silo.toml.
+    /// What the files call what is agreed, which goes into node.toml.
     #[command(flatten)]
     pub names: OwnNames,
     /// Number that looks as if it stood for a missing value and was measured; or column that behaves like a person's
-    /// number and is right to learn from; goes into silo.toml; may be repeated
+    /// number and is right to learn from; goes into node.toml; may be repeated
     #[arg(long, value_name = "COLUMN[=VALUE]", value_parser = kept)]
     pub keep: Vec<(String, Option<String>)>,
     /// Where the ledger of these rows is.
@@ -422,7 +422,7 @@ pub struct PrintAgreement {
 pub struct CheckAgreement {
     /// Agreement, federation.toml
     pub file: PathBuf,
-    /// Node whose rows are checked, by its silo.toml or the folder that has it [default: no rows]
+    /// Node whose rows are checked, by its node.toml or the folder that has it [default: no rows]
     #[arg(long, value_name = "PATH")]
     pub config: Option<PathBuf>,
     /// File of rows to check: CSV, .csv.gz, .xlsx, .ods or .parquet; may be repeated

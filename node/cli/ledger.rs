@@ -10,7 +10,7 @@ use super::NodePlace;
 /// The subcommands of `rota ledger`.
 #[derive(Debug, Subcommand)]
 pub enum LedgerCommand {
-    /// Create the ledger of a source, in the file that [policy] of silo.toml names
+    /// Create the ledger of a source, in the file that [policy] of node.toml names
     ///
     /// A source is a set of rows, such as the patients of one hospital. All federations that learn from it
     /// need one common ledger, created once. Two ledgers of the same rows do not know of each other.

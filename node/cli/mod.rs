@@ -44,7 +44,7 @@ pub use model::{
     ExportModel, ModelCommand, ModelFormat, ModelSelection, PredictRows, ShowModel, ThresholdAt,
 };
 pub use names::OwnNames;
-pub use place::{NoNode, NodePlace, SILO, StatePlace};
+pub use place::{NoNode, NodePlace, StatePlace, config_in};
 pub use program::{PrintMan, ProgramCommand};
 pub use typed::{quoted, typed};
 
@@ -80,7 +80,7 @@ pub enum NodeCommand {
     ///
     /// Changes nothing. Works while the node runs, without disturbing it, and while it does not. Exits with 0
     /// if all is well, 3 if all is well here and other members' nodes do not answer yet, 1 if something has
-    /// to be mended, 2 if silo.toml or the agreement is wrong.
+    /// to be mended, 2 if node.toml or the agreement is wrong.
     Check(CheckNode),
     /// Print the status of a running node
     ///
@@ -140,7 +140,7 @@ pub enum NodeCommand {
     Backup(Backup),
     /// Restore a node from a backup
     ///
-    /// Puts everything where the silo.toml in the backup states, and overwrites nothing. Refuses a state
+    /// Puts everything where the node.toml in the backup states, and overwrites nothing. Refuses a state
     /// folder that a node has used, because what it has signed since the backup would be forgotten. The
     /// journal begins as one that was lost: the node only listens until none of its earlier votes counts any
     /// more.
@@ -153,7 +153,7 @@ pub enum NodeCommand {
     /// left behind, and what it alone had is lost.
     ///
     /// With secure aggregation also where nobody is lost and yet no outcome of a final round is certified,
-    /// because too few machines compute equal outcomes or can still open the sums: `--give-up` repeats the
+    /// because too few machines compute equal outcomes or can still open the sums: `--abort-round` repeats the
     /// round, once all members have signed. A member that has its outcome signs too, and then all resume from
     /// that.
     Recover(Recover),

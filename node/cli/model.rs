@@ -164,7 +164,7 @@ pub struct PredictRows {
     /// Which model.
     #[command(flatten)]
     pub chosen: ModelSelection,
-    /// With --model: TOML file with `format` and `names` of the rows, as in [data.rows] of a silo.toml
+    /// With --model: TOML file with `format` and `names` of the rows, as in [data.rows] of a node.toml
     /// [default: the schema's own names, in a CSV file with commas]
     #[arg(long, value_name = "FILE", requires = "model")]
     pub names: Option<PathBuf>,

@@ -3,7 +3,7 @@
 use clap::Args;
 use task::schema::LocalNames;
 
-/// Names and codes of own files that differ from the agreed ones; silo.toml keeps them in `[data.rows.names]`.
+/// Names and codes of own files that differ from the agreed ones; node.toml keeps them in `[data.rows.names]`.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Names in own files")]
 pub struct OwnNames {

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 /// The file of a node's configuration in the folder of the node.
-pub const SILO: &str = "silo.toml";
+pub const CONFIG: &str = "node.toml";
+
+/// Its former name.
+pub const FORMER_CONFIG: &str = "silo.toml";
 
 /// Names a node instead of `--config`.
 const VARIABLE: &str = "ROTA_CONFIG";
@@ -17,7 +20,7 @@ const OPTION: &str = "--config";
 /// The node that a command is about.
 #[derive(Debug, Default, Clone, Args)]
 pub struct NodePlace {
-    /// Node, by its silo.toml or the folder that has it [default: $ROTA_CONFIG, or the current folder]
+    /// Node, by its node.toml or the folder that has it [default: $ROTA_CONFIG, or the current folder]
     #[arg(long, value_name = "PATH")]
     pub config: Option<PathBuf>,
 }
@@ -28,7 +31,7 @@ pub struct StatePlace {
     /// The node.
     #[command(flatten)]
     pub node: NodePlace,
-    /// State folder without a silo.toml, such as a copy, in place of a node
+    /// State folder without a node.toml, such as a copy, in place of a node
     #[arg(long, value_name = "DIR", conflicts_with = "config")]
     pub state: Option<PathBuf>,
 }
@@ -36,7 +39,7 @@ pub struct StatePlace {
 /// No configuration where one was looked for.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "there is no {SILO} {looked}: {remedy} (its {SILO}, or the folder that has it); `rota federation join` \
+    "there is no {CONFIG} {looked}: {remedy} (its {CONFIG}, or the folder that has it); `rota federation join` \
      writes one"
 )]
 pub struct NoNode {
@@ -94,7 +97,7 @@ impl NodePlace {
         match (&self.config, variable) {
             (Some(place), _) => (file_at(place), Some(OPTION)),
             (None, Some(place)) => (file_at(Path::new(&place)), Some(VARIABLE)),
-            (None, None) => (SILO.into(), None),
+            (None, None) => (config_in(Path::new("")), None),
         }
     }
 }
@@ -102,9 +105,19 @@ impl NodePlace {
 /// The configuration that a path means: the file itself, or the one in the folder.
 fn file_at(place: &Path) -> PathBuf {
     if place.is_dir() {
-        place.join(SILO)
+        config_in(place)
     } else {
         place.to_owned()
+    }
+}
+
+/// The configuration of a node in its folder, under its former name where it has that one.
+pub fn config_in(folder: &Path) -> PathBuf {
+    let (config, former) = (folder.join(CONFIG), folder.join(FORMER_CONFIG));
+    if !config.is_file() && former.is_file() {
+        former
+    } else {
+        config
     }
 }
 
@@ -126,11 +139,21 @@ mod tests {
     #[test]
     fn a_node_is_named_by_its_file_or_its_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join(SILO);
+        let file = folder.path().join(CONFIG);
         std::fs::write(&file, "").unwrap();
         assert_eq!(NodePlace::at(&file).file().unwrap(), file);
         assert_eq!(NodePlace::at(folder.path()).file().unwrap(), file);
         assert_eq!(NodePlace::at(folder.path()).found().unwrap(), Some(file));
+    }
+
+    #[test]
+    fn the_former_name_is_found_where_there_is_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(config_in(folder.path()), folder.path().join("node.toml"));
+        for name in ["silo.toml", "node.toml"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+            assert_eq!(config_in(folder.path()), folder.path().join(name));
+        }
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! What a person has to say about own rows before an agreement is signed with them.
 
-use std::io;
 use std::path::Path;
 
 use agreement::Agreement;
-use task::data::{DataError, OwnRows, SplitKey};
-use task::questions::{AskedAt, RowDoubt, RowQuestion, Unanswered};
+use task::TaskConfig;
+use task::data::{DataError, OwnRows, SplitKey, nearest};
+use task::questions::{AskedAt, RowQuestion, Unanswered};
 
 use super::NodeCommandError;
 use super::names::asked_for_names;
@@ -13,6 +13,7 @@ use super::rows::{Doubts, fitting};
 use crate::cli::{OwnNames, quoted};
 use crate::institution::RowsFit;
 use crate::prompt::Prompt;
+use crate::row_answers::SaidOfRows;
 
 /// Rows and whether they fit, once a person has answered what only a person can say.
 pub(super) struct AnsweredRows {
@@ -76,6 +77,53 @@ impl AnsweredRows {
     }
 }
 
+/// Adds what `--keep` says to the answers about rows.
+///
+/// # Errors
+/// [`NodeCommandError::Usage`]: it is about no agreed column, or about a level, which needs no such answer.
+pub(super) fn add_kept(
+    agreement: &Agreement,
+    keep: &[(String, Option<String>)],
+    rows: &mut OwnRows,
+) -> Result<(), NodeCommandError> {
+    let schema = match &agreement.task {
+        TaskConfig::Table(task) => task.agreed_schema()?,
+        _ => None,
+    };
+    let Some(schema) = schema else {
+        let all = keep.iter();
+        all.for_each(|(column, value)| rows.answers.add(column, value.as_deref()));
+        return Ok(());
+    };
+    let columns = || schema.names().chain(schema.target.name.iter());
+    for (column, value) in keep {
+        let whole = value.as_ref().map(|value| format!("{column}={value}"));
+        let whole = whole.as_ref().unwrap_or(column);
+        let is_agreed = |name: &str| columns().any(|agreed| agreed == name);
+        match column.rsplit_once('=') {
+            _ if is_agreed(column) => rows.answers.add(column, value.as_deref()),
+            _ if is_agreed(whole) => rows.answers.add(whole, None),
+            Some((name, level)) if is_agreed(name) => {
+                return Err(NodeCommandError::Usage(format!(
+                    "--keep {}: {level:?} is no number. A text needs no such answer: what it means in {name:?} is \
+                     said by --code {} {} VALUE",
+                    quoted(whole),
+                    quoted(name),
+                    quoted(level)
+                )));
+            }
+            _ => {
+                return Err(NodeCommandError::Usage(format!(
+                    "--keep {}: the agreement has no such column{}",
+                    quoted(whole),
+                    nearest(column, columns())
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The rows with the answers to these questions; `None` where there are none.
 ///
 /// # Errors
@@ -95,7 +143,8 @@ fn answered(
     };
     let mut rows = rows.clone();
     for question in questions {
-        if !taken(question, &mut rows, ask)? {
+        let said = SaidOfRows::asked(question, "The agreement", ask)?;
+        if !said.add_to(question, &mut rows) {
             let column = &question.column;
             return Err(NodeCommandError::Failed(format!(
                 "nothing was signed: ask for an agreement that has `group = {column:?}` in `split` and does not learn \
@@ -104,32 +153,6 @@ fn answered(
         }
     }
     Ok(Some(rows))
-}
-
-/// Asks a question; whether the rows can be signed for with its answer, which they take.
-fn taken(question: &RowQuestion, rows: &mut OwnRows, ask: &mut Prompt<'_>) -> io::Result<bool> {
-    let (column, what) = (&question.column, &question.what);
-    match question.doubt {
-        RowDoubt::StandIn(value) => {
-            let asked = format!("{what}. Is it `missing`, or was it `measured`?");
-            if ask.one_of(&asked, &["missing", "measured"])? == 0 {
-                let marks = rows.names.missing.entry(column.clone()).or_default();
-                marks.push(value.to_string());
-                return Ok(true);
-            }
-        }
-        RowDoubt::Identifier => {
-            let asked = format!(
-                "{what}. The agreement learns from it. Does it say whose a row is (`person`), or is it something to \
-                 learn from (`learn`)?"
-            );
-            if ask.one_of(&asked, &["person", "learn"])? == 0 {
-                return Ok(false);
-            }
-        }
-    }
-    rows.answers.answer(question);
-    Ok(true)
 }
 
 #[cfg(test)]
@@ -160,6 +183,35 @@ mod tests {
         };
         let found = found.map_err(|error| error.to_string());
         (found, String::from_utf8(asked).unwrap())
+    }
+
+    #[test]
+    fn what_is_kept_is_about_an_agreed_column_and_a_number() {
+        let agreement = North::read(&North::text(&[]));
+        let kept = |column: &str, value: Option<&str>| {
+            let keep = [(column.to_owned(), value.map(str::to_owned))];
+            let north = North::new();
+            let Data::Rows(rows) = &north.institution.data else {
+                panic!("rows of files");
+            };
+            let mut rows = rows.clone();
+            let added = add_kept(&agreement, &keep, &mut rows);
+            added.map_err(|error| error.to_string())?;
+            Ok::<_, String>(rows.answers)
+        };
+        let answers = kept("severity", Some("77")).unwrap();
+        assert!(answers.keeps("severity", 77.0));
+        assert!(kept("age", None).unwrap().learns("age"));
+        for (column, value, said) in [
+            ("ward=None", None, "--code ward None VALUE"),
+            ("ward=-", None, "is no number"),
+            ("severty", Some("77"), "did you mean \"severity\"?"),
+            ("bed", None, "the agreement has no such column"),
+            ("sev=x", None, "the agreement has no such column"),
+        ] {
+            let why = kept(column, value).unwrap_err();
+            assert!(why.contains(said), "{why}");
+        }
     }
 
     #[test]

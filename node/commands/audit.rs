@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), NodeCommandError> {
         state = journal_of(&arguments.of)?;
     }
     let kept = state.join("federation.toml");
-    let agreement = Agreement::load(arguments.federation.as_deref().unwrap_or(&kept))?;
+    let agreement = Agreement::load_kept(arguments.federation.as_deref().unwrap_or(&kept))?;
     let mut out = BufWriter::new(io::stdout().lock());
     let print = |line: &[u8]| {
         if arguments.summary {

@@ -1,4 +1,4 @@
-//! `rota blame`: who spoiled the sum of a void round.
+//! `rota blame`: who corrupted the sum of a void round.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -62,7 +62,7 @@ fn disclose(
     Ok(writeln!(out, "{}", wrapped(&line))?)
 }
 
-/// Whether the institution agrees, for this round and no other.
+/// Returns whether the institution agrees, for this round and no other.
 fn agreed(options: &BlameRound, own: &DisclosureFile) -> Result<bool, NodeCommandError> {
     let block = agreement::public_key(&own.block).map(|key| Hash(key.0));
     if let Some(consent) = &options.consent {

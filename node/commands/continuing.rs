@@ -76,14 +76,14 @@ pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), NodeComm
     writeln!(
         console,
         "Give every member both files, side by side. Each reads the agreement with `rota federation show \
-         {}`, names it in its silo.toml, signs it with `rota federation sign`, and gives its node a new \
+         {}`, names it in its node.toml, signs it with `rota federation sign`, and gives its node a new \
          state folder.",
         out.display()
     )?;
     Ok(console.flush()?)
 }
 
-/// What it means for results that the earlier federation held out other rows.
+/// Returns what it means for results that the earlier federation held out other rows.
 fn rows_change_sides(earlier: &Agreement, agreement: &Agreement) -> Option<&'static str> {
     let anew = is_needed(&agreement.task) && !is_needed(&earlier.task);
     anew.then_some(
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn results_on_rows_that_were_trained_on_are_said_to_be_too_good() {
-        let keyed = North::noised("z = 20.0\nfewest-authors = 3");
+        let keyed = North::noised("noise-multiplier = 20.0\nmin-authors = 3");
         let [keyed, drawn] =
             [keyed.clone(), keyed.replacen(", keyed = true", "", 1)].map(|text| North::read(&text));
         assert!(rows_change_sides(&drawn, &keyed).is_some());

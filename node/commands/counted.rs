@@ -8,12 +8,13 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use agreement::{Agreement, read_configuration};
+use agreement::{Agreement, current, read_configuration};
 use ledger::{LedgerError, SourceUnit};
+use protocol::charter::RoundMode;
 use silo::OwnContributions;
 
 use super::NodeCommandError;
-use crate::cli::CountedIn;
+use crate::cli::{CountedIn, config_in};
 use crate::institution::{
     Configured, Membership, Present, SetupError, policy_of, standing, state_folder,
 };
@@ -27,9 +28,9 @@ use crate::store;
 pub(super) enum LedgerPlan {
     /// Nothing: there is no noise, or all is there.
     Keep,
-    /// A person decided that there is none, in a `silo.toml` that is written anew.
+    /// A person decided that there is none, in a `node.toml` that is written anew.
     Without,
-    /// One that exists is named in `silo.toml`.
+    /// One that exists is named in `node.toml`.
     Name(PathBuf),
     /// One is made.
     Make {
@@ -39,25 +40,25 @@ pub(super) enum LedgerPlan {
         name: String,
         /// What it counts.
         unit: SourceUnit,
-        /// Whether `silo.toml` does not name it yet.
+        /// True if `node.toml` does not name it yet.
         unnamed: bool,
     },
 }
 
 /// What is known of an institution before it signs.
 struct BeforeSigning<'a> {
-    /// The folder of its `silo.toml`.
+    /// The folder of its `node.toml`.
     beside: &'a Path,
     /// Its state folder.
     state: &'a Path,
-    /// The policy in a `silo.toml` that is there.
+    /// The policy in a `node.toml` that is there.
     policy: Option<&'a SitePolicy>,
     /// Why a new ledger would know too little, in a sentence without a full stop.
     contributed: Option<String>,
 }
 
 impl LedgerPlan {
-    /// That of a node that has a `silo.toml`, under the agreement in force.
+    /// That of a node that has a `node.toml`, under the agreement in force.
     ///
     /// # Errors
     /// [`NodeCommandError`]: nothing says which ledger counts, or it cannot be used.
@@ -76,7 +77,7 @@ impl LedgerPlan {
         Self::of(&known, &institution.agreement, wish)
     }
 
-    /// That of an institution whose `silo.toml` is about to be written into a folder, where an earlier one may
+    /// That of an institution whose `node.toml` is about to be written into a folder, where an earlier one may
     /// be, and which may have been a member before (`again`).
     ///
     /// # Errors
@@ -87,7 +88,7 @@ impl LedgerPlan {
         wish: &CountedIn,
         again: bool,
     ) -> Result<Self, NodeCommandError> {
-        let config = folder.join("silo.toml");
+        let config = config_in(folder);
         let policy = config.is_file().then(|| policy_of(&config)).transpose();
         let policy = policy.map_err(SetupError::from)?;
         let known = BeforeSigning {
@@ -111,16 +112,18 @@ impl LedgerPlan {
         agreement: &Agreement,
         wish: &CountedIn,
     ) -> Result<Self, NodeCommandError> {
-        let masked = agreement.epoch.charter.privacy.masked();
-        let Some(noise) = masked.and_then(|masked| masked.noise()) else {
-            return match (&wish.ledger, &wish.new_ledger) {
-                (None, None) => Ok(Self::Keep),
-                _ => Err(NodeCommandError::Usage(
-                    "the rounds of this agreement have no noise, so that no ledger can bound what they tell: leave \
-                     --ledger and --new-ledger out, or make one with `rota ledger new`"
-                        .into(),
-                )),
-            };
+        let noise = match agreement.epoch.charter.privacy.mode() {
+            RoundMode::Noised(_, noise) => noise,
+            RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => {
+                return match (&wish.ledger, &wish.new_ledger) {
+                    (None, None) => Ok(Self::Keep),
+                    _ => Err(NodeCommandError::Usage(
+                        "the rounds of this agreement have no noise, so that no ledger can bound what they tell: \
+                         leave --ledger and --new-ledger out, or make one with `rota ledger new`"
+                            .into(),
+                    )),
+                };
+            }
         };
         let unit = SourceUnit::from(&noise.unit);
         let source = known.policy.and_then(|policy| policy.source.as_ref());
@@ -161,7 +164,7 @@ impl LedgerPlan {
         }
     }
 
-    /// That of an institution whose `silo.toml` names its ledger.
+    /// That of an institution whose `node.toml` names its ledger.
     fn named(
         known: &BeforeSigning<'_>,
         source: &SourceLimits,
@@ -171,7 +174,7 @@ impl LedgerPlan {
         let file = &source.path;
         if let Some(other) = wish.ledger.as_ref().filter(|other| !same(other, file)) {
             return Err(NodeCommandError::Usage(format!(
-                "nothing was signed: silo.toml names the ledger {}, and --ledger another one, {}: leave the option \
+                "nothing was signed: node.toml names the ledger {}, and --ledger another one, {}: leave the option \
                  out, or change `ledger` in [policy]",
                 file.display(),
                 other.display()
@@ -194,7 +197,7 @@ impl LedgerPlan {
         })
     }
 
-    /// The table `[policy]` of a `silo.toml` that is written into a folder: that of the earlier file, if there is
+    /// The table `[policy]` of a `node.toml` that is written into a folder: that of the earlier file, if there is
     /// one, with this ledger.
     pub(super) fn policy_in(&self, folder: &Path) -> toml::Table {
         let mut policy = policy_before(folder).unwrap_or_default();
@@ -210,7 +213,7 @@ impl LedgerPlan {
         policy
     }
 
-    /// The text of a `silo.toml` that does not name the ledger, with its name; `None` where nothing changes.
+    /// The text of a `node.toml` that does not name the ledger, with its name; `None` where nothing changes.
     ///
     /// # Errors
     /// [`NodeCommandError`]: a person has to write it.
@@ -263,10 +266,10 @@ impl LedgerPlan {
     }
 }
 
-/// The table `[policy]` of a `silo.toml` in a folder, if there is one.
+/// The table `[policy]` of a `node.toml` in a folder, if there is one.
 fn policy_before(folder: &Path) -> Option<toml::Table> {
-    let text = read_configuration(&folder.join("silo.toml")).ok()?;
-    let file: toml::Table = text.parse().ok()?;
+    let text = read_configuration(&config_in(folder)).ok()?;
+    let file: toml::Table = current(&text).parse().ok()?;
     file.get("policy")?.as_table().cloned()
 }
 
@@ -278,7 +281,7 @@ impl BeforeSigning<'_> {
                 "nothing was signed: {why}, and a new ledger would know nothing of it. Name the ledger that counted it \
                  with --ledger FILE, and put it back first if it is lost. If there never was one, make it with `rota \
                  ledger new`, name it with --ledger FILE, and add what is known with `rota ledger reconcile` before \
-                 the node runs; or write `ledger = false` into [policy] of silo.toml if nothing is to count"
+                 the node runs; or write `ledger = false` into [policy] of node.toml if nothing is to count"
             )));
         }
         name.filter(|name| !name.trim().is_empty())
@@ -304,7 +307,7 @@ fn contributed(present: &Present) -> Result<Option<String>, NodeCommandError> {
     }))
 }
 
-/// As [`contributed`], of a folder for the files of a node, where an earlier `silo.toml` may be, for an institution
+/// As [`contributed`], of a folder for the files of a node, where an earlier `node.toml` may be, for an institution
 /// that may have been a member before.
 fn contributed_before(config: &Path, again: bool) -> Result<Option<String>, NodeCommandError> {
     if config.is_file() && store::has_journal(&state_folder(config)?) {
@@ -327,7 +330,7 @@ fn member_before() -> String {
         .into()
 }
 
-/// Whether a ledger can be read, and counts what the agreement protects.
+/// Returns whether a ledger can be read, and counts what the agreement protects.
 fn fits(file: &Path, agreed: &SourceUnit) -> Result<(), NodeCommandError> {
     let contents = SourceLimits::unlimited(file).read()?;
     if contents.source.unit == *agreed {
@@ -370,7 +373,7 @@ fn asked() -> Result<CountedIn, NodeCommandError> {
     })
 }
 
-/// Asks for the name of a new ledger in place of one that `silo.toml` names and that is not there.
+/// Asks for the name of a new ledger in place of one that `node.toml` names and that is not there.
 fn asked_for_new(file: &Path) -> Result<Option<String>, NodeCommandError> {
     let shown = file.display();
     let mut ask = Prompt::at_terminal().ok_or_else(|| {
@@ -397,8 +400,9 @@ mod tests {
     fn a_silo_toml_that_is_written_anew_keeps_the_policy() {
         let north = North::new();
         let folder = north.folder.path();
-        let silo = "[policy]\nledger = \"old.ledger\"\nfewest-rows = 50\nmodes = [\"clear\"]\n";
-        fs::write(folder.join("silo.toml"), silo).unwrap();
+        let silo =
+            "[policy]\nledger = \"old.ledger\"\nmin-rows = 50\nallowed-modes = [\"clear\"]\n";
+        fs::write(folder.join("node.toml"), silo).unwrap();
         let plan = LedgerPlan::Name(folder.join("rows.ledger"));
         let kept = silo.replace("old", "rows").replace("[policy]\n", "");
         assert_eq!(plan.policy_in(folder), kept.parse::<toml::Table>().unwrap());
@@ -410,7 +414,7 @@ mod tests {
     fn whoever_was_a_member_before_makes_no_new_ledger_unasked() {
         let north = North::new();
         let out = north.folder.path().join("new");
-        let agreement = North::read(&North::noised("z = 20.0\nfewest-authors = 3\n"));
+        let agreement = North::read(&North::noised("noise-multiplier = 20.0\nmin-authors = 3\n"));
         let wish = |ledger: Option<&Path>, new: Option<&str>| CountedIn {
             ledger: ledger.map(PathBuf::from),
             new_ledger: new.map(str::to_owned),

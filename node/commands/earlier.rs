@@ -20,7 +20,7 @@ pub(super) fn compare(institution: &Institution) -> Result<(), NodeCommandError>
     let (Some(continues), Some(folder)) = (&now.continues, folder) else {
         return Ok(());
     };
-    let first = Agreement::load(&folder.join(AGREEMENT)).map_err(SetupError::from)?;
+    let first = Agreement::load_kept(&folder.join(AGREEMENT)).map_err(SetupError::from)?;
     if first.epoch.federation != continues.federation {
         return Ok(());
     }

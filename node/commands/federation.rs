@@ -17,7 +17,7 @@ use formatting::numbers;
 use task::data::OwnRows;
 
 use super::added;
-use super::answered::AnsweredRows;
+use super::answered::{AnsweredRows, add_kept};
 use super::rows::Doubts;
 use super::{NodeCommandError, wrapped, write};
 use crate::cli::{AddMember, CheckAgreement, Invite, NodePlace};
@@ -290,15 +290,13 @@ pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
     };
     out.flush()?;
     options.names.add_to(&mut rows.names);
-    for (column, value) in &options.keep {
-        rows.answers.add(column, value.as_deref());
-    }
+    add_kept(&agreement, &options.keep, &mut rows)?;
     let (mut ask, place) = (Prompt::at_terminal(), (&*folder, key.as_ref()));
     let answered = AnsweredRows::of(&agreement, &rows, None, place, Doubts::Say, ask.as_mut())?;
     let options = answered.options_beside(&rows);
     answered.fits?;
     if !options.is_empty() {
-        let line = "Nothing was written. `join` and `sign` write the same answers into silo.toml:";
+        let line = "Nothing was written. `join` and `sign` write the same answers into node.toml:";
         writeln!(io::stdout().lock(), "{line}\n  {options}")?;
     }
     Ok(())

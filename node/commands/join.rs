@@ -15,7 +15,7 @@ use protocol::{PublicKey, SecretKey};
 use task::data::OwnRows;
 use task::file;
 
-use super::answered::AnsweredRows;
+use super::answered::{AnsweredRows, add_kept};
 use super::counted::LedgerPlan;
 use super::joining::{
     JoiningAgreement, SigningSecret, consents, keep, keep_signed, own_rows_of, signable_where,
@@ -88,7 +88,7 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), NodeCommandError> {
     Ok(writeln!(out, "  rota run --config {config}")?)
 }
 
-/// Signs the agreement in force: the one that `silo.toml` names, until it is changed.
+/// Signs the agreement in force: the one that `node.toml` names, until it is changed.
 pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     let config = options.node.file()?;
     let configured = Configured::load(&config).map_err(SetupError::from)?;
@@ -136,7 +136,7 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     let mut rows = match &institution.data {
         Data::Rows(rows) => {
             let mut rows = (**rows).clone();
-            add_names(options, &mut rows);
+            add_names(agreement, options, &mut rows)?;
             Some(rows)
         }
         Data::Share { .. } | Data::Program => None,
@@ -194,17 +194,19 @@ pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     Ok(writeln!(io::stdout().lock(), "{line}")?)
 }
 
-/// Adds the names and answers of the options to those of `silo.toml`.
-fn add_names(options: &SignAgreement, rows: &mut OwnRows) {
+/// Adds the names and answers of the options to those of `node.toml`.
+fn add_names(
+    agreement: &Agreement,
+    options: &SignAgreement,
+    rows: &mut OwnRows,
+) -> Result<(), NodeCommandError> {
     let names = &mut rows.names;
     let new = options.ignore.iter();
     let new = new.filter(|name| !names.ignore.contains(name)).cloned();
     let new: Vec<String> = new.collect();
     names.ignore.extend(new);
     options.names.add_to(names);
-    for (column, value) in &options.keep {
-        rows.answers.add(column, value.as_deref());
-    }
+    add_kept(agreement, &options.keep, rows)
 }
 
 /// The invitation in an argument: a token, a file with one, `federation.toml`, or `-`.
@@ -229,7 +231,7 @@ fn invitation(argument: &str) -> Result<Invitation, NodeCommandError> {
     })
 }
 
-/// What a member whose key nobody knows has to send back, and why it cannot join.
+/// Returns what a member whose key nobody knows has to send back, and why it cannot join.
 fn stranger(
     options: &JoinFederation,
     invitation: &Invitation,

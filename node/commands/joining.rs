@@ -14,14 +14,14 @@ use task::propose::Marks;
 use task::questions::RowsProfile;
 
 use super::NodeCommandError;
-use super::answered::AnsweredRows;
+use super::answered::{AnsweredRows, add_kept};
 use super::counted::LedgerPlan;
 use super::refused::say_refused;
 use super::rows::{Doubts, say};
-use crate::cli::JoinFederation;
+use crate::cli::{JoinFederation, config_in};
 use crate::prompt::Prompt;
 
-/// The institution's rows, read as an earlier `silo.toml` in the folder says, if there is one.
+/// The institution's rows, read as an earlier `node.toml` in the folder says, if there is one.
 pub(super) fn own_rows_of(options: &JoinFederation) -> Result<OwnRows, NodeCommandError> {
     let kept = rows_before(&options.out);
     if options.data.is_empty() && kept.is_none() {
@@ -36,7 +36,7 @@ pub(super) fn own_rows_of(options: &JoinFederation) -> Result<OwnRows, NodeComma
     let mut rows = match kept {
         None => own_rows(&options.data, &options.ignore, options.marks.clone().into())?,
         Some(kept) => {
-            say(&["The rows are read as [data.rows] of the silo.toml that is there says.".into()])?;
+            say(&["The rows are read as [data.rows] of the node.toml that is there says.".into()])?;
             kept.with(&options.data, &options.ignore, options.marks.clone().into())?
         }
     };
@@ -52,7 +52,7 @@ pub(super) struct JoiningAgreement<'a> {
     pub(super) text: &'a str,
     /// The institution's place in the agreement.
     pub(super) me: MemberIndex,
-    /// Whether the institution was a member before, with another key.
+    /// True if the institution was a member before, with another key.
     pub(super) again: bool,
 }
 
@@ -69,9 +69,7 @@ impl JoiningAgreement<'_> {
         let secret = SigningSecret::of(agreement, &options.identity, self.again)?;
         let place = (Path::new(""), secret.key());
         let mut rows = rows.clone();
-        for (column, value) in &options.keep {
-            rows.answers.add(column, value.as_deref());
-        }
+        add_kept(agreement, &options.keep, &mut rows)?;
         let mut ask = Prompt::at_terminal();
         let (name_here, doubts) = (Some(name), Doubts::Refuse);
         let AnsweredRows { rows, fits } =
@@ -216,9 +214,9 @@ pub(super) fn unfit(why: &DataError, config: &str, again: &str) -> NodeCommandEr
     ))
 }
 
-/// How rows were read before, by the configuration of an earlier time in a folder, if there is one.
+/// Returns how rows were read before, by the configuration of an earlier time in a folder, if there is one.
 fn rows_before(folder: &Path) -> Option<FormerRows> {
-    let text = agreement::read_configuration(&folder.join("silo.toml")).ok()?;
+    let text = agreement::read_configuration(&config_in(folder)).ok()?;
     let table: toml::Table = text.parse().ok()?;
     let rows: OwnRows = table.get("data")?.get("rows")?.clone().try_into().ok()?;
     let own = |file: &OwnFile| OwnFile::new(folder.join(file.path()), file.format().cloned());
@@ -258,7 +256,7 @@ impl FormerRows {
     }
 }
 
-/// Whether the institution consents: by `--yes`, or by an answer.
+/// Returns whether the institution consents: by `--yes`, or by an answer.
 pub(super) fn consents(yes: bool, name: &str) -> Result<bool, NodeCommandError> {
     if yes {
         return Ok(true);
@@ -279,14 +277,14 @@ mod tests {
 
     #[test]
     fn an_agreement_that_nobody_should_sign_is_refused_by_newcomers_alone() {
-        let noised = North::beginning(&North::noised("z = 20.0\nfewest-authors = 3\n"));
+        let noised = North::beginning(&North::noised("noise-multiplier = 20.0\nmin-authors = 3\n"));
         let dealt = noised.replacen(", keyed = true", "", 1);
         assert_ne!(noised, dealt);
         let large = "model = { mlp = { hidden = [100000, 215000] } }";
         let large = North::text(&[("model = { linear = { loss = \"absolute\" } }", large)]);
         let many = noised.replace("rows = 120", "rows = 40000");
         // Nobody declares rows, one does not, or a single model may weigh more than all others.
-        let declared = North::text(&[]).replace("[[silo]]\n", "[[silo]]\nrows = 120\n");
+        let declared = North::text(&[]).replace("[[member]]\n", "[[member]]\nrows = 120\n");
         let one = declared.replacen("rows = 120\n", "", 1);
         let heavy = "max-weight = 0.51\nmax-model-norm = ";
         let heavy = North::text(&[("max-model-norm = ", heavy)]);

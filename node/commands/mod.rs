@@ -32,6 +32,7 @@ mod recover;
 mod refused;
 mod rows;
 mod run;
+mod scenario_rows;
 mod status;
 mod verify;
 
@@ -62,6 +63,8 @@ use task::data::DataError;
 use crate::cli::{NoNode, NodeCommand, NodeFederationCommand, StatePlace};
 use crate::exit::Exit;
 use crate::logging::{Started, say};
+
+pub use self::scenario_rows::ask_about_scenario;
 
 /// Carries out a command.
 ///
@@ -113,10 +116,10 @@ pub fn run_federation(
 
 /// Why a command of a program failed: one sentence.
 pub trait Failure: std::fmt::Display {
-    /// How the program ends.
+    /// Returns how the program ends.
     fn exit(&self) -> Exit;
 
-    /// Whether the reader of standard output has closed it.
+    /// Returns whether the reader of standard output has closed it.
     fn is_broken_pipe(&self) -> bool;
 }
 
@@ -166,7 +169,7 @@ pub enum NodeCommandError {
     #[error(
         "there is no journal in {}: the node has not run yet{}", state.display(),
         if *named {
-            ", or --state names another folder than the node's silo.toml"
+            ", or --state names another folder than the node's node.toml"
         } else {
             " (`rota run`)"
         }
@@ -174,7 +177,7 @@ pub enum NodeCommandError {
     NotRun {
         /// The state folder.
         state: PathBuf,
-        /// Whether an option named it, and not the node's silo.toml.
+        /// True if an option named it, and not the node's node.toml.
         named: bool,
     },
     /// A key file cannot be read or made.
@@ -414,7 +417,7 @@ pub fn quietly<T>(read: impl FnOnce() -> T) -> T {
 /// The state folder that a command reads.
 ///
 /// # Errors
-/// [`NodeCommandError`]: there is no such node, or its silo.toml cannot be read.
+/// [`NodeCommandError`]: there is no such node, or its node.toml cannot be read.
 pub fn state_of(place: &StatePlace) -> Result<PathBuf, NodeCommandError> {
     match &place.state {
         Some(folder) => Ok(folder.clone()),
@@ -472,7 +475,7 @@ pub fn wrapped(line: &str) -> String {
     textwrap::fill(&line, options)
 }
 
-/// Whether a line is for a file or a command line: TOML, a command, or its options.
+/// Returns whether a line is for a file or a command line: TOML, a command, or its options.
 fn is_pasted(line: &str) -> bool {
     let command = ["rota ", "--"].iter().any(|start| line.starts_with(start));
     command || (!line.is_empty() && line.parse::<toml::Table>().is_ok())
@@ -506,7 +509,7 @@ pub fn write(file: &Path, text: &str) -> Result<(), NodeCommandError> {
     })
 }
 
-/// How a program ends with an error of data.
+/// Returns how a program ends with an error of data.
 pub fn data(error: &DataError) -> Exit {
     match error {
         DataError::Config(_)

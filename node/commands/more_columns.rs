@@ -32,7 +32,7 @@ pub(super) fn with_answers<T, E: Display>(
     }
 }
 
-/// Whether somebody has added options that answer a question.
+/// Returns whether somebody has added options that answer a question.
 fn added(columns: &mut Columns, question: &str, ask: &mut Prompt<'_>) -> io::Result<bool> {
     ask.say(question)?;
     loop {

@@ -1,4 +1,4 @@
-//! What an institution's files call what is agreed: printed, asked for, and written into `silo.toml`.
+//! What an institution's files call what is agreed: printed, asked for, and written into `node.toml`.
 
 use std::io;
 use std::path::Path;
@@ -77,7 +77,7 @@ fn answered(survey: &Survey, ask: &mut Prompt<'_>) -> io::Result<Option<LocalNam
     Ok(Some(names))
 }
 
-/// Writes the names and answers of rows into a `silo.toml` that is there, in place of its own; whether that changes it.
+/// Writes the names and answers of rows into a `node.toml` that is there, in place of its own; whether that changes it.
 ///
 /// # Errors
 /// [`NodeCommandError::Failed`]: a person has to write them.
@@ -86,7 +86,7 @@ pub(super) fn write_names(config: &Path, rows: &OwnRows) -> Result<bool, NodeCom
     let written = with_names(&text, rows).ok_or_else(|| {
         let [names, answers] = own_tables(rows).map(|lines| lines.join("\n"));
         NodeCommandError::Failed(format!(
-            "nothing was signed: write the names of the columns, and what is answered about them, into {} and sign \
+            "write the names of the columns, and what is answered about them, into {} yourself, and try \
              again:\n{names}\n{answers}",
             config.display()
         ))

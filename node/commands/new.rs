@@ -85,12 +85,12 @@ pub(super) fn new(options: &NewFederation, built_in: BuiltInTexts) -> Result<(),
 /// What one member can do to a federation of one group, and what to choose instead.
 const ONE_GROUP: &str = "note: any one member can stop this federation. While its node is down no sum is opened, and \
                          if it sends wrong numbers, on purpose or not, every sum is void, and after three in a row the \
-                         group is suspended until the agreement changes. Nobody sees who spoiled a sum unless authors \
-                         disclose (`rota blame`). To go on without a member, add noise (--epsilon), \
-                         with which rounds need only `fewest-authors`; or several groups of at least three \
+                         group is suspended until the agreement changes. Nobody sees who corrupted a sum unless authors \
+                         disclose (`rota blame`). To continue without a member, add noise (--epsilon), \
+                         with which rounds need only `min-authors`; or several groups of at least three \
                          (--groups FILE), of which one that is stopped does not stop the others.";
 
-/// What members may read of each other's updates, where the options say so.
+/// Returns what members may read of each other's updates, where the options say so.
 fn protection(options: &NewFederation) -> Result<Option<Protection>, NodeCommandError> {
     let Some(file) = &options.groups else {
         return Ok(options.protection.wanted());
@@ -100,7 +100,7 @@ fn protection(options: &NewFederation) -> Result<Option<Protection>, NodeCommand
     Ok(Some(Protection::Masked(table)))
 }
 
-/// What a new federation learns, and its members. Asks for what the options leave out where somebody
+/// Returns what a new federation learns, and its members. Asks for what the options leave out where somebody
 /// can be asked.
 ///
 /// # Errors

@@ -176,7 +176,7 @@ fn place(
     }
 }
 
-/// Whether the first agreement has an institution of this name with another key, which the members replaced.
+/// Returns whether the first agreement has an institution of this name with another key, which the members replaced.
 fn had_another_key(first: &Agreement, name: &str, key: &PublicKey) -> bool {
     let mut founders = first.epoch.roster.silos().iter();
     founders.any(|silo| silo.name == name && silo.key != *key)

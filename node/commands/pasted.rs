@@ -27,9 +27,9 @@ fn north(edits: &[(&str, &str)]) -> North {
     north
 }
 
-/// The rows as `silo.toml` says, why they do not fit, and what was surveyed.
+/// The rows as `node.toml` says, why they do not fit, and what was surveyed.
 fn tried(north: &North) -> (OwnRows, Result<(), String>, Survey) {
-    let configured = Configured::load(&north.folder.path().join("silo.toml")).unwrap();
+    let configured = Configured::load(&north.folder.path().join("node.toml")).unwrap();
     let Data::Rows(rows) = configured.data else {
         panic!("north has rows")
     };
@@ -40,9 +40,9 @@ fn tried(north: &North) -> (OwnRows, Result<(), String>, Survey) {
     (*rows, fits, survey.unwrap_or_default())
 }
 
-/// Puts lines into `silo.toml` in place of a table with their header, as an editor does.
+/// Puts lines into `node.toml` in place of a table with their header, as an editor does.
 fn paste(north: &North, lines: &[String]) {
-    let file = north.folder.path().join("silo.toml");
+    let file = north.folder.path().join("node.toml");
     let text = fs::read_to_string(&file).unwrap();
     let (before, _) = text.split_once(&lines[0]).unwrap_or((&text, ""));
     fs::write(file, format!("{before}{}\n", lines.join("\n"))).unwrap();
@@ -193,7 +193,7 @@ fn marks_and_separators_that_are_printed_are_pasted_and_get_past_the_refusal() {
         let (_, remedy) = remedy.split_once(": ").expect(&refused);
         for way in remedy.split(" or ") {
             let north = north(edits);
-            let file = north.folder.path().join("silo.toml");
+            let file = north.folder.path().join("node.toml");
             let text = fs::read_to_string(&file).unwrap();
             fs::write(&file, format!("{text}format = {{ {way} }}\n")).unwrap();
             let again = tried(&north).1;
@@ -215,7 +215,7 @@ fn an_encoding_that_is_printed_is_pasted_and_gets_past_the_refusal() {
     let (_, name) = refused
         .split_once("`encoding` it has, for example ")
         .unwrap();
-    let silo = north.folder.path().join("silo.toml");
+    let silo = north.folder.path().join("node.toml");
     let text = fs::read_to_string(&silo).unwrap();
     fs::write(&silo, format!("{text}format = {{ encoding = {name} }}\n")).unwrap();
     let again = tried(&north).1;

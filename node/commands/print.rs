@@ -57,7 +57,7 @@ pub(crate) fn run(options: &PrintAgreement) -> Result<(), NodeCommandError> {
     Ok(writeln!(io::stdout().lock(), "{line}")?)
 }
 
-/// How the institution of this name stands to the agreement, in a sentence without a full stop.
+/// Returns how the institution of this name stands to the agreement, in a sentence without a full stop.
 fn consent(signature: &SignatureState, name: &str, chain: Option<&FinalChain>) -> String {
     match signature {
         SignatureState::Signed(consent) => format!("signed on {}", consent.time()),
@@ -74,7 +74,7 @@ fn consent(signature: &SignatureState, name: &str, chain: Option<&FinalChain>) -
         }
         SignatureState::Policy => {
             "signed or approved an earlier agreement, and its policy lets the changes since then \
-                                   go on"
+                                   continue"
                 .into()
         }
         SignatureState::Owed(owed) => owed.line(),

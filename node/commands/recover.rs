@@ -3,6 +3,7 @@
 
 use std::io::{self, BufWriter, Write};
 
+use crate::federation::told;
 use crate::institution::{Institution, WishFile, present, protocol_records};
 use crate::store;
 use protocol::effects::Record;
@@ -73,7 +74,7 @@ fn give_up(
     let failed = |why: String| NodeCommandError::Failed(why);
     let all = remaining(epoch, &[]);
     let all = all.map_err(|_| {
-        let why = "only a masked round (secure aggregation) can be given up";
+        let why = "only a secure-aggregation round (secure aggregation) can be given up";
         NodeCommandError::Usage(why.into())
     })?;
     let (newest, view) = newest(&institution.state, epoch)?;
@@ -94,11 +95,7 @@ fn give_up(
         epoch.charter.name,
         all.len(),
         said(epoch, &all),
-        if epoch.charter.privacy.is_noised() {
-            " and new noise, which every ledger counts again"
-        } else {
-            ""
-        }
+        told(&epoch.charter.privacy).made_anew()
     );
     writeln!(io::stdout().lock(), "{}", wrapped(&text))?;
     if !agreed(&options.here, "Sign it")? {
@@ -107,8 +104,8 @@ fn give_up(
     WishFile::of(&institution.state, epoch).give_up(round)?;
     let me = epoch.roster.name(institution.me);
     let text = format!(
-        "{me} gives up round {round}. Its node signs after the agreed `patience`, unless the outcome is certified \
-         before. The others sign with `rota recover --give-up {round}`."
+        "{me} gives up round {round}. Its node signs after the agreed `straggler-timeout`, unless the outcome is certified \
+         before. The others sign with `rota recover --abort-round {round}`."
     );
     Ok(writeln!(io::stdout().lock(), "{}", wrapped(&text))?)
 }
@@ -174,7 +171,7 @@ fn explain(
     Ok(out.flush()?)
 }
 
-/// What the other members and the node do next, where so many members remain.
+/// Returns what the other members and the node do next, where so many members remain.
 fn next(rest: usize, lost: &[String]) -> String {
     match rest {
         1 => "Its node continues alone as soon as it runs; `rota federation admit` admits others again."

@@ -13,7 +13,7 @@ use crate::federation::first_under;
 use crate::institution::policy_of;
 use crate::policy::ProposedRounds;
 
-/// Says it of the policy in a `silo.toml`, for an institution with so many training rows, whose files name what is
+/// Says it of the policy in a `node.toml`, for an institution with so many training rows, whose files name what is
 /// agreed like this.
 pub(super) fn say_refused(
     config: &Path,
@@ -69,18 +69,18 @@ mod tests {
         let north = North::new();
         let at = |name: &str| north.folder.path().join(name);
         make_ledger(&at("rows.ledger"), "rows", "row".parse().unwrap()).unwrap();
-        let silo = fs::read_to_string(at("silo.toml")).unwrap();
+        let silo = fs::read_to_string(at("node.toml")).unwrap();
         let ledger = "\n[policy]\nledger = \"rows.ledger\"\n";
-        fs::write(at("silo.toml"), format!("{silo}{ledger}")).unwrap();
+        fs::write(at("node.toml"), format!("{silo}{ledger}")).unwrap();
         let said = |text: &str| {
             let agreement = North::read(text);
             let me = agreement.epoch.roster.position(&key(9).public()).unwrap();
-            refused(&at("silo.toml"), (&agreement, me), Some(12), None).unwrap()
+            refused(&at("node.toml"), (&agreement, me), Some(12), None).unwrap()
         };
-        let noised = North::noised("z = 20.0\nfewest-authors = 3\n");
+        let noised = North::noised("noise-multiplier = 20.0\nmin-authors = 3\n");
         assert_eq!(said(&noised), [""; 0]);
         let few = said(&noised.replace("rows = 120", "rows = 12")).concat();
-        for part in ["requires at least 20", "change `fewest-rows` in [policy]"] {
+        for part in ["requires at least 20", "change `min-rows` in [policy]"] {
             assert!(few.contains(part), "{few}");
         }
     }

@@ -78,7 +78,7 @@ pub(super) fn fitting(
     })
 }
 
-/// All that does not fit, and the names and codes with which it would, whole: for `silo.toml` and as options.
+/// All that does not fit, and the names and codes with which it would, whole: for `node.toml` and as options.
 pub(super) fn what_would_fit(survey: &Survey) -> Vec<String> {
     let misfits = misfits(survey);
     if misfits.is_empty() {

@@ -48,13 +48,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), NodeCommandError> {
 /// The agreement that is given, or that lies in the state folder around the file.
 fn agreement(file: &Path, given: Option<&Path>) -> Result<Option<Agreement>, NodeCommandError> {
     if let Some(given) = given {
-        return Ok(Some(Agreement::load(given)?));
+        return Ok(Some(Agreement::load_kept(given)?));
     }
     let folder = file.parent().filter(|folder| folder.ends_with(EVIDENCE));
     let kept = folder.and_then(Path::parent);
     let kept = kept.map(|state| state.join("federation.toml"));
     let kept = kept.filter(|kept| kept.is_file());
-    Ok(kept.map(|kept| Agreement::load(&kept)).transpose()?)
+    Ok(kept.map(|kept| Agreement::load_kept(&kept)).transpose()?)
 }
 
 fn print(out: &mut impl Write, document: &impl Serialize) -> Result<(), NodeCommandError> {

@@ -31,7 +31,7 @@ pub enum NewError {
         "the task of this scenario has data of its own, which no institution brings: write [task.table]"
     )]
     Task,
-    /// The plan does not go with masked rounds: the paths of keys, with what is wrong and what to choose.
+    /// The plan does not go with secure-aggregation rounds: the paths of keys, with what is wrong and what to choose.
     #[error("{}", listed(.0))]
     Masked(Vec<(&'static str, String)>),
     /// A value that TOML cannot express.
@@ -52,11 +52,11 @@ pub struct New {
     /// The model that the proposer's program holds, where the federation starts from it: every member
     /// needs it beside the agreement.
     pub start: Option<Params>,
-    /// How long one training took here, where the `patience` of the agreement follows from it.
+    /// How long one training took here, where the `straggler-timeout` of the agreement follows from it.
     pub pace: Option<TrainingPace>,
 }
 
-/// How long one training of the first silo takes here; `None` where the rows are not here, or are those of
+/// Returns how long one training of the first silo takes here; `None` where the rows are not here, or are those of
 /// a program: its institution's `rota check` measures it.
 ///
 /// # Errors

@@ -9,6 +9,7 @@ use task::questions::{RowDoubt, RowQuestion};
 
 use super::compose::ComposeError;
 use crate::prompt::Prompt;
+use crate::row_answers::is_missing;
 
 /// What is proposed for these files, once a person has answered what only a person can. The answers become wishes.
 ///
@@ -39,13 +40,10 @@ pub(super) fn proposed(
 fn answer(question: &RowQuestion, wishes: &mut Wishes, ask: &mut Prompt<'_>) -> io::Result<()> {
     let (column, what) = (&question.column, &question.what);
     match question.doubt {
-        RowDoubt::StandIn(value) => {
-            let asked = format!("{what}. Is it `missing`, or was it `measured`?");
-            match ask.one_of(&asked, &["missing", "measured"])? {
-                0 => wishes.missing.push(format!("{column}={value}")),
-                _ => wishes.keep.push((column.clone(), value.to_string())),
-            }
-        }
+        RowDoubt::StandIn(value) => match is_missing(what, ask)? {
+            true => wishes.missing.push(format!("{column}={value}")),
+            false => wishes.keep.push((column.clone(), value.to_string())),
+        },
         RowDoubt::Identifier => {
             let asked = format!(
                 "{what}. Does it say whose a row is (`group`), is it to be left out (`drop`), or is it something to \

@@ -53,7 +53,7 @@ pub fn draft(
     let mut wishes = wishes.clone();
     if let Some(count @ 0..2) = wishes.pretend_silos {
         return Err(ComposeError::Option(format!(
-            "--pretend-silos is {count}, and a federation needs at least 2"
+            "--split-into is {count}, and a federation needs at least 2"
         )));
     }
     let mut proposal = asked::proposed(files, &mut wishes, ask)?;
@@ -91,7 +91,7 @@ pub fn draft(
     })
 }
 
-/// What was found, for people: one line each.
+/// Returns what was found, for people: one line each.
 pub fn findings(draft: &ScenarioDraft) -> Vec<String> {
     let ScenarioDraft { proposal, .. } = draft;
     let silos = proposal.silos.len();
@@ -126,7 +126,7 @@ pub fn findings(draft: &ScenarioDraft) -> Vec<String> {
     lines
 }
 
-/// What each column holds and what it is taken for, and which columns are left out and why: one line
+/// Returns what each column holds and what it is taken for, and which columns are left out and why: one line
 /// each.
 pub fn described(proposal: &SchemaProposal) -> Vec<String> {
     let target = proposal

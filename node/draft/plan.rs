@@ -77,10 +77,12 @@ struct PlanFile {
     learner: Option<LearnerConfig>,
     strategy: StrategyConfig,
     #[serde(default)]
+    #[serde(rename = "protocol")]
     charter: CharterConfig,
     privacy: Option<PrivacyTable>,
     format: Option<IgnoredAny>,
     description: Option<IgnoredAny>,
+    #[serde(rename = "unseen")]
     outside: Option<IgnoredAny>,
     newcomers: Option<IgnoredAny>,
     serve: Option<IgnoredAny>,
@@ -144,7 +146,7 @@ impl FederationPlan {
         Ok(plan)
     }
 
-    /// What of it can be checked before there are members.
+    /// Returns what of it can be checked before there are members.
     pub fn checked(&self) -> DraftCheck<'_> {
         DraftCheck {
             rounds: self.rounds,

@@ -34,7 +34,7 @@ What may the other members read of an update?
           --epsilon` says how much. Needs also ranges of all numbers, declared rows, and a ledger of every member";
 
 /// What is said where nobody chose.
-pub(super) const CLEAR: &str = "privacy: every member can read every model (`clear`). --masked opens only sums, and --epsilon E \
+pub(super) const CLEAR: &str = "privacy: every member can read every model (`clear`). --secure-aggregation opens only sums, and --epsilon E \
                          adds noise, which bounds what they tell of one row or patient (see docs/privacy.md)";
 
 impl Protection {
@@ -54,10 +54,10 @@ impl Protection {
     /// The terminal was closed.
     pub fn ask(ask: &mut Prompt<'_>) -> io::Result<Self> {
         ask.say(ANSWERS)?;
-        let question = "clear, masked, or epsilon as a number";
+        let question = "clear, secure-aggregation, or epsilon as a number";
         ask.ask(question, Some("clear"), |answer| match answer {
             "clear" => Ok(Self::Clear),
-            "masked" => Ok(Self::masked()),
+            "secure-aggregation" => Ok(Self::masked()),
             number => epsilon(number).map(Self::Noised),
         })
     }
@@ -170,7 +170,7 @@ pub(super) fn fitted(
     said
 }
 
-/// What a federation with noise needs besides its keys.
+/// Returns what a federation with noise needs besides its keys.
 fn needed(group: Option<&str>, plan: &FederationPlan, rows: u64) -> Vec<String> {
     let whom = match group {
         Some(column) => format!("every person that the column {column:?} tells apart"),
@@ -180,7 +180,7 @@ fn needed(group: Option<&str>, plan: &FederationPlan, rows: u64) -> Vec<String> 
     vec![
         format!("epsilon: for all {} rounds together, of {whom}", plan.rounds),
         format!("delta: enough for {rows} rows of all members together"),
-        "fewest-authors: a quorum of the members, since the key is left out: rounds go on without the others".into(),
+        "min-authors: a quorum of the members, since the key is left out: rounds continue without the others".into(),
         "rows: every member declares how many it has (`rota identity new --rows N`, or the end of its line)".into(),
         "ledger: `rota federation join --new-ledger NAME` makes one for each member; without it a node contributes nothing"
             .into(),

@@ -9,7 +9,7 @@ use task::TaskConfig;
 use task::data::{Format, Standardise, Target};
 use task::propose::{SchemaProposal, Wishes};
 use task::schema::{
-    Censored, ClassValues, ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule,
+    Censored, ClassValues, ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule, ReadCells,
 };
 
 use super::plan::FederationPlan;
@@ -54,7 +54,7 @@ pub(super) fn scenario(
     }
     if let Some(count) = wishes.pretend_silos {
         line(&format!(
-            "pretend-silos = {count}     # the rows are dealt in turn, to try a federation out"
+            "split-into = {count}     # the rows are dealt in turn, to try a federation out"
         ));
     }
     line(&format!(
@@ -333,7 +333,10 @@ fn write_feature(line: &mut dyn FnMut(&str), feature: &FeatureColumns, proposal:
             }
         }
     }
-    write_range(line, feature.kind.quantity().and_then(|of| of.range));
+    match feature.kind.cells() {
+        ReadCells::Numbers { agreed, .. } => write_range(line, agreed.range),
+        ReadCells::Levels(_) => {}
+    }
     match feature.missing {
         MissingRule::Refuse => {}
         MissingRule::Drop => line("missing = \"drop\""),

@@ -15,14 +15,16 @@ use serde_json::Value;
 /// What happens at a node. Numbers that are not finite are null.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-#[serde(rename_all_fields = "kebab-case")]
+#[serde(rename_all_fields = "snake_case")]
 pub enum NodeEvent {
     // ---- From start to end.
     /// The node runs under an agreement.
     Start {
         /// The silo's name.
+        #[serde(rename = "member")]
         silo: String,
         /// Its position in the agreement, from 0.
+        #[serde(rename = "member_index")]
         member: u16,
         /// Number of members.
         members: usize,
@@ -46,7 +48,7 @@ pub enum NodeEvent {
         learned: Vec<String>,
         /// The paragraph for the data protection officer.
         officer: Vec<String>,
-        /// Whether rounds have noise: other lines then have exact numbers of rows, which epsilon does not cover.
+        /// True if rounds have noise: other lines then have exact numbers of rows, which epsilon does not cover.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         noised: bool,
     },
@@ -276,7 +278,7 @@ pub enum NodeEvent {
         /// The agreed largest share.
         max_weight: Option<f64>,
     },
-    /// A masked round waits: no group is complete.
+    /// A secure-aggregation round waits: no group is complete.
     GroupsIncomplete {
         /// The round.
         round: u64,
@@ -290,7 +292,7 @@ pub enum NodeEvent {
         /// Those of the sum that is asked for.
         now: String,
     },
-    /// This machine computed another outcome of a masked round than a quorum.
+    /// This machine computed another outcome of a secure-aggregation round than a quorum.
     OtherOutcome {
         /// The round.
         round: u64,
@@ -299,14 +301,14 @@ pub enum NodeEvent {
         /// Hash of what it adopts.
         certified: String,
     },
-    /// Numbers of the own model were clipped before it was masked.
+    /// Numbers of the local model were clipped before it was masked.
     Clipped {
         /// The round.
         round: u64,
         /// How many.
         coordinates: u64,
     },
-    /// A sum of a masked round tells nothing.
+    /// A sum of a secure-aggregation round tells nothing.
     VoidSum {
         /// The round.
         round: u64,
@@ -315,11 +317,11 @@ pub enum NodeEvent {
         /// The reason.
         why: String,
     },
-    /// More is known of who spoils sums with noise.
+    /// More is known of who corrupts sums with noise.
     Searched {
         /// The last adopted round.
         round: u64,
-        /// Who took part in every void sum; one alone is left out. Empty where more than one spoils them.
+        /// Who took part in every void sum; one alone is left out. Empty where more than one corrupts them.
         suspects: Vec<String>,
     },
     /// A column is far from that of the other members.
@@ -408,7 +410,7 @@ pub enum NodeEvent {
         member: String,
         /// The id of its federation.
         federation: String,
-        /// Whether it only checks its addresses.
+        /// True if it only checks its addresses.
         checking: bool,
     },
     /// A member runs a program that speaks other message formats.

@@ -66,7 +66,7 @@ fn reachable(text: &str, addresses: Vec<String>) -> Result<Vec<String>, String> 
     }
 }
 
-/// Whether an address is of this machine only.
+/// Returns whether an address is of this machine only.
 pub fn is_loopback(address: &str) -> bool {
     let ip = mesh::port(address).and_then(|(ip, _)| ip);
     ip.is_some_and(|ip| ip.is_loopback())

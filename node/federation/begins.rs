@@ -90,7 +90,7 @@ pub fn begins(agreement: &Agreement) -> Result<String, BeginFault> {
     follows(agreement)
 }
 
-/// Whether `start` and `blob-limit` follow from task, strategy and seed.
+/// Returns whether `start` and `blob-limit` follow from task, strategy and seed.
 ///
 /// # Errors
 /// [`BeginFault`]: as of [`begins`].
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_does_not_hold_is_refused_too() {
-        let noised = North::beginning(&North::noised("z = 20.0\nfewest-authors = 3\n"));
+        let noised = North::beginning(&North::noised("noise-multiplier = 20.0\nmin-authors = 3\n"));
         assert!(begins(&North::read(&noised)).is_ok());
         let dealt = noised.replacen(", keyed = true", "", 1);
         for text in [dealt, noised.replace("rows = 120", "rows = 40000")] {

@@ -11,7 +11,7 @@ use formatting::numbers;
 /// Begins the line of a change that protects less than before.
 const WEAKER: &str = "weaker: ";
 
-/// What another agreement changes, one line each: first how many members may break the rules before and
+/// Returns what another agreement changes, one line each: first how many members may break the rules before and
 /// after, then every key that changes, those that protect less first and marked with `weaker:`, then
 /// what follows for the agreement in words, `-` before what goes and `+` before what comes.
 pub fn changed_words(old: &Agreement, new: &Agreement) -> Vec<String> {
@@ -37,7 +37,7 @@ pub fn changed_words_for(
     lines
 }
 
-/// How many members there are, how many of them may break the rules, and how many votes are needed,
+/// Returns how many members there are, how many of them may break the rules, and how many votes are needed,
 /// before and after a change.
 pub fn protection(difference: &Difference) -> Vec<String> {
     let (before, after) = (difference.before, difference.after);
@@ -98,9 +98,9 @@ pub fn sentence(change: &Changed) -> String {
     }
 }
 
-/// Whether the path is that of a member as a whole, whose name may be in quotation marks.
+/// Returns whether the path is that of a member as a whole, whose name may be in quotation marks.
 fn is_member(key: &str) -> bool {
-    key.strip_prefix("silo.")
+    key.strip_prefix("member.")
         .is_some_and(|name| match name.strip_prefix('"') {
             Some(quoted) => quoted.ends_with('"'),
             None => !name.contains('.'),
@@ -176,23 +176,23 @@ mod tests {
             (
                 "blob-limit = 392",
                 "blob-limit = 400",
-                "weaker: charter.blob-limit: 392 → 400 (the largest size of a contribution, in bytes): \
+                "weaker: protocol.blob-limit: 392 → 400 (the largest size of a contribution, in bytes): \
                  members accept",
             ),
             (
                 "max-model-norm = 1000.0",
                 "",
-                "weaker: charter.max-model-norm: 1000.0 → not set (the largest ℓ2 norm",
+                "weaker: protocol.max-model-norm: 1000.0 → not set (the largest ℓ2 norm",
             ),
             (
                 "view-timeout = 29",
                 "view-timeout = 40",
-                "charter.view-timeout: 29 → 40 (the beats after which a lead is replaced)",
+                "protocol.view-timeout: 29 → 40 (the beats after which a lead is replaced)",
             ),
             (
                 "discovery = false",
                 "discovery = true",
-                "weaker: charter.discovery: not set → true (whether nodes find each other on a local \
+                "weaker: protocol.discovery: not set → true (whether nodes find each other on a local \
                  network by multicast DNS): every node opens a port",
             ),
             (
@@ -229,7 +229,7 @@ mod tests {
             (
                 "rota.north.example/udp",
                 "elsewhere.example/udp",
-                "weaker: silo.north.addresses: [\"/dns/rota.north.example/udp/4001/quic-v1\", ",
+                "weaker: member.north.addresses: [\"/dns/rota.north.example/udp/4001/quic-v1\", ",
             ),
         ] {
             let lines = shown(&[(from, to)]);
@@ -252,8 +252,8 @@ mod tests {
             lines[0],
             "members, n: 4; of these may break the rules, f: 1; votes needed (quorum), q: 3"
         );
-        assert!(lines[1].starts_with("weaker: charter.names: \"removed\" → \"shown\""));
-        assert!(lines[2].starts_with("weaker: charter.verification: \"full\" → \"inclusion\""));
+        assert!(lines[1].starts_with("weaker: protocol.names: \"removed\" → \"shown\""));
+        assert!(lines[2].starts_with("weaker: protocol.verification: \"full\" → \"inclusion\""));
         assert_eq!(lines[3], "rounds: 6 → 3001 (the number of rounds)");
         assert!(lines[4].starts_with("- "), "{lines:#?}");
         assert!(lines.contains(
@@ -279,7 +279,7 @@ mod tests {
         assert!(
             lines[2..]
                 .iter()
-                .any(|line| line.starts_with("silo.east goes: { key = "))
+                .any(|line| line.starts_with("member.east goes: { key = "))
         );
         let key = SecretKey::from_bytes(&[9; 32]).public();
         let lines = after(old.admitting("a.b", key, None, Vec::new()).unwrap());
@@ -291,7 +291,7 @@ mod tests {
             "{lines:#?}"
         );
         let come =
-            format!("silo.\"a.b\" comes in: {{ key = \"{key}\", name = \"a.b\" }} (a member)");
+            format!("member.\"a.b\" comes in: {{ key = \"{key}\", name = \"a.b\" }} (a member)");
         assert!(lines.contains(&come), "{lines:#?}");
         // Seven members become six: two may break the rules, then one.
         let mut seven = old.clone();

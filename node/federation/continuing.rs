@@ -242,7 +242,7 @@ fn checked(agreement: &Agreement) -> Result<Agreement, ContinueError> {
     }
 }
 
-/// What members of the new federation see of each other's contributions: what those of the earlier one saw, in
+/// Returns what members of the new federation see of each other's contributions: what those of the earlier one saw, in
 /// those of its groups that are whole, unless protection is given up.
 fn privacy_of(
     earlier: &Privacy,
@@ -355,6 +355,7 @@ fn work(
         status: earlier.status,
         seed: earlier.seed,
         continues: Some(continues),
+        questions: &[],
     };
     work.encode()
         .map_err(|error| ContinueError::Encode(error.to_string()))

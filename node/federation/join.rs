@@ -1,4 +1,4 @@
-//! Writes what an institution needs to take part: the agreement, its signed consent and `silo.toml`.
+//! Writes what an institution needs to take part: the agreement, its signed consent and `node.toml`.
 
 use std::fs;
 use std::io;
@@ -104,7 +104,7 @@ impl Join<'_> {
     pub fn write(&self) -> Result<Joined, JoinError> {
         let joined = Joined {
             federation: self.folder.join("federation.toml"),
-            config: self.folder.join("silo.toml"),
+            config: self.folder.join("node.toml"),
             consent: self.folder.join(CONSENT),
         };
         let new = self.config()?;
@@ -134,7 +134,7 @@ impl Join<'_> {
         Ok(joined)
     }
 
-    /// The text of a `silo.toml` that is there and says what a `new` one would: with the names and answers of this one, and
+    /// The text of a `node.toml` that is there and says what a `new` one would: with the names and answers of this one, and
     /// otherwise as somebody left it. `None` where it says something else.
     fn kept(&self, file: &Path, new: &str) -> Option<String> {
         let mut found = fs::read_to_string(file).ok()?;
@@ -161,7 +161,7 @@ impl Join<'_> {
             .flatten()
     }
 
-    /// Where the node listens.
+    /// Returns where the node listens.
     pub fn listening(&self) -> Vec<String> {
         if !self.listen.is_empty() {
             return self.listen.clone();
@@ -195,7 +195,7 @@ impl Join<'_> {
         }
     }
 
-    /// `silo.toml`, with comments.
+    /// `node.toml`, with comments.
     fn config(&self) -> Result<String, JoinError> {
         #[derive(Serialize)]
         struct One<T: Serialize> {
@@ -261,10 +261,10 @@ impl Join<'_> {
         };
         Ok(format!(
             "# The node of {name} in the federation {}, written by `rota federation join`.\n\
-             # Paths are relative to this file. `rota schema silo` describes every key.\n\
+             # Paths are relative to this file. `rota schema node` describes every key.\n\
              #\n\
-             #   rota check --config silo.toml    looks at everything that it needs\n\
-             #   rota run --config silo.toml      runs it\n\n\
+             #   rota check --config node.toml    looks at everything that it needs\n\
+             #   rota run --config node.toml      runs it\n\n\
              federation = \"federation.toml\"   # the agreement, the same at every member\n\
              consent = \"{CONSENT}\"         # signed with the key below: a node starts on this agreement only\n\
              identity = {}   # the secret key: nobody else may read it\n\

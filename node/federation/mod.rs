@@ -22,6 +22,7 @@ pub use begins::{BeginFault, StaleKeys, begins, follows};
 pub use changed::{changed_words, changed_words_for, protection, sentence, whole_text};
 pub use consents::{GivenConsents, consents_beside};
 pub use continuing::{Changes, ContinueError, GivenUp, StartModel, continued};
+pub(crate) use disclosure::told;
 pub use disclosure::{OwnSide, brief, disclosure, officer};
 pub use join::{Join, JoinError, Joined, keep_consent, own_rows};
 pub use newcomers::newcomers;

@@ -15,7 +15,7 @@ pub fn newcomers(agreement: &Agreement, amendment: &Amendment) -> Vec<String> {
             .any(|old| old.key == silo.key || old.name == silo.name)
     };
     let text = String::from_utf8_lossy(&amendment.text);
-    let Ok(new) = Agreement::parse("the amendment", &text) else {
+    let Ok(new) = Agreement::parse_kept("the amendment", &text) else {
         return Vec::new();
     };
     let line = |silo: &Silo| {

@@ -1,4 +1,4 @@
-//! Writes the names of own files, and what was answered about their rows, into a `silo.toml` that somebody may have
+//! Writes the names of own files, and what was answered about their rows, into a `node.toml` that somebody may have
 //! edited: everything else stays as it is.
 
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use task::data::OwnRows;
 use task::questions::RowAnswers;
 
-/// The text of a `silo.toml` with the names and answers of these rows in place of its own; `None` where a person has
+/// The text of a `node.toml` with the names and answers of these rows in place of its own; `None` where a person has
 /// to write them, as in a file that has them in a table with another header.
 pub fn with_names(text: &str, rows: &OwnRows) -> Option<String> {
     let [names, answers] = own_tables(rows);
@@ -14,7 +14,7 @@ pub fn with_names(text: &str, rows: &OwnRows) -> Option<String> {
     with_table(&text, "answers", &rows.answers, &answers)
 }
 
-/// The names and the answers of rows as tables of a `silo.toml`, each a header and its lines.
+/// The names and the answers of rows as tables of a `node.toml`, each a header and its lines.
 pub fn own_tables(rows: &OwnRows) -> [Vec<String>; 2] {
     let table = |key: &str, lines| [vec![header(key)], lines].concat();
     [
@@ -73,7 +73,7 @@ fn replaced(text: &str, lines: &[String]) -> String {
     [&all[..=at], &own, &behind[last..]].concat().join("\n") + "\n"
 }
 
-/// Whether a line begins another table. One that is part of a value does not parse as a table.
+/// Returns whether a line begins another table. One that is part of a value does not parse as a table.
 fn is_header(line: &str) -> bool {
     line.trim_start().starts_with('[') && line.parse::<toml::Table>().is_ok()
 }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     const BEFORE: &str = "seed = 3   # ours\n[data.rows]\nfiles = [\"a.csv\"]\n\n";
-    const BEHIND: &str = "\n# Others are elsewhere:\n# [[peer]]\n[policy]\nfewest-rows = 50\n";
+    const BEHIND: &str = "\n# Others are elsewhere:\n# [[peer]]\n[policy]\nmin-rows = 50\n";
 
     #[test]
     fn only_the_names_change_and_comments_around_them_stay() {
@@ -124,7 +124,7 @@ mod tests {
                 "{written}"
             );
         }
-        let none = format!("{BEFORE}[policy]\nfewest-rows = 50");
+        let none = format!("{BEFORE}[policy]\nmin-rows = 50");
         let written = with_names(&none, &new).unwrap();
         assert_eq!(read(&written), new);
         assert!(written.starts_with(&none));

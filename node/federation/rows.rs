@@ -9,7 +9,7 @@ use task::TaskConfig;
 use super::start::{FirstError, first_of, first_under};
 use formatting::numbers::{count, plural};
 
-/// Whether models, or the sums of a common scale, are averaged by the rows that members claim. Where that
+/// Returns whether models, or the sums of a common scale, are averaged by the rows that members claim. Where that
 /// cannot be computed without the data of a task, it is assumed.
 pub fn weighs_by_rows(agreement: &Agreement) -> bool {
     let (task, strategy) = (&agreement.task, &agreement.strategy_config);
@@ -51,18 +51,18 @@ pub fn undeclared(agreement: &Agreement) -> Option<String> {
     };
     Some(format!(
         "{who}, although models are weighted by them: {any} could determine the model alone by claiming many \
-         (`rows` in [[silo]] limits what a member may claim, `max-weight` in [charter] the weight of one model)"
+         (`rows` in [[member]] limits what a member may claim, `max-weight` in [protocol] the weight of one model)"
     ))
 }
 
-/// What an institution's own training rows are beside what it declared, where they are more, or fewer than
+/// Returns what an institution's own training rows are beside what it declared, where they are more, or fewer than
 /// half.
 pub fn beyond(agreement: &Agreement, me: MemberIndex, own: u64) -> Option<String> {
     let declared = agreement.epoch.roster.silos().get(me.at())?.rows?;
     if own > 0 && own < declared.div_ceil(2) {
         return Some(format!(
             "this institution has {} and declared {}: were all of its rows read? If so, propose the right \
-             number (`rows` in [[silo]], `rota federation change`)",
+             number (`rows` in [[member]], `rota federation change`)",
             plural(own as usize, "training row"),
             count(declared),
         ));
@@ -77,7 +77,7 @@ pub fn beyond(agreement: &Agreement, me: MemberIndex, own: u64) -> Option<String
     (own > declared).then(|| {
         format!(
             "this institution has {} and declared {}: {follows}, until the members approve another number \
-             (`rows` in [[silo]], `rota federation change`)",
+             (`rows` in [[member]], `rota federation change`)",
             plural(own as usize, "training row"),
             count(declared),
         )
@@ -107,10 +107,10 @@ mod tests {
 
     /// The example with declared rows of the first members.
     fn declaring(text: &str, rows: &[u64]) -> String {
-        let mut parts = text.split("[[silo]]\n");
+        let mut parts = text.split("[[member]]\n");
         let mut said = parts.next().unwrap().to_owned();
         for (at, part) in parts.enumerate() {
-            said += "[[silo]]\n";
+            said += "[[member]]\n";
             if let Some(rows) = rows.get(at) {
                 said += &format!("rows = {rows}\n");
             }
@@ -168,9 +168,9 @@ mod tests {
 
     #[test]
     fn with_noise_more_rows_than_declared_are_said_and_keep_nobody_out() {
-        let keys = "epsilon = 1.0\nfewest-authors = 3\ncolluders = 1\n";
+        let keys = "epsilon = 1.0\nmin-authors = 3\ncolluders = 1\n";
         let noised = North::read(&North::noised(keys));
-        let masked = North::masked("").replace("[[silo]]\n", "[[silo]]\nrows = 120\n");
+        let masked = North::masked("").replace("[[member]]\n", "[[member]]\nrows = 120\n");
         let masked = North::read(&masked);
         let me = MemberIndex(0);
         assert!(!exceeds(&noised, me, 120) && exceeds(&noised, me, 121));

@@ -51,7 +51,7 @@ pub enum FirstError {
     Model(String),
     /// Models that nobody may send.
     #[error(
-        "a model under this agreement has {}, and `charter.blob-limit` allows {}: no member could take part",
+        "a model under this agreement has {}, and `protocol.blob-limit` allows {}: no member could take part",
         bytes(*size), bytes(*limit)
     )]
     Limit {
@@ -109,7 +109,7 @@ pub fn too_large(agreement: &Agreement) -> Option<String> {
     fits.err().map(|error| error.to_string())
 }
 
-/// What follows from task, strategy and seed of an agreement.
+/// Returns what follows from task, strategy and seed of an agreement.
 ///
 /// # Errors
 /// [`FirstError`]: a task or a strategy that cannot be used.
@@ -121,7 +121,7 @@ pub fn first_under(agreement: &Agreement) -> Result<FederationStart, FirstError>
     first(&agreement.task, strategy, agreement.seed, &names)
 }
 
-/// What follows from task, strategy and seed. `names` are those of the members, of whom some may be
+/// Returns what follows from task, strategy and seed. `names` are those of the members, of whom some may be
 /// missing.
 ///
 /// # Errors
@@ -161,7 +161,7 @@ pub fn first(
     first_of(learner, strategy, seed)
 }
 
-/// What follows from a strategy and a seed, where this learner has the initial model.
+/// Returns what follows from a strategy and a seed, where this learner has the initial model.
 ///
 /// # Errors
 /// [`FirstError`]: a strategy that cannot be used.
@@ -249,7 +249,7 @@ mod tests {
         let large = "model = { mlp = { hidden = [100000, 215000] } }";
         let why = of(large, "blob-limit = 392").unwrap();
         assert!(
-            why.contains("has 86") && why.contains("`charter.blob-limit` allows 392"),
+            why.contains("has 86") && why.contains("`protocol.blob-limit` allows 392"),
             "{why}"
         );
         let why = of(

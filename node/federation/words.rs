@@ -113,7 +113,7 @@ pub fn words_for(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
     lines
 }
 
-/// Who leads, in a sentence.
+/// Returns who leads, in a sentence.
 pub fn rotation(rotation: Rotation, roster: &Roster) -> String {
     let first = roster.silos().first().map_or("", |silo| &silo.name);
     match rotation {
@@ -132,7 +132,7 @@ pub fn rotation(rotation: Rotation, roster: &Roster) -> String {
     }
 }
 
-/// Who checks a round before it counts, in a sentence.
+/// Returns who checks a round before it counts, in a sentence.
 pub fn verification(level: Verification, roster: &Roster) -> String {
     let (n, f) = (roster.len(), roster.faulty());
     match level {
@@ -207,7 +207,7 @@ fn member(name: &str, key: &str, rows: Option<u64>, addresses: &[String]) -> Vec
     lines
 }
 
-/// What is learned, from what and how.
+/// Returns what is learned, from what and how.
 fn task(
     task: &TaskConfig,
     strategy: &str,

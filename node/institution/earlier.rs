@@ -25,7 +25,7 @@ fn unpacked() -> (TempDir, PathBuf) {
     fs::write(&packed, FOLDER).unwrap();
     let files = task::data::bytes(&packed).unwrap();
     tar::Archive::new(&files[..]).unpack(folder.path()).unwrap();
-    let config = folder.path().join("silo.toml");
+    let config = folder.path().join("node.toml");
     (folder, config)
 }
 

@@ -91,7 +91,7 @@ pub enum NodeError {
 }
 
 impl NodeError {
-    /// Whether the files or the command line have to be changed.
+    /// Returns whether the files or the command line have to be changed.
     pub fn is_configuration(&self) -> bool {
         match self {
             Self::Data(error) => {

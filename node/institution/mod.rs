@@ -3,7 +3,7 @@
 //!
 //! | part | what it holds |
 //! |---|---|
-//! | [`config`] | `silo.toml`, checked, and the files that it names |
+//! | [`config`] | `node.toml`, checked, and the files that it names |
 //! | `report` | what a node says of itself and of others |
 //! | `agreement` | the agreement in force, amendments, recoveries, and what the institution has signed |
 //! | `serve` | which model the silo serves after the last round |

@@ -36,7 +36,7 @@ pub struct Choice {
     pub which: Which,
     /// The round; by default the last.
     pub round: Option<u64>,
-    /// Whether the coalition's model may take the place of a served one that cannot be used.
+    /// True if the coalition's model may take the place of a served one that cannot be used.
     pub instead: bool,
 }
 

@@ -23,7 +23,7 @@ pub enum ModelError {
     /// The state of another federation.
     #[error(
         "the state in {} belongs to federation {journal}, and the agreement is that of federation \
-         {agreed}: give the silo.toml that the node ran with", folder.display()
+         {agreed}: give the node.toml that the node ran with", folder.display()
     )]
     Federation {
         /// The state folder.
@@ -142,7 +142,7 @@ pub enum ModelError {
     /// The silo's rows, from which fills and scale would follow.
     #[error(
         "how this silo fills in and scales rows is not known: its node has noted nothing about it, and \
-         its rows cannot be read: check [data] in its silo.toml"
+         its rows cannot be read: check [data] in its node.toml"
     )]
     Preparation,
     /// The task has no rows.

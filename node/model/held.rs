@@ -8,6 +8,7 @@ use agreement::Agreement;
 use bytes::Bytes;
 use methods::params::Gate;
 use methods::serving::members_of;
+use methods::strategy::Memory;
 use methods::{Layout, Params};
 use protocol::{Hash, codec};
 use silo::outcome::Document;
@@ -54,6 +55,8 @@ pub struct HeldRound {
     pub models: Vec<HeldModel>,
     /// Coalition of every contribution.
     pub assignment: Vec<u32>,
+    /// Numbers that the strategy keeps.
+    pub memory: Memory,
 }
 
 /// The model of a coalition.
@@ -63,7 +66,7 @@ pub struct HeldModel {
     pub hash: Hash,
     /// Contributions that it was made from.
     pub contributions: usize,
-    /// Whether its blob is here.
+    /// True if its blob is here.
     pub here: bool,
 }
 
@@ -95,7 +98,7 @@ impl HeldRounds {
         })
     }
 
-    /// Whether the outcome of the last round is here: an earlier one is no answer for it.
+    /// Returns whether the outcome of the last round is here: an earlier one is no answer for it.
     ///
     /// # Errors
     /// [`ModelError::Gone`]: what there is ends with an earlier round.
@@ -281,6 +284,7 @@ impl HeldRound {
             personal: Hash(adopted.personal),
             models: models.collect(),
             assignment: document.assignment,
+            memory: document.memory,
         })
     }
 }

@@ -39,7 +39,7 @@ pub struct ServedNote {
     /// Where the personal parts of the model come from.
     #[serde(default)]
     pub personal: PersonalParts,
-    /// How the silo's own model was chosen, where it was tuned.
+    /// How the silo's local model was chosen, where it was tuned.
     pub local: Option<Tuned>,
     /// Metrics of the served model on the silo's held-out rows.
     pub held_out: Option<HeldOut>,
@@ -65,7 +65,7 @@ pub fn keep_preparation(folder: &Path, preparation: &Preparation) -> Result<(), 
     store::keep_file(folder, PREPARATION, &json(preparation))
 }
 
-/// How the silo prepares rows, if its node noted it.
+/// Returns how the silo prepares rows, if its node noted it.
 ///
 /// # Errors
 /// [`ModelError`]: a note that cannot be read.
@@ -126,7 +126,7 @@ pub fn served(folder: &Path) -> Result<Option<Noted>, ModelError> {
     }
 }
 
-/// What is noted about the model that the silo serves, without that model; `None` where nothing can be read.
+/// Returns what is noted about the model that the silo serves, without that model; `None` where nothing can be read.
 pub fn served_note(folder: &Path) -> Option<ServedNote> {
     read(folder, SERVED).ok().flatten()
 }

@@ -24,7 +24,7 @@ pub enum StartError {
     /// No file.
     #[error(
         "this federation starts from {}, which this node does not have: put the file {START} that came with the \
-         agreement into {}, or name it{} as `start-model` in silo.toml",
+         agreement into {}, or name it{} as `start-model` in node.toml",
         given.whose, beside.display(), given.or
     )]
     Nowhere {
@@ -71,7 +71,7 @@ pub struct GivenStart {
     whose: String,
     /// What may be named in place of a file, in words.
     or: &'static str,
-    /// Whether nodes fetch it from other members.
+    /// True if nodes fetch it from other members.
     is_fetched: bool,
 }
 
@@ -103,7 +103,7 @@ impl GivenStart {
         })
     }
 
-    /// Whether a node that has no file of it fetches it from other members.
+    /// Returns whether a node that has no file of it fetches it from other members.
     pub fn is_fetched(&self) -> bool {
         self.is_fetched
     }
@@ -168,8 +168,8 @@ fn in_file(path: &Path, agreed: Hash, family: &Layout) -> Result<Params, StartEr
 
 fn in_state(folder: &Path, agreed: Hash, family: &Arc<Layout>) -> Result<Params, StartError> {
     let unusable = |error: String| StartError::Unusable(error);
-    let earlier =
-        Agreement::load(&folder.join(AGREEMENT)).map_err(|error| unusable(error.to_string()))?;
+    let earlier = Agreement::load_kept(&folder.join(AGREEMENT))
+        .map_err(|error| unusable(error.to_string()))?;
     let held = HeldRounds::read(folder, &earlier).map_err(|error| unusable(error.to_string()))?;
     let models = held.rounds.iter().rev().flat_map(|round| &round.models);
     for model in models {

@@ -19,7 +19,7 @@ pub(crate) struct Hours {
 }
 
 impl Hours {
-    /// Whether a minute of the day is in it. The last one is not.
+    /// Returns whether a minute of the day is in it. The last one is not.
     pub(super) fn has(self, minute: u16) -> bool {
         if self.from < self.to {
             (self.from..self.to).contains(&minute)

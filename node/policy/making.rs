@@ -1,4 +1,4 @@
-//! Makes ledgers, and names them in `silo.toml`.
+//! Makes ledgers, and names them in `node.toml`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,8 +38,8 @@ pub fn make_ledger(file: &Path, name: &str, unit: SourceUnit) -> Result<(), Ledg
     LedgerFile::create(file, &source, &id)
 }
 
-/// Where the ledger of the source of this name is by default, for a node with this state folder whose `silo.toml`
-/// is in `beside`: where the shipped service may write, for one of those, and else beside `silo.toml`.
+/// Where the ledger of the source of this name is by default, for a node with this state folder whose `node.toml`
+/// is in `beside`: where the shipped service may write, for one of those, and else beside `node.toml`.
 pub(crate) fn ledger_beside(beside: &Path, state: &Path, name: &str) -> PathBuf {
     let words = name.split(|c: char| !c.is_alphanumeric());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
@@ -54,7 +54,7 @@ pub(crate) fn ledger_beside(beside: &Path, state: &Path, name: &str) -> PathBuf 
     folder.join(format!("{name}.ledger"))
 }
 
-/// The text of a `silo.toml` in the folder `beside` with this ledger; `None` where it cannot be written without
+/// The text of a `node.toml` in the folder `beside` with this ledger; `None` where it cannot be written without
 /// a person.
 pub(crate) fn with_ledger(text: &str, beside: &Path, ledger: &Path) -> Option<String> {
     let table: toml::Table = text.parse().ok()?;

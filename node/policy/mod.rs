@@ -1,4 +1,4 @@
-//! What an institution lets its own node do, below the agreement: the table `[policy]` of `silo.toml`.
+//! What an institution lets its own node do, below the agreement: the table `[policy]` of `node.toml`.
 //!
 //! The agreement says what all members do. The policy says under which agreements, and in which rounds,
 //! this institution takes part. No agreement and no change of one overrides it. A node whose policy
@@ -34,11 +34,17 @@ use std::sync::Arc;
 
 use agreement::Agreement;
 use ledger::LedgerContents;
+use questions::disclosure::AnswerRules;
 use silo::Site;
 
 use rounds::RoundRules;
 
 use crate::spending::{ContributionHistory, Spending};
+
+/// Returns whether a table of the policy says nothing of its own.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
 
 /// The policy of an institution, checked.
 #[derive(Debug, Clone, Default)]
@@ -62,7 +68,7 @@ impl SitePolicy {
         Ok(Self { table, source })
     }
 
-    /// What the institution contributed, as `history` and its ledger show, and what is to come. A ledger that
+    /// Returns what the institution contributed, as `history` and its ledger show, and what is to come. A ledger that
     /// cannot be read shows nothing.
     pub(crate) fn spending(
         &self,
@@ -85,12 +91,12 @@ impl SitePolicy {
         spending
     }
 
-    /// What the ledger holds, where there is one that can be read.
+    /// Returns what the ledger holds, where there is one that can be read.
     pub(crate) fn read_ledger(&self) -> Option<LedgerContents> {
         self.source.as_ref()?.read().ok()
     }
 
-    /// Whether a person wrote that there is no ledger.
+    /// Returns whether a person wrote that there is no ledger.
     pub(crate) fn declines_ledger(&self) -> bool {
         self.table.ledger == Some(LedgerKey::Counts(false))
     }
@@ -100,13 +106,18 @@ impl SitePolicy {
     pub(crate) fn uncounted(&self, agreement: &Agreement) -> Option<String> {
         let noised = agreement.epoch.charter.privacy.is_noised();
         (noised && self.declines_ledger()).then(|| {
-            "no ledger counts what this institution discloses (`ledger = false` in [policy] of its silo.toml): \
+            "no ledger counts what this institution discloses (`ledger = false` in [policy] of its node.toml): \
              epsilon is that of this federation alone, whatever else was learned from the same rows"
                 .into()
         })
     }
 
-    /// What the silo needs of it.
+    /// Returns what questions of the agreement may read.
+    pub(crate) fn answer_rules(&self) -> &AnswerRules {
+        &self.table.questions
+    }
+
+    /// Returns what the silo needs of it.
     pub(crate) fn site(&self) -> Site {
         let source = self.source.as_ref();
         // Whoever waits for the ledger holds the silo up: it rather sits the round out.

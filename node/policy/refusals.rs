@@ -1,8 +1,9 @@
 //! What a policy says of an agreement before its first round.
 
-use agreement::Agreement;
+use agreement::{Agreement, Mode};
 use ledger::{LedgerContents, LedgerError, SourceUnit};
 use protocol::MemberIndex;
+use protocol::charter::RoundMode;
 use task::TaskConfig;
 use task::schema::LocalNames;
 
@@ -10,7 +11,6 @@ use super::SitePolicy;
 use super::room::{LedgerRoom, RoundsToCome};
 use super::rounds::too_large;
 use super::source::SourceLimits;
-use super::table::PrivacyMode;
 
 /// What an agreement would have the node do.
 pub(crate) struct ProposedRounds<'a> {
@@ -33,7 +33,7 @@ pub(crate) struct PolicyRefusal {
     pub(crate) key: &'static str,
     /// Why, in a sentence without a full stop.
     pub(crate) why: String,
-    /// Whether it is over when another process gives the ledger back: each round asks again.
+    /// True if it is over when another process gives the ledger back: each round asks again.
     pub(crate) passes: bool,
 }
 
@@ -52,15 +52,15 @@ impl SitePolicy {
     /// Everything that the policy refuses. None: the node may take part.
     pub(crate) fn refusals(&self, of: &ProposedRounds<'_>) -> Vec<PolicyRefusal> {
         let found = [
-            ("modes", self.mode(of)),
-            ("strategies", self.strategy(of)),
-            ("peers", self.peers(of)),
-            ("fewest-rows", self.rows(of)),
-            ("smallest-sum", self.sum(of)),
+            ("allowed-modes", self.mode(of)),
+            ("allowed-strategies", self.strategy(of)),
+            ("allowed-peers", self.peers(of)),
+            ("min-rows", self.rows(of)),
+            ("min-sum-size", self.sum(of)),
             ("colluders", self.colluders(of)),
-            ("never-leave", self.columns(of)),
+            ("forbidden-columns", self.columns(of)),
             (
-                "bytes-a-round",
+                "max-bytes-per-round",
                 too_large(self.table.bytes_a_round, of.bytes).err(),
             ),
         ];
@@ -77,19 +77,19 @@ impl SitePolicy {
         let counted = self.source.is_some() || self.declines_ledger();
         let why = "rounds of this agreement have noise, and no ledger counts what they tell about this \
                    institution's rows: `rota federation sign` makes one or takes the one that there is, or a person \
-                   writes `ledger = false` into [policy] of silo.toml";
+                   writes `ledger = false` into [policy] of node.toml";
         let refusal = || PolicyRefusal::new("ledger", why.into());
         (agreement.epoch.charter.privacy.is_noised() && !counted).then(refusal)
     }
 
     fn mode(&self, of: &ProposedRounds<'_>) -> Option<String> {
         let allowed = self.table.modes.as_ref()?;
-        let mode = mode(of.agreement);
+        let mode = Mode::of(&of.agreement.epoch.charter.privacy);
         if allowed.contains(&mode) {
             return None;
         }
         Some(format!(
-            "the rounds of this agreement are {}, and [policy] allows {} only (`modes`)",
+            "the rounds of this agreement are {}, and [policy] allows {} only (`allowed-modes`)",
             mode.name(),
             listed(allowed.iter().map(|mode| mode.name()))
         ))
@@ -102,7 +102,7 @@ impl SitePolicy {
             return None;
         }
         Some(format!(
-            "the agreed strategy is {name}, and [policy] allows {} only (`strategies`)",
+            "the agreed strategy is {name}, and [policy] allows {} only (`allowed-strategies`)",
             listed(allowed.iter().map(String::as_str))
         ))
     }
@@ -114,7 +114,7 @@ impl SitePolicy {
         let mut others = members.filter(|(member, _)| Some(*member) != of.me);
         let (_, other) = others.find(|(_, silo)| !allowed.contains(&silo.key.to_string()))?;
         Some(format!(
-            "{} with the key {} is a member, and [policy] does not name it (`peers`)",
+            "{} with the key {} is a member, and [policy] does not name it (`allowed-peers`)",
             formatting::numbers::plain(&other.name),
             other.key
         ))
@@ -130,7 +130,7 @@ impl SitePolicy {
         let fewest = self.table.fewest_rows;
         (rows < fewest).then(|| {
             format!(
-                "this institution {what} {rows} rows, and [policy] requires at least {fewest} (`fewest-rows`)"
+                "this institution {what} {rows} rows, and [policy] requires at least {fewest} (`min-rows`)"
             )
         })
     }
@@ -142,7 +142,7 @@ impl SitePolicy {
         let noised = agreement.epoch.charter.privacy.is_noised();
         (noised && own < fewest).then(|| {
             format!(
-                "this institution trains on {own} rows, and [policy] requires at least {fewest} (`fewest-rows`). \
+                "this institution trains on {own} rows, and [policy] requires at least {fewest} (`min-rows`). \
                  With noise its node takes part all the same, because staying away would tell of its rows: what \
                  counts is the number that is declared"
             )
@@ -150,19 +150,20 @@ impl SitePolicy {
     }
 
     fn sum(&self, of: &ProposedRounds<'_>) -> Option<String> {
-        let (fewest, masked) = (
-            self.table.smallest_sum,
-            of.agreement.epoch.charter.privacy.masked()?,
-        );
-        if masked.noise().is_some() {
-            let authors = masked.smallest_sum;
-            return (authors < fewest).then(|| {
-                format!(
-                    "the sums of this agreement have {authors} authors or more, and [policy] requires at least \
-                     {fewest} (`smallest-sum`)"
-                )
-            });
-        }
+        let fewest = self.table.smallest_sum;
+        let masked = match of.agreement.epoch.charter.privacy.mode() {
+            RoundMode::Clear | RoundMode::Named => return None,
+            RoundMode::Masked(masked) => masked,
+            RoundMode::Noised(masked, _) => {
+                let authors = masked.smallest_sum;
+                return (authors < fewest).then(|| {
+                    format!(
+                        "the sums of this agreement have {authors} authors or more, and [policy] requires at least \
+                         {fewest} (`min-sum-size`)"
+                    )
+                });
+            }
+        };
         let name = of.me.map(|me| of.agreement.epoch.roster.name(me));
         let own = |group: &&protocol::charter::Group| {
             let mut authors = group.authors.iter();
@@ -172,7 +173,7 @@ impl SitePolicy {
         (authors < usize::from(fewest)).then(|| {
             format!(
                 "the sums of this institution's group have {authors} authors, and [policy] requires at least \
-                 {fewest} (`smallest-sum`)"
+                 {fewest} (`min-sum-size`)"
             )
         })
     }
@@ -205,7 +206,7 @@ impl SitePolicy {
         };
         let Some(schema) = schema else {
             return Some(
-                "the agreed task names no columns, so it may read one of `never-leave` in [policy]"
+                "the agreed task names no columns, so it may read one of `forbidden-columns` in [policy]"
                     .into(),
             );
         };
@@ -221,7 +222,7 @@ impl SitePolicy {
         });
         let column = read.next()?;
         Some(format!(
-            "the agreed task reads the column {}, which [policy] forbids (`never-leave`)",
+            "the agreed task reads the column {}, which [policy] forbids (`forbidden-columns`)",
             formatting::numbers::plain(column)
         ))
     }
@@ -232,7 +233,7 @@ fn declared(agreement: &Agreement, me: MemberIndex) -> Option<u64> {
     agreement.epoch.roster.silos().get(me.at())?.rows
 }
 
-/// What the ledger of the institution's source refuses.
+/// Returns what the ledger of the institution's source refuses.
 fn ledger(source: &SourceLimits, of: &ProposedRounds<'_>) -> Vec<PolicyRefusal> {
     let refusal = |why| PolicyRefusal::new("ledger", why);
     let contents = match source.read() {
@@ -270,7 +271,10 @@ fn other_unit(
     contents: &LedgerContents,
     of: &ProposedRounds<'_>,
 ) -> Option<String> {
-    let noise = of.agreement.epoch.charter.privacy.masked()?.noise()?;
+    let noise = match of.agreement.epoch.charter.privacy.mode() {
+        RoundMode::Noised(_, noise) => noise,
+        RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => return None,
+    };
     let (ledger, agreed) = (&contents.source.unit, SourceUnit::from(&noise.unit));
     (*ledger != agreed).then(|| {
         let other = LedgerError::OtherUnit {
@@ -285,9 +289,9 @@ fn other_unit(
 /// That there is a limit, and no noise.
 fn without_noise(source: &SourceLimits, of: &ProposedRounds<'_>) -> Option<PolicyRefusal> {
     let limit = source.needs_noise()?;
-    let mode = match mode(of.agreement) {
-        PrivacyMode::MaskedNoised => return None,
-        mode => mode.name(),
+    let mode = match Mode::of(&of.agreement.epoch.charter.privacy) {
+        Mode::MaskedNoised => return None,
+        mode @ (Mode::Clear | Mode::Masked) => mode.name(),
     };
     let why = format!(
         "rounds of the mode {mode} have no noise and therefore no bound for one unit, and [policy] has `{limit}`"
@@ -320,15 +324,6 @@ fn too_many(
         source.path.display()
     );
     Some(PolicyRefusal::new(limit.key(), why))
-}
-
-/// The mode of privacy of an agreement.
-pub(super) fn mode(agreement: &Agreement) -> PrivacyMode {
-    match agreement.epoch.charter.privacy.masked() {
-        Some(masked) if masked.noise().is_some() => PrivacyMode::MaskedNoised,
-        Some(_) => PrivacyMode::Masked,
-        None => PrivacyMode::Clear,
-    }
 }
 
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {

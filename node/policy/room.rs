@@ -8,7 +8,7 @@ use super::SitePolicy;
 use super::source::SourceLimits;
 use crate::spending::{ContributionHistory, Spending};
 
-/// Noised rounds that are still to come, beside what the institution's ledger has room for.
+/// Differentially private rounds that are still to come, beside what the institution's ledger has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LedgerRoom {
     /// Agreed rounds to which the institution has not contributed yet.
@@ -51,19 +51,19 @@ impl<'a> RoundsToCome<'a> {
         })
     }
 
-    /// What would hold after so many of them.
+    /// Returns what would hold after so many of them.
     pub(super) fn after(&self, rounds: u64) -> Bound {
         let mut accountant = self.held;
         self.cost.spend(&mut accountant, rounds);
         accountant.bound(self.limits.delta)
     }
 
-    /// What would hold after all of them.
+    /// Returns what would hold after all of them.
     pub(super) fn after_all(&self) -> Bound {
         self.after(self.left)
     }
 
-    /// How many there are, and how many are within the limits.
+    /// Returns how many there are, and how many are within the limits.
     pub(super) fn room(&self) -> LedgerRoom {
         let allowed = |rounds| self.limits.exceeded(&self.after(rounds)).is_none();
         let left = self.left;

@@ -15,7 +15,7 @@ pub(super) struct RoundRules {
 }
 
 impl RoundRules {
-    /// Whether a training may begin in this minute of the day.
+    /// Returns whether a training may begin in this minute of the day.
     ///
     /// # Errors
     /// Why not.
@@ -26,7 +26,7 @@ impl RoundRules {
         }
         let hours: Vec<_> = self.hours.iter().map(Hours::to_string).collect();
         Err(format!(
-            "[policy] allows training to begin only at {} UTC (`hours`), and it is {:02}:{:02}",
+            "[policy] allows training to begin only at {} UTC (`training-hours-utc`), and it is {:02}:{:02}",
             hours.join(", "),
             minute / 60,
             minute % 60
@@ -34,14 +34,14 @@ impl RoundRules {
     }
 }
 
-/// Whether a contribution may have so many bytes.
+/// Returns whether a contribution may have so many bytes.
 ///
 /// # Errors
 /// Why not.
 pub(super) fn too_large(most: Option<u64>, bytes: u64) -> Result<(), String> {
     match most {
         Some(most) if bytes > most => Err(format!(
-            "[policy] allows at most {} per round (`bytes-a-round`), and a model has {}",
+            "[policy] allows at most {} per round (`max-bytes-per-round`), and a model has {}",
             numbers::bytes(most),
             numbers::bytes(bytes)
         )),

@@ -31,7 +31,7 @@ impl SourceLimits {
     ) -> Result<Option<Self>, (&'static str, String)> {
         let limits = [
             ("policy.epsilon", table.epsilon),
-            ("policy.epsilon-alone", table.epsilon_alone),
+            ("policy.epsilon-all-collude", table.epsilon_alone),
         ];
         for (key, limit) in limits {
             if let Some(limit) = limit.filter(|limit| !(limit.is_finite() && *limit > 0.0)) {
@@ -93,7 +93,7 @@ impl SourceLimits {
         LedgerFile::at(&self.path, self.limits)
     }
 
-    /// What the ledger holds, for whoever cannot wait for another process.
+    /// Returns what the ledger holds, for whoever cannot wait for another process.
     ///
     /// # Errors
     /// [`LedgerError`].

@@ -8,7 +8,7 @@ use super::source::SourceLimits;
 
 /// How the ledger of the institution's source stands: of all federations together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct LedgerStatus {
     /// The name of the source.
     pub source: String,
@@ -24,18 +24,21 @@ pub struct LedgerStatus {
     /// ε of all contributions so far, rounded up, or "no bound".
     pub epsilon: String,
     /// ε_alone of all contributions so far, rounded up, or "no bound".
+    #[serde(rename = "epsilon_all_collude")]
     pub epsilon_alone: String,
     /// δ of both.
     pub delta: f64,
     /// Largest ε that the policy allows. Absent without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "max_epsilon")]
     pub most_epsilon: Option<f64>,
     /// Largest ε_alone that the policy allows. Absent without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "max_epsilon_all_collude")]
     pub most_epsilon_alone: Option<f64>,
 }
 
-/// Whether there are none.
+/// Returns whether there are none.
 fn none(count: &u64) -> bool {
     *count == 0
 }

@@ -21,7 +21,7 @@ fn policy(beside: &Path, text: &str) -> SitePolicy {
     SitePolicy::new(table, beside, &beside.join("state")).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
-/// What of a policy refuses rounds of north under an agreement.
+/// Returns what of a policy refuses rounds of north under an agreement.
 fn all(policy: &SitePolicy, agreement: &Agreement) -> Vec<PolicyRefusal> {
     policy.refusals(&ProposedRounds {
         agreement,
@@ -49,14 +49,14 @@ fn refused(text: &str) -> Vec<&'static str> {
     keys(&policy(Path::new("/house"), text), &North::agreement(&[]))
 }
 
-/// The example with masked rounds of all its members.
+/// The example with secure-aggregation rounds of all its members.
 fn masked() -> Agreement {
     North::read(&North::masked(""))
 }
 
 /// The example with noise for these rounds, sums of three authors or more, and one colluder.
 fn noised(rounds: u64, more: &str) -> Agreement {
-    let text = North::noised(&format!("z = 20.0\nfewest-authors = 3\n{more}"));
+    let text = North::noised(&format!("noise-multiplier = 20.0\nmin-authors = 3\n{more}"));
     North::read(&text.replace("rounds = 6 ", &format!("rounds = {rounds} ")))
 }
 
@@ -96,28 +96,40 @@ fn rounds_with_noise_need_a_ledger_or_a_person_who_decided_otherwise() {
 #[test]
 fn modes() {
     assert_eq!(
-        refused("modes = [\"masked\", \"masked+noised\"]"),
-        ["modes"]
+        refused("allowed-modes = [\"secure-aggregation\", \"differential-privacy\"]"),
+        ["allowed-modes"]
     );
-    assert_eq!(refused("modes = [\"masked\", \"clear\"]"), [""; 0]);
-    let only = policy(Path::new("/house"), "modes = [\"masked\"]\nledger = false");
+    assert_eq!(
+        refused("allowed-modes = [\"secure-aggregation\", \"clear\"]"),
+        [""; 0]
+    );
+    let only = policy(
+        Path::new("/house"),
+        "allowed-modes = [\"secure-aggregation\"]\nledger = false",
+    );
     assert_eq!(keys(&only, &masked()), [""; 0]);
-    let none = policy(Path::new("/house"), "modes = [\"clear\"]");
-    assert_eq!(keys(&none, &masked()), ["modes"]);
+    let none = policy(Path::new("/house"), "allowed-modes = [\"clear\"]");
+    assert_eq!(keys(&none, &masked()), ["allowed-modes"]);
     // Masks alone are not noise, and the other way round.
-    assert_eq!(keys(&only, &noised(6, "")), ["modes"]);
+    assert_eq!(keys(&only, &noised(6, "")), ["allowed-modes"]);
     let noise = policy(
         Path::new("/house"),
-        "modes = [\"masked+noised\"]\nledger = false",
+        "allowed-modes = [\"differential-privacy\"]\nledger = false",
     );
     assert_eq!(keys(&noise, &noised(6, "")), [""; 0]);
-    assert_eq!(keys(&noise, &masked()), ["modes"]);
+    assert_eq!(keys(&noise, &masked()), ["allowed-modes"]);
 }
 
 #[test]
 fn strategies() {
-    assert_eq!(refused("strategies = [\"fedavg\"]"), ["strategies"]);
-    assert_eq!(refused("strategies = [\"fedavg\", \"cs-rcfl\"]"), [""; 0]);
+    assert_eq!(
+        refused("allowed-strategies = [\"fedavg\"]"),
+        ["allowed-strategies"]
+    );
+    assert_eq!(
+        refused("allowed-strategies = [\"fedavg\", \"cs-rcfl\"]"),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -128,17 +140,17 @@ fn peers() {
     let others: Vec<_> = silos.filter(|key| *key != own).collect();
     let named = |keys: &[protocol::PublicKey]| {
         let keys: Vec<_> = keys.iter().map(|key| format!("\"{key}\"")).collect();
-        format!("peers = [{}]", keys.join(", "))
+        format!("allowed-peers = [{}]", keys.join(", "))
     };
     assert_eq!(refused(&named(&others)), [""; 0]);
-    assert_eq!(refused(&named(&others[1..])), ["peers"]);
-    assert_eq!(refused("peers = []"), ["peers"]);
+    assert_eq!(refused(&named(&others[1..])), ["allowed-peers"]);
+    assert_eq!(refused("allowed-peers = []"), ["allowed-peers"]);
 }
 
 #[test]
 fn fewest_rows() {
-    assert_eq!(refused("fewest-rows = 31"), ["fewest-rows"]);
-    assert_eq!(refused("fewest-rows = 30"), [""; 0]);
+    assert_eq!(refused("min-rows = 31"), ["min-rows"]);
+    assert_eq!(refused("min-rows = 30"), [""; 0]);
     // 20 where there is a table, no limit where there is none.
     assert_eq!(toml::from_str::<PolicyTable>("").unwrap().fewest_rows, 20);
     assert_eq!(PolicyTable::default().fewest_rows, 0);
@@ -149,14 +161,14 @@ fn fewest_rows() {
 fn with_noise_declared_rows_count_and_own_rows_are_only_spoken_of() {
     let house = Path::new("/house");
     let agreement = noised(6, "");
-    for (fewest, expected) in [(31, vec![]), (120, vec![]), (121, vec!["fewest-rows"])] {
-        let policy = policy(house, &format!("fewest-rows = {fewest}\nledger = false"));
+    for (fewest, expected) in [(31, vec![]), (120, vec![]), (121, vec!["min-rows"])] {
+        let policy = policy(house, &format!("min-rows = {fewest}\nledger = false"));
         assert_eq!(keys(&policy, &agreement), expected);
         let said = policy.few_rows(&agreement, 30).unwrap();
         assert!(said.contains("takes part all the same"), "{said}");
         assert_eq!(policy.few_rows(&masked(), 30), None);
     }
-    let policy = policy(house, "fewest-rows = 121\nledger = false");
+    let policy = policy(house, "min-rows = 121\nledger = false");
     let why = refusals(&policy, &agreement).concat();
     assert!(
         why.starts_with("this institution has declared 120 rows, and"),
@@ -168,13 +180,13 @@ fn with_noise_declared_rows_count_and_own_rows_are_only_spoken_of() {
 #[test]
 fn smallest_sum() {
     let all = masked().epoch.roster.len();
-    for (fewest, expected) in [(all, vec![]), (all + 1, vec!["smallest-sum"])] {
-        let policy = policy(Path::new("/house"), &format!("smallest-sum = {fewest}"));
+    for (fewest, expected) in [(all, vec![]), (all + 1, vec!["min-sum-size"])] {
+        let policy = policy(Path::new("/house"), &format!("min-sum-size = {fewest}"));
         assert_eq!(keys(&policy, &masked()), expected);
     }
     // With noise, as many authors as are agreed at least.
-    for (fewest, expected) in [(3, vec![]), (4, vec!["smallest-sum"])] {
-        let text = format!("smallest-sum = {fewest}\nledger = false");
+    for (fewest, expected) in [(3, vec![]), (4, vec!["min-sum-size"])] {
+        let text = format!("min-sum-size = {fewest}\nledger = false");
         let policy = policy(Path::new("/house"), &text);
         assert_eq!(keys(&policy, &noised(6, "")), expected);
     }
@@ -196,17 +208,17 @@ fn colluders() {
 fn never_leave() {
     for column in ["age", "days", "ward"] {
         assert_eq!(
-            refused(&format!("never-leave = [\"{column}\"]")),
-            ["never-leave"]
+            refused(&format!("forbidden-columns = [\"{column}\"]")),
+            ["forbidden-columns"]
         );
     }
-    assert_eq!(refused("never-leave = [\"name\"]"), [""; 0]);
+    assert_eq!(refused("forbidden-columns = [\"name\"]"), [""; 0]);
     // By the name in the institution's own files, too.
     let mut names = LocalNames::default();
     names.columns.insert("age".into(), "alter".into());
     let agreement = North::agreement(&[]);
     let refusals =
-        policy(Path::new("/house"), "never-leave = [\"alter\"]").refusals(&ProposedRounds {
+        policy(Path::new("/house"), "forbidden-columns = [\"alter\"]").refusals(&ProposedRounds {
             agreement: &agreement,
             me: None,
             rows: None,
@@ -219,8 +231,11 @@ fn never_leave() {
 
 #[test]
 fn bytes_a_round() {
-    assert_eq!(refused("bytes-a-round = 399"), ["bytes-a-round"]);
-    assert_eq!(refused("bytes-a-round = 400"), [""; 0]);
+    assert_eq!(
+        refused("max-bytes-per-round = 399"),
+        ["max-bytes-per-round"]
+    );
+    assert_eq!(refused("max-bytes-per-round = 400"), [""; 0]);
     let rules = RoundRules {
         hours: Vec::new(),
         bytes: Some(400),
@@ -310,7 +325,8 @@ fn a_ledger_of_another_unit_than_the_agreement_protects() {
     let folder = tempfile::tempdir().unwrap();
     let of_rows = with_ledger(folder.path(), "");
     assert_eq!(keys(&of_rows, &noised(6, "")), [""; 0]);
-    let mut text = North::noised("z = 20.0\nunit = { person = \"patient\" }");
+    let mut text =
+        North::noised("noise-multiplier = 20.0\nprivacy-unit = { person = \"patient\" }");
     text = text.replacen("split = { ", "split = { group = \"patient\", ", 1);
     let of_persons = North::read(&text);
     let why = refusals(&of_rows, &of_persons);
@@ -326,7 +342,7 @@ fn epsilon_and_epsilon_alone_refuse_rounds_without_noise() {
     let folder = tempfile::tempdir().unwrap();
     for (limit, key) in [
         ("epsilon = 1", "epsilon"),
-        ("epsilon-alone = 1.5", "epsilon-alone"),
+        ("epsilon-all-collude = 1.5", "epsilon-all-collude"),
     ] {
         let policy = with_ledger(folder.path(), limit);
         for agreement in [North::agreement(&[]), masked()] {
@@ -338,7 +354,7 @@ fn epsilon_and_epsilon_alone_refuse_rounds_without_noise() {
     assert_eq!(policy.room(&North::agreement(&[])), None);
 }
 
-/// What holds after so many of the noised rounds, at this δ: ε and ε_alone.
+/// Returns what holds after so many of the differentially private rounds, at this δ: ε and ε_alone.
 fn after(rounds: u64, delta: f64) -> (f64, f64) {
     let cost = Cost::of(&noised(rounds, "").epoch.charter.privacy).unwrap();
     let mut accountant = Accountant::new();
@@ -350,8 +366,7 @@ fn after(rounds: u64, delta: f64) -> (f64, f64) {
 #[test]
 fn a_model_that_is_solved_at_once_costs_one_round_which_fits_or_not() {
     let folder = tempfile::tempdir().unwrap();
-    let keys_of_once =
-        "release = \"once\"\nrows-norm = 2.0\ntargets-within = 1.0\nz = 20.0\nfewest-authors = 3\n";
+    let keys_of_once = "mechanism = \"sufficient-statistics\"\nmax-row-norm = 2.0\nmax-target = 1.0\nnoise-multiplier = 20.0\nmin-authors = 3\n";
     let text = North::noised(keys_of_once).replace("rounds = 6 ", "rounds = 1 ");
     let once = North::read(&text.replace("loss = \"absolute\"", "loss = \"squared\""));
     let (epsilon, _) = after(1, 1e-5);
@@ -376,11 +391,14 @@ fn epsilon_and_epsilon_alone_at_delta_refuse_more_noised_rounds_than_fit() {
     assert!(epsilon < alone && epsilon < at_less);
     for (limits, key) in [
         (format!("epsilon = {epsilon:?}"), "epsilon"),
-        (format!("epsilon-alone = {alone:?}"), "epsilon-alone"),
+        (
+            format!("epsilon-all-collude = {alone:?}"),
+            "epsilon-all-collude",
+        ),
         (format!("epsilon = {at_less:?}\ndelta = 1e-6"), "epsilon"),
         (
             format!("epsilon = 100.0\nepsilon-alone = {alone:?}"),
-            "epsilon-alone",
+            "epsilon-all-collude",
         ),
     ] {
         let policy = with_ledger(folder.path(), &limits);
@@ -469,7 +487,7 @@ fn a_ledger_beyond_epsilon_or_epsilon_alone_at_delta_is_spent() {
         },
     };
     open.record(&spend(1)).unwrap();
-    // z = 4 once: epsilon 0.927 at delta 1e-5, 1.061 at 1e-6.
+    // noise-multiplier = 4 once: epsilon 0.927 at delta 1e-5, 1.061 at 1e-6.
     let spent = |more: &str| {
         let policy = with_ledger(folder.path(), more);
         keys(&policy, &North::agreement(&[])).contains(&"ledger")
@@ -478,8 +496,8 @@ fn a_ledger_beyond_epsilon_or_epsilon_alone_at_delta_is_spent() {
         ("epsilon = 1", false),
         ("epsilon = 0.9", true),
         ("epsilon = 1\ndelta = 1e-6", true),
-        ("epsilon-alone = 1", true),
-        ("epsilon-alone = 3", false),
+        ("epsilon-all-collude = 1", true),
+        ("epsilon-all-collude = 3", false),
     ] {
         assert_eq!(spent(more), expected, "{more}");
     }
@@ -495,13 +513,20 @@ fn keys_that_cannot_be_right_are_refused_when_the_file_is_read() {
             .0
     };
     assert_eq!(wrong("epsilon = 1"), "policy.epsilon");
-    assert_eq!(wrong("epsilon-alone = 1"), "policy.epsilon-alone");
+    assert_eq!(
+        wrong("epsilon-all-collude = 1"),
+        "policy.epsilon-all-collude"
+    );
     assert_eq!(wrong("delta = 1e-5"), "policy.delta");
     assert_eq!(wrong("ledger = \"l\"\nepsilon = 0"), "policy.epsilon");
     assert_eq!(wrong("ledger = \"l\"\nepsilon = nan"), "policy.epsilon");
     assert_eq!(wrong("ledger = \"l\"\ndelta = 0.5"), "policy.delta");
     assert_eq!(wrong("ledger = \"x/../state/l\""), "policy.ledger");
-    for unknown in ["modes = [\"open\"]", "hours = [\"noon\"]", "epsilons = 1"] {
+    for unknown in [
+        "allowed-modes = [\"open\"]",
+        "training-hours-utc = [\"noon\"]",
+        "epsilons = 1",
+    ] {
         assert!(toml::from_str::<PolicyTable>(unknown).is_err(), "{unknown}");
     }
 }

@@ -125,7 +125,7 @@ impl ContributionHistory {
         self.agreed = next.charter.rounds;
     }
 
-    /// What it is once a change of the agreement has come into force that is only proposed.
+    /// Returns what it is once a change of the agreement has come into force that is only proposed.
     #[must_use]
     pub fn after_change(&self, epoch: &Epoch) -> Self {
         let mut after = self.clone();
@@ -150,7 +150,7 @@ impl ContributionHistory {
     }
 }
 
-/// What a contribution in an epoch costs. No charter has noise that bounds nothing; one that had it would
+/// Returns what a contribution in an epoch costs. No charter has noise that bounds nothing; one that had it would
 /// have no bound.
 fn cost(epoch: &Epoch) -> Cost {
     Cost::of(&epoch.charter.privacy).unwrap_or(Cost::NoBound)

@@ -24,7 +24,7 @@ pub struct Spending {
     pub to_come: u64,
     /// All rounds of the agreement.
     pub agreed: u64,
-    /// Whether a person wrote that no ledger counts.
+    /// True if a person wrote that no ledger counts.
     pub uncounted: bool,
     /// What all contributions so far cost.
     spent: Accountant,
@@ -161,7 +161,7 @@ impl Spending {
         spending
     }
 
-    /// Whether all contributions so far and to come are those of the agreed rounds, each done once under this
+    /// Returns whether all contributions so far and to come are those of the agreed rounds, each done once under this
     /// agreement.
     pub fn is_of_agreed_rounds(&self) -> bool {
         let plain = |so_far: &SoFar| {
@@ -181,7 +181,7 @@ impl Spending {
         self.after(Accountant::new(), delta)
     }
 
-    /// What the institution's ledger counts, of all federations; `None` without one that can be read.
+    /// Returns what the institution's ledger counts, of all federations; `None` without one that can be read.
     pub fn by_ledger(&self) -> Option<LedgerBounds> {
         let LedgerTotals { all, delta } = self.ledger?;
         Some(LedgerBounds {

@@ -16,7 +16,7 @@ pub const FORMAT: u32 = 1;
 
 /// What a running node says about itself. Times are RFC 3339, in UTC. Keys without a value are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Status {
     /// Version of this document's format.
     pub format: u32,
@@ -25,8 +25,10 @@ pub struct Status {
     /// The running program.
     pub node: NodeFacts,
     /// The silo's name in the agreement.
+    #[serde(rename = "member")]
     pub silo: String,
     /// Its position in the agreement, from 0.
+    #[serde(rename = "member_index")]
     pub member: u16,
     /// The federation.
     pub federation: FederationFacts,
@@ -37,14 +39,14 @@ pub struct Status {
     /// The lead of the view. Absent before the first view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<String>,
-    /// Whether this silo leads.
+    /// True if this silo leads.
     pub leads: bool,
     /// What the silo does now, in words: "training", "waiting for the lead".
     pub phase: String,
     /// Why it takes no part in the federation at the moment. Absent while it takes part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
-    /// What the void sums of masked rounds show of who spoils them. Absent where none was void, or nobody is searched.
+    /// What the void sums of secure-aggregation rounds show of who corrupts them. Absent where none was void, or nobody is searched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void_sums: Option<String>,
     /// The ledger of the institution's source, where its policy names one that can be read.
@@ -57,7 +59,7 @@ pub struct Status {
     /// What others learn of what the silo contributes, in sentences. Empty where rounds are in clear.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned: Vec<String>,
-    /// Whether all agreed rounds are done.
+    /// True if all agreed rounds are done.
     pub complete: bool,
     /// The training under way, or else the last one of this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +80,7 @@ pub struct Status {
 
 /// The running program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct NodeFacts {
     /// Version of the program.
     pub version: String,
@@ -98,7 +100,7 @@ pub struct NodeFacts {
 
 /// The federation that a node belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct FederationFacts {
     /// Its name.
     pub name: String,
@@ -116,9 +118,9 @@ pub struct FederationFacts {
 
 /// The progress of a training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct TrainingProgress {
-    /// Whether it is under way.
+    /// True if it is under way.
     pub running: bool,
     /// Steps done.
     pub step: u64,
@@ -131,7 +133,7 @@ pub struct TrainingProgress {
 
 /// A round that this silo adopted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct RoundStatus {
     /// The round.
     pub round: u64,
@@ -172,13 +174,13 @@ pub struct RoundStatus {
 
 /// The model that a silo serves: it need not be the one that it adopted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct ServedStatus {
     /// The round after which it was chosen.
     pub round: u64,
     /// Which one it is, in words: "the model that it trains alone".
     pub what: String,
-    /// Whether it is the adopted model, that of its coalition.
+    /// True if it is the adopted model, that of its coalition.
     pub adopted: bool,
     /// The served model on the silo's own held-out rows. Absent where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -187,7 +189,7 @@ pub struct ServedStatus {
 
 /// What the time of a round was spent on, in seconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct SpentSeconds {
     /// From the round before to this one, or from the start of the node.
     pub seconds: f64,
@@ -207,7 +209,7 @@ pub struct SpentSeconds {
 
 /// Metrics of a model on the silo's own held-out rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct HeldOutMetrics {
     /// Number of held-out rows.
     pub rows: u64,
@@ -224,13 +226,14 @@ pub struct HeldOutMetrics {
 
 /// Another member.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct PeerStatus {
     /// Its name in the agreement.
     pub name: String,
     /// Its position in the agreement, from 0.
+    #[serde(rename = "member_index")]
     pub member: u16,
-    /// Whether it is connected.
+    /// True if it is connected.
     pub connected: bool,
     /// Since when it is connected, or else since when it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -250,13 +253,13 @@ pub struct PeerStatus {
     /// over UDP".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Whether it has reported that it holds the last round.
+    /// True if it has reported that it holds the last round.
     pub complete: bool,
 }
 
 /// Traffic since the start.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct TrafficTotals {
     /// Frames received.
     pub received: u64,
@@ -282,7 +285,7 @@ pub struct TrafficTotals {
 
 /// A warning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Warning {
     /// When.
     pub time: String,
@@ -341,7 +344,7 @@ fn words(name: &str) -> &str {
 const SHARE: f64 = 0.1;
 
 impl SpentSeconds {
-    /// What most of the time went to, for people: `12.3 s: waiting for others 8.1 s, training 3.9 s`.
+    /// Returns what most of the time went to, for people: `12.3 s: waiting for others 8.1 s, training 3.9 s`.
     pub fn text(&self) -> String {
         // As lead it waits for what the phase is named after.
         let waiting = match self.leading.get("collecting") {

@@ -194,7 +194,7 @@ async fn answer<B>(
     response
 }
 
-/// Whether the request names this machine and this port as its host.
+/// Returns whether the request names this machine and this port as its host.
 fn is_here<B>(request: &Request<B>, port: u16) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {

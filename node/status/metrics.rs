@@ -67,11 +67,11 @@ fn node(status: &Status, registry: &mut Registry) {
         ("round", "Round under way", status.round as f64),
         ("view", "View under way", status.view as f64),
         (
-            "leads",
+            "is_lead",
             "1 while this silo leads",
             f64::from(u8::from(status.leads)),
         ),
-        ("takes_part", "1 while this silo takes part", takes_part),
+        ("participating", "1 while this silo takes part", takes_part),
         (
             "complete",
             "1 when all agreed rounds are done",
@@ -208,7 +208,7 @@ mod tests {
             "rota_start_time_seconds 1772359200",
             "rota_round 3",
             "rota_view 4",
-            "rota_takes_part 1",
+            "rota_participating 1",
             "rota_adopted_round 2",
             "rota_held_out{metric=\"mae\"} 48.67",
             "rota_held_out_rows 48",

@@ -30,7 +30,7 @@ pub enum SocketError {
     /// The path is too long.
     #[error(
         "the path of the socket {} has {} bytes, and a socket's path may have {LONGEST}: choose \
-         a shorter path for `state` in silo.toml, or start in a folder from which it is shorter",
+         a shorter path for `state` in node.toml, or start in a folder from which it is shorter",
         .0.display(), .0.as_os_str().len()
     )]
     Long(PathBuf),
@@ -116,7 +116,7 @@ impl Listening {
         })
     }
 
-    /// What tells this socket from another one of the same name.
+    /// Returns what tells this socket from another one of the same name.
     fn id(path: &Path) -> io::Result<(u64, u64)> {
         use std::os::unix::fs::MetadataExt;
         let found = std::fs::symlink_metadata(path)?;
@@ -286,7 +286,7 @@ mod tests {
     async fn the_status_is_served_to_the_owner_until_the_node_ends() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().to_owned();
-        let config = Path::new("silo.toml");
+        let config = Path::new("node.toml");
         let asking = |state: PathBuf| {
             tokio::task::spawn_blocking(move || ask::<Status>(&state, NAME, config))
         };

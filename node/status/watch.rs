@@ -23,7 +23,7 @@ pub(super) const NARROW: u16 = 72;
 
 /// A document that a screen follows.
 pub trait Followed {
-    /// When the node made it.
+    /// Returns when the node made it.
     fn time(&self) -> &str;
     /// Draws it.
     fn draw(&self, frame: &mut Frame<'_>, area: Rect);
@@ -191,7 +191,7 @@ fn head(status: &Status) -> Vec<Line<'static>> {
             said += &format!(", {} (round {})", held_out.text(), measured.round);
         }
         lines.push(Line::from(vec![
-            Span::styled("own model ", dim()),
+            Span::styled("adopted model ", dim()),
             Span::raw(plain(&said)),
         ]));
     }

@@ -119,7 +119,7 @@ impl DiskBlobs {
         })
     }
 
-    /// Where large blobs wait while the network fetches them. What it makes is put without copying.
+    /// Returns where large blobs wait while the network fetches them. What it makes is put without copying.
     pub fn spool(&self) -> Arc<dyn mesh::Spool> {
         Arc::new(Arriving(self.parts.clone()))
     }
@@ -307,7 +307,7 @@ impl Blobs for DiskBlobs {
     }
 }
 
-/// Whether there is a blob in the folder of a silo.
+/// Returns whether there is a blob in the folder of a silo.
 pub(super) fn any(folder: &Path) -> bool {
     let names = fs::read_dir(folder.join(BLOBS)).into_iter().flatten();
     let mut names = names.flatten().map(|entry| entry.file_name());

@@ -114,7 +114,7 @@ impl Framer {
         bytes
     }
 
-    /// Whether the owner wrote this head.
+    /// Returns whether the owner wrote this head.
     pub(super) fn wrote(&self, head: &JournalHead, bytes: &[u8]) -> bool {
         self.head(head) == bytes
     }

@@ -69,7 +69,7 @@ fn locked(core: &Mutex<JournalFile>) -> MutexGuard<'_, JournalFile> {
 }
 
 impl LogNote {
-    /// What was noted last; empty for nothing.
+    /// Returns what was noted last; empty for nothing.
     pub fn said(&self) -> Vec<u8> {
         locked(&self.core).log.clone()
     }
@@ -178,7 +178,7 @@ impl DiskJournal {
         })
     }
 
-    /// Where the audit log says how far it has come.
+    /// Returns where the audit log says how far it has come.
     pub fn log_note(&self) -> LogNote {
         LogNote {
             path: self.path.clone(),
@@ -289,7 +289,7 @@ fn give_up(
     Ok(())
 }
 
-/// Whether a journal was set aside in this folder.
+/// Returns whether a journal was set aside in this folder.
 pub(super) fn any_aside(folder: &Path) -> Result<bool, StoreOpenError> {
     let error = |error| io_error(folder, error);
     let mut aside = false;

@@ -81,7 +81,7 @@ pub fn blob(folder: &Path, hash: &Hash) -> Option<Bytes> {
     }
 }
 
-/// When a blob in a state folder got its final name; `None` where it is not here.
+/// Returns when a blob in a state folder got its final name; `None` where it is not here.
 pub fn blob_since(folder: &Path, hash: &Hash) -> Option<SystemTime> {
     fs::metadata(blob_path(folder, hash)).ok()?.modified().ok()
 }

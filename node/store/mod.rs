@@ -67,7 +67,7 @@ pub fn open(folder: &Path, owner: &Owner, cache: usize) -> Result<OpenedStore, S
     opened(folder, owner, cache, false)
 }
 
-/// Whether there is a journal in `folder`.
+/// Returns whether there is a journal in `folder`.
 pub fn has_journal(folder: &Path) -> bool {
     std::fs::symlink_metadata(folder.join(journal::NAME)).is_ok()
 }
@@ -111,7 +111,7 @@ pub fn begin_lost(
     journal::begin_with(folder, owner, &records)
 }
 
-/// What shows that a silo has used a folder: its journal, one that was set aside, or a model.
+/// Returns what shows that a silo has used a folder: its journal, one that was set aside, or a model.
 pub fn is_used(folder: &Path) -> bool {
     has_journal(folder) || journal::any_aside(folder).unwrap_or(false) || blobs::any(folder)
 }

@@ -60,7 +60,7 @@ impl PartFiles {
         })
     }
 
-    /// Whether a blob of this length is mapped rather than read. Only on Unix: elsewhere a file that is
+    /// Returns whether a blob of this length is mapped rather than read. Only on Unix: elsewhere a file that is
     /// mapped cannot be removed.
     pub(super) fn is_large(&self, length: u64) -> bool {
         cfg!(unix) && length >= self.large.max(1)

@@ -69,12 +69,12 @@ fn a_key_is_made_and_shown_and_what_fails_says_why() {
     assert!(made.status.success(), "{made:?}");
     let shown = rota_node(&["identity", "show", key, "--name", "north"]);
     assert_eq!(made.stdout, shown.stdout);
-    let missing = folder.path().join("silo.toml");
+    let missing = folder.path().join("node.toml");
     let refused = rota_node(&["status", "--config", missing.to_str().unwrap()]);
     let said = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(2), "{said}");
     assert!(
-        said.starts_with("error: ") && said.contains("silo.toml"),
+        said.starts_with("error: ") && said.contains("node.toml"),
         "{said}"
     );
 }

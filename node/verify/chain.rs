@@ -37,7 +37,7 @@ pub(super) struct VerifiedChain {
     last: u64,
     /// Number of blocks where the present epoch began, and the round before it.
     began: (usize, u64),
-    /// Whether the journal was lost since.
+    /// True if the journal was lost since.
     lost: bool,
     /// Certificates that were verified.
     pub(super) certificates: usize,
@@ -63,7 +63,7 @@ impl VerifiedChain {
         self.last
     }
 
-    /// How many learning rounds are in it.
+    /// Returns the number of learning rounds that are in it.
     pub(super) fn rounds(&self) -> usize {
         let blocks = self.blocks.iter();
         blocks.filter(|(_, block)| block.round().is_some()).count()

@@ -1,4 +1,4 @@
-//! The masked rounds of a state folder: its chain, verified, and the sums of the rounds that are kept,
+//! The secure-aggregation rounds of a state folder: its chain, verified, and the sums of the rounds that are kept,
 //! opened again.
 
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ impl KeptChain {
         &self.agreement.epoch.charter.name
     }
 
-    /// The masked round of this number, with its epoch and the outcome that a quorum has certified, if that
+    /// The secure-aggregation round of this number, with its epoch and the outcome that a quorum has certified, if that
     /// is known. After a recovery a number may be there again; it is the last one.
     pub(crate) fn masked(&self, round: u64) -> Option<(Arc<Epoch>, FinalMasked, Option<Hash>)> {
         let mut blocks = self.chain.blocks.iter().rev();
@@ -82,32 +82,32 @@ impl KeptChain {
         })
     }
 
-    /// Whether there is a round of this number, of any kind.
+    /// Returns whether there is a round of this number, of any kind.
     pub(crate) fn has(&self, round: u64) -> bool {
         let mut blocks = self.chain.blocks.iter();
         blocks.any(|(_, block)| block.round().is_some_and(|of| of.round == round))
     }
 }
 
-/// The sums of masked rounds that a node can open again.
+/// The sums of secure-aggregation rounds that a node can open again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct ReopenedSums {
     /// The federation's name.
     pub federation_name: String,
     /// Final rounds in clear.
     pub clear: usize,
-    /// Final masked rounds.
+    /// Final secure-aggregation rounds.
     pub masked: usize,
-    /// The masked rounds whose sums were opened again.
+    /// The secure-aggregation rounds whose sums were opened again.
     pub opened: Vec<ReopenedRound>,
-    /// The other masked rounds.
+    /// The other secure-aggregation rounds.
     pub not_opened: Vec<NotComputed>,
 }
 
-/// A masked round whose sums were opened again.
+/// A secure-aggregation round whose sums were opened again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct ReopenedRound {
     /// The round.
     pub round: u64,
@@ -117,7 +117,7 @@ pub struct ReopenedRound {
 
 /// An opened sum.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct ReopenedSum {
     /// Names of the authors.
     pub authors: Vec<String>,
@@ -127,7 +127,7 @@ pub struct ReopenedSum {
     pub sigma: Option<f64>,
 }
 
-/// Opens the sums of the masked rounds that the node with this state folder has kept, as `rota verify`
+/// Opens the sums of the secure-aggregation rounds that the node with this state folder has kept, as `rota verify`
 /// does. Needs no key and changes nothing; the node may run. `data` is the folder of data sets, for the
 /// tasks of benchmarks.
 ///

@@ -8,7 +8,7 @@
 //! | `words` | what was verified, as text |
 //! | `chain` | the final blocks with their signatures and certificates |
 //! | `rounds` | rounds computed again from their sheets and models |
-//! | `kept` | the masked rounds of a state folder, and their sums opened again |
+//! | `kept` | the secure-aggregation rounds of a state folder, and their sums opened again |
 
 mod chain;
 mod evidence;

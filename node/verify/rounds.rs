@@ -21,7 +21,7 @@ use crate::store;
 
 /// Rounds that could not be computed again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct NotComputed {
     /// The first of them.
     pub from: u64,
@@ -68,7 +68,7 @@ impl Computed {
     }
 }
 
-/// What the rounds of an agreement are computed with: nobody's rows, and a key that is nobody's.
+/// Returns what the rounds of an agreement are computed with: nobody's rows, and a key that is nobody's.
 ///
 /// # Errors
 /// Why this agreement's rounds cannot be computed here, as a sentence.

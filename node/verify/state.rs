@@ -60,7 +60,7 @@ pub enum VerifyError {
 
 /// What was verified. All of it is as it has to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Verified {
     /// The federation's name.
     pub federation_name: String,
@@ -134,7 +134,7 @@ pub(super) fn opened(
     }
     let journal = store::snapshot(folder)?;
     let kept = folder.join(AGREEMENT);
-    let agreement = Agreement::load(federation.unwrap_or(&kept))?;
+    let agreement = Agreement::load_kept(federation.unwrap_or(&kept))?;
     let agreed = agreement.epoch.federation;
     if agreed != journal.federation {
         return Err(VerifyError::Federation {
@@ -170,7 +170,7 @@ pub(super) fn each_epoch(
     Ok(())
 }
 
-/// A final masked round of an epoch, with the hash of its block.
+/// A final secure-aggregation round of an epoch, with the hash of its block.
 pub(super) fn final_masked(epoch: &Epoch, block: Hash, round: &MaskedRound) -> FinalMasked {
     FinalMasked {
         block,
@@ -415,7 +415,7 @@ impl StateFolder<'_> {
         Ok((good.len(), missing.len()))
     }
 
-    /// What a blob is in its round.
+    /// Returns what a blob is in its round.
     fn role(&self, adopted: &Adopted, hash: [u8; 32]) -> String {
         if hash == adopted.outcome {
             return "the outcome".into();
@@ -465,7 +465,7 @@ fn nothing(learnings: &[CheckedRound<'_>], why: &str) -> Computed {
     computed
 }
 
-/// Whether a recovery ended one of these epochs.
+/// Returns whether a recovery ended one of these epochs.
 fn recovered(chain: &VerifiedChain, epochs: Range<usize>) -> bool {
     let ended: Vec<_> = epochs.map(|at| chain.epochs[at].id).collect();
     let mut blocks = chain.blocks.iter();

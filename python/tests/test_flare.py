@@ -144,5 +144,143 @@ def test_what_a_script_does_not_do_is_said():
     with pytest.raises(ValueError, match="sent no 'bias'; it sent weight"):
         made = learner(sends(flare.FLModel(params={"weight": np.zeros((3, 4))})))
         made.train(made.initial(0), training())
-    with pytest.raises(RuntimeError, match="rota.flare.script"):
+    # The package itself says it in its own words.
+    with pytest.raises(RuntimeError, match="rota.flare.script|ClientAPI"):
         flare.init()
+
+
+def test_a_script_that_ends_after_its_loop_ends_in_order():
+    ended = []
+
+    def function():
+        import nvflare.client as flare
+
+        flare.init()
+        while flare.is_running():
+            first, again = flare.receive(), flare.receive()
+            assert first is again, "until it is answered, the same model is received"
+            flare.send(flare.FLModel(params=first.params, metrics={"loss": 1.0}))
+        ended.append("saved")
+
+    made = learner(function)
+    first = made.initial(0)
+    assert made.evaluate(first, "test", {})["loss"] == made.evaluate(first, "test", {})["loss"] == 1.0
+    thread = made._talk._thread
+    del made
+    thread.join(10.0)
+    assert ended == ["saved"]
+
+
+def test_a_script_knows_the_round_as_flare_counts_it():
+    from conftest import training
+
+    seen = []
+
+    def function():
+        import nvflare.client as flare
+
+        while flare.is_running():
+            model = flare.receive()
+            seen.append((model.current_round, model.total_rounds, flare.is_evaluate()))
+            flare.send(flare.FLModel(params=model.params, metrics={"loss": 1.0}))
+
+    made = learner(function)
+    made.evaluate(made.initial(0), "test", {})
+    made.round, made.rounds = 3, 8
+    made.train(made.initial(0), training(round=3, rounds=8))
+    made.evaluate(made.initial(0), "test", {})
+    assert seen == [(None, None, True), (2, 8, False), (2, 8, True)]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_decorators_of_the_package_learn_unchanged():
+    pytest.importorskip("nvflare.client.decorator", reason="the package nvflare is not installed")
+    from conftest import training
+
+    x, y = draw(12, 4), classes(3, 12)
+
+    def function():
+        import nvflare.client as flare
+
+        model = nn.Linear(4, 3)
+
+        @flare.evaluate
+        def measured(input_model=None):
+            model.load_state_dict(input_model.params)
+            return {"loss": float(F.cross_entropy(model(x), y))}
+
+        @flare.train
+        def fit(input_model=None):
+            model.load_state_dict(input_model.params)
+            optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(3):
+                optimiser.zero_grad()
+                F.cross_entropy(model(x), y).backward()
+                optimiser.step()
+            return flare.FLModel(params=model.state_dict())
+
+        flare.init()
+        while flare.is_running():
+            measured()
+            if flare.is_train():
+                fit()
+
+    made = learner(function)
+    found = made.train(made.initial(0), training()).model
+    net = nn.Linear(4, 3)
+    net.load_state_dict(start())
+    optimiser = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        optimiser.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimiser.step()
+    assert all(np.array_equal(found[name], value.numpy()) for name, value in net.state_dict().items())
+    assert made.evaluate(found, "test", {})["loss"] == pytest.approx(float(F.cross_entropy(net(x), y)))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_trainer_of_lightning_that_the_package_has_patched_learns_unchanged():
+    pytest.importorskip("nvflare.client.api", reason="the package nvflare is not installed")
+    lightning = pytest.importorskip("pytorch_lightning")
+    from conftest import training
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 3)
+
+        def training_step(self, batch, place):
+            return F.cross_entropy(self.layer(batch[0]), batch[1])
+
+        def validation_step(self, batch, place):
+            self.log("loss", F.cross_entropy(self.layer(batch[0]), batch[1]))
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    rows = torch.utils.data.TensorDataset(draw(12, 4), classes(3, 12))
+    quiet = dict(logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
+
+    def trainer():
+        return lightning.Trainer(max_epochs=2, accelerator="cpu", **quiet)
+
+    def function():
+        import nvflare.client as flare
+        from nvflare.client.lightning import patch
+
+        module, own = Module(), trainer()
+        patch(own)
+        while flare.is_running():
+            flare.receive()
+            own.validate(module, torch.utils.data.DataLoader(rows, 4), verbose=False)
+            if not flare.is_evaluate():
+                own.fit(module, torch.utils.data.DataLoader(rows, 4))
+
+    make = rota.flare.script(function, lambda: {f"layer.{name}": value for name, value in start().items()}, rota.Rows(12, test=12))
+    made = make(rota.Silo("silo 1", 0, 1, 0, []))
+    found = made.train(made.initial(0), training())
+    alone = Module()
+    alone.layer.load_state_dict(start())
+    trainer().fit(alone, torch.utils.data.DataLoader(rows, 4))
+    assert all(np.array_equal(found.model[name], value.numpy()) for name, value in alone.state_dict().items())
+    assert made.evaluate(found.model, "test", {})["loss"] < found.metrics["loss"]

@@ -107,7 +107,7 @@ def test_such_a_metric_is_refused_in_describe_and_in_a_node(tmp_path):
 def test_such_a_metric_is_refused_where_rota_has_the_rows(tmp_path):
     lines = [",".join(f"{value:.3f}" for value in [*row, row.sum()]) for row in draw(40, 3).tolist() for row in [np.array(row)]]
     (tmp_path / "rows.csv").write_text("\n".join(["a,b,c,y", *lines]) + "\n")
-    rows = {"files": [{"path": "rows.csv"}], "pretend-silos": 2, "columns": {"target": "y"}}
+    rows = {"files": [{"path": "rows.csv"}], "split-into": 2, "columns": {"target": "y"}}
     task = {"table": {"model": {"linear": {}}, "data": {"rows": rows}}}
     given = {"name": "given", "rounds": 2, "task": task, "strategy": scenario({})["strategy"]}
     how = lambda metrics: lambda silo: rota.torch.Learner(nn.Linear(3, 1), silo=silo, metrics=metrics, device="cpu")  # noqa: E731

@@ -128,7 +128,7 @@ def test_rounds_over_a_network_cannot_be_ended_and_that_is_said():
 
 def test_metrics_of_ones_own_are_in_the_summary():
     summary = simulated()
-    assert [one["own"] for one in summary["silos"]] == [{"f1": 1.0, "far": pytest.approx(summary["silos"][0]["own"]["far"])}, {"f1": 2.0, "far": pytest.approx(summary["silos"][1]["own"]["far"])}]
+    assert [one["program_metrics"] for one in summary["silos"]] == [{"f1": 1.0, "far": pytest.approx(summary["silos"][0]["program_metrics"]["far"])}, {"f1": 2.0, "far": pytest.approx(summary["silos"][1]["program_metrics"]["far"])}]
 
 
 @pytest.mark.parametrize("better", ["larger", "smaller"])

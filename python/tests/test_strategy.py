@@ -190,7 +190,7 @@ def test_needs_that_are_none_are_refused_before_anything_is_trained():
 def test_where_sums_alone_are_opened_a_strategy_is_refused_with_why():
     with pytest.raises(rota.RotaError, match="its rule gives every single model a coefficient"):
         equal = examples.SCENARIO["strategy"] | {"weight": "equal"}
-        simulated(Rows(), privacy={"mode": "masked"}, strategy=equal)
+        simulated(Rows(), privacy={"mode": "secure-aggregation"}, strategy=equal)
 
 
 def test_a_rule_that_nobody_has_is_refused_with_why():

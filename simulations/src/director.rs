@@ -43,7 +43,7 @@ struct Restart {
 #[derive(Default)]
 struct Actor {
     handle: Option<SiloHandle>,
-    /// How often the silo was started.
+    /// Number of times that the silo was started.
     starts: u64,
     complete: bool,
     /// Killed without a restart.
@@ -61,7 +61,7 @@ struct Actor {
 /// A run that has ended.
 pub(crate) struct Directed<'a> {
     pub(crate) environment: Box<dyn Environment + 'a>,
-    /// Whether every silo that follows the protocol was complete, except those killed without a restart.
+    /// True if every silo that follows the protocol was complete, except those killed without a restart.
     pub(crate) complete: bool,
     pub(crate) stops: Vec<SiloStop>,
     pub(crate) marks: Vec<Mark>,
@@ -389,7 +389,7 @@ impl<'a> Director<'a> {
         }
     }
 
-    /// How the authors of a final block are merged into groups, where they are.
+    /// Returns how the authors of a final block are merged into groups, where they are.
     fn merges(
         &self,
         round: u64,

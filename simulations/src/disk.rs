@@ -143,7 +143,7 @@ impl Disk {
 }
 
 impl DiskContent {
-    /// How the commit under way fails, if it is the one that was chosen to.
+    /// Returns how the commit under way fails, if it is the one that was chosen to.
     fn due(&mut self) -> Option<StepCut> {
         let commits = self.commits;
         self.fail

@@ -92,7 +92,7 @@ impl EnvironmentConfig<'_> {
 pub struct Own {
     /// Receives its notices.
     pub feed: Feed,
-    /// Gives its secrets of masked rounds.
+    /// Gives its secrets of secure-aggregation rounds.
     pub secrets: SeededSecrets,
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use protocol::charter::RoundMode;
 use protocol::roster::MOST_MEMBERS;
 use protocol::{MemberIndex, Report, Time};
 use silo::{Checks, Notice, block_on};
@@ -113,7 +114,7 @@ pub fn federate(
     })
 }
 
-/// Whether the surroundings can carry this federation with these faults.
+/// Returns whether the surroundings can carry this federation with these faults.
 ///
 /// # Errors
 /// [`RunError::Setup`]: a direct federation with what needs messages, or too many members for a network.
@@ -125,11 +126,13 @@ fn can_carry(
 ) -> Result<(), RunError> {
     if matches!(options.surrounding, Surrounding::Direct) {
         // Masks are of messages; noise alone is not.
-        let masked = federation.epoch.charter.privacy.masked();
-        let masked = masked.is_some_and(|masked| masked.noise().is_none());
+        let masked = match federation.epoch.charter.privacy.mode() {
+            RoundMode::Masked(_) => true,
+            RoundMode::Clear | RoundMode::Named | RoundMode::Noised(..) => false,
+        };
         let needs = [
             (faults.iter().any(Fault::needs_network), "a [[fault]]"),
-            (masked, "a masked round without noise"),
+            (masked, "a secure-aggregation round without noise"),
             (options.audit, "an audit"),
         ];
         if let Some((_, what)) = needs.into_iter().find(|(needed, _)| *needed) {

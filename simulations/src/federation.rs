@@ -11,7 +11,7 @@ use methods::Strategy;
 use methods::strategy::{
     Names, OwnRadius, StrategyConfig, StrategyError, build, equip, largest_contribution,
 };
-use protocol::charter::{Charter, Epoch, Genesis, Privacy};
+use protocol::charter::{Charter, Epoch, Genesis, Privacy, RoundMode};
 use protocol::roster::{Silo, quorum};
 use protocol::{Hash, MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
@@ -88,7 +88,7 @@ impl Federation {
                 "{file}, strategy {name}: `{path}` {what}"
             )));
         }
-        // Noised sums are divided by the rows that the institutions declare.
+        // Differentially private sums are divided by the rows that the institutions declare.
         let declared = numbers.rows_declared || scenario.is_noised();
         let least = u64::from(scenario.is_noised());
         let silos = silos(study, &keys, declared, least);
@@ -229,6 +229,7 @@ fn charter(
         status: StatusFor::Own,
         seed: scenario.seed,
         continues: None,
+        questions: &[],
     };
     let work = work.encode();
     let largest = largest_contribution(strategy, first);
@@ -255,11 +256,12 @@ fn charter(
         beat_ms: numbers.beat.0.as_millis() as u64,
         patience,
         view_timeout: numbers.view_timeout_for(n, patience),
-        min_contributions: if privacy.masked().is_some() {
+        min_contributions: match privacy.mode() {
             // Fewer are refused with the charter.
-            numbers.min_contributions.unwrap_or(quorum(n) as u16)
-        } else {
-            numbers.min_contributions_for(n)
+            RoundMode::Masked(_) | RoundMode::Noised(..) => {
+                numbers.min_contributions.unwrap_or(quorum(n) as u16)
+            }
+            RoundMode::Clear | RoundMode::Named => numbers.min_contributions_for(n),
         },
         rotation: numbers.rotation.0,
         verification: numbers.verification.0,

@@ -108,7 +108,7 @@ struct LinkageThread {
 }
 
 impl LinkageCounter {
-    /// What takes the entries of final rounds, in order. It waits where the comparison is behind.
+    /// Returns what takes the entries of final rounds, in order. It waits where the comparison is behind.
     pub(crate) fn rounds(&mut self) -> SyncSender<Vec<Shown>> {
         let start = || {
             let (rounds, next) = sync_channel(WAITING);
@@ -118,7 +118,7 @@ impl LinkageCounter {
         self.running.get_or_insert_with(start).rounds.clone()
     }
 
-    /// What was found; `None` where no author was in two rounds in a row.
+    /// Returns what was found; `None` where no author was in two rounds in a row.
     ///
     /// # Panics
     /// As the thread did.
@@ -218,7 +218,7 @@ impl Observer {
         }
     }
 
-    /// What was found; `None` where no author was in two rounds in a row.
+    /// Returns what was found; `None` where no author was in two rounds in a row.
     fn result(&self) -> Option<LinkageResult> {
         let entries = (self.entries > 0).then_some(self.entries)?;
         let found = ClueKind::ALL.into_iter().zip(self.right).zip(self.seen);
@@ -270,7 +270,7 @@ fn centred(mut round: Vec<SeenEntry>) -> Vec<SeenEntry> {
     round
 }
 
-/// How many entries the clue gives to their true author; `None` where the entries do not show it, or
+/// Returns the number of entries that the clue gives to their true author; `None` where the entries do not show it, or
 /// all alike.
 fn recognised(before: &[SeenEntry], now: &[SeenEntry], kind: ClueKind) -> Option<u64> {
     let mut pairs = Vec::with_capacity(before.len() * now.len());
@@ -298,7 +298,7 @@ fn recognised(before: &[SeenEntry], now: &[SeenEntry], kind: ClueKind) -> Option
     Some(right)
 }
 
-/// How different two entries are; `None` where one does not show it.
+/// Returns how different two entries are; `None` where one does not show it.
 fn distance(a: &SeenEntry, b: &SeenEntry, kind: ClueKind) -> Option<f64> {
     let of = |pair: (Option<f64>, Option<f64>)| Some((pair.0? - pair.1?).abs());
     match kind {

@@ -67,7 +67,7 @@ pub type EndsAfter<'a> = Box<dyn FnMut(&RoundDone) -> bool + 'a>;
 pub struct Options<'a> {
     /// The folder of data sets that are files.
     pub data: Option<PathBuf>,
-    /// Whether all silos share one cache of checks, so that each signature and hash is verified
+    /// True if all silos share one cache of checks, so that each signature and hash is verified
     /// once per process instead of once per silo.
     pub memo: bool,
     /// How members sign. Behaviour and results do not depend on it, traces do: they are hashes over
@@ -98,7 +98,7 @@ pub struct Options<'a> {
 }
 
 impl Options<'_> {
-    /// Whether members sign by keyed hashes.
+    /// Returns whether members sign by keyed hashes.
     pub(crate) fn simulates_signatures(&self) -> bool {
         self.memo
             && self.signatures == Signatures::Simulated

@@ -60,7 +60,7 @@ pub struct ProtocolRecord {
     pub traffic: Vec<Traffic>,
     /// The modelled time that every member worked besides training.
     pub work: Vec<Duration>,
-    /// Whether every honest silo was complete in the end, except those killed without a restart.
+    /// True if every honest silo was complete in the end, except those killed without a restart.
     pub complete: bool,
     /// The stops of silos, in order.
     pub stops: Vec<SiloStop>,

@@ -95,7 +95,7 @@ impl Recorder {
         Time::since_start(self.origin.elapsed())
     }
 
-    /// When the clock started.
+    /// Returns when the clock started.
     pub fn origin(&self) -> Instant {
         self.origin
     }
@@ -127,7 +127,7 @@ impl Recorder {
         let _ = rounds.send(shown);
     }
 
-    /// Whether something of the contributions is kept.
+    /// Returns whether something of the contributions is kept.
     pub(crate) fn keeps_contributions(&self) -> bool {
         let log = self.read();
         log.contributions.is_some() || log.basis.is_some()
@@ -142,7 +142,7 @@ impl Recorder {
         (sheet.entries.len() == authors.len()).then_some((authors, sheet))
     }
 
-    /// What a member adopted with a round; the first to do so is enough, because all adopt the same.
+    /// Returns what a member adopted with a round; the first to do so is enough, because all adopt the same.
     pub(crate) fn adopted(&self, of: u64) -> Option<(Hash, Arc<State>)> {
         let log = self.read();
         let mut notices = log.notices.iter().rev();

@@ -87,7 +87,7 @@ impl Tamper {
         }
     }
 
-    /// What is answered to a member that asks for blobs, if the silo is not to answer itself.
+    /// Returns what is answered to a member that asks for blobs, if the silo is not to answer itself.
     pub fn answer(&self, to: MemberIndex, wanted: &[Hash]) -> Option<Vec<Option<Bytes>>> {
         self.member.answer(to, wanted)
     }

@@ -2,6 +2,7 @@
 //! citation of a rule that is not defined.
 
 mod circles;
+mod kinds;
 mod modules;
 mod names;
 mod parts;
@@ -28,7 +29,10 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("task", &["methods"]),
     ("learn", &["task", "methods"]),
     // It does not wait for the crate that computes models.
-    ("agreement", &["task", "privacy", "protocol", "methods"]),
+    (
+        "agreement",
+        &["questions", "task", "privacy", "protocol", "methods"],
+    ),
     ("mesh", &["protocol"]),
     ("silo", &["ledger", "privacy", "protocol", "methods"]),
     (
@@ -53,7 +57,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "mesh",
             "silo",
             "learn",
-            "privacy",
+            "questions",
             "task",
             "privacy",
             "protocol",

@@ -155,7 +155,7 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// How many `#` a raw string has that begins here, if one does.
+/// Returns how many `#` a raw string has that begins here, if one does.
 fn raw_hashes(signs: &[char], at: usize) -> Option<usize> {
     let within_word =
         at > 0 && (signs[at - 1].is_alphanumeric() && signs[at - 1] != 'b' || signs[at - 1] == '_');
@@ -286,7 +286,7 @@ fn use_tree(
     at
 }
 
-/// Who names whom, every name resolved to the module that defines it.
+/// Returns who names whom, every name resolved to the module that defines it.
 fn graph(sources: &BTreeMap<Module, ModuleSource>) -> ModuleGraph {
     let named = |(module, source): (&Module, &ModuleSource)| {
         let imports = || source.imports.iter();

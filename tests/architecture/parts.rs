@@ -15,7 +15,7 @@ fn place(module: &[String]) -> Option<usize> {
     }
 }
 
-/// Which module names one of a later part.
+/// Returns which module names one of a later part.
 fn later(graph: &ModuleGraph) -> Vec<String> {
     let mut found = Vec::new();
     for (module, named) in graph {

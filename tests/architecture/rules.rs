@@ -58,7 +58,7 @@ fn files(path: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a word is the name of a rule: R, M, S, L, P, A or I, and a number of one or two digits.
+/// Returns whether a word is the name of a rule: R, M, S, L, P, A or I, and a number of one or two digits.
 fn is_rule(word: &str) -> bool {
     let mut letters = word.chars();
     letters

@@ -67,7 +67,7 @@ fn skipped_tests_are_reported_by_the_one_function_that_is_not_hidden() {
     );
 }
 
-/// Whether a line ends a program by a number or constant of its own.
+/// Returns whether a line ends a program by a number or constant of its own.
 fn ends_by_itself(line: &str) -> bool {
     [
         "process::exit(",

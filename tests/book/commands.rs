@@ -89,7 +89,7 @@ fn program(words: &[&str]) -> Result<(), String> {
 }
 
 /// The help of a subcommand.
-fn help(path: &[&str]) -> Result<String, String> {
+pub(crate) fn help(path: &[&str]) -> Result<String, String> {
     static KNOWN: Mutex<BTreeMap<String, Result<String, String>>> = Mutex::new(BTreeMap::new());
     let ask = || {
         let output = Command::new(env!("CARGO_BIN_EXE_rota"))

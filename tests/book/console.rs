@@ -21,7 +21,7 @@ pub(crate) struct ConsoleBlock {
 }
 
 impl ConsoleBlock {
-    /// Whether parts of the output are left out.
+    /// Returns whether parts of the output are left out.
     pub(crate) fn elides(&self) -> bool {
         self.text.lines().any(|line| line == "...")
     }

@@ -7,6 +7,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod banned;
 mod commands;
 mod console;
 mod fuzzed;

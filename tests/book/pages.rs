@@ -16,7 +16,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Whether the file is a page of the book.
+    /// Returns whether the file is a page of the book.
     pub(crate) fn in_book(&self) -> bool {
         self.name.starts_with("docs/") && self.name != "docs/SUMMARY.md"
     }
@@ -133,7 +133,7 @@ pub(crate) fn target(page: &Page, link: &str) -> PathBuf {
     }
 }
 
-/// Whether a link of a page leads somewhere.
+/// Returns whether a link of a page leads somewhere.
 pub(crate) fn resolve(page: &Page, link: &str) -> Result<(), String> {
     let target = target(page, link);
     let heading = link.split_once('#').map_or("", |(_, heading)| heading);
@@ -189,7 +189,7 @@ pub(crate) fn cited_files(page: &Page) -> Vec<String> {
     const SOURCES: [&str; 4] = [".rs", ".py", ".css", ".toml"];
     // Files that a reader writes, and files of other projects.
     const OTHERS: [&str; 8] = [
-        "silo.toml",
+        "node.toml",
         "federation.toml",
         "my-scenario.toml",
         "my.toml",

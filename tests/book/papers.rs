@@ -39,7 +39,7 @@ impl PaperPart {
         format!("{PAGE}, {}, row {:?}", self.paper, self.cells[0])
     }
 
-    /// What is wrong with the row, each in a sentence.
+    /// Returns what is wrong with the row, each in a sentence.
     fn faults(&self, reference: &str) -> Vec<String> {
         let [part, says, place, state] = &self.cells;
         let mut faults = Vec::new();
@@ -69,7 +69,7 @@ impl PaperPart {
     }
 }
 
-/// Whether a state is one of the small set.
+/// Returns whether a state is one of the small set.
 fn known(state: &str) -> bool {
     let with_reason = STATES_WITH_REASON
         .iter()
@@ -100,7 +100,7 @@ fn dead(code: &str, reference: &str) -> Option<String> {
     ))
 }
 
-/// Whether the pages of the reference list a key below the heading of this section of some file.
+/// Returns whether the pages of the reference list a key below the heading of this section of some file.
 fn has_key(reference: &str, section: &str, key: &str) -> bool {
     let (heading, row) = (format!("## `{section}` of"), format!("| `{key}` |"));
     let mut inside = false;

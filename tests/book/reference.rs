@@ -134,7 +134,7 @@ fn check(document: SchemaDocument, name: &str, text: &str) {
     );
 }
 
-/// Whether the schema refuses the text, as the program does.
+/// Returns whether the schema refuses the text, as the program does.
 fn refuses(document: SchemaDocument, text: &str) -> bool {
     let schema = document.schema();
     fault(&schema, &schema, &parsed(text), "changed").is_some()
@@ -157,7 +157,7 @@ fn the_schemas_accept_every_built_in_scenario_and_example() {
         "federation.toml",
         &example("federation.toml"),
     );
-    check(SchemaDocument::Silo, "silo.toml", &example("silo.toml"));
+    check(SchemaDocument::Silo, "node.toml", &example("node.toml"));
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn the_schemas_refuse_unknown_keys_wrong_types_and_values_out_of_range() {
     }
     let federation = example("federation.toml").replacen("keep-rounds = 3", "kept-rounds = 3", 1);
     assert!(refuses(SchemaDocument::Federation, &federation));
-    let silo = example("silo.toml").replacen("state = ", "folder = ", 1);
+    let silo = example("node.toml").replacen("state = ", "folder = ", 1);
     assert!(refuses(SchemaDocument::Silo, &silo));
 }
 
@@ -258,7 +258,7 @@ fn the_examples_have_every_key() {
     for (document, name) in [
         (SchemaDocument::Scenario, "scenario.toml"),
         (SchemaDocument::Federation, "federation.toml"),
-        (SchemaDocument::Silo, "silo.toml"),
+        (SchemaDocument::Silo, "node.toml"),
     ] {
         let text = example(name);
         let keys = keys(document);
@@ -292,14 +292,14 @@ fn the_node_examples_are_read_and_give_the_agreed_initial_model() {
     let agreement = agreement.expect("the example is right");
     let folder = tempfile::tempdir().expect("a folder for a test");
     let here = |name: &str| folder.path().join(name);
-    for name in ["silo.toml", "federation.toml"] {
+    for name in ["node.toml", "federation.toml"] {
         fs::write(here(name), example(name)).expect("a file in a new folder");
     }
     fs::create_dir(here("own-data")).expect("a folder in a new folder");
     fs::write(here("own-data/north.csv"), example("own-data/north.csv")).expect("a new file");
     let key = SecretKey::from_bytes(&[1; 32]);
     rota::node::identity::write(&here("identity.key"), &key).expect("a key in a new folder");
-    let institution = Institution::load(&here("silo.toml")).expect("the example is right");
+    let institution = Institution::load(&here("node.toml")).expect("the example is right");
     assert_eq!(institution.me.0, 0);
     assert_eq!(
         institution.agreement.epoch.federation,

@@ -29,7 +29,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// A block of the page: the terminal, and its lines.
 struct TutorialBlock {
-    /// Whether the block is what a node prints.
+    /// True if the block is what a node prints.
     node: bool,
     terminal: String,
     text: String,
@@ -61,7 +61,7 @@ fn blocks(page: &str) -> Vec<TutorialBlock> {
     blocks
 }
 
-/// Whether a command is `rota run`, with options or without.
+/// Returns whether a command is `rota run`, with options or without.
 fn starts_a_node(command: &str) -> bool {
     command == "rota run" || command.starts_with("rota run ")
 }
@@ -108,7 +108,7 @@ impl Terminals {
         command
     }
 
-    /// What a command prints; starts it only, where it is a node.
+    /// Returns what a command prints; starts it only, where it is a node.
     fn run(&mut self, terminal: &str, line: &str) -> String {
         if starts_a_node(line) {
             let mut command = self.command(terminal, &format!("exec {line} 2>&1"));
@@ -139,7 +139,7 @@ impl Terminals {
         text
     }
 
-    /// What the node in this terminal printed, once it has ended.
+    /// Returns what the node in this terminal printed, once it has ended.
     fn ended(&mut self, terminal: &str) -> Option<String> {
         let mut node = self.running.remove(terminal)?;
         let status = node.ended.recv_timeout(LONGEST);

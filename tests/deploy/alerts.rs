@@ -16,7 +16,7 @@ fn named(text: &str) -> BTreeSet<String> {
     metrics.map(str::to_owned).collect()
 }
 
-/// What a node serves under `/metrics`.
+/// Returns what a node serves under `/metrics`.
 fn served(address: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
@@ -29,7 +29,7 @@ fn served(address: &str) -> String {
 #[test]
 fn alerts_and_board_use_metrics_that_a_node_serves() {
     let text = std::fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
-    let text = text.replace("beat = \"5s\"", "beat = \"100ms\"");
+    let text = text.replace("heartbeat = \"5s\"", "heartbeat = \"100ms\"");
     let scenario = scenario("deploy-alerts", &text);
     let demo = Demo::new(
         "deploy-alerts",
@@ -68,7 +68,7 @@ fn alerts_and_board_use_metrics_that_a_node_serves() {
     }
     // Every metric that is an alarm by itself has a rule.
     let alarms = named(&file("alerts.yml"));
-    for metric in ["rota_takes_part", "rota_peer_up", "rota_held_out"] {
+    for metric in ["rota_participating", "rota_peer_up", "rota_held_out"] {
         assert!(alarms.contains(metric), "{metric}");
     }
 }

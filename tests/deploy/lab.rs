@@ -21,9 +21,9 @@ model = {{ linear = {{ loss = 'absolute' }} }}
 [strategy]
 name = 'fedavg'
 training = {{ epochs = 2, batch = 8, optimiser = {{ name = 'sgd', rate = 0.005 }} }}
-[charter]
-beat = '200ms'
-patience = 10
+[protocol]
+heartbeat = '200ms'
+straggler-timeout = 10
 {rest}"
     );
     scenario(name, &text)

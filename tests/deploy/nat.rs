@@ -43,7 +43,7 @@ struct Net {
     made: Vec<String>,
     /// By node.
     names: Vec<String>,
-    /// Whether routers translate addresses.
+    /// True if routers translate addresses.
     translates: bool,
 }
 
@@ -206,7 +206,7 @@ struct NatFederation {
     net: Net,
 }
 
-/// Whether namespaces can be made and connected here.
+/// Returns whether namespaces can be made and connected here.
 fn can_connect(what: &str) -> Result<(), String> {
     let name = format!("rota-nat-{}-{what}-try", std::process::id());
     run(&["ip", "netns", "add", &name])?;
@@ -230,16 +230,16 @@ model = { mlp = { hidden = [16] } }
 [strategy]
 name = 'fedavg'
 training = { epochs = 300, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
-[charter]
-beat = '200ms'
-patience = 10
+[protocol]
+heartbeat = '200ms'
+straggler-timeout = 10
 ";
 
 /// Rounds of which only the sum of all is opened.
 const MASKED: &str = "name = 'nat'
 rounds = 4
 [privacy]
-mode = 'masked'
+mode = 'secure-aggregation'
 [task.table]
 data = 'diabetes'
 standardise = 'silo'
@@ -248,9 +248,9 @@ model = { mlp = { hidden = [16] } }
 name = 'fedavg'
 weight = 'equal'
 training = { epochs = 30, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
-[charter]
-beat = '200ms'
-patience = 30
+[protocol]
+heartbeat = '200ms'
+straggler-timeout = 30
 ";
 
 /// `None`, with a message, where no namespaces can be made.
@@ -409,7 +409,7 @@ fn two_members_behind_nats_are_relayed_and_their_federation_survives_the_death_o
     all.finish(&left);
 }
 
-/// A masked round needs all of its group, and vectors, transcripts and unmaskings of all at each.
+/// A secure-aggregation round needs all of its group, and vectors, transcripts and unmaskings of all at each.
 #[test]
 fn two_members_behind_nats_learn_from_sums_with_the_others() {
     let Some(mut all) = of("sums", MASKED, 2, 4, Ports::Random) else {

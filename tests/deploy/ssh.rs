@@ -104,9 +104,9 @@ model = { mlp = { hidden = [32] } }
 [strategy]
 name = 'fedavg'
 training = { epochs = 1000, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
-[charter]
-beat = '300ms'
-patience = 10
+[protocol]
+heartbeat = '300ms'
+straggler-timeout = 10
 [[fault]]
 kill = 'lead'
 round = 2

@@ -136,7 +136,7 @@ fn configurations_of_nodes() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { folder.path().join(name) };
     fs::write(path("federation.toml"), own_agreement()).unwrap();
-    let silo = path("silo.toml");
+    let silo = path("node.toml");
     let mut run = |bytes: &[u8]| {
         fs::write(&silo, bytes).unwrap();
         match Configured::load(&silo) {
@@ -146,7 +146,7 @@ fn configurations_of_nodes() {
     };
     fuzz(FuzzTarget {
         name: "silo",
-        examples: texts(&["examples/silo.toml"]),
+        examples: texts(&["examples/node.toml"]),
         words: WORDS,
         inputs: 400,
         memory,

@@ -172,7 +172,7 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Where the input under way is kept: what is found there after a crash is what crashed.
+/// Returns where the input under way is kept: what is found there after a crash is what crashed.
 fn place(name: &str) -> PathBuf {
     let folder = env::temp_dir().join("rota-fuzz").join(name);
     fs::create_dir_all(&folder).expect("temporary files can be written");
@@ -182,7 +182,7 @@ fn place(name: &str) -> PathBuf {
 struct FuzzRun<'a> {
     target: FuzzTarget<'a>,
     folder: PathBuf,
-    /// Whether every input is written to a file before it runs, which is found there should the
+    /// True if every input is written to a file before it runs, which is found there should the
     /// process itself end.
     careful: bool,
     /// Hashes of the outcomes so far.

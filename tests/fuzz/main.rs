@@ -1,4 +1,4 @@
-//! Everything that reads bytes from outside gets damaged and invented ones: no panic, and no more
+//! Everything that reads bytes from outside gets damaged and synthetic ones: no panic, and no more
 //! memory than the declared limits.
 //!
 //! The blob stream is fuzzed beside its code (`crates/mesh/src/blobs/tests/fuzz.rs`).

@@ -11,7 +11,7 @@ use rota::protocol::{Epoch, Formats, MemberIndex, codec};
 use super::engine::{FuzzTarget, fuzz, gist};
 use super::world::{Anyone, epoch, frames};
 
-/// What is decoded holds at most this much: serde reserves up to 1 MiB for each of the sequences
+/// Returns what is decoded holds at most this much: serde reserves up to 1 MiB for each of the sequences
 /// inside one another, before their elements are there.
 fn memory(length: usize) -> usize {
     (4 << 20) + 32 * length

@@ -33,7 +33,7 @@ fn agreed() -> Agreement {
     Agreement::parse("federation.toml", &own_agreement()).unwrap()
 }
 
-/// What a text costs that is read as an agreement and put into words: a model that it allows, and its stand-in.
+/// Returns what a text costs that is read as an agreement and put into words: a model that it allows, and its stand-in.
 fn memory(length: usize) -> usize {
     (64 << 20) + 4000 * length
 }
@@ -198,10 +198,10 @@ impl BackedUp {
         let own = folder.path().join("own");
         fs::create_dir(&own).unwrap();
         fs::write(own.join("federation.toml"), own_agreement()).unwrap();
-        fs::write(own.join("silo.toml"), silo).unwrap();
+        fs::write(own.join("node.toml"), silo).unwrap();
         identity::write(&own.join("identity.key"), &key(0)).unwrap();
         save(
-            &own.join("silo.toml"),
+            &own.join("node.toml"),
             None,
             &folder.path().join("whole.tar"),
         )
@@ -216,7 +216,7 @@ impl BackedUp {
         self.folder.path().join(name)
     }
 
-    /// The backup with another `silo.toml`, under right hashes and without a signature.
+    /// The backup with another `node.toml`, under right hashes and without a signature.
     fn with_silo(&self, silo: &[u8]) -> Vec<u8> {
         let whole = fs::read(self.path("whole.tar")).unwrap();
         let mut read = tar::Archive::new(&whole[..]);
@@ -228,10 +228,10 @@ impl BackedUp {
             std::io::Read::read_to_end(&mut entry, &mut bytes).unwrap();
             if name == "backup.json" {
                 let mut manifest: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
-                manifest["files"]["silo.toml"] = format!("{:#}", Hash::of(silo)).into();
+                manifest["files"]["node.toml"] = format!("{:#}", Hash::of(silo)).into();
                 manifest.as_object_mut().unwrap().remove("signature");
                 bytes = serde_json::to_vec(&manifest).unwrap();
-            } else if name == "silo.toml" {
+            } else if name == "node.toml" {
                 bytes = silo.to_vec();
             }
             let mut header = tar::Header::new_gnu();
@@ -242,7 +242,7 @@ impl BackedUp {
         tar.into_inner().unwrap()
     }
 
-    /// What lies beside the folder that backups are restored into.
+    /// Returns what lies beside the folder that backups are restored into.
     fn around(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         let mut found: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();

@@ -19,9 +19,9 @@ task = {{ constant = {{ parameters = {parameters} }} }}
 [strategy]
 name = 'fedavg'
 training = {{ {training}, batch = 0, optimiser = {{ name = 'sgd', rate = 0.1 }} }}
-[charter]
-beat = '200ms'
-patience = 20
+[protocol]
+heartbeat = '200ms'
+straggler-timeout = 20
 "
     )
 }

@@ -46,9 +46,9 @@ name = 'cs-rcfl'
 coalitions = 2
 training = { epochs = 1000, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
 
-[charter]
-beat = '100ms'
-patience = 10
+[protocol]
+heartbeat = '100ms'
+straggler-timeout = 10
 ";
 
 /// Pseudorandom numbers from a seed.
@@ -77,7 +77,7 @@ struct Survived {
     seconds: f64,
 }
 
-/// The same with masked rounds: nobody's model is seen, and one silo that is down stops all.
+/// The same with secure-aggregation rounds: nobody's model is seen, and one silo that is down stops all.
 const MASKED: &str = "name = 'masked'
 rounds = 20
 silos = 5
@@ -89,16 +89,16 @@ split = { validation = 0.0, test = 0.3 }
 model = { mlp = { hidden = [32] } }
 
 [privacy]
-mode = 'masked'
+mode = 'secure-aggregation'
 
 [strategy]
 name = 'fedavg'
 weight = 'equal'
 training = { epochs = 1000, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
 
-[charter]
-beat = '100ms'
-patience = 10
+[protocol]
+heartbeat = '100ms'
+straggler-timeout = 10
 ";
 
 fn survive(text: &str, seed: u64) -> Survived {
@@ -268,7 +268,7 @@ fn survive(text: &str, seed: u64) -> Survived {
     survived
 }
 
-/// Blobs that a silo keeps to itself for a masked round.
+/// Blobs that a silo keeps to itself for a secure-aggregation round.
 fn secrets(state: &Path) -> usize {
     let blobs = fs::read_dir(state.join("blobs")).unwrap();
     let blobs = blobs

@@ -19,9 +19,9 @@ pub(crate) struct Witness {
     nullify: BTreeSet<u64>,
     proposed: BTreeMap<u64, BTreeSet<Hash>>,
     contributed: BTreeMap<u64, BTreeSet<Hash>>,
-    /// Outcomes of masked rounds that the silo voted for.
+    /// Outcomes of secure-aggregation rounds that the silo voted for.
     outcomes: BTreeMap<u64, BTreeSet<Hash>>,
-    /// Blocks of masked rounds.
+    /// Blocks of secure-aggregation rounds.
     masked: BTreeMap<u64, Hash>,
     /// Final blocks by view.
     pub(crate) blocks: BTreeMap<u64, Hash>,

@@ -33,7 +33,7 @@ pub(crate) fn scenario(name: &str, learner: &str, task: &str, strategy: &str) ->
         "name = 'programs'
 rounds = 4
 seed = 1
-charter = {{ beat = '300ms', patience = {} }}
+protocol = {{ heartbeat = '300ms', straggler-timeout = {} }}
 
 [strategy]
 {strategy}
@@ -304,7 +304,7 @@ pub(crate) fn a_node_that_is_late_is_told_by_how_much() {
         "{own:?}"
     );
     assert!(
-        own[0]["suggested-patience"].as_u64().unwrap() > 15,
+        own[0]["suggested_patience"].as_u64().unwrap() > 15,
         "{own:?}"
     );
     // The others waited for it in the first round, not in the second, in the third, and not in the next
@@ -331,7 +331,7 @@ pub(crate) fn a_check_says_that_the_others_will_not_wait_for_a_training() {
         "{said}"
     );
     assert!(
-        said.contains("agree on `patience = ") && said.contains("; 12 now)"),
+        said.contains("agree on `straggler-timeout = ") && said.contains("; 12 now)"),
         "{said}"
     );
     assert!(is_gone("late-check"), "the program was ended");
@@ -517,7 +517,7 @@ pub(crate) fn a_metric_that_no_program_measures_is_refused_before_the_first_roun
     let configs = demo_of("measured", "well", "name = 'fedavg'", &task("mae"));
     for output in run_all(&configs) {
         let adopted = events(&output, "adopted");
-        let mae = |one: &Value| one["held-out"]["metrics"]["mae"].is_f64();
+        let mae = |one: &Value| one["held_out"]["metrics"]["mae"].is_f64();
         assert!(adopted.len() == 4 && adopted.iter().all(mae), "{adopted:?}");
     }
     // The node of an institution knows its own program only.

@@ -191,14 +191,14 @@ pub(crate) fn a_program_that_breaks_is_started_again() {
     }
 }
 
-/// Whether nothing is left of a child with these notes, nor of what it started.
+/// Returns whether nothing is left of a child with these notes, nor of what it started.
 pub(crate) fn is_gone(name: &str) -> bool {
     let alive = format!("learner-{name}.log.alive");
     let alive = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(alive);
     fs::File::open(alive).unwrap().try_lock().is_ok()
 }
 
-/// How often a child with these notes was started, and has begun a training.
+/// Returns how often a child with these notes was started, and has begun a training.
 pub(crate) fn noted(name: &str) -> (usize, usize) {
     let log = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("learner-{name}.log"));
     let notes = fs::read_to_string(log).unwrap();

@@ -108,7 +108,7 @@ pub(crate) fn node(config: &str) {
     }
 }
 
-/// What a node printed until its good end.
+/// Returns what a node printed until its good end.
 fn end(node: Child) -> String {
     let output = node.wait_with_output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
@@ -122,7 +122,7 @@ fn own(config: &Path) -> Command {
     command
 }
 
-/// What the node says before it ends with an error.
+/// Returns what the node says before it ends with an error.
 fn refused(config: &Path) -> String {
     let output = start(own(config)).wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));

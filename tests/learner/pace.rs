@@ -29,7 +29,7 @@ fn nodes(how: &str, nth: u32, rounds: usize) -> Vec<PathBuf> {
         "name = 'pace'
 rounds = {rounds}
 seed = 1
-charter = {{ beat = '50ms', patience = 8 }}
+protocol = {{ heartbeat = '50ms', straggler-timeout = 8 }}
 task.external = {{ {} }}
 
 [strategy]
@@ -64,7 +64,7 @@ command = {:?}
     configs.map(PathBuf::from).collect()
 }
 
-/// When each round became final at this node, in seconds.
+/// Returns when each round became final at this node, in seconds.
 fn finals(lines: &str) -> Vec<f64> {
     let events = lines
         .lines()

@@ -221,7 +221,7 @@ pub(crate) fn a_member_that_is_admitted_later_fetches_the_start() {
     let port = listen.split('/').nth(4).unwrap();
     let above: u16 = port.parse::<u16>().unwrap() + 9;
     let address = listen.replace(port, &above.to_string());
-    let config = newcomer.join("silo.toml");
+    let config = newcomer.join("node.toml");
     fs::write(&config, plain.replace(listen, &address)).unwrap();
     configs.push(config.clone());
     let mut nodes = Heard::of(&configs, &["--wait-for-admission"]);

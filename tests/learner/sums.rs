@@ -1,4 +1,4 @@
-//! Masked rounds of programs.
+//! Secure-aggregation rounds of programs.
 
 use super::federations::{external, scenario, simulate};
 use super::one::command;
@@ -18,7 +18,7 @@ pub(crate) fn programs_learn_from_sums_what_they_learn_in_clear() {
             .map(|silo| silo["coalition"].as_f64().unwrap())
             .collect()
     };
-    let (clear, masked) = (played("clear"), played("masked"));
+    let (clear, masked) = (played("clear"), played("secure-aggregation"));
     assert_ne!(
         clear, masked,
         "nothing was rounded: the rounds were not masked"

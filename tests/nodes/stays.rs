@@ -1,4 +1,4 @@
-//! Stays at hospitals: what the tests of whole federations agree on, and invented patients.
+//! Stays at hospitals: what the tests of whole federations agree on, and synthetic patients.
 
 /// What the hospitals learn: agreed on by columns, without data.
 pub(crate) const SCENARIO: &str = "name = 'stays'
@@ -20,9 +20,9 @@ levels = ['general', 'intensive']
 [strategy]
 name = 'fedavg'
 training = { epochs = 2, batch = 8, optimiser = { name = 'sgd', rate = 0.1 } }
-[charter]
-beat = '100ms'
-patience = 50
+[protocol]
+heartbeat = '100ms'
+straggler-timeout = 50
 ";
 
 /// Rows of a hospital's [`patients`] as a table in the agreed words.

@@ -41,17 +41,21 @@ impl AgreedCase {
             privacy,
             declared,
         } = self;
-        let rounds = if privacy.contains("once") { 1 } else { 6 };
+        let rounds = if privacy.contains("sufficient-statistics") {
+            1
+        } else {
+            6
+        };
         let silos = (0..4).map(|member| {
             let key = key(member).public();
-            format!("[[silo]]\nname = \"clinic {member}\"\nkey = \"{key}\"\nrows = {declared}\n")
+            format!("[[member]]\nname = \"clinic {member}\"\nkey = \"{key}\"\nrows = {declared}\n")
         });
         format!(
             "format = 3\nname = \"one unit\"\nrounds = {rounds}\nseed = 5\nstart = \"{start}\"\n\
-             [charter]\nbeat = \"5s\"\npatience = 12\nview-timeout = 29\nkeep-rounds = 3\n\
+             [protocol]\nheartbeat = \"5s\"\nstraggler-timeout = 12\nview-timeout = 29\nkeep-rounds = 3\n\
              blob-limit = 100000\nnames = \"removed\"\nrotation = \"every-round\"\nverification = \"full\"\n\
              [task.table]\nsplit = {split}\n{task}\n\
-             [privacy]\nmode = \"masked+noised\"\nz = 20.0\nfewest-authors = 3\ncolluders = 1\n{privacy}\n\
+             [privacy]\nmode = \"differential-privacy\"\nnoise-multiplier = 20.0\nmin-authors = 3\ncolluders = 1\n{privacy}\n\
              [strategy]\nname = \"fedavg\"\nweight = \"equal\"\n\
              training = {{ epochs = 1, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.5 }} }}\n{silos}",
             start = "0".repeat(64),
@@ -76,8 +80,8 @@ impl Clinic {
         let silo = "federation = \"federation.toml\"\nidentity = \"identity.key\"\nstate = \"state\"\n\
                     listen = [\"/ip4/127.0.0.1/tcp/4001\"]\n[data.rows]\nfiles = [\"rows.csv\"]\n\
                     [data.rows.names]\nignore = [\"patient\", \"part\", \"day\"]\n";
-        fs::write(at("silo.toml"), silo).unwrap();
-        let institution = Institution::load(&at("silo.toml"));
+        fs::write(at("node.toml"), silo).unwrap();
+        let institution = Institution::load(&at("node.toml"));
         let institution = institution.unwrap_or_else(|error| panic!("{error}\n{}", agreed.text()));
         Self {
             folder,
@@ -98,7 +102,7 @@ impl Clinic {
         self.folder.path().join("rows.csv")
     }
 
-    /// What it adds to the sum of the first round before its noise, where its file holds this. It always adds
+    /// Returns what it adds to the sum of the first round before its noise, where its file holds this. It always adds
     /// something.
     pub(crate) fn adds(&self, file: &[u8]) -> Vec<i64> {
         fs::write(self.rows(), file).unwrap();

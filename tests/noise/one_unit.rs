@@ -33,15 +33,27 @@ const SOURCES: &[&str] = &["drop", "refuse", "synthetic", "diabetes", "heart"];
 
 /// How the model is learned: its kind of target, the model, and what else the privacy needs.
 const RELEASES: &[(bool, &str, &str)] = &[
-    (true, "\"logistic\"", "clip = 0.5"),
-    (true, "{ mlp = { hidden = [3] } }", "clip = 2.0"),
-    (false, "{ linear = { loss = \"squared\" } }", "clip = 1.0"),
-    (false, "{ linear = { loss = \"absolute\" } }", "clip = 1.0"),
-    (true, "\"logistic\"", "release = \"once\"\nrows-norm = 2.0"),
+    (true, "\"logistic\"", "clipping-norm = 0.5"),
+    (true, "{ mlp = { hidden = [3] } }", "clipping-norm = 2.0"),
     (
         false,
         "{ linear = { loss = \"squared\" } }",
-        "release = \"once\"\nrows-norm = 1.5\ntargets-within = 1.0",
+        "clipping-norm = 1.0",
+    ),
+    (
+        false,
+        "{ linear = { loss = \"absolute\" } }",
+        "clipping-norm = 1.0",
+    ),
+    (
+        true,
+        "\"logistic\"",
+        "mechanism = \"sufficient-statistics\"\nmax-row-norm = 2.0",
+    ),
+    (
+        false,
+        "{ linear = { loss = \"squared\" } }",
+        "mechanism = \"sufficient-statistics\"\nmax-row-norm = 1.5\nmax-target = 1.0",
     ),
 ];
 
@@ -161,14 +173,14 @@ fn holds(agreed: &AgreedCase, cases: u32, of: fn(usize, &TextRow) -> usize) {
 
 #[test]
 fn one_row_changes_its_own_integers_and_nothing_else() {
-    for agreed in agreements("unit = \"row\"", SPLITS_OF_ROWS, 14) {
+    for agreed in agreements("privacy-unit = \"row\"", SPLITS_OF_ROWS, 14) {
         holds(&agreed, 12, |at, _| at);
     }
 }
 
 #[test]
 fn one_row_more_than_was_declared_changes_no_more() {
-    for agreed in agreements("unit = \"row\"", SPLITS_OF_ROWS, 2)
+    for agreed in agreements("privacy-unit = \"row\"", SPLITS_OF_ROWS, 2)
         .iter()
         .step_by(3)
     {
@@ -178,7 +190,7 @@ fn one_row_more_than_was_declared_changes_no_more() {
 
 #[test]
 fn one_person_changes_its_own_integers_and_nothing_else() {
-    let unit = "unit = { person = \"patient\" }";
+    let unit = "privacy-unit = { person = \"patient\" }";
     for declared in [14, 2] {
         for agreed in agreements(unit, SPLITS_OF_PERSONS, declared) {
             holds(&agreed, 12, |_, row| row.person.into());

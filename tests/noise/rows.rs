@@ -1,6 +1,6 @@
 //! Tables of text, with rows that fit and rows of every kind that do not.
 
-use rota::task::schema::{Schema, TargetColumn};
+use rota::task::schema::{ReadCells, Schema, TargetColumn};
 
 /// A small generator (SplitMix64).
 pub(crate) struct TableRandom(pub(crate) u64);
@@ -72,13 +72,12 @@ impl TextRow {
         }
         let mut cells = Vec::new();
         for (_, feature) in schema.columns() {
-            let range = feature.kind.quantity().and_then(|quantity| quantity.range);
-            cells.push(match feature.kind.levels() {
-                Some(levels) => {
+            cells.push(match feature.kind.cells() {
+                ReadCells::Levels(levels) => {
                     let level = random.below(levels.listed.len() as u64) as usize;
                     levels.listed[level].clone()
                 }
-                None => number(&mut random, range),
+                ReadCells::Numbers { agreed, .. } => number(&mut random, agreed.range),
             });
         }
         for _ in schema.target.name.iter() {

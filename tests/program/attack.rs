@@ -28,7 +28,7 @@ fn authors_of_models_without_names_are_recognised_by_their_models() {
     let found = linkage(&["diabetes", "--strategy", "local"]);
     let strongest = &found["clues"][0];
     assert_eq!(strongest["kind"], "model");
-    // Eight silos that train alone: each continues from its own model.
+    // Eight silos that train alone: each continues from its local model.
     let share = strongest["share"].as_f64().unwrap();
     assert!(share > 0.8, "{found}");
     assert!(found["chance"].as_f64().unwrap() < 0.2, "{found}");
@@ -85,7 +85,7 @@ data = { synthetic = { target = 'logistic', groups = 1, features = 12, scale = 1
 standardise = 'none'
 model = 'logistic'
 [privacy]
-mode = 'masked+noised'
+mode = 'differential-privacy'
 epsilon = 2.0
 [strategy]
 name = 'fedavg'

@@ -100,11 +100,11 @@ fn json_is_one_document_with_what_scripts_read() {
     );
     let silos = summary["silos"].as_array().unwrap();
     assert_eq!(silos.len(), 8);
-    for key in ["name", "samples", "local", "global", "coalition"] {
+    for key in ["name", "rows", "local", "global", "coalition"] {
         assert!(silos[0].get(key).is_some(), "{key}");
     }
     assert!(silos.iter().all(|silo| silo["trainings"] == 1));
-    for key in ["signatures", "bytes_hashed", "memo"] {
+    for key in ["signatures", "bytes_hashed", "cache"] {
         assert!(summary["checks"].get(key).is_some(), "{key}");
     }
     assert_eq!(summary["invariants"].as_array().unwrap().len(), 10);
@@ -401,7 +401,7 @@ fn a_run_that_diverges_is_named_everywhere_and_exits_with_1() {
     ] {
         assert!(lines.contains(part), "{part} in\n{shown}");
     }
-    // The coalition's model and the global one, at every silo; own models are tuned and do not.
+    // The coalition's model and the global one, at every silo; local models are tuned and do not.
     assert_eq!(shown.matches("diverged").count() - 1, 2 * 6, "{shown}");
     assert!(!shown.contains('*'), "nothing is best in\n{shown}");
     let page = fs::read_to_string(Path::new(out).join("squared.html")).unwrap();

@@ -425,7 +425,7 @@ fn rows_of_files_are_refused_where_their_source_has_a_ledger() {
     fs::write(here.join("own.toml"), scenario).unwrap();
     let silo = "federation = 'federation.toml'\nidentity = 'node.key'\nstate = 'state'\nlisten = []\n\
                 [policy]\nledger = 'patients.ledger'\n";
-    fs::write(here.join("silo.toml"), silo).unwrap();
+    fs::write(here.join("node.toml"), silo).unwrap();
     let compare = [
         "compare",
         "own.toml",

@@ -49,7 +49,7 @@ impl Doors {
         fs::read_to_string(self.0.join("s.toml")).unwrap()
     }
 
-    /// What a shell makes of the program with these words: its code, and what it says on standard error.
+    /// Returns what a shell makes of the program with these words: its code, and what it says on standard error.
     fn typed(&self, words: &str) -> (i32, String) {
         let line = format!("'{}' {words}", env!("CARGO_BIN_EXE_rota"));
         let mut shell = Command::new("sh");
@@ -72,7 +72,7 @@ impl Doors {
         })
     }
 
-    /// Whether a door wrote the file that it was to write.
+    /// Returns whether a door wrote the file that it was to write.
     fn wrote(&self) -> bool {
         let file = self.0.join("new.toml");
         let wrote = file.exists();

@@ -96,7 +96,7 @@ fn a_file_that_is_not_there_is_wrong_input_for_every_command() {
     }
     let said = text(&rota(&["recover"]).stderr);
     assert!(
-        said.contains("--lost") && said.contains("--give-up"),
+        said.contains("--lost") && said.contains("--abort-round"),
         "{said}"
     );
     let said = text(&rota(&["advise", "nofile"]).stderr);

@@ -16,6 +16,7 @@ mod nodes;
 mod pasted;
 mod pictures;
 mod place;
+mod rare;
 mod shell;
 mod signing;
 #[path = "../skipped/mod.rs"]

@@ -35,7 +35,7 @@ fn every_answer_that_init_prints_is_taken_as_it_is_printed() {
     // A shell takes it as a person types it.
     let run = |words: &str| {
         let program = env!("CARGO_BIN_EXE_rota");
-        let line = format!("'{program}' init a.csv --pretend-silos 3 --force {words}");
+        let line = format!("'{program}' init a.csv --split-into 3 --force {words}");
         let mut command = Command::new("sh");
         let output = command.current_dir(&folder).args(["-c", &line]).output();
         let output = output.unwrap();

@@ -26,7 +26,7 @@ fn a_node_is_found_by_its_file_its_folder_the_environment_and_the_current_folder
         .unwrap()
         .map(|entry| entry.unwrap().path());
     let node = nodes.into_iter().find(|path| path.is_dir()).unwrap();
-    let file = node.join("silo.toml");
+    let file = node.join("node.toml");
     let named = |place: &Path| {
         let place = place.to_str().unwrap();
         rota(
@@ -56,7 +56,7 @@ fn a_node_is_found_by_its_file_its_folder_the_environment_and_the_current_folder
 fn a_node_that_is_not_found_is_refused_with_where_it_was_looked_for() {
     let empty = folder("place-empty");
     let shown = empty.to_str().unwrap();
-    let file = empty.join("silo.toml");
+    let file = empty.join("node.toml");
     let file = file.to_str().unwrap();
     for (variable, arguments, looked) in [
         (

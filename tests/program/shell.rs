@@ -7,7 +7,7 @@ use crate::skipped::skipped;
 
 use super::cli::{folder, good};
 
-/// Whether a program is installed.
+/// Returns whether a program is installed.
 fn is_installed(program: &str) -> bool {
     let installed = Command::new(program).arg("--version").output().is_ok();
     if !installed {

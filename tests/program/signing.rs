@@ -31,7 +31,7 @@ fn the_same_seed_gives_the_same_trace_whoever_checks() {
     // Nor where messages go over sockets.
     let (code, error) = refused(&[&file, "--mesh", "loopback", "--signatures", "simulated"]);
     assert!(code == 2 && error.contains("leave it out"), "{error}");
-    assert_eq!(every["checks"]["memo"], false);
-    assert_eq!(run(&["--memo"])["checks"]["memo"], true);
+    assert_eq!(every["checks"]["cache"], false);
+    assert_eq!(run(&["--memo"])["checks"]["cache"], true);
     assert_ne!(first["trace"], run(&["--seed", "2"])["trace"]);
 }

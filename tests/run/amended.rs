@@ -4,7 +4,7 @@
 pub(crate) use super::heard::Heard;
 use super::*;
 
-/// What `rota federation changes` prints at a node.
+/// Returns what `rota federation changes` prints at a node.
 pub(crate) fn changes(config: &Path) -> String {
     good(&[
         "federation",
@@ -38,7 +38,7 @@ fn newcomer(demo: &Demo, name: &str, port: u16) -> (PathBuf, String, String) {
         .find(|line| line.starts_with("listen"))
         .unwrap();
     let address = format!("/ip4/127.0.0.1/udp/{port}/quic-v1");
-    let config = folder.join("silo.toml");
+    let config = folder.join("node.toml");
     fs::write(
         &config,
         first.replace(listen, &format!("listen = [\"{address}\"]")),

@@ -162,11 +162,11 @@ fn a_backup_is_not_put_over_other_files_and_another_federation_is_named() {
     // Onto a machine with another configuration.
     let elsewhere = nowhere("run-backup-elsewhere").join("silo");
     fs::create_dir_all(&elsewhere).unwrap();
-    fs::write(elsewhere.join("silo.toml"), "other = 1\n").unwrap();
+    fs::write(elsewhere.join("node.toml"), "other = 1\n").unwrap();
     let (code, said) = restore(&file, &elsewhere);
     assert_eq!(code, 2, "{said}");
     assert!(
-        said.contains("silo.toml exists with other contents"),
+        said.contains("node.toml exists with other contents"),
         "{said}"
     );
     assert!(

@@ -1,4 +1,4 @@
-//! `rota blame`: a member spoils the sum of one round, and is named from what the authors of this round
+//! `rota blame`: a member corrupts the sum of one round, and is named from what the authors of this round
 //! disclose.
 
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use tokio::sync::oneshot;
 use super::masked::SUMS;
 use super::*;
 
-/// The round that is spoiled.
+/// The round that is corrupted.
 const SPOILED: u64 = 2;
-/// The node that spoils it.
+/// The node that corrupts it.
 const FAULTY: usize = 3;
 
 /// The blobs of a node that changes the last byte of the vector that it masks for one round.
@@ -181,7 +181,7 @@ fn spoiled_federation() -> (Demo, Vec<String>) {
     (demo, names)
 }
 
-/// What a command says, without line breaks.
+/// Returns what a command says, without line breaks.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -269,12 +269,12 @@ fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_
     }
     let unknown = format!("not examined, because they disclosed nothing: {}", names[2]);
     assert!(
-        said.contains(&unknown) && !said.contains("spoiled it"),
+        said.contains(&unknown) && !said.contains("corrupted it"),
         "{said}"
     );
     // If all others are right, it is the one that discloses nothing.
     let said = with(0, &[file(0), file(1), file(2)], &[]);
-    let left = format!("so {} spoiled it", names[FAULTY]);
+    let left = format!("so {} corrupted it", names[FAULTY]);
     assert!(words(&text(&said.stdout)).contains(&left));
     // Who writes another name into a file blames nobody.
     let forged = demo.folder.join("forged.json");
@@ -283,7 +283,7 @@ fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_
     let json = text(&with(0, std::slice::from_ref(&forged), &["--json"]).stdout);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["examined"][0]["finding"]["kind"], "refused", "{json}");
-    assert_eq!(json["not-looked-at"].as_array().unwrap().len(), 4, "{json}");
+    assert_eq!(json["not_looked_at"].as_array().unwrap().len(), 4, "{json}");
     fs::write(&forged, disclosed.replace("\"round\": 2", "\"round\": 3")).unwrap();
     let other = with(0, &[forged], &[]);
     assert_eq!(other.status.code(), Some(2), "{}", text(&other.stderr));

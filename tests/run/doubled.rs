@@ -7,7 +7,7 @@ use super::*;
 fn copied(config: &Path) -> PathBuf {
     let folder = config.parent().unwrap().with_extension("copy");
     fs::create_dir_all(&folder).unwrap();
-    let to = folder.join("silo.toml");
+    let to = folder.join("node.toml");
     let text = fs::read_to_string(config).unwrap();
     let line = |key: &str| {
         let mut lines = text.lines();

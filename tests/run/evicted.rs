@@ -14,7 +14,7 @@ fn endless(name: &str) -> Demo {
     Demo::new(name, &["--scenario", file, "--silos", "4"])
 }
 
-/// What the first member proposes, two others approve; gives the amendment's id.
+/// Returns what the first member proposes, two others approve; gives the amendment's id.
 fn agreed(nodes: &mut Heard, demo: &Demo, words: &[&str]) -> String {
     let said = says(&demo.configs[0], words);
     let amendment = id(&said).to_owned();

@@ -72,7 +72,7 @@ fn measure_a_round_of_a_large_model() {
              [privacy]\nmode = '{mode}'\n\
              [strategy]\nname = 'fedavg'\nweight = 'equal'\n\
              training = {{ epochs = 1, batch = 0, optimiser = {{ name = 'sgd', rate = 0.1 }} }}\n\
-             [charter]\npatience = 60\nkeep-rounds = 1\n"
+             [protocol]\nstraggler-timeout = 60\nkeep-rounds = 1\n"
         ),
     );
     let megabytes = 4.0 * parameters as f64 / 1e6;
@@ -129,8 +129,8 @@ model = { mlp = { hidden = [32] } }
 name = 'cs-rcfl'
 coalitions = 2
 training = { epochs = 300, batch = 8, optimiser = { name = 'sgd', rate = 0.001 } }
-[charter]
-patience = 10
+[protocol]
+straggler-timeout = 10
 ";
 
 #[test]
@@ -145,7 +145,7 @@ fn measure_the_time_from_the_kill_of_a_lead_to_the_next_final_round() {
         ("1s", false, 7),
     ];
     for (beat, at_once, samples) in cases {
-        let file = scenario("led", &format!("{LEARNING}beat = '{beat}'\n"));
+        let file = scenario("led", &format!("{LEARNING}heartbeat = '{beat}'\n"));
         let demo = Demo::new("figures-lead", &["--scenario", file.to_str().unwrap()]);
         let names: Vec<_> = demo
             .configs

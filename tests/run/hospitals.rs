@@ -5,7 +5,7 @@ use super::nodes::{base_port, sign};
 use super::stays::{SCENARIO, patients, table};
 use super::*;
 
-/// The file of each hospital as it happens to have it, and what its `silo.toml` says about it.
+/// The file of each hospital as it happens to have it, and what its `node.toml` says about it.
 fn file(hospital: usize) -> (&'static str, String, &'static str) {
     let rows = patients(hospital);
     match hospital {
@@ -68,7 +68,7 @@ fn hospitals_with_different_tables_learn_together_by_one_agreement() {
                 format!("[[peer]]\nname = '{name}'\naddresses = ['/ip4/127.0.0.1/tcp/{port}']\n")
             })
             .collect();
-        let config = own.join("silo.toml");
+        let config = own.join("node.toml");
         let text = format!(
             "federation = '../federation.toml'\nidentity = 'identity.key'\nstate = 'state'\n\
              listen = ['/ip4/127.0.0.1/tcp/{}']\n[data.rows]\nfiles = ['{file}']\n{more}{peers}",

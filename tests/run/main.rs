@@ -4,6 +4,7 @@
 
 mod amended;
 mod approvals;
+mod asked;
 mod backup;
 mod blamed;
 mod doubled;
@@ -15,6 +16,7 @@ mod given_up;
 mod heard;
 mod hospitals;
 mod join;
+mod late;
 mod masked;
 mod model;
 #[path = "../nodes/mod.rs"]
@@ -76,9 +78,9 @@ task = { constant = { parameters = 100 } }
 [strategy]
 name = 'fedavg'
 training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }
-[charter]
-beat = '100ms'
-patience = 20
+[protocol]
+heartbeat = '100ms'
+straggler-timeout = 20
 ";
 
 /// A federation of `silos` with null training.
@@ -193,7 +195,10 @@ fn processes_reach_the_outcomes_of_the_simulation() {
     let file = scenario(
         "run-diabetes",
         // As in the agreement of a demo.
-        &text.replace("beat = \"5s\"", "beat = \"100ms\"\nrows-declared = true"),
+        &text.replace(
+            "heartbeat = \"5s\"",
+            "heartbeat = \"100ms\"\nrows-declared = true",
+        ),
     );
     let file = file.to_str().unwrap();
     for (name, transport) in [("run-quic", "quic"), ("run-tcp", "tcp")] {

@@ -12,13 +12,13 @@ data = 'diabetes'
 standardise = 'silo'
 model = { mlp = { hidden = [4] } }
 [privacy]
-mode = 'masked'
+mode = 'secure-aggregation'
 [strategy]
 name = 'fedavg'
 weight = 'equal'
 training = { epochs = 5, batch = 16, optimiser = { name = 'sgd', rate = 0.05 } }
-[charter]
-beat = '100ms'
+[protocol]
+heartbeat = '100ms'
 keep-rounds = 3
 ";
 
@@ -112,7 +112,7 @@ fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
     let said = good(&attack);
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        said.contains("2 of 4 masked rounds opened again, with 1 author set"),
+        said.contains("2 of 4 secure-aggregation rounds opened again, with 1 author set"),
         "{said}"
     );
     assert!(
@@ -124,7 +124,7 @@ fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
     assert_eq!(json["opened"], serde_json::json!([3, 4]), "{json}");
     assert_eq!(json["pairs"], serde_json::json!([]), "{json}");
 
-    // The losses of the common model on a node's own rows, row by row.
+    // The losses of the global model on a node's own rows, row by row.
     let config = demo.configs[2].to_str().unwrap();
     let json = good(&["attack", "membership", "--config", config, "--json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
@@ -175,7 +175,7 @@ fn what_one_member_can_do_to_one_group_is_said_where_it_is_chosen() {
     let out = folder.join("federation.toml");
     let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
     let new = ["federation", "new", "--scenario", file, "--out", out];
-    let said = good(&[&new[..], &["--masked"]].concat());
+    let said = good(&[&new[..], &["--secure-aggregation"]].concat());
     let help = good(&["federation", "new", "--help"]);
     for said in [said, help] {
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");

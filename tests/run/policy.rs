@@ -33,7 +33,7 @@ fn whoever_did_not_agree_to_a_weaker_agreement_votes_and_contributes_only_once_i
     let said = says(&demo.configs[0], &["change", file.to_str().unwrap()]);
     let said: Vec<_> = said.split_whitespace().collect();
     let said = said.join(" ");
-    for key in ["charter.names", "charter.verification"] {
+    for key in ["protocol.names", "protocol.verification"] {
         assert!(said.contains(key), "{key}: {said}");
     }
     let first = id(changes(&demo.configs[0]).split_once('\n').unwrap().1).to_owned();
@@ -86,7 +86,7 @@ fn whoever_did_not_agree_to_a_weaker_agreement_votes_and_contributes_only_once_i
     assert!(again[paused.len()..].iter().all(fourth), "{again:?}");
 }
 
-/// Who contributed to each round that is final at a member.
+/// Returns who contributed to each round that is final at a member.
 fn rounds(config: &Path) -> Vec<Vec<String>> {
     let state = config.with_file_name("state");
     let chain = good(&["chain", "--json", "--state", state.to_str().unwrap()]);

@@ -158,7 +158,7 @@ fn federation(name: &str, tables: Tables) {
             .iter()
             .for_each(|column| join.extend(["--ignore", column]));
         good(&join);
-        configs.push(folder.join(hospital.to_string()).join("silo.toml"));
+        configs.push(folder.join(hospital.to_string()).join("node.toml"));
     }
     let mut nodes = TestNodes::new(&configs, &["--until-done"]);
     (0..3).for_each(|node| nodes.start(node));

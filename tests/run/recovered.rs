@@ -12,7 +12,7 @@ use super::*;
 fn one_of_two_goes_on_alone_and_the_other_comes_back() {
     let demo = quick("run-recovered", 2);
     let mut nodes = Heard::of(&demo.configs, &[]);
-    let name = |line: &Value| line["silo"].as_str().unwrap().to_owned();
+    let name = |line: &Value| line["member"].as_str().unwrap().to_owned();
     for node in 0..2 {
         nodes.nodes.start(node);
     }
@@ -109,7 +109,7 @@ fn whoever_named_the_wrong_members_corrects_that_while_its_node_runs() {
     }
     let names: Vec<_> = (0..4)
         .map(|node| {
-            nodes.until(node, "start")["silo"]
+            nodes.until(node, "start")["member"]
                 .as_str()
                 .unwrap()
                 .to_owned()
@@ -176,7 +176,7 @@ fn three_that_remain_correct_two_mistakes_each_while_the_machine_is_busy() {
     for node in 0..5 {
         nodes.nodes.start(node);
     }
-    let name = |line: &Value| line["silo"].as_str().unwrap().to_owned();
+    let name = |line: &Value| line["member"].as_str().unwrap().to_owned();
     let names: Vec<_> = (0..5)
         .map(|node| name(&nodes.until(node, "start")))
         .collect();

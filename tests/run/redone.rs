@@ -34,7 +34,7 @@ fn forgets_the_outcome(config: &Path) {
     }
 }
 
-/// What `rota verify` says of a node's state.
+/// Returns what `rota verify` says of a node's state.
 fn verified(config: &Path) -> String {
     let state = config.with_file_name("state");
     let said = good(&["verify", "--state", state.to_str().unwrap()]);
@@ -57,7 +57,7 @@ fn blocks(config: &Path, round: u64) -> Vec<(String, String)> {
 fn a_round_that_is_done_again_is_verified_and_whoever_had_the_first_goes_on_from_the_second() {
     let demo = quick("run-redone", 2);
     let mut nodes = Heard::of(&demo.configs, &[]);
-    let name = |line: &Value| line["silo"].as_str().unwrap().to_owned();
+    let name = |line: &Value| line["member"].as_str().unwrap().to_owned();
     (0..2).for_each(|node| nodes.nodes.start(node));
     let goes = [0, 1].map(|node| name(&nodes.until(node, "start")))[1].clone();
     for node in 0..2 {

@@ -12,7 +12,7 @@ fn wrong_configurations_are_refused_with_file_line_and_key() {
         edit(config, from, to);
         let (code, said) = run(config);
         assert_eq!(code, 2, "{said}");
-        said.replace(&config.display().to_string(), "silo.toml")
+        said.replace(&config.display().to_string(), "node.toml")
     };
     let typo = refused("identity = ", "identiti = ");
     assert!(
@@ -23,7 +23,7 @@ fn wrong_configurations_are_refused_with_file_line_and_key() {
     let line = line_of(config, "silo 7");
     assert!(
         stranger.starts_with(&format!(
-            "error: silo.toml, line {line}: `name` is \"silo 7\", which is not in the roster"
+            "error: node.toml, line {line}: `name` is \"silo 7\", which is not in the roster"
         )),
         "{stranger}"
     );
@@ -31,7 +31,7 @@ fn wrong_configurations_are_refused_with_file_line_and_key() {
     let address = refused("listen = [\"/ip4/127.0.0.1", "listen = [\"/ip4/127.0.0");
     assert!(
         address.starts_with(&format!(
-            "error: silo.toml, line {}: `listen` holds",
+            "error: node.toml, line {}: `listen` holds",
             line_of(config, "listen")
         )),
         "{address}"
@@ -39,7 +39,7 @@ fn wrong_configurations_are_refused_with_file_line_and_key() {
     let device = refused("seed = ", "device = \"tch-cuda:9999\"\nseed = ");
     assert!(
         device.starts_with(&format!(
-            "error: silo.toml, line {}: `device`: tch-cuda:9999 is not ",
+            "error: node.toml, line {}: `device`: tch-cuda:9999 is not ",
             line_of(config, "device")
         )),
         "{device}"
@@ -111,7 +111,7 @@ fn missing_data_are_named() {
 }
 
 /// Every way in which an institution's file can differ from what was agreed: what is changed in
-/// `rows.csv` or in `silo.toml`, and what the node says instead of training.
+/// `rows.csv` or in `node.toml`, and what the node says instead of training.
 #[test]
 fn rows_that_are_not_as_agreed_are_refused_before_the_first_round() {
     let scenario = scenario(

@@ -1,5 +1,5 @@
-//! `rota check --rehearse` names a member whose program masks otherwise than all others, before a sum is
-//! spoiled by it.
+//! `rota check --dry-run` names a member whose program masks otherwise than all others, before a sum is
+//! corrupted by it.
 
 use ::rota::mesh::{self, Rehearsal};
 use ::rota::node::institution::Institution;
@@ -41,7 +41,7 @@ fn a_member_that_masks_otherwise_is_named_before_the_first_round() {
         ]
     });
     let config = demo.configs[3].to_str().unwrap();
-    let done = output(&["check", "--rehearse", "--config", config]);
+    let done = output(&["check", "--dry-run", "--config", config]);
     let said = text(&done.stdout);
     assert_eq!(done.status.code(), Some(1), "{said}");
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -64,7 +64,7 @@ fn a_member_that_masks_otherwise_is_named_before_the_first_round() {
     // Who has gone is not called right.
     drop(stand_ins);
     drop(runtime);
-    let done = output(&["check", "--rehearse", "--config", config]);
+    let done = output(&["check", "--dry-run", "--config", config]);
     let said = text(&done.stdout);
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(done.status.code(), Some(3), "{said}");
@@ -76,7 +76,7 @@ fn a_member_that_masks_otherwise_is_named_before_the_first_round() {
 fn rounds_in_clear_have_nothing_to_rehearse() {
     let demo = Demo::new("rehearsed-clear", &[]);
     let config = demo.configs[0].to_str().unwrap();
-    let said = text(&output(&["check", "--rehearse", "--config", config]).stdout);
+    let said = text(&output(&["check", "--dry-run", "--config", config]).stdout);
     assert!(
         said.contains("nothing to test: rounds are in clear, without masks"),
         "{said}"

@@ -70,7 +70,8 @@ const NO_NOISE: &str = "There is no noise, and so no bound on what all published
 
 /// So many silos whose rounds are masked, in these groups.
 fn masked(silos: usize, groups: &str) -> String {
-    let masked = format!("[privacy]\nmode = 'masked'\n{groups}[strategy]\nweight = 'equal'\n");
+    let masked =
+        format!("[privacy]\nmode = 'secure-aggregation'\n{groups}[strategy]\nweight = 'equal'\n");
     let text = QUICK.replace("[strategy]\n", &masked);
     text.replace("silos = 4", &format!("silos = {silos}"))
 }
@@ -131,7 +132,7 @@ fn one_group_and_two_groups_are_said_in_check_status_and_report() {
     }
 }
 
-/// What is said of a group in short.
+/// Returns what is said of a group in short.
 fn group_sentences(group: &str) -> (String, String) {
     (
         format!("every member learns one sum per round: that of {group}"),

@@ -8,7 +8,10 @@ use super::*;
 /// A federation of patients, so that models have metrics on own rows, with a short beat.
 fn patients(name: &str) -> Demo {
     let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
-    let file = scenario(name, &text.replace("beat = \"5s\"", "beat = \"100ms\""));
+    let file = scenario(
+        name,
+        &text.replace("heartbeat = \"5s\"", "heartbeat = \"100ms\""),
+    );
     let options = ["--silos", "4", "--rounds", "3"];
     Demo::new(
         name,
@@ -58,7 +61,7 @@ fn running_nodes_agree_on_the_round_and_serve_status_page_and_metrics() {
         assert!(time.is_ok(), "{line}");
         match line["event"].as_str() {
             Some("http") => urls[said.node] = line["url"].as_str().unwrap().to_owned(),
-            Some("adopted") => measured[said.node].push(line["held-out"].clone()),
+            Some("adopted") => measured[said.node].push(line["held_out"].clone()),
             Some("finished") => finished += 1,
             _ => {}
         }
@@ -76,14 +79,14 @@ fn running_nodes_agree_on_the_round_and_serve_status_page_and_metrics() {
         assert_eq!(rounds[2]["outcome"], documents[0].1["rounds"][2]["outcome"]);
         // The metrics in the lines are those of the document, on this silo's own rows.
         for (round, held_out) in rounds.iter().zip(&measured[node]) {
-            assert_eq!(round["held-out"], *held_out);
+            assert_eq!(round["held_out"], *held_out);
             assert!(held_out["metrics"]["mae"].as_f64().unwrap() > 0.0);
             assert!(held_out["rows"].as_u64().unwrap() > 10, "{held_out}");
         }
         let peers = document["peers"].as_array().unwrap();
         for peer in peers {
             assert_eq!(peer["connected"], true, "{peer}");
-            assert!(peer["round-trip-ms"].as_f64().unwrap() > 0.0, "{peer}");
+            assert!(peer["round_trip_ms"].as_f64().unwrap() > 0.0, "{peer}");
             assert_eq!(peer["version"], env!("CARGO_PKG_VERSION"), "{peer}");
         }
         let page = get(&urls[node], "/");
@@ -158,7 +161,7 @@ fn running_nodes_agree_on_the_round_and_serve_status_page_and_metrics() {
     let goes_on = nodes.until(1, "goes-on", 20);
     // A restart is no loss: rounds, who was there, and the measured model are as they were.
     let before = documents[1].1["rounds"].as_array().unwrap();
-    assert_eq!(goes_on["held-out"], before[2]["held-out"]);
+    assert_eq!(goes_on["held_out"], before[2]["held_out"]);
     let (code, document, said) = status(&demo.configs[1]);
     assert_eq!(code, 0, "{said}");
     let after = document["rounds"].as_array().unwrap();
@@ -178,7 +181,7 @@ fn running_nodes_agree_on_the_round_and_serve_status_page_and_metrics() {
         }
     }
     assert_eq!(after[2]["authors"].as_array().unwrap().len(), 4);
-    assert_eq!(after[2]["held-out"], before[2]["held-out"]);
+    assert_eq!(after[2]["held_out"], before[2]["held_out"]);
     let text = good(&["status", "--config", demo.configs[1].to_str().unwrap()]);
     assert!(text.contains("adopted     round 3, coalition"), "{text}");
     assert!(text.contains("own rows    mae "), "{text}");

@@ -15,8 +15,8 @@ fn a_state_folder_of_another_process_or_federation_is_refused() {
     assert_eq!(nodes.code(0), 0);
     edit(
         &demo.folder.join("federation.toml"),
-        "patience = 20",
-        "patience = 21",
+        "straggler-timeout = 20",
+        "straggler-timeout = 21",
     );
     edit(
         &demo.folder.join("federation.toml"),

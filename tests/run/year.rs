@@ -11,7 +11,7 @@ use super::stays::{SCENARIO, table};
 use super::*;
 
 /// Folder and public key of an institution.
-fn institution(folder: &Path, name: &str, at: usize) -> (PathBuf, String) {
+pub(super) fn institution(folder: &Path, name: &str, at: usize) -> (PathBuf, String) {
     let own = folder.join(name);
     fs::create_dir_all(&own).unwrap();
     fs::write(own.join("stays.csv"), table(at)).unwrap();
@@ -21,7 +21,12 @@ fn institution(folder: &Path, name: &str, at: usize) -> (PathBuf, String) {
 }
 
 /// Runs `rota federation join` with the table `file`; exit code, output and errors.
-fn join(invitation: &str, own: &Path, file: &str, more: &[&str]) -> (i32, String, String) {
+pub(super) fn join(
+    invitation: &str,
+    own: &Path,
+    file: &str,
+    more: &[&str],
+) -> (i32, String, String) {
     let (key, out) = (own.join("identity.key"), own.join("node"));
     let (key, out) = (key.to_str().unwrap(), out.to_str().unwrap());
     let data = own.join(file);
@@ -117,7 +122,7 @@ impl Year {
             assert_eq!(federation["members"], names.len(), "{place}: {status:#}");
             assert_eq!(federation["rounds"], self.rounds, "{place}: {status:#}");
             assert_eq!(
-                (&status["silo"], &status["complete"]),
+                (&status["member"], &status["complete"]),
                 (&name.into(), &true.into()),
                 "{place}: {status:#}"
             );
@@ -130,7 +135,7 @@ impl Year {
             let last = rounds.last().unwrap();
             assert_eq!(last["round"], self.rounds, "{place}: {status:#}");
             assert!(
-                last["held-out"]["metrics"]["roc-auc"].is_number(),
+                last["held_out"]["metrics"]["roc-auc"].is_number(),
                 "{place}: {status:#}"
             );
             let said = self.good(node, &["status"]);
@@ -334,13 +339,13 @@ fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
     for (own, _) in &founders {
         let (code, _, said) = join(invitation.trim(), own, "stays.csv", &[]);
         assert_eq!(code, 0, "{said}");
-        configs.push(own.join("node").join("silo.toml"));
+        configs.push(own.join("node").join("node.toml"));
     }
     let (own, key) = institution(&folder, "archive", 7);
-    configs.push(own.join("node").join("silo.toml"));
+    configs.push(own.join("node").join("node.toml"));
     // The same institution after its key was lost: the new key lies in another folder.
     let (again, new_key) = institution(&folder, "archive-again", 7);
-    configs.push(again.join("node").join("silo.toml"));
+    configs.push(again.join("node").join("node.toml"));
     let options = ["--wait-for-admission", "--http", "127.0.0.1:0"];
     let mut year = Year {
         nodes: Heard::of(&configs, &options),

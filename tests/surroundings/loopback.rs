@@ -124,7 +124,7 @@ const SMALL: &str = "name = 'small'
 rounds = 3
 silos = 4
 task = { constant = { parameters = 1000 } }
-charter = { beat = '300ms' }
+protocol = { heartbeat = '300ms' }
 [strategy]
 name = 'fedavg'
 training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }

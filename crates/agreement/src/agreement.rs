@@ -8,7 +8,7 @@ use std::time::Duration;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use methods::Strategy;
 use methods::strategy::{Names, StrategyConfig, build};
-use protocol::charter::{Charter, CharterError, Epoch, Genesis};
+use protocol::charter::{Charter, CharterError, Epoch, Genesis, RoundMode};
 use protocol::roster::{RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
 use task::TaskConfig;
@@ -21,6 +21,7 @@ use crate::file::{
     CharterTable, ContinuesTable, EntryNames, FederationFile, PrivacyTable, SiloTable, StatusFor,
 };
 use crate::privacy;
+use crate::question::{AgreedQuestion, learning_rounds, with_questions};
 use crate::rotation::RotationName;
 use crate::source::TomlText;
 use crate::span::Span;
@@ -52,6 +53,8 @@ pub struct Agreement {
     pub status: StatusFor,
     /// The model of an earlier federation that the first round starts from.
     pub continues: Option<Continues>,
+    /// The questions that members answer, in this order, in rounds before those that learn.
+    pub questions: Vec<AgreedQuestion>,
     /// Addresses of every member's node, in the order of the roster. Not part of the federation's id.
     pub addresses: Vec<Vec<String>>,
     /// Why no member can take part under this agreement. A quorum may have brought such an agreement into
@@ -78,6 +81,22 @@ impl Agreement {
         Self::parse(&file.display().to_string(), &read_configuration(file)?)
     }
 
+    /// Reads a file that a node kept, also with the names that keys had before.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the file cannot be read, or the first error in it.
+    pub fn load_kept(file: &Path) -> Result<Self, ConfigError> {
+        Self::parse_kept(&file.display().to_string(), &read_configuration(file)?)
+    }
+
+    /// Reads a text that a node, a journal or a backup kept, also with the names that keys had before.
+    ///
+    /// # Errors
+    /// [`ConfigError::At`]: the first error in the text.
+    pub fn parse_kept(file: &str, text: &str) -> Result<Self, ConfigError> {
+        Self::parse(file, &current(text))
+    }
+
     /// The task by which institutions read their rows: with noise every row by itself, see
     /// [`with_noise`](task::TableTask::with_noise).
     ///
@@ -102,7 +121,7 @@ impl Agreement {
         let start = hash_of(source, "start", &raw.start)?;
         let beat = raw.charter.beat.0;
         if !beat.subsec_nanos().is_multiple_of(1_000_000) {
-            return Err(wrong("charter.beat", "must be whole milliseconds"));
+            return Err(wrong("protocol.heartbeat", "must be whole milliseconds"));
         }
         let silos = silos_of(source, &raw.silo)?;
         if silos.is_empty() {
@@ -122,7 +141,8 @@ impl Agreement {
         // A model that is continued has its scale already.
         raw.strategy.standardise = raw.task.common_scale() && continues.is_none();
         raw.strategy.scale_agreed = raw.task.common_scale() && continues.is_some();
-        raw.strategy.set_rounds(raw.rounds);
+        let learning = learning_rounds(raw.rounds, &raw.question);
+        raw.strategy.set_rounds(learning.unwrap_or(raw.rounds));
         let strategy =
             build(&raw.strategy, silos.len()).map_err(|error| strategy_error(source, &error))?;
         let work = AgreedWork {
@@ -133,27 +153,31 @@ impl Agreement {
             status: raw.charter.status,
             seed: raw.seed,
             continues: continues.as_ref(),
+            questions: &raw.question,
         };
         let work = work.encode();
         let work = work.map_err(|error| wrong("task", &format!("cannot be encoded: {error}")))?;
         let charter = charter_of(source, &raw, start, work)?;
         if strategy.names() == Names::Shown && !charter.shows_names() {
             let what = "must be \"shown\": the strategy keeps state for every member";
-            return Err(wrong("charter.names", what));
+            return Err(wrong("protocol.names", what));
         }
         let format = format_of(source, raw.format)?;
         let epoch = Epoch::first_in(format, &Genesis { silos, charter });
         let epoch = epoch.map_err(|error| refused(source, &error))?;
+        check_questions(source, &raw, &epoch)?;
+        let strategy = with_questions(strategy.into(), &raw.question, raw.rounds);
         Ok(Self {
             epoch: Arc::new(epoch),
             task: raw.task,
             strategy_config: raw.strategy,
-            strategy: strategy.into(),
+            strategy,
             seed: raw.seed,
             max_model_norm,
             max_weight,
             status: raw.charter.status,
             continues,
+            questions: raw.question,
             addresses,
             unfit: None,
         })
@@ -225,6 +249,7 @@ impl Agreement {
             privacy: PrivacyTable::of(&charter.privacy),
             task: self.task.clone(),
             strategy: self.strategy_config.clone(),
+            question: self.questions.clone(),
             silo: silos
                 .iter()
                 .zip(self.addresses.iter().map(Some).chain(repeat(None)))
@@ -249,8 +274,8 @@ pub fn default_view_timeout(patience: u32, n: usize) -> u32 {
 /// Line that members are expected to have at least, in megabits per second.
 pub const LINE_MBIT: f64 = 30.0;
 
-/// How long a line of this many megabits per second needs for the models of all other members: what
-/// a lead fetches before it closes a round, and a member before it signs for one. `patience` should
+/// Returns how long a line of this many megabits per second needs for the models of all other members: what
+/// a lead fetches before it closes a round, and a member before it signs for one. `straggler-timeout` should
 /// be longer, or members with such a line are left out.
 pub fn models_take(blob_limit: u64, n: usize, mbit: f64) -> Duration {
     let bits = blob_limit as f64 * 8.0 * n.saturating_sub(1) as f64;
@@ -280,7 +305,7 @@ fn hash_of(source: TomlText<'_>, key: &str, text: &str) -> Result<Hash, ConfigEr
     digits_of(text).map(Hash).ok_or_else(wrong)
 }
 
-/// Whether members can learn what the task says.
+/// Returns whether members can learn what the task says.
 ///
 /// # Errors
 /// [`ConfigError::At`]: a table or a program that is described wrongly, or not enough.
@@ -319,6 +344,44 @@ fn check_task(source: TomlText<'_>, task: &TaskConfig) -> Result<(), ConfigError
             }
         }
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => {}
+    }
+    Ok(())
+}
+
+/// Returns whether the members can answer what the file asks.
+///
+/// # Errors
+/// [`ConfigError::At`]: a question that cannot be asked, rounds that leave none for learning, or contributions
+/// of which nobody sees a single one.
+fn check_questions(
+    source: TomlText<'_>,
+    raw: &FederationFile,
+    epoch: &Epoch,
+) -> Result<(), ConfigError> {
+    if raw.question.is_empty() {
+        return Ok(());
+    }
+    let wrong = |path: &str, what: String| Err(ConfigError::At(source.key_of(path, &what)));
+    match epoch.charter.privacy.mode() {
+        RoundMode::Clear | RoundMode::Named => {}
+        RoundMode::Masked(_) | RoundMode::Noised(..) => {
+            let what = "asks the members of a federation in which sums alone are opened: nodes answer in clear \
+                        rounds so far; leave it out, or ask in a federation with `mode = \"clear\"`";
+            return wrong("question", what.into());
+        }
+    }
+    for (at, question) in raw.question.iter().enumerate() {
+        if let Err(error) = question.question().inputs() {
+            return wrong(&format!("question.{at}"), format!("is wrong: {error}"));
+        }
+    }
+    if learning_rounds(raw.rounds, &raw.question).is_none() {
+        let asked: u64 = raw.question.iter().map(AgreedQuestion::most_rounds).sum();
+        let what = format!(
+            "must be more than {asked}, which the questions take at most: rounds that they do not take are left \
+             out in the end"
+        );
+        return wrong("rounds", what);
     }
     Ok(())
 }
@@ -400,7 +463,7 @@ pub(crate) fn silos_of(
     let silo = |(nth, silo): (usize, &SiloTable)| {
         let key = digits_of(&silo.key);
         let key = key.ok_or_else(|| {
-            let path = format!("silo.{nth}.key");
+            let path = format!("member.{nth}.key");
             ConfigError::At(source.key_of(&path, "must be 64 hexadecimal digits"))
         })?;
         Ok(Silo {
@@ -420,12 +483,12 @@ pub(crate) fn refused(source: TomlText<'_>, error: &CharterError) -> ConfigError
                         adds one";
             return ConfigError::At(source.at(0..0, what));
         }
-        CharterError::Roster(RosterError::Size(_)) => "silo".into(),
+        CharterError::Roster(RosterError::Size(_)) => "member".into(),
         CharterError::Roster(RosterError::BadName { member, .. }) => {
-            format!("silo.{}.name", member - 1)
+            format!("member.{}.name", member - 1)
         }
         CharterError::Roster(RosterError::Rows { member, .. }) => {
-            format!("silo.{}.rows", member - 1)
+            format!("member.{}.rows", member - 1)
         }
         CharterError::Name(_) => "name".into(),
         CharterError::Roster(
@@ -437,14 +500,14 @@ pub(crate) fn refused(source: TomlText<'_>, error: &CharterError) -> ConfigError
         }
         CharterError::Range { key: "rounds", .. } => "rounds".into(),
         CharterError::Range {
-            key: key @ ("colluders" | "smallest-sum" | "fewest-authors"),
+            key: key @ ("colluders" | "min-sum-size" | "min-authors"),
             ..
         }
         | CharterError::Noise { key, .. } => format!("privacy.{key}"),
-        CharterError::Range { key, .. } => format!("charter.{key}"),
-        CharterError::UndeclaredRows(_) => "silo".into(),
+        CharterError::Range { key, .. } => format!("protocol.{key}"),
+        CharterError::UndeclaredRows(_) => "member".into(),
         CharterError::TooFewToMask { .. } => "privacy.mode".into(),
-        CharterError::MaskedUnverified(_) => "charter.verification".into(),
+        CharterError::MaskedUnverified(_) => "protocol.verification".into(),
         CharterError::Group { .. } | CharterError::TwoGroups(_) => "privacy.group".into(),
         CharterError::Shows => "privacy.shows".into(),
         CharterError::MaskedFormat(_) => "format".into(),
@@ -452,18 +515,18 @@ pub(crate) fn refused(source: TomlText<'_>, error: &CharterError) -> ConfigError
     ConfigError::At(source.at(source.span(&place), error.to_string()))
 }
 
-/// What is wrong with the bounds of models and weights: the key, and words that follow it. `None` where the
+/// Returns what is wrong with the bounds of models and weights: the key, and words that follow it. `None` where the
 /// norm is above 0 and the weight a share of at most all, or they are absent.
 pub fn bounds_fault(
     max_model_norm: Option<f64>,
     max_weight: Option<f64>,
 ) -> Option<(&'static str, &'static str)> {
     if max_model_norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
-        return Some(("charter.max-model-norm", "must be above 0"));
+        return Some(("protocol.max-model-norm", "must be above 0"));
     }
     let bad = |share: f64| share.is_nan() || share <= 0.0 || share > 1.0;
     if max_weight.is_some_and(bad) {
-        return Some(("charter.max-weight", "must be above 0 and at most 1"));
+        return Some(("protocol.max-weight", "must be above 0 and at most 1"));
     }
     None
 }

@@ -54,7 +54,7 @@ fn look(name: &str) -> String {
     of(&words.join(" "))
 }
 
-/// Whether people would take one of these names for the other.
+/// Returns whether people would take one of these names for the other.
 fn alike(one: &str, other: &str) -> bool {
     let lower = |name: &str| look(&name.to_lowercase());
     look(one) == look(other) || lower(one) == lower(other)

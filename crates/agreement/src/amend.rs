@@ -12,6 +12,7 @@ use task::MakeStandIn;
 use crate::agreement::{Agreement, Unfit};
 use crate::alike::{LookError, check_new};
 use crate::config_error::ConfigError;
+use crate::question::AgreedQuestion;
 
 /// Why a text cannot be an amendment.
 #[derive(Debug, thiserror::Error)]
@@ -54,12 +55,12 @@ pub enum AmendError {
         /// The key.
         key: String,
     },
-    /// A group of masked rounds would become another one.
+    /// A group of secure-aggregation rounds would become another one.
     #[error(
         "the institutions {group} would be added up with others than before, or with other weights ({before} \
          before): no silo of theirs would answer, because the difference of two such sums may be the model of \
          a single one. Leave `[[privacy.group]]` as it is (a group without one of its institutions sits out), \
-         add a group of institutions that are in none, or continue with noise (`mode = \"masked+noised\"`). If \
+         add a group of institutions that are in none, or continue with noise (`mode = \"differential-privacy\"`). If \
          every institution of these groups approves it, also one that leaves, the groups may change: name \
          whose updates become visible, `shows = [{shown}]` in `[privacy]`"
     )]
@@ -76,12 +77,12 @@ pub enum AmendError {
         "{0}. An amendment cannot change the split: a new federation can (`rota federation continue`)"
     )]
     Split(String),
-    /// A group of masked rounds that is none of the federation before.
+    /// A group of secure-aggregation rounds that is none of the federation before.
     #[error(
         "the institutions {group} would be added up, and in the federation that this one continues {before} were \
          added up: the difference of two such sums may be the model of a single one. Leave the group as it was \
          there; or change it there, with everybody's approval (`shows` in `[privacy]`), and continue then; or \
-         continue with noise (`mode = \"masked+noised\"`)"
+         continue with noise (`mode = \"differential-privacy\"`)"
     )]
     SummedBefore {
         /// The institutions of the group.
@@ -91,7 +92,7 @@ pub enum AmendError {
     },
     /// The largest contribution is not allowed.
     #[error(
-        "`charter.blob-limit` is {limit}, and a contribution under this agreement has {size} bytes: no \
+        "`protocol.blob-limit` is {limit}, and a contribution under this agreement has {size} bytes: no \
          member could take part; set it to {size} or more"
     )]
     Limit {
@@ -237,6 +238,29 @@ impl Agreement {
         self.with_members(members)
     }
 
+    /// The text of this agreement with another question behind the others, with the rounds that it takes at most
+    /// and room for its answers.
+    ///
+    /// # Errors
+    /// [`AmendError`]: a value that cannot be written.
+    pub fn asking(&self, question: AgreedQuestion) -> Result<String, AmendError> {
+        let mut charter = self.epoch.charter.clone();
+        charter.rounds += question.most_rounds();
+        let silos = self.epoch.roster.silos().to_vec();
+        let mut questions = self.questions.clone();
+        questions.push(question);
+        charter.blob_limit = self.blob_limit_with(&questions);
+        let amended = Self {
+            epoch: Arc::new(Epoch::first_in(
+                self.epoch.format,
+                &Genesis { silos, charter },
+            )?),
+            questions,
+            ..self.clone()
+        };
+        amended.to_toml().map_err(AmendError::Text)
+    }
+
     /// The text of this agreement with another key of a member.
     ///
     /// # Errors
@@ -283,7 +307,7 @@ impl Agreement {
         epoch: Arc<Epoch>,
     ) -> Result<Self, AmendError> {
         let text = self.amendment_text(amendment)?;
-        let new = Self::parse("the amendment", &text)?;
+        let new = Self::parse_kept("the amendment", &text)?;
         let agreed =
             new.epoch.roster.silos() == amendment.silos && new.epoch.charter == amendment.charter;
         if agreed && new.epoch.format == amendment.format {

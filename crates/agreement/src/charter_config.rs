@@ -1,4 +1,4 @@
-//! `[charter]` of a scenario: the rules of the rounds, with defaults.
+//! `[protocol]` of a scenario: the rules of the rounds, with defaults.
 
 use std::time::Duration;
 
@@ -19,16 +19,18 @@ const PATIENCE: u32 = 12;
 pub struct CharterConfig {
     /// The unit of all timers: how long a message may take between members on a bad day. Between
     /// 10 ms and 10 minutes, in whole milliseconds.
+    #[serde(rename = "heartbeat")]
     pub beat: Span,
     /// Number of beats that a round waits for a slow member before it continues without it. Without it:
     /// 12, or as many as the models of all other members take over the simulated links, if that is
     /// longer.
-    #[schemars(range(min = 1), extend("x-unit" = "beats"))]
+    #[schemars(range(min = 1), extend("x-unit" = "heartbeats"))]
+    #[serde(rename = "straggler-timeout")]
     pub patience: Option<u32>,
     /// Number of beats after which the members replace a lead whose block is not final. Without
     /// it: twice the patience, and one beat for each of f + 4 phases, where f is the number of
     /// Byzantine members that a federation of this size tolerates.
-    #[schemars(range(min = 4), extend("x-unit" = "beats"))]
+    #[schemars(range(min = 4), extend("x-unit" = "heartbeats"))]
     pub view_timeout: Option<u32>,
     /// Fewest contributions that a round may have. Without it: 2f + 1, or more than half of the
     /// members where that is more.
@@ -45,8 +47,8 @@ pub struct CharterConfig {
     /// to it before models are averaged. Without it, any share.
     #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub max_weight: Option<f64>,
-    /// Whether every silo declares its training rows in the agreement, and may claim no more than
-    /// that, as the members of a federation should (`rows` of `[[silo]]` in federation.toml).
+    /// True if every silo declares its training rows in the agreement, and may claim no more than
+    /// that, as the members of a federation should (`rows` of `[[member]]` in federation.toml).
     pub rows_declared: bool,
     /// Who leads when.
     pub rotation: RotationName,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::source::FileError;
 
-/// Why `federation.toml` or `silo.toml` cannot be used.
+/// Why `federation.toml` or `node.toml` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// An error in the file.

@@ -213,7 +213,7 @@ impl Consent {
         }
     }
 
-    /// When it was signed, in UTC: `2026-03-01T12:00:00Z`.
+    /// Returns when it was signed, in UTC: `2026-03-01T12:00:00Z`.
     pub fn time(&self) -> String {
         let seconds = seconds(self.at);
         utc(seconds).unwrap_or_else(|| format!("{seconds} s after 1970"))

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use protocol::Hash;
-use protocol::charter::{Charter, Group, Privacy};
+use protocol::charter::{Charter, Group, RoundMode};
 
 use crate::file::Mode;
 
@@ -42,12 +42,12 @@ pub enum Seen {
 }
 
 impl Seen {
-    /// What members see under this charter.
+    /// Returns what members see under this charter.
     pub fn under(charter: &Charter) -> Self {
-        match &charter.privacy {
-            Privacy::Clear | Privacy::ClearWithNames => Self::Models,
-            Privacy::Masked(masked) if masked.noise().is_some() => Self::NoisedSums,
-            Privacy::Masked(_) => Self::Sums,
+        match charter.privacy.mode() {
+            RoundMode::Clear | RoundMode::Named => Self::Models,
+            RoundMode::Masked(_) => Self::Sums,
+            RoundMode::Noised(..) => Self::NoisedSums,
         }
     }
 
@@ -60,7 +60,7 @@ impl Seen {
         }
     }
 
-    /// What the file says.
+    /// Returns what the file says.
     pub(crate) fn of(mode: Option<Mode>) -> Self {
         match mode {
             None | Some(Mode::Clear) => Self::Models,

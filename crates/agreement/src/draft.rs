@@ -69,7 +69,7 @@ pub struct NewDraft {
     pub rotation: Rotation,
     /// Who checks a round before it counts.
     pub verification: Verification,
-    /// Whether contributions carry the names of their authors.
+    /// True if contributions carry the names of their authors.
     pub names_shown: bool,
     /// The table that says what members see of each other's contributions; `None`: every model.
     pub privacy: Option<PrivacyTable>,
@@ -115,12 +115,12 @@ pub enum AddError {
     Look(#[from] LookError),
     /// The members are not written as tables of their own.
     #[error(
-        "the members of this file are not tables `[[silo]]`: write them so, and add the member again"
+        "the members of this file are not tables `[[member]]`: write them so, and add the member again"
     )]
     Form,
     /// The task gives every member a domain.
     #[error(
-        "the task lists `domains`, one for every member: add the number of this member's domain to the list by hand, together with its `[[silo]]`"
+        "the task lists `domains`, one for every member: add the number of this member's domain to the list by hand, together with its `[[member]]`"
     )]
     Domains,
 }
@@ -201,6 +201,7 @@ impl Draft {
             privacy: new.privacy.clone(),
             task: new.task.clone(),
             strategy: new.strategy.clone(),
+            question: Vec::new(),
             silo: Vec::new(),
         };
         let text = toml::to_string(&raw).map_err(|error| error.to_string())?;
@@ -256,7 +257,7 @@ fn table(member: &Joining) -> Result<String, String> {
         addresses: member.addresses.clone(),
     };
     let text = toml::to_string(&raw).map_err(|error| error.to_string())?;
-    Ok(format!("\n[[silo]]\n{text}"))
+    Ok(format!("\n[[member]]\n{text}"))
 }
 
 /// The text with the id in its comment, if its members are complete.
@@ -277,57 +278,57 @@ fn with_id(text: &str) -> String {
 
 /// Comments at the ends of lines: table, key, comment.
 const COMMENTS: [(&str, &str, &str); 17] = [
-    ("", "name", "name of the federation, for people"),
+    ("", "name", "human-readable name of the federation"),
     ("", "rounds", "rounds to learn"),
     ("", "seed", "seed of the initial model"),
     (
-        "charter",
-        "beat",
+        "protocol",
+        "heartbeat",
         "unit of all timers: how long a message may take on a bad day",
     ),
     (
-        "charter",
-        "patience",
+        "protocol",
+        "straggler-timeout",
         "beats that a round waits for a slow member",
     ),
-    ("charter", "view-timeout", "beats until a lead is replaced"),
+    ("protocol", "view-timeout", "beats until a lead is replaced"),
     (
-        "charter",
+        "protocol",
         "min-contributions",
         "fewest contributions of a round",
     ),
     (
-        "charter",
+        "protocol",
         "keep-rounds",
         "final rounds whose models are kept for members that were away",
     ),
     (
-        "charter",
+        "protocol",
         "blob-limit",
         "largest contribution in bytes: what this model needs",
     ),
     (
-        "charter",
+        "protocol",
         "max-model-norm",
         "largest l2 norm of a contributed model",
     ),
     (
-        "charter",
+        "protocol",
         "max-weight",
         "largest share of the sum of weights that one model may have",
     ),
     (
-        "charter",
+        "protocol",
         "rotation",
         "who leads when: every-round, every-K-rounds, on-failure, reliability or fixed",
     ),
     (
-        "charter",
+        "protocol",
         "verification",
         "who computes every model again before it counts: full, committee-C or inclusion",
     ),
     (
-        "charter",
+        "protocol",
         "names",
         "whether members see who contributed what; the lead of a round does",
     ),
@@ -366,7 +367,7 @@ fn commented(text: &str, new: &NewDraft) -> String {
         if let Some(header) = line.strip_prefix('[') {
             table = header.trim_matches(['[', ']']).to_owned();
             let part = match table.split('.').next() {
-                Some("charter") => 1,
+                Some("protocol") => 1,
                 Some("task") => 2,
                 Some("strategy") => 3,
                 _ => parts,
@@ -391,10 +392,10 @@ fn commented(text: &str, new: &NewDraft) -> String {
             Some((_, _, comment)) => format!("{line:31} # {comment}"),
             None => line.to_owned(),
         });
-        if table == "charter" && key == "patience" {
+        if table == "protocol" && key == "straggler-timeout" {
             lines.extend(of_number(new));
         }
-        if table == "charter" && key == "names" {
+        if table == "protocol" && key == "names" {
             lines.push(format!(
                 "{:31} # every member sees how all nodes are doing; without it, its own",
                 "# status = \"members\""
@@ -409,7 +410,7 @@ fn commented(text: &str, new: &NewDraft) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What follows from the number of members, where the draft leaves it open.
+/// Returns what follows from the number of members, where the draft leaves it open.
 fn of_number(new: &NewDraft) -> Vec<String> {
     let mut lines = Vec::new();
     let examples = |value: &dyn Fn(usize) -> u64| {
@@ -534,7 +535,10 @@ mod tests {
     #[test]
     fn comments_stay_when_a_member_is_added() {
         let text = Draft::text(&new(vec![joining(1)])).unwrap();
-        let text = text.replace("patience = 12", "patience = 12 # as in the contract of May");
+        let text = text.replace(
+            "straggler-timeout = 12",
+            "straggler-timeout = 12 # as in the contract of May",
+        );
         let longer = Draft::add("f.toml", &text, &joining(2)).unwrap();
         assert!(longer.contains("# as in the contract of May"), "{longer}");
         assert!(longer.contains("# ---- Rules of the rounds"), "{longer}");

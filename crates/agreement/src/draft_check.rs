@@ -40,10 +40,10 @@ impl DraftCheck<'_> {
         let beat = self.charter.beat.0.as_millis();
         if !(10..=600_000).contains(&beat) {
             let what = format!("is {beat} ms, it must be between 10ms and 10m");
-            return Err(source.key_of("charter.beat", what));
+            return Err(source.key_of("protocol.heartbeat", what));
         }
         if let Err(error) = self.charter.radius.validate() {
-            return Err(source.key_of("charter.radius", error.to_string()));
+            return Err(source.key_of("protocol.radius", error.to_string()));
         }
         let CharterConfig {
             max_model_norm,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use methods::strategy::StrategyConfig;
+use protocol::charter::{Privacy, RoundMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use task::TaskConfig;
@@ -20,7 +21,7 @@ pub(crate) struct FederationFile {
     #[serde(default = "first")]
     #[schemars(range(min = 1, max = 3))]
     pub(crate) format: u32,
-    /// Name of the federation, for people.
+    /// Human-readable name of the federation.
     pub(crate) name: String,
     /// Number of rounds to learn, a first round that agrees on a common scale included.
     #[schemars(range(min = 1))]
@@ -37,6 +38,7 @@ pub(crate) struct FederationFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) continues: Option<ContinuesTable>,
     /// Rules of the rounds: times, minimum numbers, sizes.
+    #[serde(rename = "protocol")]
     pub(crate) charter: CharterTable,
     /// What members see of each other's contributions. Without it: every model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,9 +47,17 @@ pub(crate) struct FederationFile {
     pub(crate) task: TaskConfig,
     /// The strategy and its options.
     pub(crate) strategy: StrategyConfig,
-    /// The members, one table `[[silo]]` for each, in the order of the roster. `rota federation add`
+    /// Questions about the rows of all members, one table `[[question]]` for each, answered in this order in
+    /// rounds before those that learn: `reason`, and the keys of a question as in the file of `rota ask`, but for
+    /// `sites` and `mode`. `rota federation ask` adds one. An amendment may add more behind those that there are;
+    /// `rounds` holds the most rounds that each takes, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
+    pub(crate) question: Vec<AgreedQuestion>,
+    /// The members, one table `[[member]]` for each, in the order of the roster. `rota federation add`
     /// adds one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "member")]
     pub(crate) silo: Vec<SiloTable>,
 }
 
@@ -60,7 +70,7 @@ pub(crate) fn first() -> u32 {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ContinuesTable {
-    /// Name of the earlier federation, for people.
+    /// Human-readable name of the earlier federation.
     pub(crate) name: String,
     /// Its id, as 64 hexadecimal digits.
     #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
@@ -72,7 +82,7 @@ pub(crate) struct ContinuesTable {
     #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
     pub(crate) block: String,
     /// Hash of the model's tensors, as 64 hexadecimal digits. Every member needs the file; its node
-    /// finds `start.safetensors` beside the agreement, or by `start-model` in silo.toml.
+    /// finds `start.safetensors` beside the agreement, or by `start-model` in node.toml.
     #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
     pub(crate) model: String,
     /// What members of the earlier federation saw of each other's contributions, as in `[privacy]`. Without it:
@@ -91,15 +101,17 @@ pub(crate) struct ContinuesTable {
 pub(crate) struct CharterTable {
     /// The unit of all timers: how long a message may take between members on a bad day. Between
     /// 10 ms and 10 minutes, in whole milliseconds.
+    #[serde(rename = "heartbeat")]
     pub(crate) beat: Span,
     /// Number of beats that a round waits for a slow member before it continues without it.
-    #[schemars(range(min = 1), extend("x-unit" = "beats"))]
+    #[schemars(range(min = 1), extend("x-unit" = "heartbeats"))]
+    #[serde(rename = "straggler-timeout")]
     pub(crate) patience: u32,
     /// Number of beats after which the members replace a lead whose block is not final. At least
     /// twice the patience and half a beat for each of f + 4 phases. Without it: twice the patience,
     /// and one beat for each of f + 4 phases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 4), extend("x-unit" = "beats"))]
+    #[schemars(range(min = 4), extend("x-unit" = "heartbeats"))]
     pub(crate) view_timeout: Option<u32>,
     /// Fewest contributions that a round may have: at least 2f + 1, at most the number of members.
     /// Without it: 2f + 1, or more than half of the members where that is more.
@@ -112,7 +124,7 @@ pub(crate) struct CharterTable {
     /// Largest size of a contribution, in bytes.
     #[schemars(range(min = 1), extend("x-unit" = "bytes"))]
     pub(crate) blob_limit: u64,
-    /// Whether members on one local network find each other by multicast DNS, which makes them
+    /// True if members on one local network find each other by multicast DNS, which makes them
     /// visible to every machine on it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) discovery: bool,
@@ -194,7 +206,7 @@ pub(crate) struct SiloTable {
 pub struct PrivacyTable {
     /// Whether members see every contributed model, only sums of groups, or only sums with noise.
     pub(crate) mode: Mode,
-    /// Members of a masked federation that may collude, leads among them, and still learn
+    /// Members of a federation with secure aggregation that may collude, leads among them, and still learn
     /// nothing but the sums; with noise `epsilon` holds as long as no more do. At least 1, at most 2q − n − 1.
     /// Without it: f, or 1 where f is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -203,6 +215,7 @@ pub struct PrivacyTable {
     /// Fewest institutions of a group. A group needs at least two more than `colluders`, too. Without it: 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 3), extend("x-unit" = "members"))]
+    #[serde(rename = "min-sum-size")]
     pub(crate) smallest_sum: Option<u16>,
     /// The groups whose models are added up, a table `[[privacy.group]]` for each: names of members with
     /// their weights in the sum, whole numbers of which none is above half of all. A group takes part in a
@@ -214,34 +227,40 @@ pub struct PrivacyTable {
     /// amendment, also one that leaves. Without it: none, and groups stay as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) shows: Vec<String>,
-    /// Fewest institutions of a noised sum: more than `colluders`, at most `min-contributions`. The fewer, the
+    /// Fewest institutions of a differentially private sum: more than `colluders`, at most `min-contributions`. The fewer, the
     /// more noise each has to add. Without it: `min-contributions`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2), extend("x-unit" = "members"))]
+    #[serde(rename = "min-authors")]
     pub(crate) fewest_authors: Option<u16>,
-    /// What noised sums are sums of. Without it: `"steps"`.
+    /// What differentially private sums are sums of. Without it: `"gradients"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "mechanism")]
     pub(crate) release: Option<ReleaseName>,
     /// Whose presence the noise hides: `"row"`, or `{ person = "COLUMN" }` for a person with all rows that
     /// name this person in that column. Without it: `"row"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "privacy-unit")]
     pub(crate) unit: Option<UnitName>,
-    /// Norm to which the gradient of every unit is clipped before the noise, with `release = "steps"`. Without
+    /// Norm to which the gradient of every unit is clipped before the noise, with `mechanism = "gradients"`. Without
     /// it: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
+    #[serde(rename = "clipping-norm")]
     pub(crate) clip: Option<f64>,
-    /// With `release = "once"`: the norm R to which every row is shortened, together with a 1 for the intercept,
+    /// With `mechanism = "sufficient-statistics"`: the norm R to which every row is shortened, together with a 1 for the intercept,
     /// which stays. Above 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1e20), extend("exclusiveMinimum" = 1))]
+    #[serde(rename = "max-row-norm")]
     pub(crate) rows_norm: Option<f64>,
-    /// With `release = "once"` and a linear model: the size Y that no target exceeds; one that does is brought to
+    /// With `mechanism = "sufficient-statistics"` and a linear model: the size Y that no target exceeds; one that does is brought to
     /// it. With the logistic model it is 2, because the classes count as targets of −2 and 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1e-20, max = 1e20))]
+    #[serde(rename = "max-target")]
     pub(crate) targets_within: Option<f64>,
-    /// With `release = "once"`: the ridge, which pulls all weights and the intercept towards 0, so that noise does
+    /// With `mechanism = "sufficient-statistics"`: the ridge, which pulls all weights and the intercept towards 0, so that noise does
     /// not decide the model where rows say little. It is added to the eigenvalues of the mean of x·xᵀ. Without
     /// it: as large as the eigenvalues that the noise makes, by agreed numbers alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -251,10 +270,11 @@ pub struct PrivacyTable {
     /// instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0078125, max = 1048575))]
+    #[serde(rename = "noise-multiplier")]
     pub(crate) z: Option<f64>,
     /// Bound that all rounds together keep to: one unit more or less changes the probability of whatever was
     /// opened by a factor of at most e^epsilon, except for `delta`. The noise follows from it and from `rounds`,
-    /// and an agreement in force says `z`. In an agreement that replaces another one it is what is left: a bound
+    /// and an agreement in force says `noise-multiplier`. In an agreement that replaces another one it is what is left: a bound
     /// for the rounds still to come, to which pages and ledgers add what was told before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.001, max = 1000))]
@@ -267,13 +287,15 @@ pub struct PrivacyTable {
     pub(crate) delta: Option<f64>,
 }
 
-/// What noised sums are sums of.
+/// What differentially private sums are sums of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ReleaseName {
     /// In every round one gradient of all rows.
+    #[serde(rename = "gradients")]
     Steps,
     /// In the only round sums of products of the columns, from which a linear or logistic model is solved.
+    #[serde(rename = "sufficient-statistics")]
     Once,
 }
 
@@ -290,12 +312,33 @@ pub(crate) enum UnitName {
 /// What is opened of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Mode {
+pub enum Mode {
     /// Every contributed model.
     Clear,
     /// Sums of the groups, and no single model.
+    #[serde(rename = "secure-aggregation")]
     Masked,
     /// Sums of all ready members, to which each has added noise.
-    #[serde(rename = "masked+noised")]
+    #[serde(rename = "differential-privacy")]
     MaskedNoised,
+}
+
+impl Mode {
+    /// That of an agreement on privacy.
+    pub fn of(privacy: &Privacy) -> Self {
+        match privacy.mode() {
+            RoundMode::Clear | RoundMode::Named => Self::Clear,
+            RoundMode::Masked(_) => Self::Masked,
+            RoundMode::Noised(..) => Self::MaskedNoised,
+        }
+    }
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clear => "clear",
+            Self::Masked => "masked",
+            Self::MaskedNoised => "differential-privacy",
+        }
+    }
 }

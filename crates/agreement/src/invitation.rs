@@ -203,7 +203,7 @@ impl Invitation {
     }
 }
 
-/// What the hashes of a token are of: the agreement's contents, or the draft.
+/// Returns what the hashes of a token are of: the agreement's contents, or the draft.
 fn hash(text: &str) -> Result<Hash, ConfigError> {
     match Agreement::parse(FILE, text) {
         Ok(agreement) => Ok(agreement.epoch.federation),

@@ -14,7 +14,7 @@ pub(crate) struct Key {
     pub(crate) path: &'static str,
     /// What the key says, as a noun phrase.
     pub(crate) words: &'static str,
-    /// Whether the value has to stay as long as the federation runs.
+    /// True if the value has to stay as long as the federation runs.
     pub(crate) fixed: bool,
     /// When another value protects less.
     pub(crate) weakens: Weakens,
@@ -76,76 +76,76 @@ pub(crate) const KEYS: &[Key] = &[
     key("start", "the start").fixed(),
     key("continues.**", "the federation that it continues").fixed(),
     // ---- Members.
-    key("silo", "the order of the members, by which they take turns, and by which the task names them").weakens(
+    key("member", "the order of the members, by which they take turns, and by which the task names them").weakens(
         Changed,
         "another member leads where the first one always does, and what the task says of members by their \
          place is said of others",
     ),
-    key("silo.*", "a member"),
-    key("silo.*.name", "the name of a member").weakens(
+    key("member.*", "a member"),
+    key("member.*.name", "the name of a member").weakens(
         Changed,
         "the holder of this key has another name from now on",
     ),
-    key("silo.*.key", "the key of a member").weakens(
+    key("member.*.key", "the key of a member").weakens(
         Changed,
         "whoever has the new key acts as this member: confirm it with the member over another channel than that of \
          the proposal",
     ),
-    key("silo.*.addresses", "where the node of a member is reached").weakens(
+    key("member.*.addresses", "where the node of a member is reached").weakens(
         Changed,
         "whoever is at that address cannot act as the member, but sees who connects to it; if it is wrong, the \
          member is not reached",
     ),
-    key("silo.*.rows", "the training rows that a member declared").weakens(
+    key("member.*.rows", "the training rows that a member declared").weakens(
         Raised,
         "its model may weigh more than before",
     ),
     // ---- The charter.
-    key("charter", "the rules of the rounds"),
-    key("charter.beat", "the unit of all timers"),
-    key("charter.patience", "the beats that a round waits for a slow member"),
-    key("charter.view-timeout", "the beats after which a lead is replaced"),
-    key("charter.min-contributions", "the fewest contributions of a round").weakens(
+    key("protocol", "the rules of the rounds"),
+    key("protocol.heartbeat", "the unit of all timers"),
+    key("protocol.straggler-timeout", "the beats that a round waits for a slow member"),
+    key("protocol.view-timeout", "the beats after which a lead is replaced"),
+    key("protocol.min-contributions", "the fewest contributions of a round").weakens(
         Lowered,
         "a round may be made of the models of fewer members, and so follow single ones more",
     ),
-    key("charter.keep-rounds", "the rounds whose models members keep for others to fetch").weakens(
+    key("protocol.keep-rounds", "the rounds whose models members keep for others to fetch").weakens(
         Raised,
         "models stay longer at the other members",
     ),
-    key("charter.blob-limit", "the largest size of a contribution, in bytes").weakens(
+    key("protocol.blob-limit", "the largest size of a contribution, in bytes").weakens(
         Raised,
         "members accept and keep more bytes of every other",
     ),
     key(
-        "charter.discovery",
+        "protocol.discovery",
         "whether nodes find each other on a local network by multicast DNS",
     )
     .weakens(
         Ranked(switched_on),
         "every node opens a port for it, and is visible to every machine on its network",
     ),
-    key("charter.max-model-norm", "the largest ℓ2 norm of a contributed model").weakens(
+    key("protocol.max-model-norm", "the largest ℓ2 norm of a contributed model").weakens(
         Raised,
         "a member that breaks the rules may move the global model further",
     ),
-    key("charter.max-weight", "the largest share of the weights that one member may have").weakens(
+    key("protocol.max-weight", "the largest share of the weights that one member may have").weakens(
         Raised,
         "one member may have more influence on the global model",
     ),
-    key("charter.rotation", "who leads when").weakens(
+    key("protocol.rotation", "who leads when").weakens(
         Ranked(rotation),
         "one member leads for longer, and knows the authors of all models while it does",
     ),
-    key("charter.verification", "who computes the models again before a round counts").weakens(
+    key("protocol.verification", "who computes the models again before a round counts").weakens(
         Ranked(verification),
         "fewer members check the lead of a round",
     ),
-    key("charter.names", "whether members see whose contribution is whose").weakens(
+    key("protocol.names", "whether members see whose contribution is whose").weakens(
         Ranked(names),
         "every member learns which model is whose",
     ),
-    key("charter.status", "who sees how a node is doing").weakens(
+    key("protocol.status", "who sees how a node is doing").weakens(
         Ranked(status),
         "every member sees when this node works, which members it reaches, and its free disk space",
     ),
@@ -164,7 +164,7 @@ pub(crate) const KEYS: &[Key] = &[
         Lowered,
         "fewer colluding members are enough to open single models",
     ),
-    key("privacy.smallest-sum", "the fewest institutions of a group whose models are added up").weakens(
+    key("privacy.min-sum-size", "the fewest institutions of a group whose models are added up").weakens(
         Lowered,
         "a sum may have fewer authors, and so disclose more about each",
     ),
@@ -177,21 +177,21 @@ pub(crate) const KEYS: &[Key] = &[
         Changed,
         "the updates of these institutions become visible, as the difference of a sum before and a sum after",
     ),
-    key("privacy.fewest-authors", "the fewest institutions of a noised sum").weakens(
+    key("privacy.min-authors", "the fewest institutions of a differentially private sum").weakens(
         Changed,
         "with fewer, a sum discloses more about each; with more, each adds less noise of its own, and less is left \
          if all others collude",
     ),
-    key("privacy.release", "what noised sums are sums of"),
-    key("privacy.unit.**", "whose presence the noise hides").weakens(
+    key("privacy.mechanism", "what differentially private sums are sums of"),
+    key("privacy.privacy-unit.**", "whose presence the noise hides").weakens(
         Changed,
         "the bound holds for something else than before",
     ),
-    key("privacy.clip", "the norm to which the gradient of a unit is clipped"),
-    key("privacy.rows-norm", "the norm to which a row is shortened"),
-    key("privacy.targets-within", "the size that no target exceeds"),
+    key("privacy.clipping-norm", "the norm to which the gradient of a unit is clipped"),
+    key("privacy.max-row-norm", "the norm to which a row is shortened"),
+    key("privacy.max-target", "the size that no target exceeds"),
     key("privacy.ridge", "the ridge of a model that is solved at once"),
-    key("privacy.z", "the noise of a sum").weakens(Lowered, "there is less noise in every sum"),
+    key("privacy.noise-multiplier", "the noise of a sum").weakens(Lowered, "there is less noise in every sum"),
     key("privacy.epsilon", "the bound that the rounds still to come keep to").weakens(
         Raised,
         "there is less noise in every sum",
@@ -200,6 +200,7 @@ pub(crate) const KEYS: &[Key] = &[
         .weakens(Raised, "the bound may be exceeded more often"),
     // ---- The task.
     key("task.**", "the task").fixed(),
+    key("question", "a question about the rows of all members"),
     // ---- The strategy: what goes with every method.
     key("strategy", "the strategy").fixed(),
     key("strategy.name", "the strategy").fixed(),
@@ -237,8 +238,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.participation", "how many members take part in a round that trains"),
     key("strategy.stop", "when the federation ends before its last round"),
     key("strategy.stop.patience", "the rounds without a better one after which it ends"),
-    key("strategy.stop.measure", "what is compared on validation rows"),
-    key("strategy.stop.gain", "the least difference that counts as better"),
+    key("strategy.stop.measure.**", "what is compared on validation rows"),
+    key("strategy.stop.min-delta", "the least difference that counts as better"),
     key("strategy.training", "the local training of a round"),
     key("strategy.training.epochs", "the passes over a silo's training rows in a round"),
     key("strategy.training.batch", "the rows of a training step; 0 for all"),
@@ -274,7 +275,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.ridge.folds", "the folds that choose the strength of the ridge"),
     key("strategy.ridge.grid", "the strengths of the ridge to choose from"),
     key("strategy.mu", "the strength of the proximal term"),
-    key("strategy.lambda", "the strength of the term that keeps a silo's own model near the global one"),
+    key("strategy.lambda", "the strength of the term that keeps a silo's local model near the global one"),
     key("strategy.beta1", "the decay of the first moment"),
     key("strategy.beta2", "the decay of the second moment"),
     key("strategy.rate", "the method's own learning rate"),
@@ -284,11 +285,11 @@ pub(crate) const KEYS: &[Key] = &[
         Changed,
         "its rule may see models, losses or numbers of single silos that it did not see before",
     ),
-    key("strategy.local-rounds", "the trainings of a silo's own model in a round"),
+    key("strategy.local-rounds", "the trainings of a silo's local model in a round"),
     key("strategy.steps", "the steps that adapt how models are mixed"),
     key("strategy.head-epochs", "the epochs of the last layer"),
     key("strategy.alpha", "α of the method: in HCCT the weight of rows against the direction of updates, in FedDyn the strength of the \
-         regulariser, in APFL the share of the own model"),
+         regulariser, in APFL the share of the local model"),
     key("strategy.alpha.share", "the weight of rows, as a share of a silo's own"),
     key("strategy.alpha.common", "the weight of rows, the same for all silos"),
     key("strategy.alpha.each", "the weight of rows of every member"),
@@ -363,7 +364,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.length", "the weight of the length of representations in the local objective"),
 ];
 
-/// What is known of the key at a path in which the names of members are `*`; `None` for a key that has
+/// Returns what is known of the key at a path in which the names of members are `*`; `None` for a key that has
 /// no words.
 pub(crate) fn known(path: &str) -> Option<&'static Key> {
     let path = path.replace(".then.", ".");
@@ -376,7 +377,7 @@ pub(crate) fn known(path: &str) -> Option<&'static Key> {
 }
 
 impl Weakens {
-    /// Whether `after` protects less than `before`.
+    /// Returns whether `after` protects less than `before`.
     pub(crate) fn holds(self, before: Option<&Canonical>, after: Option<&Canonical>) -> bool {
         match self {
             Self::Never => false,
@@ -416,8 +417,8 @@ fn switched_on(value: Option<&Canonical>) -> u64 {
 /// Masked sums above single models.
 fn seen(value: Option<&Canonical>) -> u64 {
     match text(value) {
-        "masked+noised" => 0,
-        "masked" => 1,
+        "differential-privacy" => 0,
+        "secure-aggregation" => 1,
         _ => 2,
     }
 }
@@ -441,7 +442,7 @@ fn status(value: Option<&Canonical>) -> u64 {
     u64::from(text(value) == "members")
 }
 
-/// How long a member that does not fail may lead at a stretch.
+/// Returns how long a member that does not fail may lead at a stretch.
 fn rotation(value: Option<&Canonical>) -> u64 {
     let word = text(value);
     let rounds = word.strip_prefix("every-");
@@ -454,12 +455,12 @@ fn rotation(value: Option<&Canonical>) -> u64 {
     }
 }
 
-/// Whether the rule is the mean, which it is where none is named.
+/// Returns whether the rule is the mean, which it is where none is named.
 fn aggregation(value: Option<&Canonical>) -> u64 {
     u64::from(matches!(text(value), "" | "mean"))
 }
 
-/// Whether rows are counted, as they are where nothing is said.
+/// Returns whether rows are counted, as they are where nothing is said.
 fn weight(value: Option<&Canonical>) -> u64 {
     u64::from(text(value) != "equal")
 }

@@ -137,7 +137,7 @@ pub enum RequestError {
     /// The agreement was changed since.
     #[error(
         "{0} has signed another agreement than the one that its admission would bring into force: it was \
-         changed since the invitation. Invite it again, with `rota federation invite --config silo.toml`"
+         changed since the invitation. Invite it again, with `rota federation invite --config node.toml`"
     )]
     Changed(String),
     /// The institution cannot be a member.
@@ -156,7 +156,7 @@ impl From<TokenFault> for RequestError {
 }
 
 impl JoinRequest {
-    /// Whether a text is meant as one.
+    /// Returns whether a text is meant as one.
     pub fn is_meant(text: &str) -> bool {
         text.trim_start().starts_with(KIND.mark)
     }
@@ -272,13 +272,13 @@ impl JoinRequest {
         damaged.map(Err)
     }
 
-    /// When it was signed, in UTC: `2026-03-01T12:00:00Z`.
+    /// Returns when it was signed, in UTC: `2026-03-01T12:00:00Z`.
     pub fn time(&self) -> String {
         utc(self.at).unwrap_or_else(|| format!("{} s after 1970", self.at))
     }
 }
 
-/// What is signed of a request.
+/// Returns what is signed of a request.
 fn statement(label: &str, request: &impl Serialize) -> Hash {
     Hash::labelled(label, &[&codec::encode(request)])
 }

@@ -5,6 +5,8 @@ use std::ops::Range;
 use methods::nearest;
 use toml::de::{DeTable, DeValue};
 
+use crate::renamed;
+
 /// An error in a TOML file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}, line {line}: {what}")]
@@ -69,12 +71,17 @@ impl TomlText<'_> {
         together.map_or(Ok(()), Err)
     }
 
-    /// Checks that the file's key `format`, if it has one, is at most `newest`. Called before the rest of
-    /// the file is read, because a newer format may have other keys.
+    /// Checks that the file's key `format`, if it has one, is at most `newest`, and that no key has an old
+    /// name. Called before the rest of the file is read, because a newer format may have other keys.
     ///
     /// # Errors
-    /// [`FileError`]: a newer format, or one that never existed.
+    /// [`FileError`]: a newer format, or one that never existed; or the old names.
     pub fn check_format(self, newest: u32) -> Result<(), FileError> {
+        self.is_format(newest)?;
+        renamed::refuse(self)
+    }
+
+    fn is_format(self, newest: u32) -> Result<(), FileError> {
         let Ok(document) = DeTable::parse(self.text) else {
             return Ok(());
         };
@@ -210,7 +217,7 @@ fn replace_words(text: &str, from: &str, to: &str) -> String {
     parts.concat()
 }
 
-/// What is said about a key or value that is not known.
+/// Returns what is said about a key or value that is not known.
 fn unknown(message: &str) -> Option<String> {
     let (what, rest) = [
         ("key", message.strip_prefix("unknown field `")),

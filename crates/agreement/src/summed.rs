@@ -29,7 +29,7 @@ impl Agreement {
         all
     }
 
-    /// Whether a federation may begin with this agreement, after the one that it continues: nobody is added up
+    /// Returns whether a federation may begin with this agreement, after the one that it continues: nobody is added up
     /// with others than there.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Agreement {
         self.sums_stay(&[])
     }
 
-    /// Whether nobody is added up with others than in the federations that this one continues. `now` are the
+    /// Returns whether nobody is added up with others than in the federations that this one continues. `now` are the
     /// groups in force, of which it is asked apart whether they may change.
     pub(crate) fn sums_stay(&self, now: &[Group]) -> Result<(), AmendError> {
         let masked = self.epoch.charter.privacy.masked();
@@ -88,7 +88,7 @@ impl Agreement {
     }
 }
 
-/// Whether an institution is in both groups.
+/// Returns whether an institution is in both groups.
 fn meets(one: &Group, other: &Group) -> bool {
     let in_other = |(name, _): &(String, u64)| other.authors.iter().any(|(of, _)| of == name);
     one.authors.iter().any(in_other)
@@ -110,13 +110,13 @@ mod tests {
              \"sgd\", rate = 0.02 } } }",
         ),
         ("task.table.standardise", "\"silo\""),
-        ("charter.max-model-norm", ""),
+        ("protocol.max-model-norm", ""),
     ];
 
     /// An agreement that continues one with these further keys, in these groups; none: in clear.
     fn continuing(earlier: &str, groups: &str) -> Agreement {
         let continues = format!("{EARLIER}{earlier} }}");
-        let privacy = format!("{{ mode = \"masked\", group = [{groups}] }}");
+        let privacy = format!("{{ mode = \"secure-aggregation\", group = [{groups}] }}");
         let mut edits = vec![("continues", &continues[..])];
         edits.extend(SUMS);
         if !groups.is_empty() {
@@ -131,7 +131,7 @@ mod tests {
     const THREE: &str = "{ north = 1, south = 1, east = 1 }";
 
     fn summed(groups: &str) -> String {
-        format!(", mode = \"masked\", group = [{groups}]")
+        format!(", mode = \"secure-aggregation\", group = [{groups}]")
     }
 
     #[test]
@@ -206,7 +206,10 @@ mod tests {
         assert!(says(&summed(FOUR), std::slice::from_ref(&four)));
         assert!(says("", std::slice::from_ref(&clear)));
         assert!(!says("", std::slice::from_ref(&four)));
-        assert!(!says(", mode = \"masked\"", std::slice::from_ref(&four)));
+        assert!(!says(
+            ", mode = \"secure-aggregation\"",
+            std::slice::from_ref(&four)
+        ));
         assert!(!says(&summed(THREE), std::slice::from_ref(&four)));
         // It went on in clear: what was summed before is named all the same.
         let history = [four, clear];
@@ -225,7 +228,7 @@ mod tests {
             "this protects less than the federation stays that it continues: members saw only sums of groups there, \
              and see every model here"
         );
-        let noised = less(", mode = \"masked+noised\"", FOUR).unwrap();
+        let noised = less(", mode = \"differential-privacy\"", FOUR).unwrap();
         assert!(
             noised.ends_with(
                 "members saw only sums with noise there, and see only sums of groups here"

@@ -8,6 +8,7 @@ use crate::canonical::{Canonical, CanonicalError};
 use crate::continues::Continues;
 use crate::file::StatusFor;
 use crate::privacy;
+use crate::question::AgreedQuestion;
 
 /// The part of an agreement that the protocol does not look into.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,6 +27,8 @@ pub struct AgreedWork<'a> {
     pub seed: u64,
     /// The model of an earlier federation that the first round starts from.
     pub continues: Option<&'a Continues>,
+    /// The questions that members answer.
+    pub questions: &'a [AgreedQuestion],
 }
 
 impl AgreedWork<'_> {
@@ -71,6 +74,10 @@ impl AgreedWork<'_> {
                 }
             }
             work.insert("continues".into(), table);
+        }
+        // Without any, the bytes are those of an agreement that has no such list.
+        if let (Canonical::Table(work), false) = (&mut table, self.questions.is_empty()) {
+            work.insert("question".into(), Canonical::of(self.questions)?);
         }
         Ok(codec::encode(&table))
     }

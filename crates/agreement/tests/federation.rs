@@ -66,7 +66,7 @@ fn the_same_meaning_written_differently_has_the_same_id() {
     let ours = agreement(EXAMPLE).to_toml().expect("it can be written");
     assert_eq!(id(&ours), id(EXAMPLE));
     for (one, other) in [
-        ("beat = \"5s\"", "beat = \"5000ms\""),
+        ("heartbeat = \"5s\"", "heartbeat = \"5000ms\""),
         ("format = 1 ", ""),
         ("discovery = false", ""),
         ("rotation = \"every-round\"", ""),
@@ -97,7 +97,7 @@ fn others(value: &Value) -> Vec<Value> {
                 "mse",
                 "shown",
                 "squared",
-                "silo",
+                "member",
                 "drop",
                 "coordinate-median",
             ];
@@ -169,11 +169,11 @@ fn every_change_of_meaning_has_another_id() {
         "seed",
         "start",
         "rounds",
-        "charter.beat",
-        "charter.max-model-norm",
-        "charter.names",
-        "charter.keep-rounds",
-        "charter.discovery",
+        "protocol.heartbeat",
+        "protocol.max-model-norm",
+        "protocol.names",
+        "protocol.keep-rounds",
+        "protocol.discovery",
         "task.table.split.test",
         "task.table.metric",
         "task.table.domains.0",
@@ -192,7 +192,7 @@ fn every_change_of_meaning_has_another_id() {
 
 #[test]
 fn declared_rows_and_the_largest_weight_are_part_of_the_id_and_written_as_they_were_read() {
-    let declared = EXAMPLE.replacen("[[silo]]\n", "[[silo]]\nrows = 120\n", 1);
+    let declared = EXAMPLE.replacen("[[member]]\n", "[[member]]\nrows = 120\n", 1);
     let norm = "max-model-norm = 1000.0";
     let bounded = EXAMPLE.replacen(norm, &format!("{norm}\nmax-weight = 0.4"), 1);
     let other = declared.replacen("rows = 120", "rows = 121", 1);
@@ -215,7 +215,7 @@ fn declared_rows_and_the_largest_weight_are_part_of_the_id_and_written_as_they_w
 #[test]
 fn a_newer_format_is_refused_before_anything_else_is_read() {
     let newer = EXAMPLE.replacen("format = 1", "format = 4", 1);
-    let newer = newer.replacen("patience = 12", "zeal = 12", 1);
+    let newer = newer.replacen("straggler-timeout = 12", "zeal = 12", 1);
     let line = 1 + newer
         .lines()
         .position(|line| line.starts_with("format"))
@@ -237,7 +237,10 @@ fn errors_name_the_key_and_what_is_allowed() {
         assert!(EXAMPLE.contains(right), "{right}");
         error(&EXAMPLE.replacen(right, wrong, 1))
     };
-    assert!(wrong("beat = \"5s\"", "beat = \"10500us\"").contains("`beat` must be whole"));
+    assert!(
+        wrong("heartbeat = \"5s\"", "heartbeat = \"10500us\"")
+            .contains("`heartbeat` must be whole")
+    );
     assert!(
         wrong("max-model-norm = 1000.0", "max-model-norm = 0")
             .contains("`max-model-norm` must be above 0")
@@ -249,7 +252,7 @@ fn errors_name_the_key_and_what_is_allowed() {
         assert!(said.contains(expected), "{said}");
     }
     for rows in ["0", "9007199254740993"] {
-        let said = wrong("[[silo]]\n", &format!("[[silo]]\nrows = {rows}\n"));
+        let said = wrong("[[member]]\n", &format!("[[member]]\nrows = {rows}\n"));
         let expected =
             format!("member 1 declares {rows} training rows, they must be between 1 and");
         assert!(said.contains(&expected) && said.contains("line "), "{said}");

@@ -5,9 +5,9 @@
 //! cargo run --release -p bare --example sweep -- SEEDS [FIRST]              all sizes
 //! cargo run --release -p bare --example sweep -- SEEDS FIRST MEMBERS        one size
 //! cargo run --release -p bare --example sweep -- replay MEMBERS SEED     the events of one run as text
-//! cargo run --release -p bare --example sweep -- masked SEEDS [FIRST]      masked rounds
+//! cargo run --release -p bare --example sweep -- masked SEEDS [FIRST]      secure-aggregation rounds
 //! cargo run --release -p bare --example sweep -- replay-masked SEED      one run of these
-//! cargo run --release -p bare --example sweep -- noised SEEDS [FIRST]      masked rounds with noise
+//! cargo run --release -p bare --example sweep -- noised SEEDS [FIRST]      secure-aggregation rounds with noise
 //! cargo run --release -p bare --example sweep -- replay-noised SEED      one run of these
 //! cargo run --release -p bare --example sweep -- digest SEEDS            a digest of every sort
 //! ```
@@ -75,7 +75,7 @@ fn sweep(seeds: u64, first: u64, only: Option<usize>) -> Result<(), Box<dyn Erro
     ended(began, failed)
 }
 
-/// As [`sweep`], of federations with masked rounds, or with noise: `world` draws those of this name.
+/// As [`sweep`], of federations with secure-aggregation rounds, or with noise: `world` draws those of this name.
 fn sweep_drawn(
     name: &str,
     world: fn(u64) -> BareOptions,

@@ -17,7 +17,7 @@ pub(super) enum BareChange {
     Rekey(usize),
 }
 
-/// How a change of the agreement also changes the groups of masked rounds. Members that answer sums of
+/// How a change of the agreement also changes the groups of secure-aggregation rounds. Members that answer sums of
 /// the new groups show the vectors of single institutions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Regroup {

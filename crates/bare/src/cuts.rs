@@ -32,7 +32,7 @@ impl CutLinks {
         self.0.clear();
     }
 
-    /// Whether a link is open.
+    /// Returns whether a link is open.
     pub fn open(&self, from: usize, to: usize) -> bool {
         !self.0.contains_key(&(from, to))
     }

@@ -7,7 +7,7 @@ use crate::invariants::kind;
 use crate::moments::{Moment, StepCut};
 use crate::random::Random;
 
-/// Whether an effect shows that its member has reached a moment.
+/// Returns whether an effect shows that its member has reached a moment.
 pub(super) fn reached(moment: Moment, effect: &Effect, leads: bool) -> bool {
     match (moment, effect) {
         (Moment::Phase(phase), Effect::Report(Report::Leading { phase: entered, .. })) => {

@@ -35,7 +35,7 @@ impl SentDraws {
         Err("the ledger has another contribution to this round".into())
     }
 
-    /// Whether a vector was sent from a place already.
+    /// Returns whether a vector was sent from a place already.
     pub(super) fn has_sent(&self, place: DrawPlace) -> bool {
         self.sent.contains_key(&place)
     }

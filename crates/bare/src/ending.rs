@@ -25,7 +25,7 @@ pub struct DiagnosedMember {
     pub fault: String,
     /// The view and round that the member is in; `None` while it is down.
     pub at: Option<(u64, u64)>,
-    /// Whether the member has all rounds.
+    /// True if the member has all rounds.
     pub complete: bool,
     /// The last reason why the member refused something or voted against a view.
     pub last: String,
@@ -75,9 +75,9 @@ pub(super) fn chain(journal: &[Record]) -> Vec<(Hash, &Block)> {
 pub(super) struct MemberChain<'a> {
     /// Name of the member.
     pub(super) name: String,
-    /// Whether the member is honest and alive.
+    /// True if the member is honest and alive.
     pub(super) honest: bool,
-    /// Whether the member reports that it has all rounds.
+    /// True if the member reports that it has all rounds.
     pub(super) complete: bool,
     /// Final blocks of the member, with the hash of each.
     pub(super) chain: Vec<(Hash, &'a Block)>,
@@ -160,7 +160,7 @@ pub(super) fn check(
 /// Checks that rounds follow one another and outcomes from sheets, and that changes say where the
 /// federation stood.
 fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)], recoveries: bool) -> Result<(), String> {
-    // None after a masked round, whose outcome stands in the next block.
+    // None after a secure-aggregation round, whose outcome stands in the next block.
     let (mut state, mut last) = (Some(first.charter.start), 0);
     // What each round gave. Those after the round that a recovery goes on from are done again.
     let mut outcomes = vec![state];
@@ -198,7 +198,7 @@ fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)], recoveries: bool) -> Re
                 let known = outcomes.get(after.round as usize).copied();
                 if known.is_none_or(|known| known.is_some_and(|known| known != after.outcome)) {
                     return Err(format!(
-                        "the recovery {hash} goes on from another outcome of round {}",
+                        "the recovery {hash} continues from another outcome of round {}",
                         after.round
                     ));
                 }

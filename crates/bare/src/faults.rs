@@ -151,14 +151,14 @@ pub(super) enum ScriptedFault {
         who: Option<usize>,
         /// Time until the member restarts; `None`: never.
         back: Option<Duration>,
-        /// Whether the member restarts without its journal.
+        /// True if the member restarts without its journal.
         journal_lost: bool,
     },
     /// A second process starts with a member's key, and with a copy of its journal or none.
     Twin {
         /// The member.
         of: usize,
-        /// Whether the second process has the journal.
+        /// True if the second process has the journal.
         copied: bool,
     },
     /// All other faults end. Byzantine members stay Byzantine, dead ones stay dead.
@@ -166,7 +166,7 @@ pub(super) enum ScriptedFault {
 }
 
 impl ScriptedFault {
-    /// What the fault does, without the lists of links.
+    /// Returns what the fault does, without the lists of links.
     pub(super) fn sentence(&self) -> String {
         match self {
             Self::Cut(links) => format!("{} links are cut, by direction", links.len()),
@@ -264,7 +264,7 @@ pub(super) fn script(random: &mut Random, n: usize, faulty: usize, faults: &Faul
     script
 }
 
-/// How many members may die. Fewer than four members tolerate no Byzantine one, but some may die as
+/// Returns the number of members that may die. Fewer than four members tolerate no Byzantine one, but some may die as
 /// long as a quorum is left.
 pub(super) fn bearable(n: usize) -> usize {
     if n < 4 { (n - 1) / 2 } else { (n - 1) / 3 }

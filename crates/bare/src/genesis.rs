@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use protocol::SecretKey;
-use protocol::charter::{Charter, Epoch, Genesis, Masked, Privacy, Rotation, Verification};
+use protocol::charter::{Charter, Epoch, Genesis, Privacy, Rotation, RoundMode, Verification};
 use protocol::roster::Silo;
 
 /// The beat of a federation that learns nothing.
@@ -54,7 +54,7 @@ pub fn epoch_of(
     privacy: Privacy,
 ) -> Epoch {
     // Sums with noise are divided by the declared rows.
-    let rows = privacy.masked().and_then(Masked::noise).map(|_| 1);
+    let rows = privacy.is_noised().then_some(1);
     let silo = |(at, key): (usize, &SecretKey)| Silo {
         name: format!("silo {at}"),
         key: key.public(),
@@ -66,9 +66,11 @@ pub fn epoch_of(
         beat_ms: BEAT.as_millis() as u64,
         patience: PATIENCE,
         view_timeout: view_timeout(f),
-        min_contributions: match privacy {
-            Privacy::Masked(_) => protocol::roster::quorum(keys.len()) as u16,
-            _ => (2 * f + 1) as u16,
+        min_contributions: match privacy.mode() {
+            RoundMode::Masked(_) | RoundMode::Noised(..) => {
+                protocol::roster::quorum(keys.len()) as u16
+            }
+            RoundMode::Clear | RoundMode::Named => (2 * f + 1) as u16,
         },
         rotation,
         verification,

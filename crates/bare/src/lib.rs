@@ -75,7 +75,7 @@ pub struct BareOptions {
     /// Number of changes of the agreement, at drawn times: members join, leave, are excluded or get
     /// another key, or rounds are added.
     pub changes: u32,
-    /// Whether so many members are gone from a drawn time on that no quorum is left, and the others go
+    /// True if so many members are gone from a drawn time on that no quorum is left, and the others go
     /// on without them. Some come back when that is decided.
     pub recoveries: bool,
     /// Whether people err. Those who say who is gone name the wrong members, once or several times,
@@ -84,18 +84,18 @@ pub struct BareOptions {
     /// they have confirmed with it. Those who approve changes do it late, twice, withdraw that and approve again; and
     /// proposers show them other bytes under the same words.
     pub errors: bool,
-    /// The groups of masked rounds, each of these members; empty: models are in clear.
+    /// The groups of secure-aggregation rounds, each of these members; empty: models are in clear.
     pub groups: Vec<Vec<usize>>,
     /// The fewest authors of a sum with noise, in place of groups; `None` without noise.
     pub fewest_authors: Option<u16>,
-    /// How many members of masked rounds may pool what they know. Every choice of them is checked.
+    /// How many members of secure-aggregation rounds may collude. Every choice of them is checked.
     pub colluders: usize,
-    /// So many nodes' machines compute other outcomes of masked rounds, each its own, under the first
+    /// So many nodes' machines compute other outcomes of secure-aggregation rounds, each its own, under the first
     /// agreement.
     pub strange_machines: usize,
-    /// Institutions give up masked rounds that have no outcome, under the first agreement.
+    /// Institutions give up secure-aggregation rounds that have no outcome, under the first agreement.
     pub gives_up: bool,
-    /// Whether signatures are keyed hashes, which cost far less and hold for the same claims.
+    /// True if signatures are keyed hashes, which cost far less and hold for the same claims.
     pub simulated_signatures: bool,
     /// What goes wrong.
     pub faults: Faults,
@@ -107,13 +107,13 @@ pub struct BareOptions {
     /// Is told what happens, for people: faults, votes against views, certificates, final rounds,
     /// changes of the agreement. Receives the time, the node and a sentence.
     pub story: Option<RunNarrator>,
-    /// Whether the records of a step become durable only after everything else of it was done,
+    /// True if the records of a step become durable only after everything else of it was done,
     /// which breaks R5 on purpose.
     pub persist_last: bool,
-    /// Whether members restart with an empty journal as if they were new, which breaks R5 on
+    /// True if members restart with an empty journal as if they were new, which breaks R5 on
     /// purpose.
     pub journals_vanish: bool,
-    /// A rule of masked rounds that the surroundings of members break on purpose.
+    /// A rule of secure-aggregation rounds that the surroundings of members break on purpose.
     pub broken_masks: Option<BrokenMasks>,
     /// How every change of the agreement also changes groups, which members must not answer.
     pub regroup: Option<Regroup>,
@@ -143,7 +143,7 @@ impl fmt::Debug for BareOptions {
 }
 
 impl BareOptions {
-    /// Whether rounds are masked.
+    /// Returns whether rounds are masked.
     pub(crate) fn masked(&self) -> bool {
         !self.groups.is_empty() || self.fewest_authors.is_some()
     }
@@ -215,13 +215,13 @@ pub struct Ended {
     pub put_back: u64,
     /// Number of members that noticed that their journal is outdated, counted in each epoch.
     pub outdated: u64,
-    /// In masked rounds: the nodes of which an honest member refused something, with its reasons.
+    /// In secure-aggregation rounds: the nodes of which an honest member refused something, with its reasons.
     pub named: BTreeSet<(usize, String)>,
-    /// Number of sums of masked rounds that were void.
+    /// Number of sums of secure-aggregation rounds that were void.
     pub void: u64,
     /// Number of groups that were suspended, counted in each epoch, because their sums were void.
     pub suspended: u64,
-    /// The nodes that a search for who spoils noised sums left alone.
+    /// The nodes that a search for who corrupts differentially private sums left alone.
     pub alone: BTreeSet<usize>,
     /// The Byzantine nodes.
     pub byzantine: BTreeSet<usize>,
@@ -265,7 +265,7 @@ pub enum FailureKind {
     /// without the word of enough institutions.
     #[error("approvals: {0}")]
     Approvals(String),
-    /// A property of masked rounds was violated.
+    /// A property of secure-aggregation rounds was violated.
     #[error("{0}")]
     Masks(String),
     /// A member took its whole journal for outdated, or signed with an outdated one.

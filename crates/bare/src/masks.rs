@@ -1,4 +1,4 @@
-//! Toy mathematics of masked rounds: the formulas of the design on numbers of 64 bits, with hashes in
+//! Toy mathematics of secure-aggregation rounds: the formulas of the design on numbers of 64 bits, with hashes in
 //! place of curves. Who could learn what is not decided by its strength, but by
 //! [`super::symbolic`].
 
@@ -13,7 +13,7 @@ use protocol::{Hash, MemberIndex};
 /// The prime field of the shares: 2⁶¹ − 1.
 pub(super) const PRIME: u64 = (1 << 61) - 1;
 
-/// What a member must keep for a masked round.
+/// What a member must keep for a secure-aggregation round.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BareSecret {
     secret: Hash,
@@ -23,7 +23,7 @@ pub(super) struct BareSecret {
     pub(super) draw: Hash,
 }
 
-/// A rule of masked rounds that is broken outside of the protocol, where secrets and vectors are.
+/// A rule of secure-aggregation rounds that is broken outside of the protocol, where secrets and vectors are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BrokenMasks {
     /// The secret of a round stays after its adoption (M8).
@@ -45,7 +45,7 @@ pub enum BrokenMasks {
 /// The coordinates of a vector: the number, and the check coordinate, which is zero.
 type Words = [u64; 2];
 
-/// Everything that members made in masked rounds, by hash. Stores say who has which of it.
+/// Everything that members made in secure-aggregation rounds, by hash. Stores say who has which of it.
 #[derive(Debug, Default)]
 pub(super) struct BareMasks {
     vectors: BTreeMap<Hash, Words>,
@@ -56,7 +56,7 @@ pub(super) struct BareMasks {
     plain: BTreeMap<Hash, u64>,
     /// The secrets behind public keys: with them a toy unlocks shares.
     secrets: BTreeMap<PublicKeys, BareSecret>,
-    /// Whether shares are accepted unproven, which breaks a rule on purpose.
+    /// True if shares are accepted unproven, which breaks a rule on purpose.
     unproven: bool,
 }
 
@@ -244,7 +244,7 @@ impl BareMasks {
         self.secrets.get(&ready.keys.public).copied()
     }
 
-    /// Whether the transcripts of a sheet are those of its authors for this list.
+    /// Returns whether the transcripts of a sheet are those of its authors for this list.
     pub(super) fn verify(&self, list: &MaskedList, sheet: &MaskedSheet) -> bool {
         sheet.entries.iter().all(|entry| {
             let known = self.transcripts.get(&entry.transcript.hash);
@@ -323,7 +323,7 @@ impl BareMasks {
                 if !sum.has(entry.member) {
                     return [0; 2];
                 }
-                // What nobody has masked a Byzantine author invented.
+                // What nobody has masked a Byzantine author synthetic.
                 let invented = || stream(&entry.vector.hash);
                 let masked = self.vectors.get(&entry.vector.hash).copied();
                 let masked = masked.unwrap_or_else(invented);

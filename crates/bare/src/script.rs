@@ -46,7 +46,7 @@ pub enum Fault {
         when: FaultTime,
         /// Time until it restarts; `None`: it never does.
         restart_after: Option<Duration>,
-        /// Whether the silo restarts without its journal and blobs.
+        /// True if the silo restarts without its journal and blobs.
         journal_lost: bool,
     },
     /// A network split: some silos cannot reach the others.
@@ -57,7 +57,7 @@ pub enum Fault {
         at: Duration,
         /// Length of the split.
         lasts: Duration,
-        /// Whether the silos that are cut off still receive from the others.
+        /// True if the silos that are cut off still receive from the others.
         one_way: bool,
     },
     /// A silo that is Byzantine from the beginning.
@@ -70,7 +70,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether the fault is of messages, leads or disks, which only a federation over a network has;
+    /// Returns whether the fault is of messages, leads or disks, which only a federation over a network has;
     /// otherwise it is of what a member learns.
     pub fn needs_network(&self) -> bool {
         !matches!(self, Self::Byzantine { behaviour, .. } if behaviour.is_of_learning())

@@ -32,7 +32,7 @@ enum KnownSignature {
 }
 
 impl KnownSignature {
-    /// Whether the claim is valid, if that is known.
+    /// Returns whether the claim is valid, if that is known.
     fn answer(&self, claim: &SignatureClaim<'_>) -> Option<bool> {
         match self {
             Self::Frame(key, frame) => {

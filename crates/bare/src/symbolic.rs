@@ -1,4 +1,4 @@
-//! P2: what a lead and members that pool what they know can compute about the inputs of the others.
+//! P2: what a lead and members that collude can compute about the inputs of the others.
 //!
 //! Every masked vector is recorded as a formal sum: the weight times the symbol of its author's input,
 //! which is *the same for the whole federation*, and one symbol for each stream. With noise every draw of it
@@ -41,7 +41,7 @@ struct List {
 /// Stands for inputs without noise, which are the same in all rounds.
 pub(super) const NO_NOISE: Hash = Hash([0; 32]);
 
-/// Everything that was sent of masked rounds.
+/// Everything that was sent of secure-aggregation rounds.
 #[derive(Debug, Default)]
 pub(super) struct Symbolic {
     lists: BTreeMap<Hash, List>,
@@ -51,7 +51,7 @@ pub(super) struct Symbolic {
     unmasked: BTreeMap<Hash, BTreeSet<usize>>,
     /// Lists whose block is final.
     settled: BTreeSet<Hash>,
-    /// Whether anybody may know more than when this was last checked.
+    /// True if anybody may know more than when this was last checked.
     news: bool,
 }
 
@@ -97,7 +97,7 @@ impl Symbolic {
         self.settled.insert(root);
     }
 
-    /// Whether colluders know the own streams of a list's authors.
+    /// Returns whether colluders know the own streams of a list's authors.
     fn opens(&self, root: &Hash, list: &List, colluders: &BTreeSet<usize>) -> bool {
         let given = self.unmasked.get(root).into_iter().flatten();
         let shares: BTreeSet<_> = given.chain(list.ready.intersection(colluders)).collect();
@@ -244,7 +244,7 @@ impl Symbolic {
 struct FormSpan(BTreeMap<Symbol, Form>);
 
 impl FormSpan {
-    /// What is left of a form once all rows are taken off.
+    /// Returns what is left of a form once all rows are taken off.
     fn reduce(&self, mut form: Form) -> Form {
         for (first, row) in &self.0 {
             if let Some(&factor) = form.get(first) {

@@ -1,11 +1,11 @@
-//! What the void sums of masked rounds have shown, by the outcome of the round.
+//! What the void sums of secure-aggregation rounds have shown, by the outcome of the round.
 
 use std::collections::BTreeMap;
 
 use protocol::privacy::{Sum, Voids};
 use protocol::{Epoch, Hash, MemberIndex};
 
-/// What is known after every outcome of a masked round, in the epoch of that outcome only.
+/// What is known after every outcome of a secure-aggregation round, in the epoch of that outcome only.
 #[derive(Debug, Default)]
 pub(super) struct BareVoids(BTreeMap<Hash, (Hash, Voids)>);
 
@@ -49,7 +49,7 @@ impl BareVoids {
         new
     }
 
-    /// What is known in a round that starts from this state.
+    /// Returns what is known in a round that starts from this state.
     pub(super) fn before(&self, epoch: &Hash, state: &Hash) -> Voids {
         let known = self.0.get(state).filter(|(of, _)| of == epoch);
         known.map(|(_, voids)| voids.clone()).unwrap_or_default()

@@ -60,7 +60,7 @@ pub(super) fn decision(sheet: &Hash) -> Vec<u8> {
     sheet.0.to_vec()
 }
 
-/// Whether a decision is acceptable for a sheet. It may have additional bytes, so that there are
+/// Returns whether a decision is acceptable for a sheet. It may have additional bytes, so that there are
 /// several acceptable decisions.
 fn acceptable(decision: &[u8], sheet: &Hash) -> bool {
     decision.starts_with(&sheet.0)
@@ -75,7 +75,7 @@ pub(super) struct MemberStore {
     pub(super) outcomes: BTreeSet<Hash>,
     /// The state that every round started from.
     pub(super) states: BTreeMap<u64, Hash>,
-    /// Secrets of masked rounds, by epoch and round.
+    /// Secrets of secure-aggregation rounds, by epoch and round.
     pub(super) secrets: BTreeMap<(Hash, u64), BareSecret>,
 }
 

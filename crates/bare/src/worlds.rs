@@ -1,4 +1,4 @@
-//! Federations with masked rounds that are drawn from a seed: their size, their groups, how many pool what
+//! Federations with secure-aggregation rounds that are drawn from a seed: their size, their groups, how many pool what
 //! they know, and what goes wrong.
 
 use protocol::roster::quorum;
@@ -7,7 +7,7 @@ use super::{BareOptions, Byzantine, Faults, JournalLoss};
 use crate::random::Random;
 
 impl BareOptions {
-    /// The federation with masked rounds of this seed, of 4 to 10 members.
+    /// The federation with secure-aggregation rounds of this seed, of 4 to 10 members.
     pub fn masked_world(seed: u64) -> Self {
         let mut random = Random::new(seed, "masked world");
         let members = [4, 4, 5, 6, 7, 7, 8, 10][random.below(8)];
@@ -26,7 +26,7 @@ impl BareOptions {
             0 => {
                 options.changes = 1;
                 // Up to two members are gone afterwards, and fewer allow fewer colluders. Fewer than four do not go
-                // on with masked rounds.
+                // on with secure-aggregation rounds.
                 let fewer = (members.max(6) - 2..members).map(most_colluders);
                 options.colluders = fewer.fold(options.colluders, usize::min);
             }
@@ -53,7 +53,7 @@ impl BareOptions {
     }
 }
 
-/// Most members that may pool what they know: 2q − n − 1.
+/// Most members that may collude: 2q − n − 1.
 pub(super) fn most_colluders(members: usize) -> usize {
     2 * quorum(members) - members - 1
 }

@@ -1,4 +1,4 @@
-//! The price of masked rounds beside that of clear ones, as a table in Markdown:
+//! The price of secure-aggregation rounds beside that of clear ones, as a table in Markdown:
 //!
 //!     cargo run --release -p lab --example price
 //!     cargo run --release -p lab --example price -- 10 1000000
@@ -43,7 +43,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         [ONE, members, parameters, mode] => {
-            let price = one(members.parse()?, parameters.parse()?, mode == "masked")?;
+            let price = one(
+                members.parse()?,
+                parameters.parse()?,
+                mode == "secure-aggregation",
+            )?;
             println!("{}", serde_json::to_string(&price)?);
             Ok(())
         }
@@ -68,7 +72,7 @@ fn table(members: &[u64], parameters: &[u64]) -> Result<(), Box<dyn Error>> {
     for &members in members {
         for &parameters in parameters {
             let clear = measured(members, parameters, "clear");
-            let masked = measured(members, parameters, "masked");
+            let masked = measured(members, parameters, "secure-aggregation");
             println!("{}", line(members, parameters, &clear, &masked));
         }
     }
@@ -143,7 +147,7 @@ fn line(
 fn one(members: u64, parameters: u64, masked: bool) -> Result<Price, Box<dyn Error>> {
     let rounds = rounds(members, parameters);
     let privacy = if masked {
-        "[privacy]\nmode = \"masked\""
+        "[privacy]\nmode = \"secure-aggregation\""
     } else {
         ""
     };
@@ -159,7 +163,7 @@ fn one(members: u64, parameters: u64, masked: bool) -> Result<Price, Box<dyn Err
         name = \"fedavg\"
         weight = \"equal\"
         training = {{ epochs = 1, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.1 }} }}
-        [charter]
+        [protocol]
         keep-rounds = 1
         [network]
         bandwidth-mbit = 1_000_000"

@@ -10,7 +10,7 @@ pub(crate) const NOISED: &str = "name = 'noised'
     model = { linear = { loss = 'squared' } }
     split = { keyed = true }
     [privacy]
-    mode = 'masked+noised'
+    mode = 'differential-privacy'
     epsilon = 2.0
     [strategy]
     name = 'fedavg'

@@ -3,7 +3,7 @@
 //! | part | what it is |
 //! |---|---|
 //! | [`run`], [`run_study`], [`Summary`] | one simulated federation, with the references that it is compared with |
-//! | [`compare`] | ways of learning on the same data, over several seeds, and advice on them |
+//! | [`compare`] | strategies on the same data, over several seeds, and advice on them |
 //! | [`absence`] | what sums tell that differ by one institution |
 //! | [`attack`] | what the models of a federation with noise tell about single rows |
 //! | [`rotation`] | a federation under several rotations of leads |

@@ -18,7 +18,7 @@ pub(crate) struct ParticipatingSilos {
     pub(crate) others: Vec<usize>,
 }
 
-/// Splits the silos of `study` by the key `outside` of the scenario. Silos without training rows stay
+/// Splits the silos of `study` by the key `unseen` of the scenario. Silos without training rows stay
 /// outside, too, unless they add noise and it is by chance that they have none.
 ///
 /// # Errors
@@ -40,7 +40,7 @@ pub(crate) fn participation(
         if of_group.is_empty() {
             let at = position(&names, name).map_err(|what| {
                 RunError::Setup(format!(
-                    "{}: `outside` names an unknown {what}{}",
+                    "{}: `unseen` names an unknown {what}{}",
                     scenario.file,
                     groups(study)
                 ))
@@ -58,7 +58,7 @@ pub(crate) fn participation(
     let (others, members): (Vec<_>, Vec<_>) = all.partition(|at| outside.contains(at));
     if members.is_empty() {
         return Err(RunError::Setup(format!(
-            "{}: all silos are `outside` or have no training rows, but at least one must take part",
+            "{}: all silos are `unseen` or have no training rows, but at least one must take part",
             scenario.file
         )));
     }
@@ -73,7 +73,7 @@ pub(crate) fn participation(
     })
 }
 
-/// What groups there are, for an error.
+/// Returns what groups there are, for an error.
 fn groups(study: &Study) -> String {
     let groups: BTreeSet<&str> = study
         .silos

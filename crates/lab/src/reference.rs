@@ -18,7 +18,7 @@ use simulations::{Federation, Options, RunError, Surrounding, federate};
 /// The references, and how much is tried for the models that silos train alone.
 #[derive(Default)]
 pub(crate) struct References {
-    /// Whether there are any.
+    /// True if there are any.
     pub(crate) wanted: bool,
     /// The reference that the federation's strategy is itself, if it is one.
     pub(crate) itself: Option<ModelKind>,
@@ -118,7 +118,7 @@ fn work(scenario: &Scenario, federation: &Federation) -> f64 {
     each.sum()
 }
 
-/// What a federation of healthy members reaches after all rounds. The reason where too many of them
+/// Returns what a federation of healthy members reaches after all rounds. The reason where too many of them
 /// cannot train.
 fn rounds(
     scenario: &Scenario,

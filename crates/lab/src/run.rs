@@ -103,7 +103,7 @@ fn play<'a>(
 }
 
 impl Played<'_> {
-    /// What came out, beside the references that it is compared with.
+    /// Returns what came out, beside the references that it is compared with.
     fn summary(&self) -> Result<Summary, RunError> {
         let began = Instant::now();
         let references = if self.references {

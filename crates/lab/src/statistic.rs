@@ -36,7 +36,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether the interval leaves out zero, so that the difference is more than noise.
+    /// Returns whether the interval leaves out zero, so that the difference is more than noise.
     pub fn is_clear(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
@@ -136,7 +136,7 @@ pub(crate) trait RowOutputs {
     /// The class of every row.
     fn classes(&self) -> Option<Vec<u16>>;
 
-    /// Where there are two classes: the probability of the second one, for every row.
+    /// Returns where there are two classes: the probability of the second one, for every row.
     fn second_class(&self) -> Option<Vec<f64>>;
 
     /// The probability of the class that every row is given.
@@ -226,7 +226,7 @@ impl Statistic {
         }
     }
 
-    /// Whether an interval of a metric that is compared class by class says anything: of the rarer of two
+    /// Returns whether an interval of a metric that is compared class by class says anything: of the rarer of two
     /// classes, and of every class that occurs, there are [`TELLING`] of these units, rows or groups of rows.
     /// With fewer, an area under the curve of coin tosses seems to differ from that of others far more often
     /// than at 5 %.
@@ -326,7 +326,7 @@ impl Statistics {
         }
     }
 
-    /// Whether all are the same mean.
+    /// Returns whether all are the same mean.
     pub(crate) fn are_one(&self) -> bool {
         self.others.is_empty() && self.columns <= 1
     }

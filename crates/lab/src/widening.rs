@@ -30,7 +30,7 @@ pub(crate) struct Widening {
     factor: f64,
     /// What one row more moves the difference by, for each kind of row that may come.
     one_more: Vec<f64>,
-    /// Whether draws are farther from the truth than what was measured.
+    /// True if draws are farther from the truth than what was measured.
     biased: bool,
 }
 
@@ -132,7 +132,7 @@ fn freedom(differences: &[f64], units: &[Vec<usize>]) -> f64 {
     }
 }
 
-/// How often a row is drawn among many: a Poisson number with mean 1 (Knuth's multiplication).
+/// Returns how often a row is drawn among many: a Poisson number with mean 1 (Knuth's multiplication).
 fn times(random: &mut Random) -> f64 {
     let least = libm::exp(-1.0);
     let (mut times, mut product) = (0.0, random.uniform());

@@ -5,7 +5,7 @@ use std::fmt;
 use privacy::accountant::Accountant;
 use privacy::noise::{Authors, AuthorsError, Multiplier, MultiplierError};
 use protocol::Hash;
-use protocol::privacy::Privacy;
+use protocol::privacy::{Privacy, RoundMode};
 
 use crate::unit::SourceUnit;
 
@@ -62,15 +62,14 @@ pub enum CostError {
 }
 
 impl Cost {
-    /// What a contribution to a round costs under an agreement on privacy.
+    /// Returns what a contribution to a round costs under an agreement on privacy.
     ///
     /// # Errors
     /// [`CostError`]: noise that bounds nothing. The charter of a federation has none.
     pub fn of(privacy: &Privacy) -> Result<Self, CostError> {
-        let masked = privacy.masked();
-        let Some((masked, noise)) = masked.and_then(|masked| Some((masked, masked.noise()?)))
-        else {
-            return Ok(Self::NoBound);
+        let (masked, noise) = match privacy.mode() {
+            RoundMode::Noised(masked, noise) => (masked, noise),
+            RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => return Ok(Self::NoBound),
         };
         Ok(Self::Noised {
             z: Multiplier::new(noise.z.value())?,

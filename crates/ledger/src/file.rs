@@ -134,7 +134,7 @@ impl LedgerFile {
         Ok(added)
     }
 
-    /// Whether a contribution protects what the ledger counts.
+    /// Returns whether a contribution protects what the ledger counts.
     fn same_unit(&self, contents: &LedgerContents, cost: &Cost) -> Result<(), LedgerError> {
         let ledger = &contents.source.unit;
         match cost {
@@ -184,7 +184,7 @@ impl LedgerFile {
         }
     }
 
-    /// Whether an opened file is still the one with the name of the ledger.
+    /// Returns whether an opened file is still the one with the name of the ledger.
     fn is_still(&self, file: &File) -> bool {
         #[cfg(unix)]
         {

@@ -29,7 +29,7 @@ impl Limit {
     pub fn key(&self) -> &'static str {
         match self {
             Self::Epsilon(_) => "epsilon",
-            Self::Alone(_) => "epsilon-alone",
+            Self::Alone(_) => "epsilon-all-collude",
         }
     }
 }

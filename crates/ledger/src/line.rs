@@ -27,7 +27,7 @@ pub struct NoiseOfLine {
     pub z: f64,
     /// The fewest authors of the sum.
     pub a: u16,
-    /// Of these, the authors that may pool what they know.
+    /// Of these, the authors that may collude.
     pub c: u16,
 }
 
@@ -69,7 +69,7 @@ impl Line {
         Self::at(line, known, RECONCILED.into(), bound)
     }
 
-    /// Whether only others know of the contribution.
+    /// Returns whether only others know of the contribution.
     pub fn is_reconciled(&self) -> bool {
         self.commitment == RECONCILED
     }
@@ -101,7 +101,7 @@ impl Line {
         }
     }
 
-    /// What the line costs.
+    /// Returns what the line costs.
     ///
     /// # Errors
     /// What is wrong with its noise.
@@ -116,7 +116,7 @@ impl Line {
         })
     }
 
-    /// Whether the line is about this epoch and round.
+    /// Returns whether the line is about this epoch and round.
     pub(crate) fn is_at(&self, place: &Place) -> bool {
         self.epoch == place.epoch
             && self.round == place.round

@@ -113,7 +113,7 @@ impl LedgerContents {
         })
     }
 
-    /// What holds for one unit after all lines.
+    /// Returns what holds for one unit after all lines.
     pub fn bound(&self, delta: Delta) -> Bound {
         self.accountant.bound(delta)
     }
@@ -132,7 +132,7 @@ impl LedgerContents {
             .count()
     }
 
-    /// What would hold with the next line, and its number.
+    /// Returns what would hold with the next line, and its number.
     pub(crate) fn with(&self, cost: &Cost, delta: Delta) -> (u64, Bound) {
         let mut accountant = self.accountant;
         cost.spend(&mut accountant, 1);

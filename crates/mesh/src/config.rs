@@ -38,7 +38,7 @@ impl Transport {
         quic.into_iter().chain(tcp).collect()
     }
 
-    /// Whether this node uses such addresses.
+    /// Returns whether this node uses such addresses.
     pub(crate) fn uses(self, address: &Multiaddr) -> bool {
         match kind(address) {
             Some(kind) => self == Self::Both || self == kind,
@@ -80,7 +80,7 @@ pub struct Config {
     /// A number that no other process has, by which others notice that two processes have one key.
     /// Default: drawn once for each process.
     pub instance: u64,
-    /// How many members have to say that this node's key is used by another process, too, before the
+    /// Number of members that have to say that this node's key is used by another process, too, before the
     /// silo is told: one more than those that may be Byzantine. Default 1.
     pub witnesses: usize,
     /// How often the node tries its own addresses of the roster, to find another process with its key.
@@ -97,7 +97,7 @@ pub struct Config {
     /// Where to listen, for example `/ip4/0.0.0.0/udp/4400/quic-v1`. None: others cannot reach
     /// this node, but it reaches them.
     pub listen: Vec<String>,
-    /// Whether members on the same local network may find each other by multicast DNS, which makes this
+    /// True if members on the same local network may find each other by multicast DNS, which makes this
     /// node visible to every machine there. Default: no.
     pub discovery: bool,
     /// Commands that may be queued; more are lost. Default 1024.
@@ -121,9 +121,9 @@ pub struct Config {
     pub first_retry: Duration,
     /// The longest such pause. Default 15 s.
     pub last_retry: Duration,
-    /// Whether this node relays connections between members that cannot reach each other. Default: yes.
+    /// True if this node relays connections between members that cannot reach each other. Default: yes.
     pub relay: bool,
-    /// Whether this node asks other members to relay to it, because no other node can dial it: it is
+    /// True if this node asks other members to relay to it, because no other node can dial it: it is
     /// behind NAT or a firewall. Default: no.
     pub dials_only: bool,
     /// How long a holder may take to answer, or to deliver a chunk of 256 KiB. Default 20 s.
@@ -235,7 +235,7 @@ pub enum MeshError {
     Start(String),
 }
 
-/// Whether a node can be found or listen at such an address.
+/// Returns whether a node can be found or listen at such an address.
 ///
 /// # Errors
 /// [`MeshError::Address`]: what is wrong with it, and what would be right.
@@ -259,7 +259,7 @@ pub(crate) fn parse(address: &str) -> Result<Multiaddr, MeshError> {
     }
 }
 
-/// Whether an address leads through another member.
+/// Returns whether an address leads through another member.
 pub(crate) fn is_relayed(address: &Multiaddr) -> bool {
     address.iter().any(|part| part == Protocol::P2pCircuit)
 }

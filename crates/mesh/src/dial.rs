@@ -30,7 +30,7 @@ struct DialTarget {
     failures: u32,
     /// When the next attempt is due; `None` while the member is connected or being dialled.
     due: Option<Instant>,
-    /// Whether the member is connected through another member.
+    /// True if the member is connected through another member.
     relayed: bool,
     /// The last logged failure, so that it is not logged again.
     logged: String,
@@ -85,7 +85,7 @@ impl Dialer {
         }
     }
 
-    /// When the next attempt is due.
+    /// Returns when the next attempt is due.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.targets.values().filter_map(|target| target.due).min()
     }
@@ -152,7 +152,7 @@ impl Dialer {
         }
     }
 
-    /// Whether there was no failure since a connection worked.
+    /// Returns whether there was no failure since a connection worked.
     pub(crate) fn is_calm(&self, member: MemberIndex) -> bool {
         let target = self.targets.get(&member);
         target.is_some_and(|target| target.failures == 0)
@@ -210,7 +210,7 @@ impl Dialer {
 }
 
 impl DialTarget {
-    /// Whether an address of it is known.
+    /// Returns whether an address of it is known.
     fn is_known(&self) -> bool {
         !self.addresses.is_empty() || !self.found.is_empty()
     }
@@ -312,7 +312,7 @@ pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
     inner.to_string()
 }
 
-/// Whether a dial failed because of the configuration.
+/// Returns whether a dial failed because of the configuration.
 pub(crate) fn is_configuration(error: &DialError) -> bool {
     matches!(
         error,
@@ -320,7 +320,7 @@ pub(crate) fn is_configuration(error: &DialError) -> bool {
     )
 }
 
-/// What an address answered: nothing, a refusal, or an error of the system.
+/// Returns what an address answered: nothing, a refusal, or an error of the system.
 fn silence(address: &Multiaddr, error: &io::Error) -> String {
     let (place, transport) = place(address);
     let (kind, text) = root(error);

@@ -65,7 +65,7 @@ pub(crate) struct PublishedFrames {
 }
 
 impl PublishedFrames {
-    /// Whether a frame that came in is new.
+    /// Returns whether a frame that came in is new.
     pub(crate) fn first(&mut self, frame: Hash, origin: FrameOrigin) -> bool {
         let new = !self.known.contains_key(&frame);
         if new {
@@ -82,7 +82,7 @@ impl PublishedFrames {
         }
     }
 
-    /// How to publish a frame of this node.
+    /// Returns how to publish a frame of this node.
     pub(crate) fn publish(&mut self, frame: Hash) -> PublishBy {
         match self.known.get_mut(&frame) {
             None => self.remember(frame, FrameOrigin::Own),

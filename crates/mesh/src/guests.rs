@@ -72,7 +72,7 @@ impl Guests {
         }
     }
 
-    /// When the next turn is due.
+    /// Returns when the next turn is due.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.states.values().map(|state| self.end(state)).min()
     }

@@ -61,7 +61,7 @@ pub struct Hello {
     pub federation: Hash,
     /// The key with which its institution checks addresses while its node runs.
     pub probe: PublicKey,
-    /// Whether the greeting node only checks its addresses, and leaves again.
+    /// True if the greeting node only checks its addresses, and leaves again.
     pub probing: bool,
     /// Clock of the greeting node.
     pub clock: SystemTime,
@@ -96,7 +96,7 @@ impl Program {
         }
     }
 
-    /// Whether both speak the formats of both agreements in force.
+    /// Returns whether both speak the formats of both agreements in force.
     pub fn understands(&self, other: &Self) -> bool {
         let speaks = |one: &Self, format: Option<u8>| {
             format.is_none_or(|format| one.formats.contains(format))

@@ -30,7 +30,7 @@ pub(crate) struct Peer {
     connections: AtomicU64,
     /// Frames that wait to be sent to it.
     pub(crate) queue: QueueSender,
-    /// Whether the peer is a former member.
+    /// True if the peer is a former member.
     pub(crate) guest: bool,
     /// How fast its streams are read.
     pub(crate) pace: Arc<Pace>,
@@ -115,7 +115,7 @@ impl Members {
         self.by_id.get(id)
     }
 
-    /// How fast the streams of each are read.
+    /// Returns how fast the streams of each are read.
     pub(crate) fn paces(&self) -> Paces {
         let pace = |(id, peer): (&PeerId, &Arc<Peer>)| (*id, peer.pace.clone());
         self.by_id.iter().map(pace).collect()

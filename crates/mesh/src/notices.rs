@@ -29,7 +29,7 @@ pub enum Notice {
         member: MemberIndex,
         /// The id of its federation.
         federation: Hash,
-        /// Whether the member only checked its addresses.
+        /// True if the member only checked its addresses.
         probing: bool,
     },
     /// A member's program and this one do not speak the same message formats.
@@ -156,7 +156,7 @@ impl NoticeFilter {
         let _ = self.notices.try_send(Notice::KeyElsewhere { address });
     }
 
-    /// Whether a notice about this is due, which is then noted.
+    /// Returns whether a notice about this is due, which is then noted.
     fn is_worth(&mut self, about: NoticeSubject) -> bool {
         let now = Instant::now();
         if now - self.span.0 >= SPAN {

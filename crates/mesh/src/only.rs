@@ -20,7 +20,7 @@ use libp2p::{PeerId, core};
 pub(crate) struct Only<B> {
     pub(crate) inner: B,
     nodes: BTreeSet<PeerId>,
-    /// Whether `nodes` are those that it is for, and not those that it is not for.
+    /// True if `nodes` are those that it is for, and not those that it is not for.
     these: bool,
 }
 

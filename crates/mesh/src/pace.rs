@@ -117,7 +117,7 @@ impl Pace {
         state.muted = state.muted.max(until);
     }
 
-    /// How much longer it is muted, if it is.
+    /// Returns how much longer it is muted, if it is.
     pub(crate) fn muted(&self) -> Option<Duration> {
         let left = self.state().muted - self.now();
         (left > Duration::ZERO).then_some(left)
@@ -158,7 +158,7 @@ impl Pace {
         state.frames.wait(&self.rates.1)
     }
 
-    /// Whether the next warning about it may be logged.
+    /// Returns whether the next warning about it may be logged.
     pub(crate) fn may_warn(&self) -> bool {
         let now = self.now();
         let mut state = self.state();
@@ -171,7 +171,7 @@ impl Pace {
         may
     }
 
-    /// How long to wait before more of its bytes are read.
+    /// Returns how long to wait before more of its bytes are read.
     fn wait(&self) -> Duration {
         let now = self.now();
         let mut state = self.state();
@@ -218,7 +218,7 @@ pub(crate) struct Paced {
     inner: StreamMuxerBox,
     pace: Arc<Pace>,
     turn: PaceWait,
-    /// Whether the other end may pass on connections of others here.
+    /// True if the other end may pass on connections of others here.
     may_relay: bool,
 }
 

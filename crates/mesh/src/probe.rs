@@ -272,7 +272,7 @@ async fn leave(mut swarm: Swarm<ProbeBehaviour>, peers: impl Iterator<Item = Pee
     .await;
 }
 
-/// How far a clock was ahead that was read half a round trip ago.
+/// Returns how far a clock was ahead that was read half a round trip ago.
 fn ahead(clock: SystemTime, round_trip: Duration) -> f64 {
     let then = SystemTime::now() - round_trip / 2;
     match clock.duration_since(then) {
@@ -319,7 +319,7 @@ fn of_system(error: &io::Error, patience: Duration) -> ProbeError {
 pub struct Port {
     /// Number of the port.
     pub number: u16,
-    /// Whether this is a UDP port, for QUIC, and not a TCP port.
+    /// True if this is a UDP port, for QUIC, and not a TCP port.
     pub udp: bool,
 }
 
@@ -348,7 +348,7 @@ pub fn port(address: &str) -> Option<(Option<IpAddr>, Port)> {
     Some((ip, port))
 }
 
-/// Whether a node could listen at an address now.
+/// Returns whether a node could listen at an address now.
 ///
 /// # Errors
 /// [`MeshError`]: it is no such address, or the system refuses it; with what to try.

@@ -71,7 +71,7 @@ impl QueueReceiver {
         next
     }
 
-    /// Whether no frame is queued.
+    /// Returns whether no frame is queued.
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }

@@ -73,7 +73,7 @@ pub(crate) fn ranked(
     ranked
 }
 
-/// Where a member stands among those that are asked to relay to `target`: the least first. The same at
+/// Returns where a member stands among those that are asked to relay to `target`: the least first. The same at
 /// every node.
 pub fn rank(target: MemberIndex, relay: MemberIndex) -> [u8; 32] {
     let pair = [target.0.to_le_bytes(), relay.0.to_le_bytes()].concat();
@@ -137,7 +137,7 @@ impl Slots {
         *failures = failures.saturating_add(1);
     }
 
-    /// When a member may be asked again, while slots are missing.
+    /// Returns when a member may be asked again, while slots are missing.
     pub(crate) fn next(&self) -> Option<Instant> {
         let now = Instant::now();
         let later = self

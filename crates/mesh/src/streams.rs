@@ -118,9 +118,9 @@ impl StreamOpener {
 struct Made {
     id: ConnectionId,
     at: Instant,
-    /// Whether this node dialled.
+    /// True if this node dialled.
     dialled: bool,
-    /// Whether another member relays it.
+    /// True if another member relays it.
     relayed: bool,
     /// The address of the other end; of a connection that a member relays and this node did not dial,
     /// the one at which this node listens through that member.
@@ -440,7 +440,7 @@ impl ConnectionHandler for Handler {
 pub(crate) struct Offer(Vec<(StreamProtocol, StreamKind)>);
 
 impl Offer {
-    /// What is offered for this: for frames both protocols, that of the epoch first.
+    /// Returns what is offered for this: for frames both protocols, that of the epoch first.
     fn only(&self, kind: StreamKind) -> Self {
         let fits = |offered: StreamKind| {
             offered == kind || (kind == StreamKind::Frames && offered == StreamKind::Between)

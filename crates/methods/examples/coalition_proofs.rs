@@ -21,7 +21,7 @@ fn normal(random: &mut ChaCha8Rng) -> f64 {
 }
 
 /// Losses of `n` silos of `kinds` kinds. Silos of a kind have one true model of six weights, and every
-/// silo's own model is off by `error` in each.
+/// silo's local model is off by `error` in each.
 fn silos(n: usize, kinds: usize, error: f64, seed: u64) -> Scores {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut weights = |scale: f64| [0; 6].map(|_| scale * normal(&mut random));

@@ -100,7 +100,7 @@ impl Matrix {
         &mut self.values
     }
 
-    /// Whether the matrix has as many rows as columns.
+    /// Returns whether the matrix has as many rows as columns.
     pub fn is_square(&self) -> bool {
         self.rows == self.columns
     }

@@ -1,4 +1,4 @@
-//! Milliseconds of a masked round on one core: `cargo run --release -p privacy --example measure`, or with
+//! Milliseconds of a secure-aggregation round on one core: `cargo run --release -p privacy --example measure`, or with
 //! the numbers of members and parameters: `… -- 100 1000000`.
 
 #![allow(clippy::disallowed_types, clippy::unwrap_used)] // an example has a clock

@@ -227,7 +227,7 @@ pub enum Refusal {
     },
     /// A message of masked rounds where models are in clear, or the other way round.
     #[error(
-        "it belongs to masked rounds where the agreement has models in clear, or the other way round"
+        "it belongs to secure-aggregation rounds where the agreement has models in clear, or the other way round"
     )]
     OtherMode,
     /// A list of ready members with too few of them, or without a complete group.

@@ -34,7 +34,7 @@ pub enum Broken {
     Dominance(&'static str),
     /// Small counts of one site that all would see.
     #[error(
-        "has too few {0} of its own for a vector that all members see (rule clear): ask in mode \"masked\""
+        "has too few {0} of its own for a vector that all members see (rule clear): ask in mode \"secure-aggregation\""
     )]
     Clear(String),
     /// Too many numbers.
@@ -51,7 +51,7 @@ pub enum Broken {
     Sites(u64),
     /// A method whose sums reveal single sites.
     #[error(
-        "does not open the sums of REML in mode \"masked\" (rule numbers): they reveal single sites; ask without `reml`"
+        "does not open the sums of REML in mode \"secure-aggregation\" (rule numbers): they reveal single sites; ask without `reml`"
     )]
     Reml,
 }

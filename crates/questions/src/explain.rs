@@ -31,7 +31,7 @@ impl FederatedQuestion {
         Ok([counts, self.layout(&next)?])
     }
 
-    /// What each site computes and what is opened, in lines of text.
+    /// Returns what each site computes and what is opened, in lines of text.
     ///
     /// # Errors
     /// If the question cannot be asked as it is written.

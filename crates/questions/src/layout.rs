@@ -68,7 +68,7 @@ impl SumLayout {
         self.blocks.iter().map(|block| block.len).sum()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -23,6 +23,7 @@ pub mod newton;
 pub mod outcome;
 mod question;
 mod refusal;
+mod replay;
 pub mod special;
 mod sums;
 pub mod table;

@@ -71,7 +71,7 @@ pub(crate) struct NewtonModel<'a> {
     pub(crate) ridge: &'a [f64],
     /// Number of added vectors, for the rounding.
     pub(crate) sites: f64,
-    /// Whether the last coordinate may have no maximum nearby: its steps are short, and directions in which the
+    /// True if the last coordinate may have no maximum nearby: its steps are short, and directions in which the
     /// likelihood curves upwards are followed by the absolute curvature.
     pub(crate) curved: bool,
 }

@@ -221,12 +221,12 @@ impl FederatedQuestion {
         Ok((self.kind.gates(&known), known))
     }
 
-    /// Whether the vectors are functions of a whole site, and not sums over its rows.
+    /// Returns whether the vectors are functions of a whole site, and not sums over its rows.
     pub fn is_of_sites(&self) -> bool {
         matches!(self.kind, Kind::Meta(_) | Kind::Mixed(_))
     }
 
-    /// What the vector of the next round consists of.
+    /// Returns what the vector of the next round consists of.
     ///
     /// # Errors
     /// If the question cannot be asked.
@@ -257,7 +257,7 @@ impl FederatedQuestion {
         }
     }
 
-    /// What a site with these rows computes in the next round, in the order of the layout.
+    /// Returns what a site with these rows computes in the next round, in the order of the layout.
     ///
     /// # Errors
     /// If the site lacks a column, or its rows do not allow the method.

@@ -44,7 +44,7 @@ pub fn student_quantile_two_sided(probability: f64, freedom: f64) -> f64 {
     inverse(probability, |t| student_two_sided(t, freedom), 0.0, 1e8)
 }
 
-/// Where a falling function has this value, by bisection.
+/// Returns where a falling function has this value, by bisection.
 fn inverse(value: f64, of: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
     for _ in 0..200 {
         let middle = 0.5 * (low + high);

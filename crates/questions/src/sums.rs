@@ -14,6 +14,7 @@ use crate::table::{CellValue, Condition, QuestionInput};
 pub enum QuestionMode {
     /// Only sums are opened.
     #[default]
+    #[serde(rename = "secure-aggregation")]
     Masked,
     /// Every member sees every site's vectors, so limits of counts hold for each site alone.
     Clear,
@@ -100,7 +101,7 @@ pub struct QuestionRules {
     pub rows_per_coefficient: u64,
     /// Events for each coefficient of a Cox regression without ridge.
     pub events_per_coefficient: u64,
-    /// Members who may pool what they know.
+    /// Members who may collude.
     pub colluders: u64,
 }
 
@@ -160,11 +161,11 @@ pub(crate) struct CommonKnowledge {
 pub(crate) struct Gates {
     /// Coefficients to be estimated.
     pub(crate) coefficients: usize,
-    /// Whether the events must be many for each of them.
+    /// True if the events must be many for each of them.
     pub(crate) events: bool,
     /// Number of groups.
     pub(crate) groups: usize,
-    /// Whether there are events to count.
+    /// True if there are events to count.
     pub(crate) has_events: bool,
 }
 
@@ -198,10 +199,10 @@ pub(crate) trait SumKind {
     type Progress;
     type Outcome;
 
-    /// What is taken from a row.
+    /// Returns what is taken from a row.
     fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError>;
     fn gates(&self, known: &CommonKnowledge) -> Gates;
-    /// Whether a complete row is an event.
+    /// Returns whether a complete row is an event.
     fn is_event(&self, _known: &CommonKnowledge, _row: &[f64]) -> bool {
         false
     }
@@ -213,7 +214,7 @@ pub(crate) trait SumKind {
     fn group_column(&self) -> Option<&str> {
         None
     }
-    /// What all know after the counts; or why the question ends with them.
+    /// Returns what all know after the counts; or why the question ends with them.
     fn start(&self, known: &CommonKnowledge) -> Result<Self::Progress, QuestionStopped>;
     fn layout(&self, known: &CommonKnowledge, progress: &Self::Progress) -> SumLayout;
     fn answer(

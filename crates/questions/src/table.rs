@@ -118,7 +118,7 @@ impl RowTable {
 }
 
 impl RowTable {
-    /// Whether all these inputs are known, by row.
+    /// Returns whether all these inputs are known, by row.
     ///
     /// # Errors
     /// If the site lacks a column, or it has categories where numbers are needed.
@@ -258,7 +258,7 @@ impl QuestionInput {
     }
 }
 
-/// Whether a cell is of a level; `None` if it is missing. Numbers are compared as numbers.
+/// Returns whether a cell is of a level; `None` if it is missing. Numbers are compared as numbers.
 fn is_level(cells: &CellColumn, row: usize, level: &str) -> Option<bool> {
     match cells {
         CellColumn::Numbers(cells) => cells[row].map(|x| level.trim().parse() == Ok(x)),
@@ -313,7 +313,7 @@ impl Condition {
             .filter(|number: &f64| number.is_finite())
     }
 
-    /// Whether it holds in a row; `None` where the cell is missing.
+    /// Returns whether it holds in a row; `None` where the cell is missing.
     fn holds(&self, cells: &CellColumn, row: usize) -> Result<Option<bool>, SiteRefusal> {
         let level = is_level(cells, row, &self.with);
         match self.comparison {

@@ -12,7 +12,7 @@ use super::numbers;
 /// A model that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
-    /// The silo's own model, trained alone.
+    /// The silo's local model, trained alone.
     Own,
     /// One model for all silos.
     Global,
@@ -27,7 +27,7 @@ impl Column {
     /// The head of the column.
     pub fn title(self) -> &'static str {
         match self {
-            Column::Own => "own model",
+            Column::Own => "local model",
             Column::Global => "global model",
             Column::Coalition => "coalition's",
         }
@@ -58,7 +58,7 @@ impl Column {
         }
     }
 
-    /// Whether the silo has such a result that is of use.
+    /// Returns whether the silo has such a result that is of use.
     fn is_usable(self, silo: &SiloStory) -> bool {
         self.of(silo).is_some_and(f64::is_finite) && silo.no_use(self.kind()).is_none()
     }
@@ -67,7 +67,7 @@ impl Column {
 impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Column::Own => "own models",
+            Column::Own => "local models",
             Column::Global => "one global model",
             Column::Coalition => "the coalitions' models",
         })
@@ -109,9 +109,9 @@ pub struct ComparisonTable {
     pub means: Means,
     /// Means over these members, in which every held-out row counts once.
     pub row_means: Means,
-    /// The rows of silos outside the federation.
+    /// The rows of unseen silos.
     pub outside: Vec<Vec<Option<Cell>>>,
-    /// Means over the silos outside; none if no silo is outside.
+    /// Means over the unseen silos; none if no silo is outside.
     pub outside_means: Option<Means>,
     /// The metric of one model trained on the rows of all members together, by silo, members
     /// first. Empty if it was not trained. It is shown beside the table and not compared, because
@@ -262,7 +262,7 @@ fn row(silo: &SiloStory, columns: &[Column], decimals: &[usize]) -> Vec<Option<C
     columns.iter().zip(decimals).map(cell).collect()
 }
 
-/// Whether a column is better than all others by more than noise; those that are the very same
+/// Returns whether a column is better than all others by more than noise; those that are the very same
 /// model do not count.
 fn best(
     column: Column,

@@ -60,7 +60,7 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// What was sent, or would be over a network; none where that depends on who leads.
+/// Returns what was sent, or would be over a network; none where that depends on who leads.
 fn sent(summary: &Summary) -> Option<String> {
     let blobs = summary.bytes_blobs.map(bytes)?;
     Some(match (summary.bytes, summary.bytes_messages) {
@@ -78,7 +78,7 @@ fn sent(summary: &Summary) -> Option<String> {
     })
 }
 
-/// How far the last coalitions can be from the best ones, where the lead has proven it.
+/// Returns how far the last coalitions can be from the best ones, where the lead has proven it.
 pub(crate) fn proven(summary: &Summary) -> Option<String> {
     let gap = summary.rounds.last()?.memory.get("coalitions.gap")?;
     let gap = gap.as_f64()?;
@@ -94,7 +94,7 @@ pub(crate) fn proven(summary: &Summary) -> Option<String> {
     })
 }
 
-/// How models trained alone were tuned.
+/// Returns how models trained alone were tuned.
 fn tuned(tuning: &Tuning) -> String {
     let rates = if tuning.rates {
         "epochs, learning rate and weight decay"

@@ -10,7 +10,7 @@ use super::Story;
 
 /// The story of [`summary`].
 pub(crate) fn story(silos: usize, coalitions: usize, rounds: u64) -> Story {
-    let about = "Hospitals whose patients differ in age and sex predict how diabetes goes on.";
+    let about = "Hospitals whose patients differ in age and sex predict how diabetes continues.";
     Story::of(&summary(silos, coalitions, rounds), about)
 }
 
@@ -221,7 +221,7 @@ fn silo(index: usize, coalitions: usize, rounds: u64) -> SiloInfo {
     }
 }
 
-/// How a silo's own model was chosen.
+/// Returns how a silo's local model was chosen.
 fn tuned() -> Tuned {
     Tuned {
         way: Way::Training {
@@ -245,6 +245,7 @@ fn curve(index: usize, rounds: u64) -> impl Iterator<Item = Curve> {
         loss: (round > 1).then(|| 40.0 + 90.0 / round as f64 + 12.0 * wave(index, 0)),
         metric: (round != 3 || index != 1)
             .then(|| 42.0 + 100.0 / round as f64 + 15.0 * wave(index, 4)),
+        metrics: std::collections::BTreeMap::new(),
     })
 }
 

@@ -237,7 +237,7 @@ fn spot(cluster: &Cluster<'_>, node: &GraphNode<'_>) -> (f64, f64) {
     (cluster.x + node.out * cos, cluster.y + node.out * sin)
 }
 
-/// Where a coalition's letter stands: in the middle of a ring, above anything else.
+/// Returns where a coalition's letter stands: in the middle of a ring, above anything else.
 fn letter_above(cluster: &Cluster<'_>) -> f64 {
     match cluster.members.as_slice() {
         [one] => -one.radius - 8.0,

@@ -7,7 +7,7 @@ use super::svg::px;
 /// Steps of the scale, from the ground to the full colour.
 pub(crate) const STEPS: usize = 9;
 
-/// How strong the colour of a step is.
+/// Returns how strong the colour of a step is.
 pub(crate) fn opacity(step: usize) -> f64 {
     (100.0 * step as f64 / (STEPS - 1) as f64).round() / 100.0
 }

@@ -126,7 +126,7 @@ pub fn page(history: &History, date: &str) -> String {
     )
 }
 
-/// What others learn of an institution, and what its officer may want to file.
+/// Returns what others learn of an institution, and what its officer may want to file.
 fn privacy(history: &History) -> Markup {
     let Some(PrivacySaid {
         by,
@@ -221,7 +221,7 @@ fn take_overs(history: &History) -> Markup {
                      round."
                 }
                 div.scroll tabindex="0" role="region" aria-label="Leads that stopped" {
-                    table {
+                    table.tight {
                         thead { tr {
                             th.number scope="col" { "at" } th scope="col" { "lead" }
                             th.number scope="col" { "round" } th scope="col" { "taken over by" }
@@ -279,7 +279,7 @@ fn rounds(history: &History) -> Markup {
         section {
             h2 { "Final rounds" }
             div.scroll.tall tabindex="0" role="region" aria-label="Final rounds" {
-                table {
+                table.tight {
                     thead { tr {
                         th.number scope="col" { "round" } th.number scope="col" { "view" }
                         th scope="col" { "lead" } th.number scope="col" { "final at" }
@@ -303,7 +303,7 @@ fn logs(history: &History) -> Markup {
         section {
             h2 { "Logs" }
             div.scroll tabindex="0" role="region" aria-label="Logs" {
-                table {
+                table.tight {
                     thead { tr {
                         th scope="col" { "file" } th scope="col" { "silo" } th.number scope="col" { "lines" }
                         th.number scope="col" { "other lines" } th.number scope="col" { "starts" }

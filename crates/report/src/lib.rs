@@ -29,6 +29,7 @@ mod layout;
 mod many;
 mod page;
 mod pictures;
+mod program_metrics;
 mod references;
 mod settings;
 mod svg;

@@ -25,12 +25,12 @@ const PARTS: [(&str, f64); 7] = [
     ("largest", 1.0),
 ];
 
-/// Whether there are more silos than have their own lines.
+/// Returns whether there are more silos than have their own lines.
 pub(crate) fn are_many(story: &Story) -> bool {
     story.silos.len() > MOST
 }
 
-/// How results are distributed over silos; nothing where every silo has its line.
+/// Returns how results are distributed over silos; nothing where every silo has its line.
 pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
     if !are_many(story) {
         return html! {};
@@ -49,11 +49,11 @@ pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
         section {
             h2 { "In short" }
             @for one in statements(story, comparison).iter().take(2) { p.lead { (one) } }
-            p { (decided(story)) }
+            @if !comparison.gains.is_empty() { p { (decided(story)) } }
             @if !lines.is_empty() {
                 p.note {
                     "Over silos: " (terminal::metric(story)) ". Of 5 % of the silos the value is at most that below “5 %”. "
-                    "gain: by the coalition’s model over the silo’s own."
+                    @if !comparison.gains.is_empty() { "gain: by the coalition’s model over the silo’s own." }
                 }
                 div.scroll tabindex="0" role="region" aria-label="Distribution over silos" {
                     table.stuck {
@@ -157,11 +157,15 @@ pub(crate) fn listed(story: &Story) -> Vec<usize> {
 }
 
 /// That most silos have no line.
-pub(crate) fn note(story: &Story) -> Markup {
+pub(crate) fn note(story: &Story, comparison: &ComparisonTable) -> Markup {
+    let (most, least) = match comparison.gains.is_empty() {
+        true => ("where the model is best", "where it is worst"),
+        false => ("that gain most", "that lose most"),
+    };
     html! {
         @if are_many(story) {
             p.note {
-                "Listed are the " (LISTED) " silos that gain most and the " (LISTED) " that lose most; the file below has all "
+                "Listed are the " (LISTED) " silos " (most) " and the " (LISTED) " " (least) "; the file below has all "
                 (numbers::count(story.silos.len() as u64)) "."
             }
         }
@@ -201,6 +205,29 @@ mod tests {
         let few = fixture::story(20, 3, 5);
         assert_eq!(section(&few, &ComparisonTable::of(&few)).into_string(), "");
         assert_eq!(listed(&few), (0..20).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn without_references_nobody_is_said_to_gain_or_lose() {
+        for silos in [3, 1000] {
+            let mut summary = fixture::summary(silos, 1, 2);
+            summary.gains.clear();
+            summary.tuning = None;
+            for silo in &mut summary.silos {
+                silo.gains.clear();
+                (silo.local, silo.global, silo.pooled) = (None, None, None);
+                (silo.second.local, silo.second.global) = (None, None);
+                (silo.local_tuned, silo.served) = (None, None);
+            }
+            let page = crate::page(&Story::of(&summary, ""), "rota simulate", "");
+            let page = page.split("<script").next().unwrap_or_default();
+            assert!(page.contains("No reference models were trained"));
+            assert!(page.contains("How good the models are"));
+            for word in [" gain", " lose ", "significant", "better than"] {
+                let before = page.split(word).next().unwrap_or_default();
+                assert_eq!(before.len(), page.len(), "{silos} silos: {word}");
+            }
+        }
     }
 
     #[test]

@@ -8,14 +8,14 @@ use sha2::{Digest, Sha256};
 
 use super::comparison::ComparisonTable;
 use super::{
-    agreement, classes, curves, graph, many, numbers, palette, pictures, settings, table, timeline,
-    traffic,
+    agreement, classes, curves, graph, many, numbers, palette, pictures, program_metrics, settings,
+    table, timeline, traffic,
 };
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// What the browser may do: use the page's styles and run the script with this very text. Even if a
+/// Returns what the browser may do: use the page's styles and run the script with this very text. Even if a
 /// name in the data held HTML, it would load nothing and run nothing else.
 fn policy() -> String {
     let hash = BASE64.encode(&Sha256::digest(SCRIPT));
@@ -43,6 +43,7 @@ pub fn page(story: &Story, command: &str, date: &str) -> String {
             (many::section(story, &comparison))
             (table::section(story, &comparison))
             (classes::section(story))
+            (program_metrics::section(story))
             (graph::section(story))
             (pictures::sections(story))
             (curves::section(story))

@@ -15,7 +15,7 @@ pub struct Story {
     pub description: String,
     /// Every member, in roster order.
     pub silos: Vec<SiloStory>,
-    /// Silos outside the federation, which get a model in the end.
+    /// Unseen silos, which get a model in the end.
     pub outside: Vec<SiloStory>,
     /// Further lines: a name and a text each.
     pub facts: Vec<(&'static str, String)>,
@@ -98,7 +98,7 @@ impl SiloStory {
         Some((served.candidate, served.metric))
     }
 
-    /// How much better `model` is than `over` here; `None` where there are too few held-out rows to
+    /// Returns how much better `model` is than `over` here; `None` where there are too few held-out rows to
     /// tell.
     pub fn gain(&self, model: ModelKind, over: ModelKind) -> Option<Interval> {
         let found = |model, over| {
@@ -175,7 +175,7 @@ impl Story {
         untuned.map(|silo| silo.name.clone()).collect()
     }
 
-    /// What held-out rows are counted in: persons, where the rows of a person are drawn together.
+    /// Returns what held-out rows are counted in: persons, where the rows of a person are drawn together.
     pub fn units(&self) -> &'static str {
         let mut silos = self.silos.iter().chain(&self.outside);
         let grouped = |silo: &SiloStory| {
@@ -196,7 +196,7 @@ impl Story {
         lab::compare::are_apart(all.len(), members).then_some((all.len(), members))
     }
 
-    /// How much better `model` is than `over` on average.
+    /// Returns how much better `model` is than `over` on average.
     pub fn gain(&self, model: ModelKind, over: ModelKind) -> Option<&MeanGain> {
         let mut gains = self.gains.iter();
         gains.find(|gain| (gain.model, gain.over) == (model, over))
@@ -218,7 +218,7 @@ impl Story {
         self.bytes_messages.zip(self.bytes_blobs)
     }
 
-    /// Whether nobody sent anything: there are no leads, views and messages to tell of.
+    /// Returns whether nobody sent anything: there are no leads, views and messages to tell of.
     pub fn is_direct(&self) -> bool {
         self.mesh == simulations::Mesh::DIRECT
     }
@@ -239,7 +239,7 @@ impl Story {
             .collect()
     }
 
-    /// Whether the round of a view became final in an earlier one: after the last round a view begins for none.
+    /// Returns whether the round of a view became final in an earlier one: after the last round a view begins for none.
     pub(crate) fn is_final_before(&self, view: &ViewLead) -> bool {
         let mut rounds = self.rounds.iter();
         rounds

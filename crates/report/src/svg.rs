@@ -190,7 +190,7 @@ pub(crate) struct AxisFrame {
     pub(crate) low: f64,
     /// The largest.
     pub(crate) high: f64,
-    /// Whether the axis is logarithmic: for values over more than four powers of ten.
+    /// True if the axis is logarithmic: for values over more than four powers of ten.
     pub(crate) log: bool,
     /// Values above it that would flatten all others: how many, and the largest.
     pub(crate) above: Option<(usize, f64)>,

@@ -17,7 +17,7 @@ pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
     let columns = &comparison.columns;
     html! {
         section {
-            h2 { "Who gains, and by how much" }
+            h2 { @if columns.len() > 1 { "Who gains, and by how much" } @else { "How good the models are" } }
             @let said = statements(story, comparison);
             @if let Some((first, others)) = said.split_first() {
                 p.lead.bad[!story.usable] { (first) }
@@ -27,7 +27,7 @@ pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
             @if !columns.is_empty() {
                 p.note {
                     "Measured on each silo’s held-out rows: " (terminal::metric(story)) ". "
-                    b.best { "Marked" } ": significantly better than all others in its line. "
+                    @if columns.len() > 1 { b.best { "Marked" } ": significantly better than all others in its line. " }
                     @if !story.gains.is_empty() {
                         "The gain is that of the coalition’s model over the best one that the silo makes alone, with a \
                          95 % interval "
@@ -39,7 +39,7 @@ pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
                 p.find hidden {
                     label { "Find a silo " input.search type="search" autocomplete="off"; output {} }
                 }
-                (many::note(story))
+                (many::note(story, comparison))
                 (main_table(story, comparison))
                 @if !many::are_many(story) { (more_table(story, comparison)) }
                 div.saves {
@@ -51,7 +51,7 @@ pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
     }
 }
 
-/// What decides: which model a silo serves, what it gains, and how the models do. It fits a window of
+/// Returns what decides: which model a silo serves, what it gains, and how the models do. It fits a window of
 /// 1,280 pixels.
 fn main_table(story: &Story, comparison: &ComparisonTable) -> Markup {
     let columns = &comparison.columns;
@@ -122,7 +122,7 @@ fn main_table(story: &Story, comparison: &ComparisonTable) -> Markup {
     }
 }
 
-/// What is folded below the table: rows, the second metric, and the model of all rows.
+/// Returns what is folded below the table: rows, the second metric, and the model of all rows.
 fn more_table(story: &Story, comparison: &ComparisonTable) -> Markup {
     let columns = &comparison.columns;
     let second = story.second_metric.as_ref();
@@ -188,7 +188,7 @@ fn listed<'a>(story: &'a Story, comparison: &'a ComparisonTable) -> Vec<(usize, 
     places.filter_map(|at| all[at].take()).collect()
 }
 
-/// Members with their coalition, then silos outside.
+/// Members with their coalition, then unseen silos.
 fn rows<'a>(story: &'a Story, comparison: &'a ComparisonTable) -> impl Iterator<Item = Row<'a>> {
     let members = story.silos.iter().zip(&comparison.rows);
     let outside = story.outside.iter().zip(&comparison.outside);
@@ -403,7 +403,7 @@ mod tests {
                 "Coalition",
                 "Serves",
                 "Gain",
-                "own model",
+                "local model",
                 "Side by side",
             ],
         );
@@ -419,7 +419,7 @@ mod tests {
         for head in [
             "Training rows",
             "Held-out rows",
-            "rmse, own model",
+            "rmse, local model",
             "All rows pooled",
         ] {
             assert_eq!(places(main, &[head]), [None], "{head}");
@@ -438,7 +438,7 @@ mod tests {
     fn the_second_metric_has_columns_and_the_table_is_a_csv_too() {
         let page = page(&fixture::story(3, 1, 2));
         assert!(
-            page.contains(">rmse, own model<") && page.contains(">rmse, coalition's<"),
+            page.contains(">rmse, local model<") && page.contains(">rmse, coalition's<"),
             "{page}"
         );
         assert!(page.contains("download=\"diabetes-silos.csv\""));

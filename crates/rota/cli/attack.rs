@@ -24,7 +24,7 @@ pub(crate) enum AttackCommand {
     ///
     /// Trains many federations on half of the rows each, and measures how well their models separate rows
     /// that they were trained on from others, beside the bound of differential privacy. With --config,
-    /// compares the losses of a node's own model on its own rows.
+    /// compares the losses of a node's local model on its own rows.
     Membership(AttackMembership),
     /// Bound epsilon from below by guessing synthetic rows from sums
     ///
@@ -39,7 +39,7 @@ pub(crate) struct AttackMembership {
     /// Built-in scenario or TOML file
     #[arg(required_unless_present = "config", conflicts_with = "config")]
     pub(crate) scenario: Option<String>,
-    /// Node whose model and rows are attacked in place of a scenario, by its silo.toml or the folder that
+    /// Node whose model and rows are attacked in place of a scenario, by its node.toml or the folder that
     /// has it; needs no key and changes nothing, and the node may run
     #[arg(long, value_name = "PATH", conflicts_with_all = ["shadows", "targets"])]
     pub(crate) config: Option<PathBuf>,

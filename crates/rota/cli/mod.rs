@@ -212,7 +212,8 @@ pub(crate) enum SchemaFile {
     Experiment,
     /// Agreement of all members, federation.toml
     Federation,
-    /// Configuration of a node, silo.toml
+    /// Configuration of a node, node.toml
+    #[value(name = "node")]
     Silo,
     /// Output of `rota status --json`
     Status,

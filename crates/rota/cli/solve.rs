@@ -69,7 +69,7 @@ mean models.
 
 With losses measured on the training rows of the models, single silos always have the least
 objective, so give the number K. `auto` chooses K; it needs --held-out, or cross-fitted losses
-(the out-of-fold losses of the silos' own models on the diagonal). `auto` searches a grouping for
+(the out-of-fold losses of the silos' local models on the diagonal). `auto` searches a grouping for
 every number of coalitions, compares them by --held-out (by LOSSES without it), takes the best
 number (the smallest in a tie) and proves its grouping optimal. If the time is short, large
 numbers are skipped. If the time limit was not hit, the same files and seed give the same grouping

@@ -1,4 +1,4 @@
-//! `rota advise`: which way of learning serves a federation's members best, and whether any does; with
+//! `rota advise`: which strategy serves a federation's members best, and whether any does; with
 //! `--epsilon` whether a federation with noise is worth joining.
 
 use std::io::{self, BufWriter, StdoutLock, Write};
@@ -40,7 +40,7 @@ fn budget(options: &Advise) -> Duration {
     Duration::from_secs_f64(60.0 * options.minutes)
 }
 
-/// Whether to join a federation with noise.
+/// Returns whether to join a federation with noise.
 fn with_noise(
     options: &Advise,
     epsilon: f64,

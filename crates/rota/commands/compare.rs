@@ -1,4 +1,4 @@
-//! `rota compare`: compares ways of learning over several seeds.
+//! `rota compare`: compares strategies over several seeds.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};

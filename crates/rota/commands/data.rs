@@ -169,7 +169,7 @@ fn check(options: &VerifyData) -> Result<(), CommandError> {
     }
 }
 
-/// Whether a file is there and is another one than expected.
+/// Returns whether a file is there and is another one than expected.
 fn bad(state: &FileState) -> bool {
     !matches!(state, FileState::Right | FileState::Absent)
 }

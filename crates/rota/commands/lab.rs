@@ -36,7 +36,7 @@ pub(crate) fn run(options: &LabCommand, bar: ProgressBar) -> Result<(), CommandE
     finish(&result?, options)
 }
 
-/// What to run.
+/// Returns what to run.
 fn experiment(options: &LabRotation) -> Result<RotationExperiment, CommandError> {
     let policies = rotation::policies(&options.policies);
     let policies = policies.map_err(|why| CommandError::usage(format!("--policies: {why}")))?;

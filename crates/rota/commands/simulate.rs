@@ -15,8 +15,8 @@ use methods::strategy::Method;
 use node::pool::Workers;
 use report::{self, Story};
 use simulations::{
-    Environment, EnvironmentConfig, Options, RoundDone, Scenario, Signatures, Surrounding,
-    scenario::BUILT_IN,
+    Environment, EnvironmentConfig, Options, RoundDone, RunError, Scenario, Signatures,
+    Surrounding, scenario::BUILT_IN,
 };
 
 use super::CommandError;
@@ -24,7 +24,10 @@ use crate::caller::Caller;
 use crate::cli::{Check, MeshKind, SigningKind, Simulate, typed};
 use crate::progress::{RoundProgress, say};
 use node::cli::TransportKind;
+use node::commands::ask_about_scenario;
 use node::logging::colours;
+use node::prompt::Prompt;
+use task::data::DataError;
 
 /// Runs the federation, prints the result and writes the HTML report.
 pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandError> {
@@ -34,39 +37,25 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
     if let Some(custom) = simulate.caller.rule.first() {
         scenario.strategy.method = Method::Custom(custom.clone());
     }
-    let surrounding = surrounding(simulate, &scenario)?;
     let report = report_file(simulate, &scenario.name);
     let began = SystemTime::now().duration_since(UNIX_EPOCH);
     let date = began.map_or_else(|_| String::new(), |since| numbers::date(since.as_secs()));
-    let progress = RoundProgress::new(bar, simulate.quiet, scenario.rounds);
-    let options = Options {
-        data: simulate.data_folder(),
-        memo: simulate.check == Check::Once,
-        signatures: signatures(simulate)?,
-        references: !simulate.no_references,
-        keep_basis: true,
-        progress: Box::new(|round| progress.round(round)),
-        ends: simulate
-            .caller
-            .watched
-            .then_some(caller)
-            .flatten()
-            .map(ends),
-        surrounding,
-        ..Options::default()
-    };
-    let summary = match &simulate.keep {
-        Some(folder) => {
-            empty(folder)?;
-            run_and_keep(&scenario, options, folder).map_err(|error| match error {
-                KeepError::Run(error) => error.into(),
-                error => CommandError::failed(error.to_string()),
-            })
+    if let Some(folder) = &simulate.keep {
+        empty(folder)?;
+    }
+    // A program that runs this one cannot be asked.
+    let mut ask = Prompt::at_terminal().filter(|_| caller.is_none());
+    let summary = loop {
+        let found = federated(simulate, &scenario, caller.clone(), bar.clone());
+        match (found, &mut ask) {
+            (Err(CommandError::Run(RunError::Data(DataError::Unanswered(open)))), Some(ask))
+                if !open.questions.is_empty() =>
+            {
+                ask_about_scenario(&open.questions, &mut scenario.task, &scenario.file, ask)?;
+            }
+            (found, _) => break found?,
         }
-        None => federate(&scenario, options).map_err(CommandError::from),
     };
-    progress.end();
-    let summary = summary?;
     let story = Story::of(&summary, &scenario.description);
 
     // Files are written first, so that they are complete even if the reader of the text closes the
@@ -102,7 +91,38 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
     of_use(&summary)
 }
 
-/// What asks the process that runs this one after every round whether to go on.
+/// The federation of a scenario, run once.
+fn federated(
+    simulate: &Simulate,
+    scenario: &Scenario,
+    caller: Option<Caller>,
+    bar: ProgressBar,
+) -> Result<Summary, CommandError> {
+    let surrounding = surrounding(simulate, scenario)?;
+    let progress = RoundProgress::new(bar, simulate.quiet, scenario.rounds);
+    let options = Options {
+        data: simulate.data_folder(),
+        memo: simulate.check == Check::Once,
+        signatures: signatures(simulate)?,
+        references: !simulate.no_references,
+        keep_basis: true,
+        progress: Box::new(|round| progress.round(round)),
+        ends: caller.filter(|_| simulate.caller.watched).map(ends),
+        surrounding,
+        ..Options::default()
+    };
+    let summary = match &simulate.keep {
+        Some(folder) => run_and_keep(scenario, options, folder).map_err(|error| match error {
+            KeepError::Run(error) => error.into(),
+            error => CommandError::failed(error.to_string()),
+        }),
+        None => federate(scenario, options).map_err(CommandError::from),
+    };
+    progress.end();
+    summary
+}
+
+/// Returns what asks the process that runs this one after every round whether to go on.
 fn ends(caller: Caller) -> Box<dyn FnMut(&RoundDone) -> bool> {
     Box::new(move |done| caller.ends(done))
 }
@@ -122,7 +142,7 @@ fn of_use(summary: &Summary) -> Result<(), CommandError> {
     }
 }
 
-/// What the silos live in.
+/// Returns what the silos live in.
 fn surrounding(
     simulate: &Simulate,
     scenario: &Scenario,
@@ -164,7 +184,7 @@ pub(super) fn empty(folder: &Path) -> Result<(), CommandError> {
     }
 }
 
-/// How members sign.
+/// Returns how members sign.
 ///
 /// # Errors
 /// [`CommandError`]: simulated signatures are asked for where members check each other.

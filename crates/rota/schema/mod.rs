@@ -14,7 +14,7 @@ pub enum SchemaDocument {
     Experiment,
     /// `federation.toml`, the agreement.
     Federation,
-    /// `silo.toml`, the configuration of a node.
+    /// `node.toml`, the configuration of a node.
     Silo,
     /// The status of a node, as JSON.
     Status,
@@ -33,13 +33,13 @@ impl SchemaDocument {
         Self::Silo,
     ];
 
-    /// What the document is called.
+    /// Returns what the document is called.
     pub fn title(self) -> &'static str {
         match self {
             Self::Scenario => "scenario",
             Self::Experiment => "experiment",
             Self::Federation => "federation.toml",
-            Self::Silo => "silo.toml",
+            Self::Silo => "node.toml",
             Self::Status => "the status of a node",
             Self::Nodes => "the status of all nodes",
             Self::Events => "an event of a node",

@@ -15,7 +15,7 @@ const HEAD: &str = "
 # Every key
 
 The keys of the TOML files that Rota reads. Tables that several files share are listed once. \
-`rota schema scenario`, `rota schema experiment`, `rota schema federation` and `rota schema silo` \
+`rota schema scenario`, `rota schema experiment`, `rota schema federation` and `rota schema node` \
 print the same as JSON Schemas, with which editors complete and check the files: a file whose first \
 line is `#:schema ./scenario.schema.json` is checked against the schema in that file by Taplo and \
 the editors that use it.

@@ -155,7 +155,7 @@ impl Activities {
         self.inner().spent.disk += took;
     }
 
-    /// What the time since the last call, or since the start, was spent on.
+    /// Returns what the time since the last call, or since the start, was spent on.
     pub fn take_spent(&self) -> Spent {
         let (mut inner, now) = (self.inner(), Instant::now());
         // What is under way counts as far as it has come.

@@ -32,7 +32,7 @@ pub struct SiloConfig {
     pub radius: OwnRadius,
     /// The silo's own random seed, for the order of rows in training.
     pub seed: u64,
-    /// Whether the journal is lost. The silo may have voted before, so it only listens until it is
+    /// True if the journal is lost. The silo may have voted before, so it only listens until it is
     /// safe to vote again.
     pub journal_lost: bool,
     /// The silo's personal state from a backup, with which it begins where its journal holds none;

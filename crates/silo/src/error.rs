@@ -41,14 +41,14 @@ pub enum SpawnError {
         /// The hash of the initial state that this silo computed.
         ours: Hash,
     },
-    /// The first model has numbers that masked rounds do not begin with.
+    /// The first model has numbers that secure-aggregation rounds do not begin with.
     #[error(
-        "the federation cannot begin with masked rounds: {0}; a smaller first model can be agreed on"
+        "the federation cannot begin with secure-aggregation rounds: {0}; a smaller first model can be agreed on"
     )]
     StartTooLarge(String),
     /// These models cannot be learned with the agreed noise.
     #[error(
-        "the federation cannot begin with noised rounds: {0}; another model or other noise can be agreed on"
+        "the federation cannot begin with differentially private rounds: {0}; another model or other noise can be agreed on"
     )]
     Noise(String),
     /// The journal cannot be read or begun.

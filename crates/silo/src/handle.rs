@@ -56,7 +56,7 @@ impl SiloHandle {
         self.wish(Input::Recover { lost, abandon });
     }
 
-    /// The institution gives a final masked round up whose outcome no quorum certifies: see
+    /// The institution gives a final secure-aggregation round up whose outcome no quorum certifies: see
     /// [`Input::GiveUp`]. To be said again after a restart.
     pub fn give_up(&self, round: u64) {
         self.wish(Input::GiveUp { round });
@@ -89,7 +89,7 @@ impl SiloHandle {
         self.counters.read()
     }
 
-    /// What the silo works on, and the progress of its training.
+    /// Returns what the silo works on, and the progress of its training.
     pub fn activities(&self) -> Activities {
         self.activities.clone()
     }

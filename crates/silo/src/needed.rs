@@ -81,7 +81,7 @@ pub(crate) fn forget_secrets(records: &mut Vec<JournalRecord>) -> bool {
 /// [`current`]).
 ///
 /// If the silo lost its journal or is new, and has not acted since, only that record is needed, and what it
-/// prepared for a masked round: it may not know yet whether voting is safe, and asks others for the chain
+/// prepared for a secure-aggregation round: it may not know yet whether voting is safe, and asks others for the chain
 /// again. A silo that has adopted
 /// the last of all `rounds` has nothing to sign any more. Of what was before a loss, only the final
 /// blocks are needed.
@@ -94,7 +94,7 @@ pub(crate) fn needed(
         let since = records.split_off(at + 1);
         let done = |record: &JournalRecord| matches!(record, JournalRecord::Adopted(last) if last.round >= rounds);
         if !since.iter().any(|record| acts(record) || done(record)) {
-            // That an epoch is over stays true, and what is sent in a masked round is drawn once only.
+            // That an epoch is over stays true, and what is sent in a secure-aggregation round is drawn once only.
             let over = since.iter().rposition(ends_epoch).map_or(0, |at| at + 1);
             let prepares = |record: &_| matches!(record, JournalRecord::Prepared { .. });
             let kept = since
@@ -125,11 +125,11 @@ pub(crate) fn retain_current(records: &mut Vec<JournalRecord>, current: Vec<bool
 /// |---|---|
 /// | every `Final` | they are the chain, which other members ask for and which can be verified again |
 /// | `Block`, `Certified`, `Vote`, `Proposed` of views above the last final block | a member never goes back to an earlier view |
-/// | those about the outcome of the last final masked round | empty blocks may be final after it before its outcome is certified, and others remind a member of its vote |
+/// | those about the outcome of the last final secure-aggregation round | empty blocks may be final after it before its outcome is certified, and others remind a member of its vote |
 /// | `Contributed` of the round under way, `Trained` and `Prepared` of a round not adopted yet | earlier ones ended with their round |
 /// | `Standing`, `Outdated` of the present epoch | a member that signed a Standing does nothing more in this epoch, and one whose journal is outdated votes, proposes and contributes nothing more |
 /// | the last `keep` `Adopted`, the last `Applied` | the last holds the silo's state, the others name the blobs to keep |
-/// | `Adopted`, and `Prepared` behind it, of the last void rounds | from the secret others can see who spoiled the sum |
+/// | `Adopted`, and `Prepared` behind it, of the last void rounds | from the secret others can see who corrupted the sum |
 /// | `Begun`, `Lost`, until the silo has acted since | a restart without such a record takes it for one that took part |
 ///
 /// Of an epoch that is over only its `Final` records and adoptions are needed, and secrets until they are
@@ -138,7 +138,7 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
     // Nothing that was signed in an epoch that is over counts any more.
     let over = records.iter().rposition(ends_epoch).map_or(0, |at| at + 1);
     let (mut tip, mut learned, mut adopted) = (0, 0, 0);
-    // View of the last final masked round.
+    // View of the last final secure-aggregation round.
     let mut masked = 0;
     let mut adoptions = 0;
     for (at, record) in records.iter().enumerate() {
@@ -194,7 +194,7 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
                 let outcome = matches!(message.body, protocol::message::Body::Outcome { .. });
                 message.view > tip || outcome && message.view >= masked
             }
-            // A masked round is under way until its outcome is known, also after its block.
+            // A secure-aggregation round is under way until its outcome is known, also after its block.
             protocol::Record::Contributed(message) => message.round > learned.max(adopted),
             protocol::Record::Standing(_)
             | protocol::Record::Confirmed(_)
@@ -204,12 +204,12 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
     records.iter().enumerate().map(is_current).collect()
 }
 
-/// Whether this record says how the journal began.
+/// Returns whether this record says how the journal began.
 fn is_beginning(record: &JournalRecord) -> bool {
     matches!(record, JournalRecord::Lost | JournalRecord::Begun)
 }
 
-/// Whether this record has final blocks.
+/// Returns whether this record has final blocks.
 pub(crate) fn is_final(record: &JournalRecord) -> bool {
     matches!(
         record,
@@ -217,7 +217,7 @@ pub(crate) fn is_final(record: &JournalRecord) -> bool {
     )
 }
 
-/// Whether a record proves that an epoch is over.
+/// Returns whether a record proves that an epoch is over.
 pub(crate) fn ends_epoch(record: &JournalRecord) -> bool {
     matches!(record, JournalRecord::Protocol(record) if record.ends_epoch())
 }
@@ -229,7 +229,7 @@ fn goes_on_after(block: &Block) -> Option<u64> {
     after.map(|after| after.round)
 }
 
-/// Whether this record shows that the silo took part, and so had found out that it is safe.
+/// Returns whether this record shows that the silo took part, and so had found out that it is safe.
 pub(crate) fn acts(record: &JournalRecord) -> bool {
     use protocol::Record::{Contributed, Outdated, Proposed, Standing, Vote};
     matches!(
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    /// A final block of a view, alone: of a masked round, or an empty one.
+    /// A final block of a view, alone: of a secure-aggregation round, or an empty one.
     fn final_block(view: u64, round: Option<u64>) -> JournalRecord {
         let content = match round {
             Some(round) => Content::Masked(MaskedRound {
@@ -320,7 +320,7 @@ mod tests {
         }
     }
 
-    /// A vote for the outcome of the masked round of a view, and its certificate.
+    /// A vote for the outcome of the secure-aggregation round of a view, and its certificate.
     fn outcome(view: u64) -> [JournalRecord; 2] {
         let (block, outcome) = (Hash([view as u8; 32]), Hash([7; 32]));
         let vote = Message {

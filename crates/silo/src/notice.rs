@@ -1,5 +1,6 @@
 //! Notices: what a silo reports to its operator and to measurements.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,8 @@ pub enum Notice {
         samples: u64,
         /// Duration in seconds, by the silo's clock.
         seconds: f64,
+        /// What else the learner says of its training, by name.
+        metrics: BTreeMap<String, f64>,
     },
     /// A final round was adopted, and everything of it is durable.
     Adopted {
@@ -48,14 +51,14 @@ pub enum Notice {
         /// The silo's personal state.
         personal: Params,
     },
-    /// Numbers of the silo's own model went beyond what a masked vector holds, and were clipped to it.
+    /// Numbers of the silo's local model went beyond what a masked vector holds, and were clipped to it.
     Clipped {
         /// The round.
         round: u64,
         /// How many.
         coordinates: u64,
     },
-    /// A sum of a masked round tells nothing. The models of its authors are not in the outcome.
+    /// A sum of a secure-aggregation round tells nothing. The models of its authors are not in the outcome.
     VoidSum {
         /// The round.
         round: u64,
@@ -64,7 +67,7 @@ pub enum Notice {
         /// The reason.
         why: VoidSum,
     },
-    /// What is known of who spoils sums has changed with the adoption of a round. Sent at the start, too, if something
+    /// What is known of who corrupts sums has changed with the adoption of a round. Sent at the start, too, if something
     /// is known.
     Searched {
         /// The round.
@@ -132,7 +135,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// What these void sums show after a round of who spoils them, if that is searched.
+    /// Returns what these void sums show after a round of who corrupts them, if that is searched.
     pub(crate) fn searched(round: u64, voids: &Voids) -> Option<Self> {
         let searched = voids.search != SpoilerSearch::Idle;
         let voids = voids.clone();

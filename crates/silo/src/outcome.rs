@@ -13,7 +13,7 @@ use protocol::{Hash, MemberIndex, codec};
 use serde::{Deserialize, Serialize};
 
 /// Newest version of the encoding of outcome documents that this program writes and reads: that of masked
-/// rounds after which it is searched who spoils their sums. Documents of other masked rounds are written in
+/// rounds after which it is searched who corrupts their sums. Documents of other secure-aggregation rounds are written in
 /// version 2, and those of rounds in clear in version 1.
 pub const FORMAT: u32 = 3;
 
@@ -35,7 +35,7 @@ pub enum DocumentError {
 }
 
 /// The agreed outcome of a round, with models by hash. Members vote on the hash of its blob: the version
-/// as four bytes, little endian, then the canonical encoding of this struct; after a masked round
+/// as four bytes, little endian, then the canonical encoding of this struct; after a secure-aggregation round
 /// version 2, and the encoding of [`MaskedNote`] behind it; where a search has begun version 3, and that
 /// of [`SpoilerSearch`] behind them. The bytes are pinned by `crates/silo/golden/outcome.hex`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,12 +53,12 @@ pub struct Document {
     pub memory: Memory,
     /// Hashes of the documents of further models that the strategy keeps, by name.
     pub tables: BTreeMap<String, Vec<Hash>>,
-    /// What is known of the sums of a masked round; `None` after any other.
+    /// What is known of the sums of a secure-aggregation round; `None` after any other.
     #[serde(skip)]
     pub masked: Option<MaskedNote>,
 }
 
-/// What all members know of the sums of a masked round, besides the models.
+/// What all members know of the sums of a secure-aggregation round, besides the models.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MaskedNote {
     /// Id of the epoch: `void` and `search` hold in it only.
@@ -75,7 +75,7 @@ pub struct MaskedNote {
     pub void: Vec<u8>,
     /// Why the models stay as they were, if they do.
     pub nothing: Option<Nothing>,
-    /// Who may have spoiled the sums of this epoch. Earlier programs searched nobody.
+    /// Who may have corrupted the sums of this epoch. Earlier programs searched nobody.
     #[serde(skip)]
     pub search: SpoilerSearch,
 }
@@ -111,7 +111,7 @@ impl fmt::Display for VoidSum {
     }
 }
 
-/// Why the models stay as they were after a masked round.
+/// Why the models stay as they were after a secure-aggregation round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Nothing {
     /// No sum tells anything.
@@ -121,7 +121,7 @@ pub enum Nothing {
 }
 
 impl MaskedNote {
-    /// What the void sums of its epoch have shown.
+    /// Returns what the void sums of its epoch have shown.
     pub fn voids(&self) -> Voids {
         Voids {
             rounds: self.void.clone(),
@@ -216,7 +216,7 @@ pub struct Settled {
     pub state: Arc<State>,
     /// Hashes of entries, document, models and sheet, ascending.
     pub names: Vec<Hash>,
-    /// What it was computed from besides models, as blobs: the sheet; after a masked round the
+    /// What it was computed from besides models, as blobs: the sheet; after a secure-aggregation round the
     /// unmaskings. `None` where it was not computed here.
     sheet: Option<(Hash, Bytes)>,
 }
@@ -226,7 +226,7 @@ impl Settled {
         Self::of_round(round, entries, assignment, state, None)
     }
 
-    /// The outcome of a masked round.
+    /// The outcome of a secure-aggregation round.
     pub(crate) fn masked(
         round: u64,
         entries: Vec<Hash>,
@@ -325,7 +325,7 @@ impl Settled {
         self
     }
 
-    /// The same with the blobs of its masked round, which are `here` already, and with the unmaskings that
+    /// The same with the blobs of its secure-aggregation round, which are `here` already, and with the unmaskings that
     /// it was opened with.
     pub(crate) fn with_masked(mut self, here: &[Hash], unmaskings: Bytes) -> Self {
         self.add(here, unmaskings);

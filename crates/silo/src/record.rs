@@ -26,7 +26,7 @@ pub enum JournalRecord {
     /// The silo is new. It may take part only after other members have answered that they know
     /// nothing signed with its key.
     Begun,
-    /// What the silo keeps to itself for a masked round, until that round is adopted. Behind the adoption
+    /// What the silo keeps to itself for a secure-aggregation round, until that round is adopted. Behind the adoption
     /// of its round: the silo's sum was void, and its secret stays until the agreement changes.
     Prepared {
         /// The round.

@@ -19,8 +19,8 @@ use crate::notice::Missing;
 use crate::outcome::{Document, DocumentError, Settled, genesis};
 use crate::record::{Adopted, JournalRecord};
 use crate::rounds::{
-    LastTraining, OwnState, Personal, PreparedRound, RoundBase, check_noise, check_start,
-    outcome_gate,
+    LastTraining, OwnState, Personal, PreparedRound, RoundBase, SumBasis, check_start,
+    check_summand, outcome_gate,
 };
 use crate::surroundings::{Blobs, Journal};
 use crate::undone::forget_undone;
@@ -31,7 +31,7 @@ pub(crate) struct Restored {
     pub(crate) base: Arc<RoundBase>,
     pub(crate) own: OwnState,
     pub(crate) trained: Option<LastTraining>,
-    /// What the silo keeps to itself for a masked round.
+    /// What the silo keeps to itself for a secure-aggregation round.
     pub(crate) prepared: Option<Arc<PreparedRound>>,
     pub(crate) kept: VecDeque<Vec<Hash>>,
     /// Blobs of the last void rounds, oldest first.
@@ -41,7 +41,7 @@ pub(crate) struct Restored {
     pub(crate) again: Option<Hash>,
     /// Missing blobs.
     pub(crate) missing: Vec<Missing>,
-    /// Whether the journal is empty.
+    /// True if the journal is empty.
     pub(crate) begins: bool,
     /// What the journal holds now.
     pub(crate) records: Vec<JournalRecord>,
@@ -53,9 +53,9 @@ struct Contents {
     records: Vec<protocol::Record>,
     adopted: Vec<Adopted>,
     trained: Option<TrainedRecord>,
-    /// Whether the journal has any record.
+    /// True if the journal has any record.
     any: bool,
-    /// Whether the journal began anew after a loss and the silo has not acted since. Then it has no
+    /// True if the journal began anew after a loss and the silo has not acted since. Then it has no
     /// other record.
     lost: bool,
 }
@@ -64,7 +64,7 @@ struct Contents {
 #[derive(Clone, Copy)]
 struct TrainedRecord {
     round: u64,
-    /// Hash of the contribution or, of a masked round, of what is kept for it.
+    /// Hash of the contribution or, of a secure-aggregation round, of what is kept for it.
     blob: Hash,
     /// Hash of the personal state.
     personal: [u8; 32],
@@ -85,12 +85,9 @@ pub(crate) fn restore(
             ours: genesis.hash,
         });
     }
-    let masked = config.member.epoch.charter.privacy.masked();
-    if masked.is_some_and(|masked| masked.noise().is_none()) {
-        let checked = genesis.state.models.first().map_or(Ok(()), check_start);
-        checked.map_err(SpawnError::StartTooLarge)?;
-    }
     let charter = &config.member.epoch.charter;
+    let checked = check_start(&charter.privacy, genesis.state.models.first());
+    checked.map_err(SpawnError::StartTooLarge)?;
     let journal_records = load(charter, config.journal_lost, journal, blobs)?;
     let void = void_blobs(&journal_records).into();
     let mut contents = sorted(journal_records.clone());
@@ -144,7 +141,11 @@ pub(crate) fn restore(
         (false, false) => Start::Kept(records),
     };
     let base = Arc::new(RoundBase::new(config, &outcome));
-    check_noise(config, &base).map_err(SpawnError::Noise)?;
+    let checked = check_summand(SumBasis {
+        config,
+        base: &base,
+    });
+    checked.map_err(SpawnError::Noise)?;
     let prepared = last_trained.filter(|trained| trained.masked);
     let prepared = prepared.and_then(|trained| store.prepared(trained, &base));
     Ok(Restored {
@@ -165,7 +166,7 @@ pub(crate) fn restore(
 /// The past of a silo that takes no part in rounds: nothing of its models is restored.
 pub(crate) struct SiloPast {
     pub(crate) start: Start,
-    /// Whether the journal is empty.
+    /// True if the journal is empty.
     pub(crate) begins: bool,
     /// What the journal holds now.
     pub(crate) records: Vec<JournalRecord>,
@@ -194,7 +195,7 @@ pub(crate) fn restore_bystander(
     })
 }
 
-/// Loads the records that are needed, and removes the others from the journal. Secrets of masked rounds that
+/// Loads the records that are needed, and removes the others from the journal. Secrets of secure-aggregation rounds that
 /// only these name are removed from the blobs, too.
 pub(crate) fn load(
     charter: &Charter,
@@ -216,7 +217,7 @@ pub(crate) fn load(
     Ok(kept)
 }
 
-/// Removes the secrets of masked rounds of epochs that are over. A silo that begins in the next epoch does
+/// Removes the secrets of secure-aggregation rounds of epochs that are over. A silo that begins in the next epoch does
 /// so by itself; this is for an institution that has left.
 ///
 /// # Errors
@@ -294,7 +295,7 @@ fn sorted(records: Vec<JournalRecord>) -> Contents {
     contents
 }
 
-/// Whether this record has the final block of an adopted outcome, or the end of an epoch that names
+/// Returns whether this record has the final block of an adopted outcome, or the end of an epoch that names
 /// it.
 fn finalises(record: &protocol::Record, adopted: &Adopted) -> bool {
     let protocol::Record::Final { blocks, .. } = record else {
@@ -313,7 +314,7 @@ fn finalises(record: &protocol::Record, adopted: &Adopted) -> bool {
             let after = &recovery.after;
             same(after.round, &after.outcome) && after.block.0 == adopted.block
         }
-        // The outcome of a masked round is certified after its block.
+        // The outcome of a secure-aggregation round is certified after its block.
         Content::Masked(masked) => masked.round == adopted.round && block.hash().0 == adopted.block,
         Content::Empty => false,
     })
@@ -425,7 +426,7 @@ impl RestoringStore<'_> {
         })
     }
 
-    /// What the silo keeps for a masked round. Without it the silo sits the round out: it can neither mask
+    /// What the silo keeps for a secure-aggregation round. Without it the silo sits the round out: it can neither mask
     /// its vector nor unlock shares.
     fn prepared(&self, trained: TrainedRecord, base: &RoundBase) -> Option<PreparedRound> {
         let blob = self.blobs.get(&trained.blob)?;

@@ -25,7 +25,7 @@ impl RunState {
         })
     }
 
-    /// Whether effects may run.
+    /// Returns whether effects may run.
     pub(crate) fn is_running(&self) -> bool {
         self.running.get()
     }

@@ -7,7 +7,7 @@ use privacy::noise::Seed;
 use protocol::Hash;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// Gives a silo what it keeps to itself in masked rounds: new bytes each time, asked for once for an epoch
+/// Gives a silo what it keeps to itself in secure-aggregation rounds: new bytes each time, asked for once for an epoch
 /// and round. Whoever learns those of one round must learn nothing of another one.
 pub trait RoundSecrets {
     /// The secret that all keys of a round follow from.
@@ -76,7 +76,7 @@ mod tests {
     use crate::rounds::{PreparedInput, PreparedRound, SecretIntegers};
     use crate::testing::{config, epoch};
 
-    /// Whether a text has four bytes of a secret, or a number of it.
+    /// Returns whether a text has four bytes of a secret, or a number of it.
     fn shows(text: &str, bytes: &[u8]) -> bool {
         let hexadecimal: String = bytes[..4]
             .iter()

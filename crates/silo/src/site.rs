@@ -58,7 +58,7 @@ impl SiteRules {
         }
     }
 
-    /// What others may still show the silo of its contributions; `None` where the institution has no ledger.
+    /// Returns what others may still show the silo of its contributions; `None` where the institution has no ledger.
     pub(crate) fn reminders(&self, own: OwnContributions) -> Option<LedgerReminders> {
         Some(LedgerReminders {
             ledger: Arc::clone(self.site.ledger.as_ref()?),
@@ -67,7 +67,7 @@ impl SiteRules {
         })
     }
 
-    /// Whether the silo may train for a round.
+    /// Returns whether the silo may train for a round.
     ///
     /// # Errors
     /// Why it sits the round out.
@@ -162,7 +162,7 @@ impl OwnContributions {
         Self::new(member.epoch.clone(), &config.past, member.key.public())
     }
 
-    /// What all records of the institution's journal show. Some may be there twice. What was signed before the
+    /// Returns what all records of the institution's journal show. Some may be there twice. What was signed before the
     /// present epoch began is not of it: final blocks show it.
     pub fn all(&self, records: &[JournalRecord]) -> Vec<Place> {
         let over = records.iter().rposition(ends_epoch).map_or(0, |at| at + 1);
@@ -175,7 +175,7 @@ impl OwnContributions {
         records.flat_map(|record| self.places(record)).collect()
     }
 
-    /// What a record of the present epoch in the silo's journal, or the final blocks in it, show.
+    /// Returns what a record of the present epoch in the silo's journal, or the final blocks in it, show.
     pub fn places(&self, record: &Record) -> Vec<Place> {
         match record {
             Record::Contributed(message) => vec![place(&self.now, message.round)],
@@ -190,7 +190,7 @@ impl OwnContributions {
         }
     }
 
-    /// The contribution that a final block shows. Whoever is ready in a masked round has drawn its noise,
+    /// The contribution that a final block shows. Whoever is ready in a secure-aggregation round has drawn its noise,
     /// also where its vector is in no sum.
     fn in_block(&self, block: &Block) -> Option<Place> {
         let mut epochs = iter::once(&self.now).chain(&self.noised);

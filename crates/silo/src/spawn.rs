@@ -147,7 +147,7 @@ pub fn bystand(
     Ok(start(silo, surroundings, worker))
 }
 
-/// Whether there is an actix system, and the key is that of the member.
+/// Returns whether there is an actix system, and the key is that of the member.
 fn at_home(member: &Config) -> Result<(), SpawnError> {
     if System::try_current().is_none() {
         return Err(SpawnError::NoSystem);
@@ -160,7 +160,7 @@ fn at_home(member: &Config) -> Result<(), SpawnError> {
     }
 }
 
-/// What a silo that was restored tells of its past.
+/// Returns what a silo that was restored tells of its past.
 fn found(restored: &Restored) -> Vec<Notice> {
     let missing = restored.missing.iter().copied().map(Notice::Missing);
     let base = &restored.base;

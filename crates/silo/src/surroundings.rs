@@ -39,7 +39,7 @@ pub struct Surroundings {
     pub origin: Instant,
     /// What the institution has set for its own silo.
     pub site: Site,
-    /// Gives the secrets of masked rounds.
+    /// Gives the secrets of secure-aggregation rounds.
     pub secrets: Box<dyn RoundSecrets>,
 }
 
@@ -54,7 +54,7 @@ pub struct Site {
 
 /// Which rounds an institution lets its silo take part in.
 pub trait RoundPolicy: Send + Sync {
-    /// Whether the silo may train for a round in which it would send a model of `bytes`.
+    /// Returns whether the silo may train for a round in which it would send a model of `bytes`.
     ///
     /// # Errors
     /// Why it sits the round out, in a sentence without a full stop.

@@ -23,7 +23,7 @@ pub(crate) fn forget_undone(adopted: &mut Vec<Adopted>, epoch: &Epoch, records: 
     adopted.len() < before
 }
 
-/// Whether a record has the final block of an adopted outcome, in this epoch.
+/// Returns whether a record has the final block of an adopted outcome, in this epoch.
 fn holds(record: &Record, adopted: &Adopted, epoch: &Epoch) -> bool {
     let Record::Final { blocks, .. } = record else {
         return false;

@@ -29,7 +29,7 @@ pub enum TaskConfig {
 }
 
 impl TaskConfig {
-    /// Whether the silos agree on a common scale in a first round before they train.
+    /// Returns whether the silos agree on a common scale in a first round before they train.
     pub fn common_scale(&self) -> bool {
         matches!(self, Self::Table(task) if task.scaling() == Standardise::Federation)
     }

@@ -8,7 +8,7 @@ pub(crate) fn counted(count: usize, thing: &str) -> String {
     }
 }
 
-/// What so many things do: `holds` for one, `hold` for none or several.
+/// Returns what so many things do: `holds` for one, `hold` for none or several.
 pub(crate) fn verb(count: usize, of_several: &str) -> String {
     match (count, of_several) {
         (1, "have") => "has".into(),

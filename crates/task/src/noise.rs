@@ -84,12 +84,12 @@ impl TableTask {
         }
     }
 
-    /// Whether the rows are read for sums with noise.
+    /// Returns whether the rows are read for sums with noise.
     pub fn is_noised(&self) -> bool {
         self.noised
     }
 
-    /// Where a source of its schema fills a value from own rows.
+    /// Returns where a source of its schema fills a value from own rows.
     fn fills(&self) -> Option<NoiseFault> {
         let fault = |key, what| Some(NoiseFault { key, what });
         if let Some(Source::Rows(rows)) = &self.data
@@ -117,7 +117,7 @@ impl TableTask {
     }
 }
 
-/// Whether a value of own rows takes the place of a missing one.
+/// Returns whether a value of own rows takes the place of a missing one.
 fn fills(schema: &Schema) -> bool {
     let mut rules = schema.features.iter().map(|feature| feature.missing);
     rules.any(MissingRule::looks_at_rows)

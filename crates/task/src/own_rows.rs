@@ -9,7 +9,7 @@ use crate::schema::{EncodedColumn, Fill, MissingRule, Schema};
 use crate::{Source, TableTask};
 
 impl TableTask {
-    /// What the rows of every institution have in common, if the task says it without looking at
+    /// Returns what the rows of every institution have in common, if the task says it without looking at
     /// files: its schema, or that of built-in data.
     ///
     /// # Errors

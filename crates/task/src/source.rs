@@ -52,7 +52,7 @@ impl Source {
         }
     }
 
-    /// Whether its target is a number, or several, and neither classes nor a mask.
+    /// Returns whether its target is a number, or several, and neither classes nor a mask.
     pub(super) fn predicts_numbers(&self) -> bool {
         match self {
             Self::Diabetes | Self::Tpt48(_) => true,
@@ -69,7 +69,7 @@ impl Source {
         }
     }
 
-    /// Whether its numbers are on a scale that all silos share.
+    /// Returns whether its numbers are on a scale that all silos share.
     pub(super) fn is_scaled(&self) -> bool {
         match self {
             Self::Tpt48(_) | Self::EicuLos(_) | Self::EicuMortality(_) | Self::Synthetic(_) => true,

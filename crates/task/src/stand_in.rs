@@ -11,7 +11,7 @@ use crate::TaskConfig;
 pub struct StandIn {
     /// The learner.
     pub learner: Arc<dyn Learner>,
-    /// Whether the stand-in can do all that the institutions' learners can; a program may be able to do more.
+    /// True if the stand-in can do all that the institutions' learners can; a program may be able to do more.
     pub complete: bool,
 }
 

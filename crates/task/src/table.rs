@@ -43,13 +43,13 @@ pub struct TableTask {
     /// domain for every row. Needed by strategies with given domains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domains: Option<Vec<u32>>,
-    /// Whether rows are read for sums with noise, see [`with_noise`](Self::with_noise).
+    /// True if rows are read for sums with noise, see [`with_noise`](Self::with_noise).
     #[serde(skip)]
     pub(crate) noised: bool,
 }
 
 impl TableTask {
-    /// How numbers are scaled: as the task says, or by default by a common scale where numbers are
+    /// Returns how numbers are scaled: as the task says, or by default by a common scale where numbers are
     /// predicted and by every silo otherwise. A silo that scales the target by its own mean makes
     /// models look better than they are at predicting the number itself.
     pub fn scaling(&self) -> Standardise {
@@ -105,7 +105,7 @@ impl TableTask {
         source.read((schema, reading), silos, folder, &self.split, seed)
     }
 
-    /// Whether the part of every row depends on its own unit alone
+    /// Returns whether the part of every row depends on its own unit alone
     /// ([`SplitConfig::is_by_unit`]), as the split says, or because the source gives it.
     pub fn is_by_unit(&self) -> bool {
         let given = matches!(self.data, Some(Source::Synthetic(_) | Source::Tpt48(_)));
@@ -126,7 +126,7 @@ impl TableTask {
         }
     }
 
-    /// Whether its numbers are in range and its schema is no contradiction.
+    /// Returns whether its numbers are in range and its schema is no contradiction.
     ///
     /// # Errors
     /// [`DataError::Config`].
@@ -192,7 +192,7 @@ impl TableTask {
     }
 }
 
-/// Whether every number of a schema has a range.
+/// Returns whether every number of a schema has a range.
 ///
 /// # Errors
 /// [`DataError::Config`]: all that have none.

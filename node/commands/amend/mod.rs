@@ -1,6 +1,7 @@
-//! `rota federation change`, `admit`, `evict`, `leave`, `rekey`, `approve`, `withdraw` and `changes`:
+//! `rota federation change`, `ask`, `answers`, `admit`, `evict`, `leave`, `rekey`, `approve`, `withdraw` and `changes`:
 //! changes of the agreement while the federation runs.
 
+mod answers;
 mod show;
 
 use std::io::{self, Write};
@@ -48,6 +49,18 @@ pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
             let standing = AgreementInForce::of(&here.node)?;
             let text = standing.admitting(name, *key, address, *rows)?;
             standing.propose_text(text, here)
+        }
+        Amend::Ask { question, here } => {
+            let asked = crate::answers::file::read(question);
+            let asked = asked.map_err(|error| NodeCommandError::Usage(error.to_string()))?;
+            let standing = AgreementInForce::of(&here.node)?;
+            let text = standing.agreement.asking(asked).map_err(failed)?;
+            standing.propose_text(text, here)
+        }
+        Amend::Answers { json, csv, node } => {
+            let standing = AgreementInForce::of(node)?;
+            let institution = &standing.institution;
+            answers::print(&institution.state, &standing.agreement, (*json, *csv))
         }
         Amend::Evict { name, here } => {
             let standing = AgreementInForce::of(&here.node)?;
@@ -239,7 +252,7 @@ impl AgreementInForce {
         Ok(())
     }
 
-    /// How many approvals there are with that of this institution, and what happens next.
+    /// Returns how many approvals there are with that of this institution, and what happens next.
     fn approvals(&self, known: &KnownAmendment, id: &str) -> String {
         let KnownAmendment {
             approved, needed, ..
@@ -249,16 +262,6 @@ impl AgreementInForce {
         let epoch = &self.agreement.epoch;
         let mut unheard = known.unheard(epoch);
         unheard.retain(|name| *name != self.name());
-        if have < *needed || !unheard.is_empty() {
-            let missing = match unheard.is_empty() {
-                true => String::new(),
-                false => format!("; {} {}", show::UNHEARD, unheard.join(", ")),
-            };
-            return format!(
-                "{have} of {needed} approvals so far{missing}. The others see the change with `rota federation \
-                 changes` and approve it with `rota federation approve {id}`."
-            );
-        }
         let certified = match epoch.charter.privacy.masked() {
             Some(_) => ", once the outcome of the last round is certified",
             None => "",
@@ -267,9 +270,8 @@ impl AgreementInForce {
             true => "",
             false => " after every node with a new key has connected",
         };
-        format!(
-            "{have} of {needed} approvals: the change takes effect with one of the next blocks{connected}{certified}."
-        )
+        let waits = format!("{connected}{certified}");
+        what_follows((have, *needed), &unheard, id, &waits)
     }
 
     /// Fails if no institution may accept the amendment, or this one's node could not live under it.
@@ -320,7 +322,25 @@ impl AgreementInForce {
     }
 }
 
-/// Whether to go on.
+/// What follows when so many of the needed institutions approve, and those in `unheard`, whose approval is needed too,
+/// do not. `waits` is what the change waits for once it is approved.
+fn what_follows((have, needed): (u64, u64), unheard: &[&str], id: &str, waits: &str) -> String {
+    let missing = match unheard {
+        [] if have >= needed => {
+            return format!(
+                "{have} of {needed} approvals: the change takes effect with one of the next blocks{waits}."
+            );
+        }
+        [] => String::new(),
+        unheard => format!("; {} {}", show::UNHEARD, unheard.join(", ")),
+    };
+    format!(
+        "{have} of {needed} approvals so far{missing}. The others see the change with `rota federation changes` and \
+         approve it with `rota federation approve {id}`."
+    )
+}
+
+/// Returns whether to go on.
 pub(crate) fn agreed(here: &Here, question: &str) -> Result<bool, NodeCommandError> {
     if here.yes {
         return Ok(true);
@@ -330,4 +350,26 @@ pub(crate) fn agreed(here: &Here, question: &str) -> Result<bool, NodeCommandErr
         NodeCommandError::Usage(why.into())
     })?;
     Ok(ask.says_yes(&format!("{question} for this institution?"))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_the_last_approval_none_is_asked_for() {
+        let said = |have, unheard: &[&str]| what_follows((have, 3), unheard, "ab12", " soon");
+        let open = "2 of 3 approvals so far. The others see the change with";
+        assert!(said(2, &[]).starts_with(open));
+        for have in [3, 4] {
+            let said = said(have, &[]);
+            assert!(said.ends_with("takes effect with one of the next blocks soon."));
+            assert!(!said.contains("so far") && !said.contains("approve "));
+        }
+        let said = said(3, &["north"]);
+        assert!(
+            said.contains("so far; ") && said.contains(" north."),
+            "{said}"
+        );
+    }
 }

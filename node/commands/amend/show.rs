@@ -65,7 +65,7 @@ impl AgreementInForce {
         }
     }
 
-    /// What this institution says to an amendment, and what it can say.
+    /// Returns what this institution says to an amendment, and what it can say.
     fn own_word(&self, known: &KnownAmendment) -> String {
         let hash = known.hash();
         let id = shown(&hash);
@@ -77,7 +77,7 @@ impl AgreementInForce {
         }
     }
 
-    /// Whether this institution approves it.
+    /// Returns whether this institution approves it.
     fn stands(&self, known: &KnownAmendment) -> bool {
         let word = self.found.word(&known.hash());
         let me = &self.institution.me;
@@ -92,7 +92,7 @@ impl AgreementInForce {
         shown.map_err(failed)
     }
 
-    /// What is known of the institution's own side under an agreement, with what it contributed by then.
+    /// Returns what is known of the institution's own side under an agreement, with what it contributed by then.
     fn own(
         &self,
         agreement: &Agreement,
@@ -106,7 +106,7 @@ impl AgreementInForce {
         }
     }
 
-    /// What an amendment changes, one line each.
+    /// Returns what an amendment changes, one line each.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -125,10 +125,13 @@ impl AgreementInForce {
         };
         lines.extend(newcomers(&self.agreement, amendment));
         if unspoken.is_none() {
-            lines.extend(match examined(&self.agreement, amendment) {
-                Ok(new) => self.institution.site.uncounted(&new),
-                Err(why) => Some(format!("cannot be accepted: {why}")),
-            });
+            match examined(&self.agreement, amendment) {
+                Ok(new) => {
+                    lines.extend(self.institution.site.uncounted(&new));
+                    lines.extend(asked(&self.agreement, &new));
+                }
+                Err(why) => lines.push(format!("cannot be accepted: {why}")),
+            }
         }
         Ok(lines)
     }
@@ -158,7 +161,10 @@ impl AgreementInForce {
         } else {
             names.join(", ")
         };
-        let line = format!("  approved by {by}; {} needed", known.needed);
+        let line = match known.approved.len() as u64 >= known.needed {
+            true => format!("  approved by {by}: enough"),
+            false => format!("  approved by {by}; {} needed", known.needed),
+        };
         writeln!(out, "{}", wrapped(&line))?;
         let unheard = known.unheard(&self.agreement.epoch).join(", ");
         if !unheard.is_empty() {
@@ -178,4 +184,19 @@ impl AgreementInForce {
         }
         Ok(read)
     }
+}
+
+/// Returns what each site would compute for the questions that are new, and what is opened of it.
+fn asked(before: &Agreement, new: &Agreement) -> Vec<String> {
+    let known = before.questions.len();
+    let new = new.questions.iter().enumerate().skip(known);
+    new.flat_map(|(at, question)| {
+        let reason = format!("question {}: {}", at + 1, numbers::plain(&question.reason));
+        let explained = question.question().explain().unwrap_or_default();
+        let lines = explained
+            .lines()
+            .map(|line| format!("  {}", numbers::plain(line)));
+        std::iter::once(reason).chain(lines.collect::<Vec<_>>())
+    })
+    .collect()
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(command: &LedgerCommand) -> Result<(), NodeCommandError> {
     }
 }
 
-/// The ledger that a `silo.toml` names.
+/// The ledger that a `node.toml` names.
 pub(super) fn source(node: &NodePlace) -> Result<SourceLimits, NodeCommandError> {
     let config = node.file()?;
     source_of(&config)?.ok_or_else(|| {
@@ -51,7 +51,7 @@ fn new(options: &NewLedger) -> Result<(), NodeCommandError> {
 
 /// The ledger as one document.
 #[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 struct LedgerDocument<'a> {
     #[serde(flatten)]
     status: &'a LedgerStatus,

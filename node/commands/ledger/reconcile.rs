@@ -211,7 +211,7 @@ struct OtherChain {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 struct OtherLink {
     round: Option<u64>,
     #[serde(default)]
@@ -265,7 +265,7 @@ mod tests {
 
     /// The chain of another member as it prints it: the epoch changes after round 2.
     const CHAIN: &str = r#"{
-        "federation": "ab", "members": null, "missing": [], "left-out": null,
+        "federation": "ab", "members": null, "missing": [], "left_out": null,
         "blocks": [
             {"round": 1, "view": 1, "included": ["silo 0", "silo 1"]},
             {"round": null, "view": 2, "included": []},

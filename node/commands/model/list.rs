@@ -41,7 +41,7 @@ pub(super) fn list(node: &NodePlace, as_json: bool) -> Result<(), NodeCommandErr
         print_json(&json!({
             "federation": epoch.charter.name, "id": format!("{:#}", epoch.federation),
             "silo": epoch.roster.name(node.institution.me),
-            "rounds-agreed": epoch.charter.rounds, "rounds": rounds, "serves": note,
+            "rounds_agreed": epoch.charter.rounds, "rounds": rounds, "serves": note,
         }))?;
     } else {
         print(&node, &lines, note, served.is_ok())?;
@@ -91,7 +91,7 @@ fn coalition(node: &NodeModels, round: &HeldRound, number: u32) -> (ListCells, V
     ];
     let model = json!({
         "coalition": number, "own": own, "contributions": held.contributions,
-        "hash": format!("{:#}", held.hash), "here": held.here, "held-out": measured,
+        "hash": format!("{:#}", held.hash), "here": held.here, "held_out": measured,
     });
     (line, model)
 }

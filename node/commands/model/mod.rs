@@ -235,7 +235,7 @@ fn export_plain(
     Ok(console.flush()?)
 }
 
-/// `format` and `names` of rows, as in `[data.rows]` of a silo.toml.
+/// `format` and `names` of rows, as in `[data.rows]` of a node.toml.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 struct RowsNames {
@@ -340,7 +340,7 @@ fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
     }
 }
 
-/// What is said of values far outside of those that a model was trained on.
+/// Returns what is said of values far outside of those that a model was trained on.
 fn outside_lines(found: &OutsideRows) -> Vec<String> {
     let mut lines = found.columns.clone();
     if found.rows > 0 {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use methods::strategy::STRATEGIES;
 use task::propose::{SchemaProposal, Wishes, propose};
-use task::schema::MissingRule;
+use task::schema::{MissingRule, ReadCells};
 use task::{TaskConfig, data::DataError};
 use toml::{Table, Value};
 
@@ -130,7 +130,7 @@ pub fn compose(
     }
 }
 
-/// What members are to read of each other's updates: as an option says, or as somebody answers where the
+/// Returns what members are to read of each other's updates: as an option says, or as somebody answers where the
 /// scenario does not say it.
 fn chosen(
     wanted: &InitRequest,
@@ -335,9 +335,11 @@ fn target(
 fn fill_in(proposal: &mut SchemaProposal, missing: MissingRule) {
     for feature in &mut proposal.schema.features {
         if feature.missing == MissingRule::Refuse {
-            // There is no median of categories.
-            let category = feature.kind.levels().is_some() && missing == MissingRule::Median;
-            feature.missing = if category { MissingRule::Mean } else { missing };
+            feature.missing = match (feature.kind.cells(), missing) {
+                // There is no median of categories.
+                (ReadCells::Levels(_), MissingRule::Median) => MissingRule::Mean,
+                (ReadCells::Levels(_) | ReadCells::Numbers { .. }, rule) => rule,
+            };
         }
     }
 }
@@ -384,7 +386,7 @@ fn changed(mut plan: FederationPlan, wanted: &InitRequest) -> Result<FederationP
     Ok(plan)
 }
 
-/// What is known, or the answer to a question, or an error that names the option.
+/// Returns what is known, or the answer to a question, or an error that names the option.
 fn answer<T>(
     known: Option<T>,
     ask: &mut Option<&mut Prompt<'_>>,

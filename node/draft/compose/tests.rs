@@ -20,7 +20,7 @@ fn file(name: &str, text: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// What is put together with these answers, and what was asked.
+/// Returns what is put together with these answers, and what was asked.
 fn asked(wanted: &InitRequest, answers: &str) -> (Result<Composed, ComposeError>, String) {
     let mut output = Vec::new();
     let plan = compose(wanted, Some(&mut Prompt::scripted(answers, &mut output)));
@@ -154,7 +154,11 @@ fn masks_and_noise_are_drafted_from_a_table_that_nobody_made_for_them() {
             assert_eq!(plan.checked().privacy_faults(), [], "{target}");
             let agreed =
                 crate::draft::agreement(&plan, &[]).unwrap_or_else(|error| panic!("{error}"));
-            assert!(agreed.text.contains("mode = \"masked"), "{}", agreed.text);
+            assert!(
+                agreed.text.contains("mode = \"secure-aggregation"),
+                "{}",
+                agreed.text
+            );
             let said = protected.join("\n");
             assert!(said.contains("weight = \"equal\""), "{said}");
             let TaskConfig::Table(task) = &plan.task else {
@@ -177,7 +181,7 @@ fn noise_protects_persons_and_says_what_it_needs() {
         "person = \"patient\"",
         "epsilon = 0.5",
         "delta = ",
-        "clip = 0.5",
+        "clipping-norm = 0.5",
         "rounds = 20",
         "standardise = \"ranges\"",
         "missing = \"middle-indicator\"",
@@ -190,7 +194,7 @@ fn noise_protects_persons_and_says_what_it_needs() {
         "ranges: proposed from this table",
         "for all 20 rounds together, of every person that the column \"patient\"",
         "delta: enough for",
-        "fewest-authors",
+        "min-authors",
         "--new-ledger",
         "rota advise",
     ] {
@@ -212,8 +216,8 @@ fn who_chose_nothing_reads_what_others_may_read_and_a_terminal_is_asked() {
         "{said}"
     );
     for (answer, mode) in [
-        ("masked", "mode = \"masked\""),
-        ("1", "mode = \"masked+noised\""),
+        ("secure-aggregation", "mode = \"secure-aggregation\""),
+        ("1", "mode = \"differential-privacy\""),
         ("none\n0.25", "epsilon = 0.25"),
     ] {
         let (composed, asked) = asked(&silent, &format!("{answer}\n\n\n\n\n"));
@@ -229,7 +233,7 @@ fn who_chose_nothing_reads_what_others_may_read_and_a_terminal_is_asked() {
 #[test]
 fn all_that_does_not_fit_is_said_at_once() {
     let text = format!(
-        "name = 'x'\nrounds = 4\n{}\n[charter]\nmax-weight = 0.5\n[strategy]\nname = 'scaffold'\n\
+        "name = 'x'\nrounds = 4\n{}\n[protocol]\nmax-weight = 0.5\n[strategy]\nname = 'scaffold'\n\
          encoding = 'bf16'\ntraining = {{ epochs = 1, batch = 0, optimiser = {{ name = 'sgd', rate = 0.1 }} }}\n",
         SCHEMA
             .replace(
@@ -250,7 +254,7 @@ fn all_that_does_not_fit_is_said_at_once() {
         .to_string();
     for key in [
         "`strategy.name`",
-        "`charter.max-weight`",
+        "`protocol.max-weight`",
         "`strategy.encoding`",
     ] {
         assert!(error.contains(key), "{key}\n{error}");

@@ -4,17 +4,64 @@ use agreement::Agreement;
 use formatting::numbers::{self, plural};
 use protocol::privacy::{Group, Masked};
 
+use super::ToldOfMode;
+use super::officer::{NO_BOUND, of_sums};
 use crate::federation::FederationStart;
+use crate::policy::LedgerRoom;
+use crate::spending::Spending;
 
 /// That the masks have not been reviewed.
 pub(super) const EXPERIMENTAL: &str = "experimental: not reviewed by a cryptographer";
 
-/// What leaves in a round.
-pub(super) fn leaves(
-    agreement: &Agreement,
-    masked: &Masked,
-    first: Option<&FederationStart>,
-) -> Vec<String> {
+/// Rounds that open the sums of groups.
+pub(super) struct GroupSums<'a>(pub(super) &'a Masked);
+
+impl ToldOfMode for GroupSums<'_> {
+    fn leaves(&self, agreement: &Agreement, first: Option<&FederationStart>) -> Vec<String> {
+        leaves(agreement, self.0, first)
+    }
+
+    fn learned(
+        &self,
+        agreement: &Agreement,
+        _: Option<&FederationStart>,
+        _: Option<usize>,
+        _: &Spending,
+    ) -> Vec<String> {
+        learned(agreement, self.0)
+    }
+
+    fn further(&self, _: &Agreement, _: Option<LedgerRoom>) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn brief(&self, _: &Agreement, _: &Spending) -> Vec<String> {
+        brief(self.0)
+    }
+
+    fn officer(&self, _: &Agreement, _: &Spending) -> Vec<String> {
+        let bound = format!(
+            "{NO_BOUND}. If all other institutions of our group collude, they know our update."
+        );
+        of_sums(self.0, vec![bound])
+    }
+
+    fn waits(&self, missing: &str) -> String {
+        no_group(missing)
+    }
+
+    fn made_anew(&self) -> &'static str {
+        ""
+    }
+}
+
+/// That no group is complete without these institutions.
+pub(super) fn no_group(missing: &str) -> String {
+    format!("no group is complete, because {missing} is not ready")
+}
+
+/// Returns what leaves in a round.
+fn leaves(agreement: &Agreement, masked: &Masked, first: Option<&FederationStart>) -> Vec<String> {
     let rounds = plural(agreement.epoch.charter.rounds as usize, "round");
     let numbers = match first {
         Some(first) => format!(" of {} numbers", numbers::count(first.parameters as u64)),
@@ -31,15 +78,15 @@ pub(super) fn leaves(
         ));
     }
     lines.push(
-        "  that it is ready for a round, and when: every member. In masked rounds it sends no number of rows, no \
+        "  that it is ready for a round, and when: every member. In secure-aggregation rounds it sends no number of rows, no \
          loss and no metric"
             .into(),
     );
     lines
 }
 
-/// What others could learn.
-pub(super) fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
+/// Returns what others could learn.
+fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
     let roster = &agreement.epoch.roster;
     let mut lines = vec![
         "  sums hide the updates of institutions that are always there; they give no bound on what is learned about a patient, a \
@@ -105,12 +152,41 @@ pub(super) fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
     lines
 }
 
+/// Returns what others learn, in a few sentences.
+fn brief(masked: &Masked) -> Vec<String> {
+    let groups = masked.groups();
+    let sums = groups.iter().map(|group| {
+        format!(
+            "every member learns one sum per round: that of {}",
+            names(group)
+        )
+    });
+    let mut said = vec![
+        "every member learns who takes part, and when, but no single institution's model"
+            .to_owned(),
+    ];
+    said.extend(sums);
+    said.push(
+        "sums hide the updates of institutions that are always there, and give no bound on what is learned about \
+         a patient"
+            .into(),
+    );
+    said.extend(groups.iter().map(|group| {
+        format!(
+            "if one institution of {} is down, their sum is not opened, and this group waits",
+            names(group)
+        )
+    }));
+    said.push(EXPERIMENTAL.into());
+    said
+}
+
 fn has(group: &Group, name: &str) -> bool {
     group.authors.iter().any(|(author, _)| author == name)
 }
 
 /// The institutions of a group, with weights where they differ.
-pub(super) fn names(group: &Group) -> String {
+fn names(group: &Group) -> String {
     let equal = group.authors.windows(2).all(|pair| pair[0].1 == pair[1].1);
     let names = group.authors.iter().map(|(name, weight)| {
         let name = numbers::plain(name);
@@ -149,13 +225,13 @@ mod tests {
         ] {
             text = text.replace(line, "");
         }
-        let (head, _) = text.split_once("[[silo]]").unwrap();
+        let (head, _) = text.split_once("[[member]]").unwrap();
         let silo = |i: usize| {
             let key = protocol::SecretKey::from_bytes(&[i as u8 + 1; 32]).public();
-            format!("[[silo]]\nname = \"clinic {i}\"\nkey = \"{key}\"\n\n")
+            format!("[[member]]\nname = \"clinic {i}\"\nkey = \"{key}\"\n\n")
         };
         let silos: String = (0..members).map(silo).collect();
-        let text = format!("{head}[privacy]\nmode = \"masked\"\n{privacy}\n{silos}");
+        let text = format!("{head}[privacy]\nmode = \"secure-aggregation\"\n{privacy}\n{silos}");
         let agreement = Agreement::parse("federation.toml", &text);
         disclosure(
             &agreement.unwrap_or_else(|error| panic!("{error}")),

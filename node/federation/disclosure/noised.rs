@@ -7,12 +7,58 @@ use protocol::privacy::Masked;
 
 use super::masked::EXPERIMENTAL;
 use super::together::{by_ledger, together};
+use super::{ToldOfMode, officer};
 use crate::federation::FederationStart;
 use crate::policy::LedgerRoom;
 use crate::spending::Spending;
 
-/// What leaves in a round.
-pub(super) fn leaves(
+/// Rounds that open a sum with noise of all that are ready.
+pub(super) struct NoisedSum<'a>(pub(super) &'a Masked, pub(super) &'a Noise);
+
+impl ToldOfMode for NoisedSum<'_> {
+    fn leaves(&self, agreement: &Agreement, first: Option<&FederationStart>) -> Vec<String> {
+        leaves(agreement, (self.0, self.1), first)
+    }
+
+    fn learned(
+        &self,
+        agreement: &Agreement,
+        _: Option<&FederationStart>,
+        _: Option<usize>,
+        spending: &Spending,
+    ) -> Vec<String> {
+        learned(agreement, (self.0, self.1), spending)
+    }
+
+    fn further(&self, agreement: &Agreement, room: Option<LedgerRoom>) -> Vec<String> {
+        let mut lines = vec![String::new(), "When it stops:".into()];
+        lines.extend(stops(agreement, self.0, room));
+        lines.extend([String::new(), "Whether it is worth it:".into()]);
+        lines.extend(worth(agreement));
+        lines
+    }
+
+    fn brief(&self, agreement: &Agreement, spending: &Spending) -> Vec<String> {
+        brief(agreement, (self.0, self.1), spending)
+    }
+
+    fn officer(&self, agreement: &Agreement, spending: &Spending) -> Vec<String> {
+        let bound = officer::with_noise(agreement, (self.0, self.1), spending);
+        officer::of_sums(self.0, bound)
+    }
+
+    fn waits(&self, missing: &str) -> String {
+        let fewest = self.0.fewest_authors();
+        format!("a sum with noise needs {fewest} institutions, and {missing} is not ready")
+    }
+
+    fn made_anew(&self) -> &'static str {
+        " and new noise, which every ledger counts again"
+    }
+}
+
+/// Returns what leaves in a round.
+fn leaves(
     agreement: &Agreement,
     (masked, noise): (&Masked, &Noise),
     first: Option<&FederationStart>,
@@ -82,8 +128,8 @@ fn products(noise: &Noise, (rows, targets): (Real, Real), parameters: Option<u64
     )
 }
 
-/// What others could learn.
-pub(super) fn learned(
+/// Returns what others could learn.
+fn learned(
     agreement: &Agreement,
     (masked, noise): (&Masked, &Noise),
     spending: &Spending,
@@ -99,7 +145,7 @@ pub(super) fn learned(
         format!(
             "  epsilon assumes that at most {}. Nobody can check this assumption; epsilon_alone holds \
              without it",
-            colluding(masked.colluders, "member")
+            officer::colluding(masked.colluders, "member")
         ),
         "  a patient treated in two institutions counts twice, because both of them disclose something about this \
          patient"
@@ -109,7 +155,7 @@ pub(super) fn learned(
         lines.push("  a patient with several rows here counts once for each row".into());
     }
     lines.extend([
-        "  the agreed numbers of rows (`rows` in [[silo]]), and who takes part when, are public: all members know \
+        "  the agreed numbers of rows (`rows` in [[member]]), and who takes part when, are public: all members know \
          them"
             .into(),
         "  settings that were tuned on private rows, such as learning rates and norms, also disclose something \
@@ -135,14 +181,37 @@ pub(super) fn learned(
     lines
 }
 
-/// When nothing more leaves; `room` is what the institution's own ledger has room for, where it has one.
-pub(super) fn stops(agreement: &Agreement, room: Option<LedgerRoom>) -> Vec<String> {
+/// Returns what others learn, in a few sentences.
+fn brief(
+    agreement: &Agreement,
+    (masked, noise): (&Masked, &Noise),
+    spending: &Spending,
+) -> Vec<String> {
+    let fewest = plural(usize::from(masked.smallest_sum), "institution");
+    let (sum, go_on) = match noise.release {
+        Release::Steps => ("one sum a round", "rounds continue"),
+        Release::Once { .. } => ("one sum", "the round continues"),
+    };
+    let learned = format!(
+        "every member learns who takes part, and when, and {sum}, with noise, of at least {fewest}"
+    );
+    let down = format!(
+        "if one institution is down, {go_on} without it, as long as at least {fewest} are ready"
+    );
+    let bound = together(agreement, noise, spending).into_iter();
+    let bound = bound.chain(by_ledger(spending));
+    let said = [learned].into_iter().chain(bound).chain([down]);
+    said.chain([EXPERIMENTAL.into()]).collect()
+}
+
+/// Returns when nothing more leaves; `room` is what the institution's own ledger has room for, where it has one.
+fn stops(agreement: &Agreement, masked: &Masked, room: Option<LedgerRoom>) -> Vec<String> {
     let after = match agreement.epoch.charter.rounds {
         1 => "the only round that is agreed on".to_owned(),
         more => format!("the {} that are agreed on", plural(more as usize, "round")),
     };
     let mut lines = vec![format!(
-        "  after {after}, or before, when a limit of the institution's ledger ([policy] in silo.toml) is reached, \
+        "  after {after}, or before, when a limit of the institution's ledger ([policy] in node.toml) is reached, \
          whichever comes first"
     )];
     lines.extend(room.map(|LedgerRoom { left, fits }| {
@@ -161,27 +230,24 @@ pub(super) fn stops(agreement: &Agreement, room: Option<LedgerRoom>) -> Vec<Stri
         format!("  the ledger here has {what}")
     }));
     lines.push("  from then on this node contributes nothing, but still votes".into());
-    lines.extend(spoiled(agreement));
+    lines.push(spoiled(agreement, masked));
     lines
 }
 
-/// What becomes of sums that a member spoils.
-fn spoiled(agreement: &Agreement) -> Option<String> {
-    let masked = agreement.epoch.charter.privacy.masked()?;
+/// Returns what becomes of sums that a member corrupts.
+fn spoiled(agreement: &Agreement, masked: &Masked) -> String {
     let then = if masked.may_search(agreement.epoch.roster.len()) {
         "rounds then open two sums, each of half of those that are ready, until one suspect is left, which is in no \
-         sum until the agreement changes; they end if more than one spoils them"
+         sum until the agreement changes; they end if more than one corrupts them"
     } else {
         "after three such rounds they end until the agreement changes, and nobody is searched, because \
-         `fewest-authors` is more than half of the members"
+         `min-authors` is more than half of the members"
     };
-    Some(format!(
-        "  sums that an institution spoils (void) tell nothing and cost as much: {then}"
-    ))
+    format!("  sums that an institution corrupts (void) tell nothing and cost as much: {then}")
 }
 
-/// Whether joining is worth it, as far as the agreement tells.
-pub(super) fn worth(agreement: &Agreement) -> Vec<String> {
+/// Returns whether joining is worth it, as far as the agreement tells.
+fn worth(agreement: &Agreement) -> Vec<String> {
     let silos = agreement.epoch.roster.silos();
     let rows = silos.iter().filter_map(|silo| silo.rows).sum();
     vec![
@@ -196,12 +262,4 @@ pub(super) fn worth(agreement: &Agreement) -> Vec<String> {
          public or synthetic rows, and advises to join or not"
             .into(),
     ]
-}
-
-/// So many members or institutions that try to learn more than the sums.
-pub(super) fn colluding(colluders: u16, one: &str) -> String {
-    match colluders {
-        1 => format!("1 {one} is curious and no two {one}s collude"),
-        some => format!("{some} {one}s collude"),
-    }
 }

@@ -6,20 +6,13 @@ use privacy::accountant::{Bound, Epsilon};
 use protocol::charter::{Noise, Unit};
 use protocol::privacy::Masked;
 
-use super::noised::colluding;
 use super::together::{delta, does_not_hold, ledger_numbers, why_no_bound};
+use super::told;
 use crate::spending::Spending;
 
 /// The paragraph, a few sentences each.
 pub fn officer(agreement: &Agreement, spending: &Spending) -> Vec<String> {
-    let mut said = match agreement.epoch.charter.privacy.masked() {
-        Some(masked) => of_sums(agreement, masked, spending),
-        None => vec![
-            "What leaves us in a round is a model that was trained on our rows, and every member sees it.".to_owned(),
-            format!("{NO_BOUND}."),
-            "Who takes part, and when, is known to all members.".into(),
-        ],
-    };
+    let mut said = told(&agreement.epoch.charter.privacy).officer(agreement, spending);
     said.push(
         "This is not a legal finding of anonymity. It does not cover what the results disclose about patients like \
          ours in general, nor our own copies and staff."
@@ -29,26 +22,23 @@ pub fn officer(agreement: &Agreement, spending: &Spending) -> Vec<String> {
 }
 
 /// Without noise.
-const NO_BOUND: &str = "There is no noise, and so no bound on what all published results together tell about one \
+pub(super) const NO_BOUND: &str = "There is no noise, and so no bound on what all published results together tell about one \
                         patient";
 
-fn of_sums(agreement: &Agreement, masked: &Masked, spending: &Spending) -> Vec<String> {
-    let mut said = vec![format!(
+/// Returns where only sums are opened; `bound` is what is said of all that is published.
+pub(super) fn of_sums(masked: &Masked, bound: Vec<String>) -> Vec<String> {
+    let opened = format!(
         "What leaves us in a round looks like random numbers to everybody. Only the sum over at least {} \
          institutions is opened, and every member checks that before it helps.",
         fewest(masked)
-    )];
-    match masked.noise() {
-        Some(noise) => said.extend(with_noise(agreement, (masked, noise), spending)),
-        None => said.push(format!(
-            "{NO_BOUND}. If all other institutions of our group collude, they know our update."
-        )),
-    }
-    said.push("Who takes part, when, and with what weight, is known to all members.".into());
-    said
+    );
+    let seen = "Who takes part, when, and with what weight, is known to all members.";
+    let said = [opened].into_iter().chain(bound);
+    said.chain([seen.to_owned()]).collect()
 }
 
-fn with_noise(
+/// Returns what noise bounds.
+pub(super) fn with_noise(
     agreement: &Agreement,
     (masked, noise): (&Masked, &Noise),
     spending: &Spending,
@@ -106,7 +96,15 @@ fn with_noise(
     said
 }
 
-/// What both numbers mean, in a sentence that begins so.
+/// So many members or institutions that try to learn more than the sums.
+pub(super) fn colluding(colluders: u16, one: &str) -> String {
+    match colluders {
+        1 => format!("1 {one} is curious and no two {one}s collude"),
+        some => format!("{some} {one}s collude"),
+    }
+}
+
+/// Returns what both numbers mean, in a sentence that begins so.
 fn bounded(masked: &Masked, with: &str, bound: &Bound) -> String {
     let institutions = colluding(masked.colluders, "institution");
     let (epsilon, alone) = (bound.epsilon(), bound.alone());

@@ -71,7 +71,7 @@ fn of(text: &str, room: Option<LedgerRoom>) -> Vec<String> {
     disclosure(&agreement, &own)
 }
 
-/// What a founder says in short, and what its officer reads.
+/// Returns what a founder says in short, and what its officer reads.
 fn in_short(text: &str) -> [Vec<String>; 2] {
     let agreement = North::read(text);
     let spending = OwnSide::of_founder(&agreement).spending.unwrap();
@@ -81,13 +81,13 @@ fn in_short(text: &str) -> [Vec<String>; 2] {
 /// The example with noise, the sums of three authors or more, of whom one may pool.
 fn noised(more: &str) -> String {
     North::noised(&format!(
-        "epsilon = 1.0\nfewest-authors = 3\ncolluders = 1\n{more}"
+        "epsilon = 1.0\nmin-authors = 3\ncolluders = 1\n{more}"
     ))
 }
 
-/// The example with a linear model that is solved from one noised sum.
+/// The example with a linear model that is solved from one differentially private sum.
 fn once(more: &str) -> String {
-    let keys = "release = \"once\"\nrows-norm = 2.0\ntargets-within = 1.0\n";
+    let keys = "mechanism = \"sufficient-statistics\"\nmax-row-norm = 2.0\nmax-target = 1.0\n";
     noised(&format!("{keys}{more}"))
         .replace("loss = \"absolute\"", "loss = \"squared\"")
         .replacen("rounds = 6", "rounds = 1", 1)
@@ -122,7 +122,7 @@ fn has_not(page: &[String], said: &[&str]) {
 
 #[test]
 fn the_page_says_whether_it_is_searched_who_spoils_sums() {
-    let searched = North::noised("epsilon = 1.0\nfewest-authors = 2\ncolluders = 1\n");
+    let searched = North::noised("epsilon = 1.0\nmin-authors = 2\ncolluders = 1\n");
     let two = "two sums, each of half of those that are ready";
     let three = "after three such rounds they end";
     has(&of(&searched, None), &[two]);
@@ -151,7 +151,7 @@ fn every_sentence_is_said_with_noise() {
              epsilon_alone holds without it",
             "a patient treated in two institutions counts twice",
             "a patient with several rows here counts once for each row",
-            "the agreed numbers of rows (`rows` in [[silo]]), and who takes part when, are public",
+            "the agreed numbers of rows (`rows` in [[member]]), and who takes part when, are public",
             "settings that were tuned on private rows",
             "which is not counted",
             "other federations that learn from the same rows add to it",
@@ -177,7 +177,7 @@ fn every_sentence_is_said_with_noise() {
             "the ledger here",
         ],
     );
-    let of_persons = noised("unit = { person = \"patient\" }").replacen(
+    let of_persons = noised("privacy-unit = { person = \"patient\" }").replacen(
         "split = { ",
         "split = { group = \"patient\", ",
         1,
@@ -232,7 +232,7 @@ fn a_model_that_is_solved_at_once_is_said_with_the_bound_of_one_round() {
         &room(0),
         &["the ledger here has no room for the round to come"],
     );
-    let persons = once("unit = { person = \"patient\" }").replacen(
+    let persons = once("privacy-unit = { person = \"patient\" }").replacen(
         "split = { ",
         "split = { group = \"patient\", ",
         1,
@@ -324,7 +324,7 @@ fn the_paragraph_for_the_officer_has_the_numbers_of_the_federation() {
     );
 }
 
-/// What a node says of itself under this agreement, as text and as a page.
+/// Returns what a node says of itself under this agreement, as text and as a page.
 fn statuses(text: &str) -> [Vec<String>; 2] {
     let status = Status {
         learned: in_short(text)[0].clone(),

@@ -49,7 +49,7 @@ pub(super) fn together(agreement: &Agreement, noise: &Noise, spending: &Spending
 pub(super) fn does_not_hold(agreement: &Agreement) -> Option<String> {
     let (key, what) = agreement.split_fault()?;
     Some(format!(
-        "these numbers do not hold under this agreement, and nobody can say which ones do: `{key}` {what}. Go on \
+        "these numbers do not hold under this agreement, and nobody can say which ones do: `{key}` {what}. Continue \
          in a new federation (`rota federation continue` writes it)"
     ))
 }
@@ -62,7 +62,7 @@ pub(super) fn by_ledger(spending: &Spending) -> Option<String> {
     ))
 }
 
-/// What the institution's own ledger counts so far, and after the rounds to come.
+/// Returns what the institution's own ledger counts so far, and after the rounds to come.
 pub(super) fn ledger_numbers(spending: &Spending) -> Option<String> {
     let bounds = spending.by_ledger()?;
     let then = match spending.to_come {
@@ -149,7 +149,7 @@ fn to_come(rounds: u64) -> String {
     }
 }
 
-/// What the numbers do not count, as far as it is known.
+/// Returns what the numbers do not count, as far as it is known.
 fn beside(agreement: &Agreement, spending: &Spending) -> Option<String> {
     let Some(so_far) = &spending.so_far else {
         return Some(
@@ -177,7 +177,7 @@ fn beside(agreement: &Agreement, spending: &Spending) -> Option<String> {
     })
 }
 
-/// What one bound holds for.
+/// Returns what one bound holds for.
 fn unit(unit: &Unit) -> String {
     match unit {
         Unit::Row => "one row".into(),

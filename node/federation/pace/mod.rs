@@ -26,7 +26,7 @@ pub enum TrainingPace {
 
 /// Measures one training of `learner`, as a strategy equips it, by the task of a round that trains. Its
 /// result is thrown away. A training that says how far it has come is ended after ten seconds, and the
-/// rest is estimated; any other one is ended after one and a half times `patience`.
+/// rest is estimated; any other one is ended after one and a half times `straggler-timeout`.
 ///
 /// `None` where the task trains nothing.
 ///
@@ -107,7 +107,7 @@ impl TrainingPace {
         beats.ceil().min(f64::from(u32::MAX)) as u32
     }
 
-    /// What is wrong with the agreed patience, and what to do: nothing where there is room.
+    /// Returns what is wrong with the agreed patience, and what to do: nothing where there is room.
     pub fn against(self, epoch: &Epoch) -> Option<(String, String)> {
         let (beat, patience) = (epoch.beat(), epoch.patience());
         let enough = self.beats(beat);
@@ -125,7 +125,7 @@ impl TrainingPace {
             self.words()
         );
         let remedy = format!(
-            "agree on `patience = {enough}` under [charter] (in beats of {}; {} now), before all have signed in \
+            "agree on `straggler-timeout = {enough}` under [protocol] (in beats of {}; {} now), before all have signed in \
              federation.toml and afterwards with `rota federation change`; or on less training in a round \
              (`epochs`)",
             seconds(beat.as_secs_f64()),

@@ -14,7 +14,7 @@ struct Slow {
     layout: Arc<Layout>,
     steps: u64,
     step: Duration,
-    /// Whether the learner reports how far it has come.
+    /// True if the learner reports how far it has come.
     says: bool,
     clock: Mutex<Duration>,
 }
@@ -127,7 +127,7 @@ fn a_patience_that_is_too_short_is_named_with_one_that_is_enough() {
         "{text}"
     );
     assert!(
-        remedy.contains("agree on `patience = 15` under [charter]"),
+        remedy.contains("agree on `straggler-timeout = 15` under [protocol]"),
         "{remedy}"
     );
     let (text, remedy) = TrainingPace::Takes(beat * 18).against(&epoch).unwrap();
@@ -136,7 +136,7 @@ fn a_patience_that_is_too_short_is_named_with_one_that_is_enough() {
         "{text}"
     );
     assert!(
-        remedy.contains("`patience = 27`") && remedy.contains("12 now"),
+        remedy.contains("`straggler-timeout = 27`") && remedy.contains("12 now"),
         "{remedy}"
     );
     let (text, _) = TrainingPace::Longer(beat * 12).against(&epoch).unwrap();

@@ -50,7 +50,7 @@ pub fn examined(agreement: &Agreement, amendment: &Amendment) -> Result<Agreemen
     Ok(new)
 }
 
-/// Whether the strategy begins with the state that the federation began with, where that can be
+/// Returns whether the strategy begins with the state that the federation began with, where that can be
 /// computed here.
 fn starts(new: &Agreement) -> Result<(), String> {
     match first_under(new) {
@@ -122,13 +122,13 @@ pub fn tried(institution: &Institution, new: &Agreement) -> Vec<String> {
     wrong
 }
 
-/// Whether the charter allows what this institution would send.
+/// Returns whether the charter allows what this institution would send.
 fn sized(new: &Agreement, equipment: &Equipment) -> Option<String> {
     let size = largest_contribution(&*new.strategy, &*equipment.equipped);
     let limit = new.epoch.charter.blob_limit;
     (size > limit).then(|| {
         format!(
-            "`charter.blob-limit` is {limit}, and a contribution of this institution has {size} bytes: \
+            "`protocol.blob-limit` is {limit}, and a contribution of this institution has {size} bytes: \
              set it to {size} or more"
         )
     })
@@ -148,7 +148,7 @@ fn newest(institution: &Institution) -> Option<Adopted> {
     records.into_iter().rev().find_map(adopted)
 }
 
-/// Whether rounds can go on from the models of the newest one. Blobs that are not here are fetched by a
+/// Returns whether rounds can go on from the models of the newest one. Blobs that are not here are fetched by a
 /// node, and say nothing.
 fn goes_on(
     institution: &Institution,
@@ -173,7 +173,7 @@ fn goes_on(
         .filter_map(Result::err);
     refused.next().map(|error| match error {
         GateError::Norm { norm, .. } => format!(
-            "`charter.max-model-norm` is {bound}, and a model of round {round} has the norm {norm:.3}: \
+            "`protocol.max-model-norm` is {bound}, and a model of round {round} has the norm {norm:.3}: \
              what members train from it would be refused; set it well above {norm:.3}"
         ),
         error => format!(

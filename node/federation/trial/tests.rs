@@ -57,7 +57,7 @@ impl North {
         equipment.equipped.layout()
     }
 
-    /// What would keep north from living under its agreement with these edits, as they are read.
+    /// Returns what would keep north from living under its agreement with these edits, as they are read.
     fn tried(&self, edits: &[(&str, &str)]) -> Vec<String> {
         tried(&self.institution, &North::agreement(edits))
     }
@@ -99,7 +99,7 @@ fn a_limit_below_a_contribution_is_named_with_the_remedy() {
     let said = one(north.tried(&[("blob-limit = 392", "blob-limit = 31")]));
     assert_eq!(
         said,
-        "`charter.blob-limit` is 31, and a contribution of this institution has 392 bytes: set it to 392 \
+        "`protocol.blob-limit` is 31, and a contribution of this institution has 392 bytes: set it to 392 \
          or more"
     );
     // With numbers beside the model, what was enough is too little.
@@ -122,7 +122,7 @@ fn a_norm_below_that_of_the_newest_models_is_named_with_the_remedy() {
     let north = north.adopted(3, &layout, 2.0);
     let said = one(north.tried(&[("max-model-norm = 1000.0", "max-model-norm = 1")]));
     assert!(
-        said.starts_with("`charter.max-model-norm` is 1, and a model of round 3 has the norm "),
+        said.starts_with("`protocol.max-model-norm` is 1, and a model of round 3 has the norm "),
         "{said}"
     );
     assert!(said.contains("set it well above"), "{said}");
@@ -209,7 +209,7 @@ fn an_address_that_no_node_can_use_is_refused_without_rows() {
 #[test]
 fn a_delta_above_one_part_in_the_declared_rows_does_not_come_in_by_a_change() {
     let with = |delta: &str| {
-        let keys = format!("z = 20.0\nfewest-authors = 3\ndelta = {delta}");
+        let keys = format!("noise-multiplier = 20.0\nmin-authors = 3\ndelta = {delta}");
         let text = North::noised(&keys);
         (North::read(&text), text)
     };

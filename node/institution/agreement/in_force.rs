@@ -43,7 +43,7 @@ pub struct Present {
 }
 
 impl Present {
-    /// What the institution told and will tell under the agreement in force, as far as its journal and its
+    /// Returns what the institution told and will tell under the agreement in force, as far as its journal and its
     /// ledger know.
     pub fn spending(&self) -> Spending {
         let institution = &self.institution;
@@ -63,7 +63,7 @@ pub enum Membership {
     Outside,
 }
 
-/// Where an institution stands in the epoch that its journal, with these records, has reached. `institution`
+/// Returns where an institution stands in the epoch that its journal, with these records, has reached. `institution`
 /// has the first agreement.
 pub fn place(institution: &Institution, epochs: &Epochs, records: &[JournalRecord]) -> Membership {
     let key = institution.key.public();
@@ -193,7 +193,7 @@ pub enum PresentError {
     Change(#[from] protocol::change::ChangeError),
 }
 
-/// The members of the agreement in force. Where silo.toml names other addresses than the first
+/// The members of the agreement in force. Where node.toml names other addresses than the first
 /// agreement, they count.
 pub(in crate::institution) fn contacts(
     institution: &Institution,

@@ -77,7 +77,7 @@ impl WishFile {
         }
     }
 
-    /// What was asked for last; `None` if nothing was.
+    /// Returns what was asked for last; `None` if nothing was.
     pub fn wanted(&self, epoch: &Epoch) -> Option<RecoveryWish> {
         let text = fs::read_to_string(&self.file).ok()?;
         let position = |name: &str| {
@@ -207,12 +207,12 @@ fn line(institution: &Institution, report: &Report) -> Option<(NodeEvent, String
     }
 }
 
-/// What an institution can do that has not signed a recovery without these members after this round.
+/// Returns what an institution can do that has not signed a recovery without these members after this round.
 fn sign_here(epoch: &Epoch, lost: &[MemberIndex], round: u64) -> String {
     if lost.is_empty() {
         let open = round + 1;
         return format!(
-            "; if round {open} has no outcome here either, sign it here too with `rota recover --give-up {open}`"
+            "; if round {open} has no outcome here either, sign it here too with `rota recover --abort-round {open}`"
         );
     }
     let each = lost
@@ -222,7 +222,7 @@ fn sign_here(epoch: &Epoch, lost: &[MemberIndex], round: u64) -> String {
     format!("; if they are gone for good, sign it here too with `rota recover{each}`")
 }
 
-/// Who has confirmed that all signatures of a recovery are there.
+/// Returns who has confirmed that all signatures of a recovery are there.
 fn so_many_confirmed(epoch: &Epoch, confirmed: &[MemberIndex], needed: usize) -> String {
     format!(
         "; {} of {needed} have confirmed that they have all signatures ({})",

@@ -39,12 +39,12 @@ pub struct Owed {
 }
 
 impl Owed {
-    /// Whether the signature is there now.
+    /// Returns whether the signature is there now.
     pub fn is_signed(&self) -> bool {
         consent_in(&self.file, &self.agreement, &self.key).is_ok()
     }
 
-    /// What is missing, in a sentence without a full stop.
+    /// Returns what is missing, in a sentence without a full stop.
     pub fn line(&self) -> String {
         let number = self.agreement.epoch.number;
         let unsigned = match consent_in(&self.file, &self.agreement, &self.key) {
@@ -61,7 +61,7 @@ impl Owed {
 
 impl Institution {
     /// The file of the consent to the agreement in force after this number of changes: that of the
-    /// first agreement is the one that `silo.toml` names.
+    /// first agreement is the one that `node.toml` names.
     pub fn consent_file(&self, changes: u64) -> PathBuf {
         if changes == 0 {
             return self.consent.clone();
@@ -73,7 +73,7 @@ impl Institution {
     }
 }
 
-/// How an institution with the first agreement stands to the one in force: the last of `past`.
+/// Returns how an institution with the first agreement stands to the one in force: the last of `past`.
 pub(super) fn signature(
     institution: &Institution,
     epochs: &Epochs,
@@ -148,7 +148,7 @@ fn follows(state: &SignatureState) -> bool {
     !matches!(state, SignatureState::Owed(_))
 }
 
-/// Whether every key in which an agreement differs from `old` is one in which it differs from `shown`, too.
+/// Returns whether every key in which an agreement differs from `old` is one in which it differs from `shown`, too.
 fn nothing_else_differs(shown: &Agreement, old: &Agreement, agreement: &Agreement) -> bool {
     let seen = shown.difference(agreement).changes;
     let all = old.difference(agreement).changes;
@@ -156,7 +156,7 @@ fn nothing_else_differs(shown: &Agreement, old: &Agreement, agreement: &Agreemen
         .all(|change| seen.iter().any(|seen| seen.key == change.key))
 }
 
-/// How an institution that was just admitted, or whose key was just replaced, stands to the agreement: it
+/// Returns how an institution that was just admitted, or whose key was just replaced, stands to the agreement: it
 /// signed it when it joined, or has to sign it.
 fn admitted(institution: &Institution, agreement: &Agreement) -> SignatureState {
     let key = institution.key.public();

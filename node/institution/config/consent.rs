@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use agreement::{Agreement, ConfigError, Consent, ConsentError};
 use protocol::PublicKey;
 
-/// Name of the file of a signed consent beside `silo.toml`.
+/// Name of the file of a signed consent beside `node.toml`.
 pub const CONSENT: &str = "consent.toml";
 
-/// Why a consent that `silo.toml` names does not let a node start.
+/// Why a consent that `node.toml` names does not let a node start.
 #[derive(Debug, thiserror::Error)]
 pub enum Unsigned {
     /// There is no such file.
     #[error(
         "this institution has not signed the agreement yet: {} is not there; read and sign it with \
-         `rota federation sign --config silo.toml`", .0.display()
+         `rota federation sign --config node.toml`", .0.display()
     )]
     Missing(PathBuf),
     /// The file cannot be read.

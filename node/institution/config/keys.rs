@@ -1,4 +1,4 @@
-//! `silo.toml` as it is written: the tables and keys of the file.
+//! `node.toml` as it is written: the tables and keys of the file.
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use task::data::OwnRows;
 
 use crate::policy::PolicyTable;
 
-/// Version of the format of `silo.toml`.
+/// Version of the format of `node.toml`.
 pub(super) const FORMAT: u32 = 1;
 
 /// The configuration of one institution's node. Paths are relative to this file.
@@ -44,7 +44,7 @@ pub(super) struct SiloFile {
     /// those that it cannot connect to.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub(super) reachable: bool,
-    /// Whether this node passes on connections between members that cannot connect to each other, by
+    /// True if this node passes on connections between members that cannot connect to each other, by
     /// default `true`. It sees their addresses and how much they send; what they send is encrypted
     /// between the two.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]

@@ -1,4 +1,4 @@
-//! `silo.toml`, checked: the configuration of one institution's node.
+//! `node.toml`, checked: the configuration of one institution's node.
 
 pub(super) mod consent;
 mod keys;
@@ -79,7 +79,7 @@ pub enum Data {
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// `silo.toml` or `federation.toml` is wrong.
+    /// `node.toml` or `federation.toml` is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The key file cannot be used.
@@ -101,7 +101,7 @@ pub enum SetupError {
     },
 }
 
-/// `silo.toml` and the agreement that it names, checked. The key is not read yet.
+/// `node.toml` and the agreement that it names, checked. The key is not read yet.
 #[derive(Clone)]
 pub struct Configured {
     /// What the members agreed on.
@@ -122,9 +122,9 @@ pub struct Configured {
     pub state: PathBuf,
     /// Where the node listens.
     pub listen: Vec<String>,
-    /// Whether other nodes can connect to it.
+    /// True if other nodes can connect to it.
     pub reachable: bool,
-    /// Whether the node relays between members.
+    /// True if the node relays between members.
     pub relay: bool,
     /// All members, with their known addresses.
     pub roster: Vec<Contact>,
@@ -220,7 +220,7 @@ pub fn agreement_in(file: &Path) -> Result<Agreement, ConfigError> {
     for (nth, addresses) in agreement.addresses.iter().enumerate() {
         for address in addresses {
             mesh::check(address).map_err(|error| {
-                let path = format!("silo.{nth}.addresses");
+                let path = format!("member.{nth}.addresses");
                 ConfigError::At(source.key_of(&path, format!("holds {error}")))
             })?;
         }
@@ -245,7 +245,7 @@ impl Institution {
         then
     }
 
-    /// Whether the institution is a member of the agreement that its configuration names.
+    /// Returns whether the institution is a member of the agreement that its configuration names.
     pub fn is_first_member(&self) -> bool {
         self.me.at() < self.agreement.epoch.roster.len()
     }
@@ -341,11 +341,11 @@ pub fn to_toml(
     ))
 }
 
-/// The state folder that a `silo.toml` names. Nothing else of it is checked, so that the status of a
+/// The state folder that a `node.toml` names. Nothing else of it is checked, so that the status of a
 /// node can be asked for without its key and agreement.
 ///
 /// # Errors
-/// [`ConfigError`]: the file cannot be read, or is no `silo.toml`.
+/// [`ConfigError`]: the file cannot be read, or is no `node.toml`.
 pub fn state_folder(file: &Path) -> Result<PathBuf, ConfigError> {
     let text = read_configuration(file)?;
     let name = file.display().to_string();
@@ -357,25 +357,25 @@ pub fn state_folder(file: &Path) -> Result<PathBuf, ConfigError> {
     Ok(file.parent().unwrap_or(Path::new("")).join(raw.state))
 }
 
-/// A `silo.toml` as it is written, of which nothing is checked but its format and keys.
+/// A `node.toml` as it is written, of which nothing is checked but its format and keys.
 fn written(source: &TomlText<'_>) -> Result<SiloFile, ConfigError> {
     source.check_format(FORMAT).map_err(ConfigError::At)?;
     toml::from_str(source.text).map_err(|error| ConfigError::At(source.toml(&error)))
 }
 
-/// The ledger that a `silo.toml` names, if it names one. Nothing but its paths is checked, so that a ledger
+/// The ledger that a `node.toml` names, if it names one. Nothing but its paths is checked, so that a ledger
 /// can be made before there is an agreement.
 ///
 /// # Errors
-/// [`ConfigError`]: the file cannot be read, is no `silo.toml`, or its `[policy]` is wrong.
+/// [`ConfigError`]: the file cannot be read, is no `node.toml`, or its `[policy]` is wrong.
 pub(crate) fn source_of(file: &Path) -> Result<Option<SourceLimits>, ConfigError> {
     Ok(policy_of(file)?.source)
 }
 
-/// The policy in a `silo.toml`, of which nothing else is checked.
+/// The policy in a `node.toml`, of which nothing else is checked.
 ///
 /// # Errors
-/// [`ConfigError`]: the file cannot be read, is no `silo.toml`, or its `[policy]` is wrong.
+/// [`ConfigError`]: the file cannot be read, is no `node.toml`, or its `[policy]` is wrong.
 pub(crate) fn policy_of(file: &Path) -> Result<SitePolicy, ConfigError> {
     let text = read_configuration(file)?;
     let name = file.display().to_string();
@@ -389,18 +389,18 @@ pub(crate) fn policy_of(file: &Path) -> Result<SitePolicy, ConfigError> {
     policy.map_err(|(key, what)| ConfigError::At(source.key_of(key, what)))
 }
 
-/// The ledger that a `silo.toml` names, if that file is there.
+/// The ledger that a `node.toml` names, if that file is there.
 ///
 /// # Errors
-/// [`ConfigError`]: the file cannot be read, is no `silo.toml`, or its `[policy]` is wrong.
+/// [`ConfigError`]: the file cannot be read, is no `node.toml`, or its `[policy]` is wrong.
 pub fn opened_ledger(file: &Path) -> Result<Option<PathBuf>, ConfigError> {
     let ledger = source_of(file)?.map(|source| source.path);
     Ok(ledger.filter(|ledger| ledger.exists()))
 }
 
-/// The JSON Schema of `silo.toml`.
+/// The JSON Schema of `node.toml`.
 pub fn schema() -> serde_json::Value {
-    agreement::schema_of::<SiloFile>("silo.toml")
+    agreement::schema_of::<SiloFile>("node.toml")
 }
 
 #[cfg(test)]

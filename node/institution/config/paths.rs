@@ -1,4 +1,4 @@
-//! Where a `silo.toml` says that the files of an institution are.
+//! Where a `node.toml` says that the files of an institution are.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use agreement::{ConfigError, TomlText};
 use super::consent::CONSENT;
 use super::keys::{FORMAT, SiloFile};
 
-/// The files and folders that a `silo.toml` names, without those of rows.
+/// The files and folders that a `node.toml` names, without those of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
     /// The key.
@@ -23,10 +23,10 @@ pub struct Places {
 }
 
 impl Places {
-    /// Places in the text of a `silo.toml`, called `name`, which lies in `folder`.
+    /// Places in the text of a `node.toml`, called `name`, which lies in `folder`.
     ///
     /// # Errors
-    /// [`ConfigError`]: it is no `silo.toml`.
+    /// [`ConfigError`]: it is no `node.toml`.
     pub fn read(name: &str, text: &str, folder: &Path) -> Result<Self, ConfigError> {
         let source = TomlText { file: name, text };
         source.check_format(FORMAT).map_err(ConfigError::At)?;

@@ -1,4 +1,4 @@
-//! Reads and checks a `silo.toml`.
+//! Reads and checks a `node.toml`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl Configured {
     }
 }
 
-/// What the institution trains with in place of Rota: a learner of its own program, or the program that
+/// Returns what the institution trains with in place of Rota: a learner of its own program, or the program that
 /// the file names.
 fn own_learner(
     mut learner: Option<LearnerConfig>,
@@ -127,7 +127,7 @@ fn check_addresses(
     Ok(())
 }
 
-/// Where the institution's rows are, for this task and what it trains with.
+/// Returns where the institution's rows are, for this task and what it trains with.
 fn data(
     table: DataTable,
     task: &TaskConfig,
@@ -195,7 +195,7 @@ fn contacts(
 }
 
 impl DataTable {
-    /// Where the rows are, checked: own files, or a share of rows that lie in one folder.
+    /// Returns where the rows are, checked: own files, or a share of rows that lie in one folder.
     fn validate(self, beside: &Path, wrong: KeyErrorAt<'_>) -> Result<Data, ConfigError> {
         match (self.share, self.rows) {
             (None, Some(rows)) if self.folder.is_none() => Ok(Data::Rows(rows)),

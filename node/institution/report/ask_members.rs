@@ -21,7 +21,7 @@ const FRESH: Duration = Duration::from_secs(2);
 pub(in crate::institution) struct Asking {
     health: Arc<Health>,
     asker: Asker,
-    /// Whether members see the status of each other's nodes.
+    /// True if members see the status of each other's nodes.
     shown: bool,
     last: Mutex<Option<(Instant, Nodes)>>,
 }

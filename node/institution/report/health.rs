@@ -61,7 +61,7 @@ struct Changing {
     /// Seconds in each phase as lead, since the last adopted round.
     phases: BTreeMap<String, f64>,
     waiting: Option<String>,
-    /// What void sums show of who spoils them.
+    /// What void sums show of who corrupts them.
     void_sums: Option<String>,
     complete: bool,
     /// Loss of the last training, with its round.
@@ -76,7 +76,7 @@ struct Changing {
     contributed: Option<ContributionHistory>,
 }
 
-/// What others learn of what an institution contributes, and that nothing counts it where a person decided so,
+/// Returns what others learn of what an institution contributes, and that nothing counts it where a person decided so,
 /// in sentences without full stops.
 pub(in crate::institution) fn learned(
     site: &SitePolicy,
@@ -188,7 +188,7 @@ impl Health {
         }
     }
 
-    /// What the time since the last adopted round was spent on.
+    /// Returns what the time since the last adopted round was spent on.
     fn spent(&self, changing: &mut Changing) -> Option<SpentSeconds> {
         changing.leave_phase();
         let leading = std::mem::take(&mut changing.phases);
@@ -207,7 +207,7 @@ impl Health {
         })
     }
 
-    /// What an adopted round took, where it is known.
+    /// Returns what an adopted round took, where it is known.
     pub(super) fn took(&self, round: u64) -> Option<SpentSeconds> {
         let changing = self.changing();
         let mut rounds = changing.rounds.iter().rev();
@@ -247,7 +247,7 @@ impl Health {
         changing.warnings.push_back(Warning { time, text });
     }
 
-    /// What others learn by now, in short, and the paragraph for the data protection officer.
+    /// Returns what others learn by now, in short, and the paragraph for the data protection officer.
     pub(in crate::institution) fn disclosed(&self) -> (Vec<String>, Vec<String>) {
         let Some(spending) = self.spending(self.site.read_ledger().as_ref()) else {
             return Default::default();
@@ -429,7 +429,7 @@ impl Changing {
         }
     }
 
-    /// What the silo does now, in words.
+    /// Returns what the silo does now, in words.
     fn phase(&self, activity: Option<Activity>, connected: usize, quorum: usize) -> String {
         if self.complete {
             return "all rounds are done".to_owned();

@@ -65,9 +65,9 @@ impl Late {
         );
         match (wanted, self.rounds) {
             (Some(beats), 1) => line.push_str(&format!(
-                ". The others wait for {}. So that they wait long enough, propose `patience = {beats}` (in beats \
+                ". The others wait for {}. So that they wait long enough, propose `straggler-timeout = {beats}` (in beats \
                  of {}; \
-                 {} now) under [charter] with `rota federation change`, or less training in a round \
+                 {} now) under [protocol] with `rota federation change`, or less training in a round \
                  (`epochs`)",
                 said(patience),
                 said(epoch.beat()),
@@ -75,7 +75,7 @@ impl Late {
             )),
             (_, 1) => {}
             (Some(beats), rounds) => line.push_str(&format!(
-                ", in {} in a row (`patience = {beats}` would be enough)",
+                ", in {} in a row (`straggler-timeout = {beats}` would be enough)",
                 plural(rounds, "round")
             )),
             (None, rounds) => line.push_str(&format!(", in {} in a row", plural(rounds, "round"))),
@@ -107,8 +107,8 @@ mod tests {
         assert_eq!(
             line,
             "warning: round 5 ended after 21.0 s without this institution's model: its training had not \
-             ended. The others wait for 20.0 s. So that they wait long enough, propose `patience = 32` (in beats of 1.0 s; \
-             20 now) under [charter] with `rota federation change`, or less training in a round (`epochs`)"
+             ended. The others wait for 20.0 s. So that they wait long enough, propose `straggler-timeout = 32` (in beats of 1.0 s; \
+             20 now) under [protocol] with `rota federation change`, or less training in a round (`epochs`)"
         );
         let patience = |event| match event {
             NodeEvent::Late {
@@ -120,7 +120,7 @@ mod tests {
         let (_, line) = late.missed(&epoch, 6, Some(of(30_000)), of(40_000));
         assert!(
             line.ends_with(
-                "it was ready after 30.0 s, in 2 rounds in a row (`patience = 45` would be enough)"
+                "it was ready after 30.0 s, in 2 rounds in a row (`straggler-timeout = 45` would be enough)"
             ),
             "{line}"
         );

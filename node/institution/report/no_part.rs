@@ -18,7 +18,7 @@ pub(in crate::institution) struct Waiting {
     listening: Option<ListeningWait>,
     /// What the journal lacks, which is an older copy.
     outdated: Option<Forgotten>,
-    /// Whether another process uses the key.
+    /// True if another process uses the key.
     doubled: bool,
     /// The round whose blobs it fetches from other members.
     fetching: Option<u64>,
@@ -105,7 +105,7 @@ impl Waiting {
         }
     }
 
-    /// What is to be reported now, where `reachable` other members can be reached.
+    /// Returns what is to be reported now, where `reachable` other members can be reached.
     pub(in crate::institution) fn change(
         &mut self,
         reachable: usize,

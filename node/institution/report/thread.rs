@@ -84,7 +84,7 @@ impl Reporter {
         ));
     }
 
-    /// Waits until everything is reported, up to `patience`.
+    /// Waits until everything is reported, up to `straggler-timeout`.
     pub(in crate::institution) fn end(&self, ending: &Ending, patience: Duration) {
         self.send(ReporterInput::End);
         if ending.0.recv_timeout(patience).is_err() {

@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use mesh::{Peers, Program, Rehearsal};
 use privacy::masks::rehearse;
+use protocol::charter::RoundMode;
 use protocol::envelope;
 use protocol::net::{Command, Event};
 use silo::Network;
@@ -55,10 +56,14 @@ pub(super) fn connect(
     config.spool = Some(spool);
     let noised = epoch.charter.privacy.is_noised();
     config.tells = telling.tells(institution.agreement.status, noised);
-    if epoch.charter.privacy.masked().is_some() {
-        let (me, members) = (institution.me.0, epoch.roster.len() as u16);
-        // A rehearsal uses nothing of this node but its program and its position.
-        config.rehearsal = Rehearsal::new(move |challenge| rehearse(&challenge, me, members).ok());
+    match epoch.charter.privacy.mode() {
+        RoundMode::Clear | RoundMode::Named => {}
+        RoundMode::Masked(_) | RoundMode::Noised(..) => {
+            let (me, members) = (institution.me.0, epoch.roster.len() as u16);
+            // A rehearsal uses nothing of this node but its program and its position.
+            config.rehearsal =
+                Rehearsal::new(move |challenge| rehearse(&challenge, me, members).ok());
+        }
     }
     (config.relay, config.dials_only) = (institution.relay, !institution.reachable);
     let (secret, roster) = (institution.key.to_bytes(), institution.roster.clone());

@@ -107,12 +107,12 @@ pub(super) fn say(
     Ok(())
 }
 
-/// Whether so many members of the next epoch know that it has begun that they can tell all others.
+/// Returns whether so many members of the next epoch know that it has begun that they can tell all others.
 fn enough(know: &BTreeSet<MemberIndex>, next: &Epoch) -> bool {
     know.len() >= next.roster.quorum()
 }
 
-/// Whether a frame shows that its sender knows that the epoch is over: it names the next one, or it
+/// Returns whether a frame shows that its sender knows that the epoch is over: it names the next one, or it
 /// is the proof itself, with which members of later epochs answer frames of an earlier one.
 fn knows(former: &Epoch, next: &Epoch, frame: &[u8]) -> bool {
     let opened = envelope::open(former, &Strict, &Known::default(), frame);

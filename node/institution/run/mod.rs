@@ -75,7 +75,7 @@ struct Begin<'a> {
     rounds: Vec<RoundStatus>,
     /// The model that its state holds, where it has one.
     held: Option<HeldRounds>,
-    /// Whether its journal was lost.
+    /// True if its journal was lost.
     lost: bool,
     options: &'a NodeOptions,
 }

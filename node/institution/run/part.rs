@@ -18,7 +18,7 @@ use crate::institution::start::signed_rows::ChangedRows;
 use crate::model::{self, HeldRounds};
 use crate::policy::ProposedRounds;
 
-/// What the institution's policy refuses of the agreement in force, in a sentence without a full stop.
+/// Returns what the institution's policy refuses of the agreement in force, in a sentence without a full stop.
 fn refused(institution: &Institution, living: &Living) -> Option<String> {
     let agreement = &institution.agreement;
     let learner = &*living.equipment.equipped;
@@ -156,7 +156,7 @@ impl EpochPart {
         Ok(member)
     }
 
-    /// What chooses the model that is served; `held` is what the state held when the node started.
+    /// Returns what chooses the model that is served; `held` is what the state held when the node started.
     pub(super) fn serving(
         &self,
         institution: &Institution,
@@ -167,7 +167,7 @@ impl EpochPart {
             .map(|living| serving(institution, living.equipment.clone(), held))
     }
 
-    /// What warns of columns that are far from the other members'.
+    /// Returns what warns of columns that are far from the other members'.
     pub(super) fn columns(&self, institution: &Institution) -> Option<ScaleWatch> {
         self.living
             .as_ref()
@@ -183,7 +183,7 @@ impl EpochPart {
         start.map(|start| (Hash(start.hash()), start.document()))
     }
 
-    /// How the silo takes part, where its journal was `lost` or not.
+    /// Returns how the silo takes part, where its journal was `lost` or not.
     ///
     /// # Errors
     /// [`NodeError`]: the personal state of a backup is not as it was put back.
@@ -220,7 +220,7 @@ mod tests {
     use crate::institution::report::health::learned;
     use crate::policy::make_ledger;
 
-    const LEDGER: &str = "[policy]\nsmallest-sum = 2\nledger = \"rows.ledger\"\n";
+    const LEDGER: &str = "[policy]\nmin-sum-size = 2\nledger = \"rows.ledger\"\n";
 
     /// North under an agreement that it has signed, with a ledger of its rows.
     fn signed(text: &str) -> North {
@@ -233,10 +233,10 @@ mod tests {
         let start = format!("{:#}", begins.start);
         let old = format!("{:#}", read.epoch.charter.start);
         fs::write(at("federation.toml"), text.replace(&old, &start)).unwrap();
-        let silo = fs::read_to_string(at("silo.toml")).unwrap();
-        fs::write(at("silo.toml"), silo + LEDGER).unwrap();
+        let silo = fs::read_to_string(at("node.toml")).unwrap();
+        fs::write(at("node.toml"), silo + LEDGER).unwrap();
         make_ledger(&at("rows.ledger"), "rows", "row".parse().unwrap()).unwrap();
-        let institution = Institution::load(&at("silo.toml")).unwrap();
+        let institution = Institution::load(&at("node.toml")).unwrap();
         let consent = Consent::sign(&institution.agreement, &key(9), SystemTime::now());
         fs::write(&institution.consent, consent.unwrap().to_toml().unwrap()).unwrap();
         north.institution = institution;
@@ -267,7 +267,7 @@ mod tests {
         toml::to_string(&file).unwrap()
     }
 
-    /// What part north takes after the others agreed on this text, and it said nothing.
+    /// Returns what part north takes after the others agreed on this text, and it said nothing.
     fn after(north: &North, text: &str) -> (Present, EpochPart) {
         part_after(north, [amendment(text)])
     }
@@ -283,7 +283,7 @@ mod tests {
         }
     }
 
-    /// What part north takes after these changes.
+    /// Returns what part north takes after these changes.
     fn part_after(
         north: &North,
         amendments: impl IntoIterator<Item = Amendment>,
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_ledger_that_another_process_has_at_the_start_does_not_end_the_part_of_a_node() {
-        let north = signed(&North::noised("z = 20.0\nfewest-authors = 3"));
+        let north = signed(&North::noised("noise-multiplier = 20.0\nmin-authors = 3"));
         let file = fs::File::open(north.folder.path().join("rows.ledger")).unwrap();
         file.lock().unwrap();
         let (_, part) = part_after(&north, []);
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_member_that_says_nothing_goes_on_voting_and_contributes_only_where_it_costs_nothing() {
-        let noised = signed(&North::noised("z = 20.0\nfewest-authors = 3"));
+        let noised = signed(&North::noised("noise-multiplier = 20.0\nmin-authors = 3"));
         let masked = signed(&North::masked(""));
         let clear = signed(&North::text(&[]));
         let elsewhere = "[\"/ip4/192.0.2.7/tcp/4001\"]";
@@ -324,11 +324,18 @@ mod tests {
                 Some("`rounds` changes from 6 to 2000"),
             ),
             (&noised, &[("rounds", "5")], None),
-            (&noised, &[("privacy.z", "10.0")], Some("`privacy.z`")),
             (
                 &noised,
-                &[("privacy.z", ""), ("privacy.epsilon", "50.0")],
-                Some("`privacy.z`"),
+                &[("privacy.noise-multiplier", "10.0")],
+                Some("`privacy.noise-multiplier`"),
+            ),
+            (
+                &noised,
+                &[
+                    ("privacy.noise-multiplier", ""),
+                    ("privacy.epsilon", "50.0"),
+                ],
+                Some("`privacy.noise-multiplier`"),
             ),
             (
                 &noised,
@@ -337,33 +344,41 @@ mod tests {
             ),
             (
                 &noised,
-                &[("privacy.fewest-authors", "2")],
-                Some("`privacy.fewest-authors`"),
+                &[("privacy.min-authors", "2")],
+                Some("`privacy.min-authors`"),
             ),
-            (&noised, &[("privacy.clip", "2.0")], Some("`privacy.clip`")),
+            (
+                &noised,
+                &[("privacy.clipping-norm", "2.0")],
+                Some("`privacy.clipping-norm`"),
+            ),
             (&noised, &[("privacy", "")], Some("`privacy.mode`")),
             (
                 &noised,
-                &[("privacy", "{ mode = \"masked\" }")],
+                &[("privacy", "{ mode = \"secure-aggregation\" }")],
                 Some("`privacy.mode`"),
             ),
-            (&noised, &[("silo.rows", "130")], Some("`silo.south.rows`")),
-            (&noised, &[("silo.addresses", elsewhere)], None),
+            (
+                &noised,
+                &[("member.rows", "130")],
+                Some("`member.south.rows`"),
+            ),
+            (&noised, &[("member.addresses", elsewhere)], None),
             (&masked, &[("rounds", "2000")], None),
             (&masked, &[("privacy", "")], Some("`privacy.mode`")),
             (&clear, &[("rounds", "2000")], None),
             (
                 &clear,
-                &[("charter.names", "\"shown\"")],
-                Some("`charter.names`"),
+                &[("protocol.names", "\"shown\"")],
+                Some("`protocol.names`"),
             ),
             (
                 &clear,
                 &[(
-                    "silo.key",
+                    "member.key",
                     "\"8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c\"",
                 )],
-                Some("`silo.south.key`"),
+                Some("`member.south.key`"),
             ),
         ];
         for (north, edits, expected) in cases {
@@ -388,8 +403,8 @@ mod tests {
 
     #[test]
     fn a_signature_that_is_missing_is_not_given_by_a_later_change_nor_by_the_approval_of_one() {
-        let north = signed(&North::noised("z = 20.0\nfewest-authors = 3"));
-        let elsewhere = ("silo.addresses", "[\"/ip4/192.0.2.7/tcp/4001\"]");
+        let north = signed(&North::noised("noise-multiplier = 20.0\nmin-authors = 3"));
+        let elsewhere = ("member.addresses", "[\"/ip4/192.0.2.7/tcp/4001\"]");
         let rounds = ("rounds", "2000");
         let changes = [
             amendment(&edited(&north, &[rounds])),
@@ -426,17 +441,17 @@ mod tests {
     #[test]
     fn a_correction_of_what_nobody_could_take_part_under_is_compared_with_what_was_before() {
         let clear = signed(&North::text(&[]));
-        let wrong = || amendment(&edited(&clear, &[("charter.blob-limit", "39")]));
+        let wrong = || amendment(&edited(&clear, &[("protocol.blob-limit", "39")]));
         let (present, part) = part_after(&clear, [wrong()]);
         assert!(matches!(present.signature, SignatureState::Owed(_)) && part.bystander.is_some());
         // Of the first agreement nothing changes that costs north anything.
         let right = amendment(&edited(&clear, &[("rounds", "7")]));
         let (present, part) = part_after(&clear, [wrong(), right]);
         assert!(matches!(present.signature, SignatureState::Policy) && part.owed.is_none());
-        let weaker = amendment(&edited(&clear, &[("charter.names", "\"shown\"")]));
+        let weaker = amendment(&edited(&clear, &[("protocol.names", "\"shown\"")]));
         let (_, part) = part_after(&clear, [wrong(), weaker]);
         let said = part.owed.as_ref().map(Owed::line).unwrap_or_default();
-        assert!(said.contains("`charter.names`"), "{said}");
+        assert!(said.contains("`protocol.names`"), "{said}");
     }
 
     #[test]
@@ -454,7 +469,7 @@ mod tests {
 
     #[test]
     fn rows_of_another_kind_pause_contributions_and_with_noise_are_told_at_home_alone() {
-        let noised = North::noised("z = 20.0\nfewest-authors = 3");
+        let noised = North::noised("noise-multiplier = 20.0\nmin-authors = 3");
         for (text, pauses) in [
             (North::text(&[]), true),
             (North::masked(""), true),
@@ -494,13 +509,13 @@ mod tests {
 
     #[test]
     fn a_node_without_a_ledger_votes_on_rounds_with_noise_and_contributes_nothing() {
-        let mut north = signed(&North::noised("z = 20.0\nfewest-authors = 3"));
+        let mut north = signed(&North::noised("noise-multiplier = 20.0\nmin-authors = 3"));
         let at = |name: &str| north.folder.path().join(name);
-        let silo = fs::read_to_string(at("silo.toml")).unwrap();
+        let silo = fs::read_to_string(at("node.toml")).unwrap();
         for (policy, refused) in [("", true), ("[policy]\nledger = false\n", false)] {
             let text = silo.replace(LEDGER, policy);
-            fs::write(at("silo.toml"), text).unwrap();
-            let institution = Institution::load(&at("silo.toml")).unwrap();
+            fs::write(at("node.toml"), text).unwrap();
+            let institution = Institution::load(&at("node.toml")).unwrap();
             let epoch = institution.agreement.epoch.clone();
             let epochs = fixture::amended(&epoch, []);
             let Membership::Member(present) = place(&institution, &epochs, &[]) else {

@@ -47,7 +47,7 @@ impl NodeShared {
         }
     }
 
-    /// Who is told of a notice.
+    /// Returns who is told of a notice.
     pub(super) fn told(
         &self,
         begin: &Begin<'_>,
@@ -76,7 +76,7 @@ impl NodeShared {
         }
     }
 
-    /// What the node looks at with every tick.
+    /// Returns what the node looks at with every tick.
     pub(super) fn watch(
         self,
         begin: &Begin<'_>,

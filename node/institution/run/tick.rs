@@ -47,7 +47,7 @@ pub(super) struct NodeWatch {
     pub(super) owed: Option<Owed>,
     /// Rows of another kind than the institution signed for, until it has signed with them.
     pub(super) other: Option<ChangedRows>,
-    /// Whether its own policy lets it contribute nothing.
+    /// True if its own policy lets it contribute nothing.
     pub(super) refused: bool,
     /// The epoch in force.
     pub(super) epoch: Arc<Epoch>,

@@ -30,7 +30,7 @@ pub(in crate::institution) struct ComparisonJob {
     pub(in crate::institution) last: u64,
     /// Parts that its rows are divided into; 0 for no comparison.
     pub(in crate::institution) folds: usize,
-    /// Whether the model of its coalition, adapted to its own rows, is a candidate.
+    /// True if the model of its coalition, adapted to its own rows, is a candidate.
     pub(in crate::institution) adapted: bool,
     /// The state folder, for the note.
     pub(in crate::institution) state: PathBuf,

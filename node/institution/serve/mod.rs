@@ -132,7 +132,7 @@ impl Serving {
         Ok(())
     }
 
-    /// Whether no comparison is under way, and the results of all have been printed.
+    /// Returns whether no comparison is under way, and the results of all have been printed.
     pub(super) fn is_idle(&self) -> bool {
         self.busy.load(Ordering::Acquire) == 0 && self.results().is_empty()
     }
@@ -203,7 +203,7 @@ impl Serving {
     }
 }
 
-/// What is served, which took so long to choose, as an event and in a line.
+/// Returns what is served, which took so long to choose, as an event and in a line.
 fn serves(note: &ServedNote, took: Duration) -> (NodeEvent, String) {
     let metric = note.held_out.as_ref().and_then(|held_out| {
         let value = held_out.metrics.get(&held_out.metric)?;
@@ -241,4 +241,56 @@ fn serves(note: &ServedNote, took: Duration) -> (NodeEvent, String) {
             .unwrap_or_default()
     );
     (event, line)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use methods::serving::{Candidate, PersonalParts};
+
+    use super::*;
+
+    /// The line of a model of these parts, measured on 150 rows of which one is of the rarer class.
+    fn line(personal: PersonalParts) -> String {
+        let note = ServedNote {
+            round: 3,
+            candidate: Candidate::Coalition,
+            on: ComparedOn::Nothing,
+            measured: Vec::new(),
+            personal,
+            local: None,
+            held_out: Some(HeldOut {
+                rows: 150,
+                metric: "roc-auc".into(),
+                unit: String::new(),
+                metrics: BTreeMap::from([("accuracy".to_owned(), 0.99)]),
+                constant: BTreeMap::new(),
+            }),
+            model: None,
+        };
+        serves(&note, Duration::ZERO).1
+    }
+
+    #[test]
+    fn one_positive_in_many_is_not_measured_and_the_line_says_why() {
+        let line = line(PersonalParts::Trained);
+        let why = "nothing was measured on 150 held-out rows: roc-auc needs some of both classes";
+        assert!(line.contains(why), "{line}");
+        assert!(!line.contains("trained"), "{line}");
+    }
+
+    #[test]
+    fn heads_that_no_round_has_trained_are_said_where_they_serve() {
+        let never = line(PersonalParts::NeverTrained);
+        assert!(
+            never.contains("were never trained: do not use it"),
+            "{never}"
+        );
+        let late = line(PersonalParts::TrainedAtTheEnd);
+        assert!(
+            late.contains("trained on its own rows at the end"),
+            "{late}"
+        );
+    }
 }

@@ -42,7 +42,7 @@ impl Living {
         })
     }
 
-    /// What contradicts the agreement, as a silo would find it.
+    /// Returns what contradicts the agreement, as a silo would find it.
     fn misfit(&self, agreement: &Agreement) -> Option<SpawnError> {
         let (strategy, learner) = (&*agreement.strategy, &*self.equipment.equipped);
         let charter = &agreement.epoch.charter;
@@ -60,7 +60,7 @@ impl Living {
     }
 }
 
-/// What a node learns with under the agreement in force; the inner error says why it can learn nothing
+/// Returns what a node learns with under the agreement in force; the inner error says why it can learn nothing
 /// under it, so that it only listens and votes on changes.
 ///
 /// # Errors
@@ -85,7 +85,7 @@ pub(in crate::institution) fn living(
     }
 }
 
-/// Whether the institution's files are good for one of the agreements before, so that the change is what
+/// Returns whether the institution's files are good for one of the agreements before, so that the change is what
 /// is wrong.
 fn lived_before(present: &Present) -> bool {
     let institution = &present.institution;
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// What the node says: nothing where it lives, why it only listens, or why it does not start.
+    /// Returns what the node says: nothing where it lives, why it only listens, or why it does not start.
     fn said(present: &Present) -> Result<Option<String>, String> {
         let found = living(present).map_err(|why| why.to_string())?;
         Ok(found.err())
@@ -212,7 +212,7 @@ mod tests {
         let small = North::agreement(&[("blob-limit = 392", "blob-limit = 391")]);
         let mut present = after(&north, []);
         let me = present.institution.me;
-        // As the institution's own model may be larger than the one that all can compute.
+        // As the institution's local model may be larger than the one that all can compute.
         present.institution = present.institution.under(small.clone(), me);
         let why = said(&present).unwrap_err();
         assert!(why.contains("391"), "{why}");

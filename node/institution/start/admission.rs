@@ -120,7 +120,7 @@ impl FollowedEpochs {
         self.now.roster.position(&self.key).is_some()
     }
 
-    /// Whether nothing was printed yet of the members that made a recovery, and there is room to.
+    /// Returns whether nothing was printed yet of the members that made a recovery, and there is room to.
     fn is_new(&mut self, passage: &Passage) -> bool {
         let Some(recovery) = passage.recovery() else {
             return false;
@@ -169,7 +169,7 @@ async fn ask(
     }
 }
 
-/// What to print of a recovery that is not followed: its members went on without a quorum, so whoever
+/// Returns what to print of a recovery that is not followed: its members went on without a quorum, so whoever
 /// joins them has to be sure that they are the right ones.
 fn unfollowed(epoch: &Epoch, passage: &Passage, id: Hash, follow: Option<Hash>) -> Option<String> {
     let recovery = passage.recovery()?;

@@ -9,6 +9,7 @@ use task::questions::{RowDoubt, RowQuestion, RowsProfile, questions};
 use task::{TaskConfig, data::DataError, metrics::Metric};
 
 use super::rows_fit::{own_domain, own_task};
+use crate::answers::{AnsweringLearner, SiteAnswers};
 use crate::equipment::Equipment;
 use crate::institution::config::own_learner::OwnLearner;
 use crate::institution::config::{Data, Institution};
@@ -68,11 +69,12 @@ impl Institution {
             Some(OwnLearner::Program(learner)) => {
                 let place = (self.me.at(), self.agreement.epoch.roster.len());
                 let seeds = (self.seed, self.agreement.seed);
-                let programs = programs.insert(Programs::new(learner, 1)?);
+                let learner = learner.with_rounds(self.agreement.epoch.charter.rounds);
+                let programs = programs.insert(Programs::new(&learner, 1)?);
                 external_silo(&self.agreement.task, &silo, programs, place, seeds)?
             }
         };
-        let equipment = self.equip(silo, metric, start)?;
+        let equipment = self.equip(self.answering(silo)?, metric, start)?;
         Ok(Equipment {
             programs,
             unreadable,
@@ -82,7 +84,22 @@ impl Institution {
         })
     }
 
-    /// What the silo learns with, for measuring models, so without a program.
+    /// The silo with what it answers, where the agreement has questions and its rows are files.
+    fn answering(&self, silo: StudySilo) -> Result<StudySilo, DataError> {
+        let Data::Rows(rows) = &self.data else {
+            return Ok(silo);
+        };
+        if self.agreement.questions.is_empty() {
+            return Ok(silo);
+        }
+        let rules = self.site.answer_rules().clone();
+        let own = (&self.key, self.identity.as_path());
+        let answers = SiteAnswers::new(&self.agreement, (rows, &self.folder), rules, own)?;
+        let learner = Arc::new(AnsweringLearner::new(silo.learner.clone(), answers));
+        Ok(StudySilo { learner, ..silo })
+    }
+
+    /// Returns what the silo learns with, for measuring models, so without a program.
     ///
     /// # Errors
     /// As [`equipment`](Self::equipment); [`DataError::Config`] where only a program can measure.

@@ -27,7 +27,7 @@ pub(in crate::institution) struct FormerJournal {
 /// What a final block says of its round.
 struct Final {
     epoch: Hash,
-    /// Whether the block is the first of its epoch.
+    /// True if the block is the first of its epoch.
     first: bool,
     view: u64,
     /// The round; `None` for other blocks.
@@ -56,7 +56,7 @@ struct AgreedRound {
 }
 
 impl FormerJournal {
-    /// What `records`, the journal in the folder `state`, say of at most `rounds` rounds.
+    /// Returns what `records`, the journal in the folder `state`, say of at most `rounds` rounds.
     pub(in crate::institution) fn of(
         state: &Path,
         records: &[JournalRecord],
@@ -102,7 +102,7 @@ impl FormerJournal {
         rounds.collect()
     }
 
-    /// What is agreed on, by round.
+    /// Returns what is agreed on, by round.
     fn agreed(&self, epochs: &Epochs) -> BTreeMap<u64, AgreedRound> {
         let former = epochs.former.iter().map(|(epoch, _)| epoch.clone());
         let all = former.chain([epochs.now.clone()]);

@@ -72,7 +72,7 @@ pub(in crate::institution) fn silo_config(
     })
 }
 
-/// What chooses the model that the institution serves. `held` is what its state held when it started; a
+/// Returns what chooses the model that the institution serves. `held` is what its state held when it started; a
 /// new node has no round yet.
 pub(in crate::institution) fn serving(
     institution: &Institution,

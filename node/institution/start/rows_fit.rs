@@ -183,7 +183,7 @@ pub fn fit(
     })
 }
 
-/// What every column of the rows holds, and all that does not fit the agreed schema, in files that are read as
+/// Returns what every column of the rows holds, and all that does not fit the agreed schema, in files that are read as
 /// `agreement` has them read.
 ///
 /// # Errors
@@ -214,7 +214,7 @@ pub fn names_that_fit(survey: &Survey) -> Vec<String> {
 }
 
 /// What to do with that table, in a line.
-pub const PASTE: &str = "Names and codes that would fit, with \"?\" where only you know: put this into silo.toml, whole, \
+pub const PASTE: &str = "Names and codes that would fit, with \"?\" where only you know: put this into node.toml, whole, \
                          in place of [data.rows.names], with the agreed value or the column's name in place of each \"?\". \
                          A column that is to be read does not stay in `ignore`, and one that the files do not have \
                          goes from `columns` into `absent = [\"COLUMN\"]` where the agreement fills gaps:";
@@ -275,7 +275,7 @@ mod tests {
     use crate::fixture::North;
     use crate::institution::Data;
 
-    /// What is found in north's rows under this agreement, where the severity of some is `odd`.
+    /// Returns what is found in north's rows under this agreement, where the severity of some is `odd`.
     fn found(text: &str, odd: &str, kept: &[&str]) -> RowsFit {
         let north = North::new();
         let file = north.folder.path().join("rows.csv");
@@ -312,8 +312,32 @@ mod tests {
     }
 
     #[test]
+    fn missing_cells_are_counted_and_not_the_numbers_that_they_become() {
+        // A gap among four levels is three numbers, and one of a severity a number and an indicator.
+        let text = North::text(&[
+            ("\"intensive\"]", "\"intensive\", \"day\", \"night\"]"),
+            ("missing = \"mean\"", "missing = \"indicator\""),
+        ]);
+        let north = North::new();
+        let folder = north.folder.path();
+        let rows = fs::read_to_string(folder.join("rows.csv")).unwrap();
+        let gaps = rows.replace(",3,", ",,").replace(",general,", ",,");
+        fs::write(folder.join("rows.csv"), gaps).unwrap();
+        let Data::Rows(rows) = &north.institution.data else {
+            panic!("rows of files");
+        };
+        let fit = fit(&North::read(&text), rows, "north", folder, (0, None)).unwrap();
+        assert_eq!(fit.missing, 8 + 20);
+        let line = &fit.lines()[0];
+        assert!(
+            line.ends_with("28 cells are missing and filled in"),
+            "{line}"
+        );
+    }
+
+    #[test]
     fn with_noise_the_same_is_only_told() {
-        let noised = North::noised("z = 20.0\nfewest-authors = 3");
+        let noised = North::noised("noise-multiplier = 20.0\nmin-authors = 3");
         let told = found(&noised, "-9", &[]);
         assert_eq!(told.questions, []);
         let notes = told.notes.join("\n");

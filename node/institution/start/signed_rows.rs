@@ -31,7 +31,7 @@ fn document(profile: &RowsProfile) -> Vec<u8> {
     text
 }
 
-/// Whether the institution signed for rows of exactly this profile.
+/// Returns whether the institution signed for rows of exactly this profile.
 fn is_signed_for(state: &Path, profile: &RowsProfile) -> bool {
     let kept = store::kept_file(state, FILE).ok().flatten();
     kept.is_some_and(|kept| kept == document(profile))
@@ -78,12 +78,12 @@ impl ChangedRows {
         }))
     }
 
-    /// Whether the institution has signed with these rows meanwhile.
+    /// Returns whether the institution has signed with these rows meanwhile.
     pub(in crate::institution) fn is_signed(&self) -> bool {
         is_signed_for(&self.state, &self.profile)
     }
 
-    /// What is awaited, in a sentence without a full stop.
+    /// Returns what is awaited, in a sentence without a full stop.
     pub(in crate::institution) fn line(&self) -> String {
         format!(
             "contributions are paused: the rows are of another kind than those that this institution signed for. {}. \
@@ -92,7 +92,7 @@ impl ChangedRows {
         )
     }
 
-    /// What is said at home where the node takes part all the same.
+    /// Returns what is said at home where the node takes part all the same.
     pub(in crate::institution) fn at_home(&self) -> impl Iterator<Item = String> {
         self.differences.iter().map(|difference| {
             let end = if difference.ends_with('?') { "" } else { "." };

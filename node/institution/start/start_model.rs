@@ -76,7 +76,7 @@ impl Blobs for WithStart {
     }
 }
 
-/// What has to be fetched before a first round; `None` where the model is here, or where nobody would
+/// Returns what has to be fetched before a first round; `None` where the model is here, or where nobody would
 /// give it.
 fn missing(institution: &Institution) -> Result<Option<BlobRequest>, DataError> {
     let sought = GivenStart::of(&institution.agreement).filter(GivenStart::is_fetched);

@@ -106,14 +106,14 @@ impl PlayedInstitution {
     fn configure(&mut self) {
         let state = format!("state = \"state-{}\"", self.states);
         let policy = match self.has_ledger {
-            true => format!("[policy]\nledger = \"{LEDGER}\"\nfewest-rows = 2\n"),
+            true => format!("[policy]\nledger = \"{LEDGER}\"\nmin-rows = 2\n"),
             false => String::new(),
         };
         let silo = format!(
             "federation = \"federation.toml\"\nidentity = \"identity.key\"\n{state}\nlisten = \
              [\"/ip4/127.0.0.1/tcp/4001\"]\n[data.rows]\nfiles = [\"rows.csv\"]\n{policy}"
         );
-        fs::write(self.at("silo.toml"), silo).unwrap();
+        fs::write(self.at("node.toml"), silo).unwrap();
     }
 
     pub(super) fn without_ledger(&mut self) {
@@ -348,7 +348,7 @@ impl PlayedInstitution {
     fn present(&mut self) -> (Configured, Present) {
         self.states += 1;
         self.configure();
-        let configured = Configured::load(&self.at("silo.toml")).unwrap();
+        let configured = Configured::load(&self.at("node.toml")).unwrap();
         let first = &configured.agreement.epoch;
         let owner = store::Owner {
             federation: first.federation,
@@ -367,7 +367,7 @@ impl PlayedInstitution {
         }
     }
 
-    /// What is said of the federation, each without line breaks: `rota check`, the page to print, the status as
+    /// Returns what is said of the federation, each without line breaks: `rota check`, the page to print, the status as
     /// text and as a page, and what the report has.
     pub(super) fn pages(&mut self) -> [String; 5] {
         let (configured, present) = self.present();
@@ -458,7 +458,7 @@ impl PlayedInstitution {
         }
     }
 
-    /// What those who approve a change read of it.
+    /// Returns what those who approve a change read of it.
     pub(super) fn proposed(&mut self, text: &str) -> (String, String) {
         let (_, present) = self.present();
         let agreement = &present.institution.agreement;

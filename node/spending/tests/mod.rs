@@ -11,7 +11,9 @@ use institution::PlayedInstitution;
 
 /// An agreement on so many rounds with this noise.
 fn noised(rounds: u64, z: &str) -> String {
-    let text = North::noised(&format!("z = {z}\nfewest-authors = 3\ncolluders = 1\n"));
+    let text = North::noised(&format!(
+        "noise-multiplier = {z}\nmin-authors = 3\ncolluders = 1\n"
+    ));
     shortened(&text, rounds)
 }
 
@@ -19,13 +21,13 @@ fn noised(rounds: u64, z: &str) -> String {
 fn without_noise(rounds: u64, masked: bool) -> String {
     let text = noised(rounds, "20.0");
     let (head, rest) = text.split_once("\n[privacy]\n").unwrap();
-    let (_, members) = rest.split_once("[[silo]]").unwrap();
+    let (_, members) = rest.split_once("[[member]]").unwrap();
     let table = if masked {
-        "\n[privacy]\nmode = \"masked\"\n\n"
+        "\n[privacy]\nmode = \"secure-aggregation\"\n\n"
     } else {
         "\n"
     };
-    format!("{head}{table}[[silo]]{members}")
+    format!("{head}{table}[[member]]{members}")
 }
 
 /// Rounds, and no list of domains, which has to fit the number of members.
@@ -231,10 +233,10 @@ fn what_a_federation_continues_from_is_counted_where_the_ledger_has_it() {
         let of = format!("{:#}", earlier.federation());
         let hash = "ab".repeat(32);
         noised(4, "20.0").replacen(
-            "[charter]",
+            "[protocol]",
             &format!(
                 "[continues]\nname = \"stays before\"\nfederation = \"{of}\"\nround = 3\nblock = \"{hash}\"\nmodel = \
-                 \"{hash}\"\n\n[charter]"
+                 \"{hash}\"\n\n[protocol]"
             ),
             1,
         )

@@ -1,7 +1,7 @@
 //! How all nodes of a federation are doing, as one of them sees it: one document, and the ways in which
 //! people read it.
 //!
-//! Where the agreement says so (`status = "members"` in `[charter]`), a node tells the members that ask
+//! Where the agreement says so (`status = "members"` in `[protocol]`), a node tells the members that ask
 //! what [`MemberAnswer`] holds, and nothing of its data, models or losses. [`Nodes`] is what one node makes of the
 //! answers. `rota status --federation` prints it ([`text`]), `rota watch --federation` follows it in a
 //! terminal ([`screen`]), and the node's page has it at `/federation` ([`page`]).
@@ -52,9 +52,9 @@ pub struct MemberAnswer {
     pub lead: Option<u16>,
     /// What the node does, in words.
     pub phase: String,
-    /// Whether its silo takes part. Why it does not stays with its institution.
+    /// True if its silo takes part. Why it does not stays with its institution.
     pub takes_part: bool,
-    /// Whether all rounds are done.
+    /// True if all rounds are done.
     pub complete: bool,
     /// The last adopted round, and when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub struct MemberAnswer {
 
 /// How all nodes of a federation are doing, as one node sees it. Keys without a value are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Nodes {
     /// Version of this document's format.
     pub format: u32,
@@ -80,7 +80,7 @@ pub struct Nodes {
     pub silo: String,
     /// The federation.
     pub federation: FederationFacts,
-    /// Whether members see the status of each other's nodes: `status` in the agreement's `[charter]`.
+    /// True if members see the status of each other's nodes: `status` in the agreement's `[protocol]`.
     pub shown: bool,
     /// All nodes, in the order of the agreement.
     pub nodes: Vec<NodeStatus>,
@@ -88,13 +88,13 @@ pub struct Nodes {
 
 /// One node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct NodeStatus {
     /// The silo's name in the agreement.
     pub name: String,
     /// Its position in the agreement, from 0.
     pub member: u16,
-    /// Whether it is the node that asked.
+    /// True if it is the node that asked.
     pub own: bool,
     /// How it is doing. Absent where it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,7 +106,7 @@ pub struct NodeStatus {
 
 /// How a node is doing, by its own word. Times are by its own clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Doing {
     /// When it said so.
     pub time: String,
@@ -121,13 +121,13 @@ pub struct Doing {
     /// The lead of the view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<String>,
-    /// Whether it leads.
+    /// True if it leads.
     pub leads: bool,
     /// What it does, in words.
     pub phase: String,
-    /// Whether its silo takes part.
+    /// True if its silo takes part.
     pub takes_part: bool,
-    /// Whether all rounds are done.
+    /// True if all rounds are done.
     pub complete: bool,
     /// The last adopted round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,7 +141,7 @@ pub struct Doing {
 
 /// The last round that a node adopted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct LastAdopted {
     /// The round.
     pub round: u64,
@@ -150,7 +150,7 @@ pub struct LastAdopted {
 }
 
 impl MemberAnswer {
-    /// What a node with this status tells other members.
+    /// Returns what a node with this status tells other members.
     pub fn of(status: &Status) -> Self {
         let position = |name: &String| status.peers.iter().find(|peer| peer.name == *name);
         let lead = if status.leads {
@@ -193,7 +193,7 @@ impl MemberAnswer {
         }
     }
 
-    /// What another node told.
+    /// Returns what another node told.
     ///
     /// # Errors
     /// It is no such document.
@@ -236,7 +236,7 @@ impl Doing {
 }
 
 impl Nodes {
-    /// What a node with this status knows, and what the others said: for each position an answer, or why
+    /// Returns what a node with this status knows, and what the others said: for each position an answer, or why
     /// there is none. Without an answer or a reason, what is known of the connection.
     pub fn new(
         status: &Status,
@@ -288,17 +288,17 @@ impl Nodes {
         peers.map(|peer| peer.member).collect()
     }
 
-    /// What to say where members do not see each other's status.
+    /// Returns what to say where members do not see each other's status.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         (!self.shown).then_some(
             "Under this agreement every institution sees only its own node. With `status = \"members\"` in \
-             [charter], members see all nodes; that is a change which the members have to approve.",
+             [protocol], members see all nodes; that is a change which the members have to approve.",
         )
     }
 }
 
 impl NodeStatus {
-    /// What is the matter, in words, if anything is.
+    /// Returns what is the matter, in words, if anything is.
     pub(crate) fn trouble(&self) -> Option<String> {
         let Some(doing) = &self.status else {
             return self.why.clone();
@@ -315,7 +315,7 @@ impl NodeStatus {
 }
 
 impl Doing {
-    /// What the node does, with whom it waits for: `waiting for the lead, west`.
+    /// Returns what the node does, with whom it waits for: `waiting for the lead, west`.
     pub(crate) fn doing(&self) -> String {
         match &self.lead {
             Some(lead) if !self.complete && !self.leads && self.phase.ends_with("the lead") => {
@@ -354,7 +354,7 @@ pub(crate) mod fixture {
     use super::*;
     use crate::status::fixture;
 
-    /// What the node of `north` knows: `south` answers, `west` is older, `east` cannot be reached.
+    /// Returns what the node of `north` knows: `south` answers, `west` is older, `east` cannot be reached.
     pub(crate) fn nodes() -> Nodes {
         let status = fixture::status();
         let mut nodes = Nodes::new(&status, true, |member| {

@@ -30,7 +30,7 @@ pub fn page(nodes: &Nodes) -> String {
             }
             section {
                 h2 { "Nodes" }
-                div.scroll { table {
+                div.scroll { table.nodes {
                     thead { tr {
                         th { "Node" } th.number { "Round" } th { "Now" } th { "Adopted" }
                         th.number.wide { "Disk free" } th.wide { "Version" }
@@ -91,6 +91,9 @@ mod tests {
             "east at 192.0.2.3:4001 does not answer over UDP",
             "80.0 MB",
             "<meta http-equiv=\"refresh\" content=\"5\">",
+            // On a phone its rows are blocks, of which nothing is beyond the edge.
+            "<table class=\"nodes\">",
+            ".nodes tr { display: grid;",
         ] {
             assert!(said.contains(text), "{text}\n{said}");
         }

@@ -141,7 +141,7 @@ fn style(node: &NodeStatus) -> Style {
     if node.own { bold() } else { Style::new() }
 }
 
-/// What is the matter, below a node; nothing if nothing is.
+/// Returns what is the matter, below a node; nothing if nothing is.
 fn below(trouble: &str, width: usize) -> Vec<Line<'static>> {
     let lines = folded(trouble, width.saturating_sub(2).max(1), bad()).into_iter();
     let indented = lines.map(|mut line| {

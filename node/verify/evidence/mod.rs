@@ -79,7 +79,7 @@ pub struct Accused {
 
 /// What evidence proves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct EvidenceProof {
     /// The federation's name.
     pub federation_name: String,
@@ -93,12 +93,12 @@ pub struct EvidenceProof {
     pub epoch: u64,
     /// What the member did.
     pub charge: String,
-    /// Whether the federation is that of an agreement at hand.
+    /// True if the federation is that of an agreement at hand.
     pub by_agreement: bool,
-    /// Whether one message proves it, with what it names.
+    /// True if one message proves it, with what it names.
     #[serde(skip)]
     pub by_one: bool,
-    /// Whether it is a receipt, which proves what a lead said and no fault.
+    /// True if it is a receipt, which proves what a lead said and no fault.
     #[serde(skip)]
     pub by_receipt: bool,
 }
@@ -331,7 +331,7 @@ impl EvidenceFile {
 }
 
 impl EvidenceProof {
-    /// What is proven against whom, as a sentence.
+    /// Returns what is proven against whom, as a sentence.
     pub fn sentence(&self) -> String {
         let Self {
             federation_name,

@@ -29,7 +29,7 @@ impl EvidenceFile {
     }
 }
 
-/// What the sealed receipt of a member of these epochs says: the epoch, the member, and its word.
+/// Returns what the sealed receipt of a member of these epochs says: the epoch, the member, and its word.
 ///
 /// # Errors
 /// It is no receipt.

@@ -48,7 +48,7 @@ impl EvidenceFile {
 }
 
 impl TranscriptBlobs {
-    /// What the sealed message of a member of these epochs proves with these blobs: the epoch, the member, and
+    /// Returns what the sealed message of a member of these epochs proves with these blobs: the epoch, the member, and
     /// what it did.
     ///
     /// # Errors

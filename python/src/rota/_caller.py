@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._strategy import Strategy, answer
+from ._where import said as where
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def called(strategies: Mapping[str, Strategy], on_round: OnRound | None, errors:
             except BaseException as error:  # The program is told, and ends.
                 errors.append(error)
                 traceback.print_exc(file=sys.stderr)
-                found = {"why": f"{type(error).__name__}: {error}"[:10_000], "end": True}
+                found = {"why": where(error), "end": True}
             body = json.dumps(found, allow_nan=False).encode()
             connection.sendall(len(body).to_bytes(4, "little") + body)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
@@ -11,12 +12,13 @@ from ._learner import Learner, Rows, Split, Tensor, Training, Update
 from ._tensors import Arrays, travels
 
 Train = Callable[[Arrays, Training], "Mapping[str, npt.ArrayLike] | Update"]
-Evaluate = Callable[[Arrays, Split], Mapping[str, float]]
+Evaluate = Callable[..., Mapping[str, float]]
 
 
 class FunctionLearner(Learner):
     """A learner from two functions: `train(model, training)` returns the trained arrays, and
-    `evaluate(model, split)` their metrics, `loss` at least.
+    `evaluate(model, split)` their metrics, `loss` at least. One that takes a third argument, `evaluate(model, split,
+    round)`, gets the round in which the silo trained last, `None` before its first.
 
     `model` holds the arrays of the model before the first round, or their shapes.
     """
@@ -31,7 +33,8 @@ class FunctionLearner(Learner):
         self._model = travels(
             {name: np.zeros(value, np.float32) if isinstance(value, tuple) else value for name, value in model.items()}
         )
-        self._train, self._evaluate, self._rows = train, evaluate, rows
+        self._train, self._rows = train, rows
+        self._evaluate = evaluate if _takes_round(evaluate) else lambda model, split, _: evaluate(model, split)
 
     def tensors(self) -> Iterable[Tensor]:
         for name, value in self._model.items():
@@ -52,7 +55,17 @@ class FunctionLearner(Learner):
         if isinstance(found, Update):
             return found
         model = travels(found)
-        return Update(model=model, metrics={"loss": float(self._evaluate(model, "train")["loss"])})
+        return Update(model=model, metrics={"loss": float(self._evaluate(model, "train", training.round)["loss"])})
 
     def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:
-        return self._evaluate(model, split)
+        return self._evaluate(model, split, self.round)
+
+
+def _takes_round(evaluate: Evaluate) -> bool:
+    """Whether the function has a third argument for the round."""
+    try:
+        taken = list(inspect.signature(evaluate).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    placed = [one for one in taken if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return len(placed) > 2 and (placed[2].name == "round" or placed[2].default is placed[2].empty)

@@ -130,7 +130,7 @@ class Training:
 
     `epochs`, `batch` (0: all rows at once) and the optimiser (`"sgd"` or `"adam"`, with `rate`,
     `momentum` and `weight_decay`) are the agreed ones; `seed` decides the order of rows. `round` is that of the
-    federation, from 1; `None` where the silo does not say it.
+    federation, from 1, and `rounds` how many there are; `None` where the silo does not say it.
     """
 
     epochs: int
@@ -143,6 +143,7 @@ class Training:
     personal: Arrays
     modifier: Modifier | None
     round: int | None = None
+    rounds: int | None = None
     _say: Callable[[int, int, float | None], None] = field(repr=False, default=lambda *_: None)
 
     def progress(self, step: int, steps: int, loss: float | None = None) -> None:
@@ -184,6 +185,11 @@ class Learner(ABC):
     outputs_loss: OutputsLoss | None = None
     #: Whether a training may take fewer than half of the rows, so that `Update.samples` says fewer.
     some_rows: bool = False
+    #: While it trains or measures: the round, from 1. In `evaluate` it is the round in which the silo trained last;
+    #: `None` before its first, and where the silo does not say it.
+    round: int | None = None
+    #: How many rounds there are; `None` where the silo does not say it.
+    rounds: int | None = None
 
     @abstractmethod
     def tensors(self) -> Iterable[Tensor]:

@@ -19,6 +19,7 @@ from . import _notes, _toml, _turn
 from ._binary import RotaError, document, orderly
 from ._caller import OnRound, RoundDone, called
 from ._learner import Factory, Learner
+from ._resumed import MODELS, Folder, Recalled
 from ._shelf import Shelf
 from ._strategy import Strategy, options_of
 from ._summary import Comparison, Summary, kept_in
@@ -48,7 +49,7 @@ def _file(scenario: Scenario) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _served(learner: Factory | Learner, errors: list[BaseException]) -> Iterator[str]:
+def _served(learner: Factory | Learner, errors: list[BaseException], recalled: Recalled | None) -> Iterator[str]:
     """Serves a learner of this process at a socket that only this user can open, and notes what it
     raises."""
     make: Factory = (lambda _: learner) if isinstance(learner, Learner) else learner
@@ -77,7 +78,7 @@ def _served(learner: Factory | Learner, errors: list[BaseException]) -> Iterator
             suppressed = contextlib.suppress(OSError)
             # The program may be gone before what was written to it has arrived.
             with suppressed, connection, connection.makefile("rb") as read, connection.makefile("wb") as write:
-                talk(make, read, write, turn=_turn.turn, streams=_turn.Stream, failed=errors.append, shelf=shelf)
+                talk(make, read, write, turn=_turn.turn, streams=_turn.Stream, failed=errors.append, shelf=shelf, recalled=recalled)
 
         accepts = threading.Thread(target=accept, daemon=True)
         accepts.start()
@@ -96,7 +97,7 @@ def _served(learner: Factory | Learner, errors: list[BaseException]) -> Iterator
 
 
 @contextlib.contextmanager
-def _program(learner: Program | None) -> Iterator[list[str]]:
+def _program(learner: Program | None, recalled: Recalled | None = None) -> Iterator[list[str]]:
     """The options for a learner."""
     if learner is None:
         yield []
@@ -112,7 +113,7 @@ def _program(learner: Program | None) -> Iterator[list[str]]:
     else:
         errors: list[BaseException] = []
         try:
-            with _served(learner, errors) as place:
+            with _served(learner, errors, recalled) as place:
                 yield ["--learner", place]
         except RotaError as error:
             if errors:
@@ -163,6 +164,17 @@ def _rules(strategies: Sequence[Any]) -> tuple[dict[str, Strategy], list[str]]:
     return rules, options
 
 
+def _content(scenario: Scenario) -> Any:
+    """What a scenario says: the text of a file, the content of a dictionary, or a name."""
+    if isinstance(scenario, Mapping):
+        return scenario
+    try:
+        with open(scenario, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return os.fspath(scenario)
+
+
 @contextlib.contextmanager
 def _because(errors: Sequence[BaseException]) -> Iterator[None]:
     """Errors of the program come from those of the institution's code."""
@@ -188,6 +200,8 @@ def simulate(
     keep: str | os.PathLike[str] | None = None,
     on_round: OnRound | None = None,
     progress: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
 ) -> Summary:
     """Runs a federation in one process and returns its summary.
 
@@ -207,6 +221,10 @@ def simulate(
     text is a new folder in which they stay. `on_round(done)` is called with a `RoundDone` after every round, and ends the
     simulation with this round if it returns `False`; `progress=True` prints a line per round.
 
+    `out` is a new folder in which the summary stays, and with `keep="models"` the models. With `resume=True` a simulation
+    in it that was interrupted goes on: trainings of a learner of this process that were carried out are not repeated, and
+    `on_round` is told of their rounds once more. One that had come to its end is read. The learner's code is not compared.
+
     Raises `RotaError` with what the program says where it fails; `summary` of the error has what the
     program printed before, and its cause is the exception of the learner or the strategy where there is one. Trainings
     that fail are missing in their rounds: a warning says so, and `summary["training_failed"]` lists them.
@@ -216,11 +234,25 @@ def simulate(
     errors: list[BaseException] = []
     rules, told = _rules([] if strategy is None else [strategy])
     watch = _shown(on_round, progress)
-    held = TemporaryDirectory(prefix="rota-models-") if keep == "models" else None
+    if resume and out is None:
+        raise ValueError("`resume` goes with `out`, the folder of the simulation")
+    place = None
+    if out is not None:
+        asked = dict(seed=seed, rounds=rounds, silos=silos, data=data, mesh=mesh, references=references, keep=keep, rules=told)
+        asked |= {"scenario": _content(scenario), "strategy": strategy if isinstance(strategy, str) else None}
+        asked |= {"learner": learner if isinstance(learner, (str, Sequence)) else None}
+        place = Folder(out, asked, resume)
+        if (before := place.finished()) is not None:
+            summary = Summary(before)
+            if keep is not None:
+                kept_in(summary, place.path / MODELS if keep == "models" else keep, None)
+            return summary
+    recalled = place.recalled() if place else None
+    held = TemporaryDirectory(prefix="rota-models-") if keep == "models" and place is None else None
     try:
-        with orderly(), _because(errors), called(rules, watch, errors) as caller, _file(scenario) as file, _program(learner) as program:
+        with orderly(), _because(errors), called(rules, watch, errors) as caller, _file(scenario) as file, _program(learner, recalled) as program:
             named = strategy if isinstance(strategy, str) else None
-            folder = os.path.join(held.name, "models") if held else keep
+            folder: Any = os.path.join(held.name, MODELS) if held else place.path / MODELS if place and keep == "models" else keep
             options = _options(seed=seed, rounds=rounds, silos=silos, strategy=named, data=data, mesh=mesh, keep=folder)
             rest = [] if references else ["--no-references"]
             asks = [*caller, *told, *(["--watched"] if watch else [])]
@@ -228,6 +260,8 @@ def simulate(
             summary = document(arguments, kind=Summary)
         if errors:
             raise errors[0]
+        if place:
+            place.finish(summary)
     except BaseException:
         if held is not None:
             held.cleanup()

@@ -37,10 +37,15 @@ class Summary(dict[str, Any]):
         return table(self["silos"])
 
     def rounds(self) -> Any:
-        """One row per round and silo with its training loss and its held-out metric: a pandas table, or a list of
-        dictionaries without pandas."""
+        """One row per round and silo with its training loss, its held-out metric, and what else a learner says of its
+        training: a pandas table, or a list of dictionaries without pandas."""
         points = sorted(self["curves"], key=lambda one: int(one["round"]))
-        return table([{"round": one["round"], "silo": one["silo"], "loss": one["loss"], self.metric: one["metric"]} for one in points])
+
+        def row(one: Mapping[str, Any]) -> dict[str, Any]:
+            more = {f"{name}, training": value for name, value in one.get("metrics", {}).items()}
+            return {"round": one["round"], "silo": one["silo"], "loss": one["loss"], self.metric: one["metric"]} | more
+
+        return table([row(one) for one in points])
 
     def curves(self, what: str = "metric") -> dict[str, np.ndarray[Any, Any]]:
         """Values by round of each silo: `"metric"`, the held-out one, or `"loss"`, that of training."""
@@ -100,7 +105,7 @@ class Summary(dict[str, Any]):
 
     def models(self, round: int | None = None) -> dict[str, Arrays]:
         """The models of all silos, as `model` gives them."""
-        return {one["name"]: self.model(one["name"], round=round) for one in self["silos"] if not one["outside"]}
+        return {one["name"]: self.model(one["name"], round=round) for one in self["silos"] if not one["unseen"]}
 
     def _files_of(self, silo: str, round: int | None) -> tuple[Path, Path | None]:
         """The file of a silo's model, and that of what stays at the silo."""
@@ -131,12 +136,12 @@ class Summary(dict[str, Any]):
         of = "larger is better" if self["metric"].get("higher_is_better") else "smaller is better"
         unit = f" {self['metric']['unit']}" if self["metric"]["unit"] else ""
         means = [
-            f"{one['model']} {one['per-silo']:.4g}" for one in self.get("means", []) if one.get("per-silo") is not None
+            f"{one['model']} {one['per_silo']:.4g}" for one in self.get("means", []) if one.get("per_silo") is not None
         ]
         failed = self.get("training_failed", [])
         return [
             ("federation", f"{self['scenario']['name'] if isinstance(self.get('scenario'), Mapping) else self.get('scenario', self.get('name', ''))}"),
-            ("silos", f"{sum(not one['outside'] for one in self['silos'])}, {max(rounds, default=0)} rounds"),
+            ("silos", f"{sum(not one['unseen'] for one in self['silos'])}, {max(rounds, default=0)} rounds"),
             (f"{self.metric}{unit}", f"{of}; mean over silos: {', '.join(means) or 'none'}"),
             ("trainings", f"{len(failed)} failed" if failed else "none failed"),
             ("views", ".silos(), .rounds(), .curves(), .plot()" + (", .model(silo)" if self._folder else "")),

@@ -17,10 +17,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ._learner import Factory, Given, Learner, Modifier, Silo, Split, Stopped, Tensor, Training, numbers
+from ._resumed import Recalled
 from ._shelf import Shelf
 from ._stdio import taken
 from ._tensors import Arrays, read_tensors, travels, write_tensors
 from ._turn import Stream
+from ._where import said
 
 PROTOCOL = 1
 LARGEST = 16 << 20
@@ -106,8 +108,8 @@ def _numbers(metrics: Mapping[str, float]) -> dict[str, float | None]:
 class _Session:
     """One silo and its learner."""
 
-    def __init__(self, silo: Silo, learner: Learner, stream: Stream | None = None) -> None:
-        self.silo, self.learner, self.stream = silo, learner, stream
+    def __init__(self, silo: Silo, learner: Learner, stream: Stream | None = None, recalled: Recalled | None = None) -> None:
+        self.silo, self.learner, self.stream, self.recalled = silo, learner, stream, recalled
         self._said = False
 
     def opened(self) -> dict[str, Any]:
@@ -155,6 +157,17 @@ class _Session:
         return len(self.silo.rows(split)[0]) if request["rows"] else getattr(self.learner.rows(), split)
 
     def train(self, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
+        if self.recalled is None:
+            return self._train(request, connection)
+        key = self.recalled.key(request)
+        said = self.recalled.answer(key, request)
+        if said is None:
+            said = self._train(request, connection)
+            if said["type"] == "trained":
+                self.recalled.keep(key, request, said)
+        return said
+
+    def _train(self, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
         def say(step: int, steps: int, loss: float | None) -> None:
             known = loss is not None and math.isfinite(loss)
             said = {"type": "progress", "step": step, "steps": steps, "loss": loss if known else None}
@@ -180,7 +193,8 @@ class _Session:
                 shift=_given(modifier["shift"]),
                 frozen=frozenset(modifier["frozen"]),
             ),
-            round=request.get("round"),
+            round=self.learner.round,
+            rounds=self.learner.rounds,
             _say=say,
         )
         try:
@@ -252,11 +266,13 @@ def talk(
     streams: Callable[[int], Stream] | None = None,
     failed: Callable[[BaseException], None] | None = None,
     shelf: Shelf | None = None,
+    recalled: Recalled | None = None,
 ) -> None:
     """Serves silos over two streams until the first one ends. Each request waits for its `turn`;
     `gone` is called by another thread when the silo is, and `failed` gets what a learner raises.
     `streams` makes the draws of a silo of its seed; without it, silos draw from the process.
-    Learners put on the `shelf` what they need not hold between their turns."""
+    Learners put on the `shelf` what they need not hold between their turns. Trainings that are `recalled` are not
+    carried out again."""
     connection = _Connection(read, write, gone)
     sessions: dict[int, _Session] = {}
     process = os.getpid()
@@ -265,7 +281,7 @@ def talk(
         connection.stop.clear()
         try:
             with turn():
-                frame = _frame(_answer(factory, sessions, request, connection, streams))
+                frame = _frame(_answer(factory, sessions, request, connection, streams, recalled))
                 if shelf is not None and (session := sessions.get(request.get("silo", -1))) is not None:
                     session.learner._rest(shelf, session.silo.silos)
         except KeyboardInterrupt:
@@ -278,8 +294,7 @@ def talk(
             traceback.print_exc(file=sys.stderr)
             if failed is not None:
                 failed(error)
-            why = f"{type(error).__name__}: {error}"
-            frame = _frame({"type": "failed", "why": why[:LONGEST]})
+            frame = _frame({"type": "failed", "why": said(error, LONGEST)})
         try:
             connection.say(frame)
         except (OSError, ValueError):  # The silo is gone, or the stream is closed.
@@ -292,6 +307,7 @@ def _answer(
     request: dict[str, Any],
     connection: _Connection,
     streams: Callable[[int], Stream] | None,
+    recalled: Recalled | None,
 ) -> dict[str, Any]:
     kind = request["type"]
     if kind == "hello":
@@ -318,11 +334,13 @@ def _answer(
         )
         stream = streams(silo.seed) if streams else None
         with stream.drawn() if stream else nullcontext():
-            session = _Session(silo, factory(silo), stream)
+            session = _Session(silo, factory(silo), stream, recalled)
             sessions[silo.place] = session
             return session.opened()
     session = sessions[request["silo"]]
     session.silo._rows = request.get("rows")
+    # A learner may serve several silos.
+    session.learner.round, session.learner.rounds = request.get("round"), request.get("rounds")
     with session.stream.drawn() if session.stream else nullcontext():
         return _asked(session, kind, request, connection)
 

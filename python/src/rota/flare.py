@@ -63,6 +63,9 @@ class _Talk:
         self.asked: queue.Queue[FLModel | None] = queue.Queue()
         self.sent: queue.Queue[Any] = queue.Queue()
         self.task = "train"
+        # What was received and not yet answered: a script may receive it several times.
+        self._current: FLModel | None = None
+        self._over = False
         self._thread: threading.Thread | None = None
 
     def _run(self) -> None:
@@ -72,6 +75,8 @@ class _Talk:
                 self._script()
             else:
                 runpy.run_path(os.fspath(self._script), run_name="__main__")
+            if self._over:
+                return
             self.sent.put(RuntimeError("the script ended before the simulation did: does it ask `flare.is_running()` in a loop?"))
         except _Ended:
             return
@@ -81,6 +86,7 @@ class _Talk:
     def ask(self, task: str, model: FLModel) -> Any:
         """What the script sends for a model."""
         if self._thread is None:
+            self._current = None
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
         self.task = task
@@ -98,12 +104,26 @@ class _Talk:
     # What the script calls.
 
     def receive(self, timeout: float | None = None) -> FLModel | None:
-        found = self.asked.get()
-        if found is None:
-            raise _Ended
-        return found
+        if self._current is None:
+            self._over = (found := self.asked.get()) is None
+            if found is None:
+                raise _Ended
+            self._current = found
+        return self._current
+
+    def running(self) -> bool:
+        """Waits for the next model; `False` where none comes any more."""
+        try:
+            return self.receive() is not None
+        except _Ended:
+            return False
+
+    def clear(self) -> None:
+        self._current = None
 
     def send(self, model: Any, clear_cache: bool = True) -> None:
+        if clear_cache:
+            self.clear()
         self.sent.put(model)
 
     def system_info(self) -> dict[str, Any]:
@@ -114,7 +134,7 @@ _HERE = threading.local()
 _PLAIN: dict[str, Callable[..., Any]] = {}
 _CALLS: dict[str, Callable[..., Any]] = {
     "init": lambda talk, *_, **__: None,
-    "is_running": lambda talk: True,
+    "is_running": lambda talk: talk.running(),
     "receive": lambda talk, timeout=None: talk.receive(timeout),
     "send": lambda talk, model, clear_cache=True: talk.send(model, clear_cache),
     "is_train": lambda talk: talk.task == "train",
@@ -125,7 +145,7 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "get_job_id": lambda talk: "simulation",
     "get_config": lambda talk: dict(talk.config),
     "system_info": lambda talk: talk.system_info(),
-    "clear": lambda talk: None,
+    "clear": lambda talk: talk.clear(),
     "log": lambda talk, *_, **__: None,
     "shutdown": lambda talk: None,
 }
@@ -139,11 +159,17 @@ def _module() -> types.ModuleType:
         package = sys.modules.setdefault("nvflare", types.ModuleType("nvflare"))
         module = sys.modules["nvflare.client"] = package.client = types.ModuleType("nvflare.client")  # type: ignore[attr-defined]
         module.FLModel, module.ParamsType = FLModel, ParamsType  # type: ignore[attr-defined]
+    if _PLAIN:
+        return module
+    # The package has the functions in several places, and its decorators and its callbacks of Lightning take them from there.
+    api = sys.modules.get("nvflare.client.api", module)
+    places = [api, module, *filter(None, map(sys.modules.get, ("nvflare.client.decorator", "nvflare.app_opt.lightning.api")))]
     for name, call in _CALLS.items():
-        if name in _PLAIN:
-            continue
-        _PLAIN[name] = getattr(module, name, _nowhere)
-        setattr(module, name, _bound(name, call))
+        _PLAIN[name] = getattr(api, name, getattr(module, name, _nowhere))
+        bound = _bound(name, call)
+        for place in places:
+            if place is module or hasattr(place, name):
+                setattr(place, name, bound)
     return module
 
 
@@ -213,7 +239,7 @@ class _Script(_learner.Learner):
     def tried(self, model: Arrays) -> tuple[tuple[int, ...], tuple[float, ...]]:
         return (), ()
 
-    def _given(self, model: Mapping[str, Any], round: int | None) -> Any:
+    def _given(self, model: Mapping[str, Any]) -> Any:
         params: dict[str, Any] = {}
         for name, like in self._first.items():
             value = np.asarray(model[name]).reshape(like.shape)
@@ -224,11 +250,11 @@ class _Script(_learner.Learner):
             params = {name: torch.from_numpy(value) for name, value in params.items()}
         kind = _module().FLModel
         # FLARE counts rounds from 0.
-        return kind(params=params, current_round=None if round is None else round - 1)
+        return kind(params=params, current_round=None if self.round is None else self.round - 1, total_rounds=self.rounds)
 
     def train(self, start: Arrays, training: Training) -> Update:
         with turn(), seeded(training.seed % (1 << 63)):
-            found = self._talk.ask("train", self._given(start, training.round))
+            found = self._talk.ask("train", self._given(start))
         if not found.params:
             raise ValueError("the script sent a model without `params` for a training")
         sent = {name: copied(value) for name, value in found.params.items()}
@@ -246,7 +272,7 @@ class _Script(_learner.Learner):
         if split != "test":
             raise ValueError(f"a script of FLARE measures its own held-out rows, and not its {split} rows: use another strategy, or a rota.Learner")
         with turn(), seeded(0):
-            metrics = _numbers(self._talk.ask("validate", self._given(model, None)).metrics)
+            metrics = _numbers(self._talk.ask("validate", self._given(model)).metrics)
         if self._loss is not None:
             metrics["loss"] = float(self._loss(metrics))
         return metrics

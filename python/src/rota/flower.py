@@ -33,6 +33,8 @@ def config_of(training: Training) -> dict[str, Any]:
     """What a client finds in its `config` unless it is said otherwise: the round, and what is agreed, under the names
     that examples of Flower use."""
     return {
+        "num_rounds": training.rounds or 0,
+        "num-server-rounds": training.rounds or 0,
         "server_round": training.round or 0,
         "server-round": training.round or 0,
         "current_round": training.round or 0,
@@ -233,7 +235,7 @@ class _Client(_learner.Learner):
     def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:
         if split != "test":
             raise ValueError(f"a client of Flower measures its test rows alone, and not its {split} rows: use another strategy, or a rota.Learner")
-        how = Training(1, 0, "sgd", 0.0, 0.0, 0.0, 0, {}, None)
+        how = Training(1, 0, "sgd", 0.0, 0.0, 0.0, 0, {}, None, self.round, self.rounds)
         with turn(), seeded(0):
             _, metrics = self._client.measure(self._as_given(model), self._config(how))
         return {name: float(value) for name, value in metrics.items() if isinstance(value, (int, float))}

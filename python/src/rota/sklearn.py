@@ -14,6 +14,7 @@ import numpy.typing as npt
 from . import _learner
 from ._columns import ordered
 from ._notes import note
+from ._pipelines import dense, scaled, taken_apart
 from ._learner import Outputs, Rows, Split, Tensor, Training, Update
 from ._tensors import Arrays
 
@@ -43,6 +44,34 @@ def _agreed(classes: Sequence[Any], agreed: Sequence[str]) -> list[Any]:
     return [known[label] for label in agreed]
 
 
+def _links(estimator: Any) -> tuple[float, bool] | None:
+    """The power of a generalised linear model's variance, and whether it predicts by the exponential; `None` for
+    others."""
+    from sklearn.linear_model import GammaRegressor, PoissonRegressor, TweedieRegressor
+
+    for kind, power in ((PoissonRegressor, 1.0), (GammaRegressor, 2.0)):
+        if isinstance(estimator, kind):
+            return power, True
+    if isinstance(estimator, TweedieRegressor):
+        return estimator.power, estimator.link == "log" or (estimator.link == "auto" and estimator.power > 0)
+    return None
+
+
+def _check_columns(what: str, x: Any) -> None:
+    """`_check_fine` of all columns at once."""
+    if not x.shape[0]:
+        return
+    if hasattr(x, "toarray"):
+        largest = dense(abs(x).max(axis=0)).reshape(-1)
+        mean = np.asarray(x.mean(axis=0)).reshape(-1)
+        spread = np.sqrt(np.maximum(np.asarray(x.multiply(x).mean(axis=0)).reshape(-1) - mean**2, 0.0))
+    else:
+        with np.errstate(invalid="ignore"):
+            largest, spread = np.abs(x).max(axis=0), np.std(x, axis=0)
+    for place in np.flatnonzero(np.isnan(largest) | (np.spacing(largest.astype(np.float32)) > 0.01 * spread)):
+        _check_fine(f"{what.format(place)}", dense(x[:, [place]]).reshape(-1))
+
+
 def _check_fine(what: str, values: Any) -> None:
     """Refuses numbers that a model of 32-bit floats cannot tell apart."""
     finite = values[np.isfinite(values)]
@@ -57,10 +86,11 @@ def _check_fine(what: str, values: Any) -> None:
 
 
 class Learner(_learner.Learner):
-    """A learner from a linear model of scikit-learn, such as `LogisticRegression`, `Ridge` or
-    `SGDClassifier`.
+    """A learner from a linear model of scikit-learn, such as `LogisticRegression`, `Ridge`, `PoissonRegressor` or
+    `SGDClassifier`, alone or behind scalers in a pipeline.
 
-    `train` and `test` are pairs `(x, y)`; `train` may be `(x, y, sample_weight)`. With `silo`, as the factory of `rota.serve` gets it, columns of a
+    `train` and `test` are pairs `(x, y)`; `train` may be `(x, y, sample_weight)`. `x` may be sparse, and `y` of a
+    regression have several columns. With `silo`, as the factory of `rota.serve` gets it, columns of a
     DataFrame are put into the agreed order. For a classifier, `classes` are all classes of the
     federation; with `silo` they are put into the agreed order, without it they must be in the same order
     at every silo. Models with `partial_fit` take the agreed number
@@ -83,6 +113,7 @@ class Learner(_learner.Learner):
     ) -> None:
         from sklearn.base import is_classifier
 
+        self._scalers, estimator = taken_apart(estimator)
         name = type(estimator).__name__
         if _is_tree(estimator):
             raise TypeError(
@@ -105,14 +136,20 @@ class Learner(_learner.Learner):
         test, validation = (ordered(name, part, self._columns)[0] for name, part in (("test", test), ("validation", validation)))
         parts = {"train": train, "test": test, "validation": validation}
         self._parts = {name: self._part(part) for name, part in parts.items() if part is not None}
-        self._features = self._parts["train"][0].shape[1]
+        x, y = self._parts["train"]
+        self._features = x.shape[1]
+        self._links = _links(estimator)
+        if self._scalers:
+            # What is no scaler is refused before anything else.
+            scaled(self._scalers, x)
+            note("each silo scales columns by its own rows; the model travels on the scale of the rows as they are given")
         if self._classes is None:
-            self._outputs = 1
+            self._outputs = y.shape[1] if y.ndim == 2 else 1
             self.outputs_loss = "squared"
         else:
             self._outputs = 1 if len(self._classes) == 2 else len(self._classes)
             self.outputs_loss = "logistic" if self._outputs == 1 else "softmax"
-        missing = set(range(len(self._classes))) - set(self._parts["train"][1].tolist()) if self._classes is not None else None
+        missing = set(range(len(self._classes))) - set(y.tolist()) if self._classes is not None else None
         if missing and not hasattr(estimator, "partial_fit"):
             raise ValueError(f"{name} needs training rows of every class: use SGDClassifier")
         self._estimator = self._by_place(estimator)
@@ -155,7 +192,13 @@ class Learner(_learner.Learner):
         draw = np.random.default_rng(1)
         count = max(20, 5 * (0 if self._classes is None else len(self._classes)))
         x = draw.normal(size=(count, self._features)) / np.sqrt(self._features)
-        y = x.sum(axis=1) + 3.0 if self._classes is None else np.arange(count) % len(self._classes)
+        if self._classes is None:
+            y = np.exp(x.sum(axis=1)) if self._links else x.sum(axis=1) + 3.0
+            y = y if self._outputs == 1 else np.column_stack([(1 + nth) * y for nth in range(self._outputs)])
+        else:
+            y = np.arange(count) % len(self._classes)
+        if hasattr(self._parts["train"][0], "toarray"):
+            x = type(self._parts["train"][0])(x)
         # Some need more rows than these, such as those that cross-validate.
         rows = [(x, y), self._parts["train"]]
         how = Training(1, 0, "sgd", 0.01, 0.0, 0.0, 1, {}, None)
@@ -166,10 +209,10 @@ class Learner(_learner.Learner):
                 estimator, model = self._fitted(x, y, None if x is not self._parts["train"][0] else self._weights, start, how)
                 raw = self._scores(model, x)
                 if self._classes is None:
-                    agrees = np.allclose(estimator.predict(x), raw[:, 0], atol=1e-3, rtol=1e-3)
+                    agrees = np.allclose(estimator.predict(scaled(self._scalers, x)[0]), self._predicted(raw), atol=1e-3, rtol=1e-3)
                 else:
                     own = raw[:, 0] > 0 if self._outputs == 1 else raw.argmax(axis=1)
-                    agrees = bool(np.mean(estimator.predict(x) == own) > 0.9)
+                    agrees = bool(np.mean(estimator.predict(scaled(self._scalers, x)[0]) == own) > 0.9)
                 why = ""
                 break
             except Exception as error:
@@ -183,12 +226,19 @@ class Learner(_learner.Learner):
     def _part(self, part: Part) -> tuple[Any, Any]:
         if len(part) != 2:
             raise ValueError("held-out rows have no weights: metrics count every row once; give (x, y)")
-        x, y = np.asarray(part[0], dtype=np.float64), np.asarray(part[1])
-        for place, column in enumerate(x.T if x.ndim == 2 else ()):
-            _check_fine(f"column {place} of the features", column)
+        # Rows are drawn by their places, for which a matrix is sparse by rows.
+        x = part[0].tocsr().astype(np.float64) if hasattr(part[0], "tocsr") else np.asarray(part[0], dtype=np.float64)
+        y = dense(part[1])
+        if x.ndim == 2:
+            _check_columns("column {} of the features", x)
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
+        if y.ndim > (1 if self._classes is not None else 2):
+            raise ValueError(f"targets have the shape {y.shape}: give one class for each row, or for a regression one or more numbers")
         if self._classes is None:
-            _check_fine("the target", y.astype(np.float64))
-            return x, y.astype(np.float64)
+            y = y.astype(np.float64)
+            _check_columns("the target" if y.ndim == 1 else "target {}", y.reshape(len(y), -1))
+            return x, y
         places = {value: place for place, value in enumerate(self._classes.tolist())}
         unknown = sorted({value for value in y.tolist() if value not in places}, key=str)
         if unknown:
@@ -211,7 +261,7 @@ class Learner(_learner.Learner):
         return (2, 2, self._features, 1, 2), self._scores(model, made).reshape(-1)[:16]
 
     def rows(self) -> Rows:
-        return Rows(**{name: len(part[0]) for name, part in self._parts.items()})
+        return Rows(**{name: len(part[1]) for name, part in self._parts.items()})
 
     def train(self, start: Arrays, training: Training) -> Update:
         _, model = self._fitted(*self._parts["train"], self._weights, start, training)
@@ -232,29 +282,38 @@ class Learner(_learner.Learner):
                 )
             settings |= {"eta0": training.rate, "learning_rate": "constant"}
         elif "warm_start" in known:
-            settings["warm_start"] = True
+            # Means may not be zero or less, which they are at a start of zeros without the exponential.
+            settings["warm_start"] = self._links is None or self._links[1] or self._links[0] <= 0
         estimator.set_params(**{name: value for name, value in settings.items() if name in known})
         coef, intercept = np.array(start["coef"], np.float64), np.array(start["intercept"], np.float64)
+        x, factor, offset = scaled(self._scalers, x)
+        # The same function of scaled rows, and back after the training.
+        coef = np.divide(coef, factor, out=np.zeros_like(coef), where=factor != 0)
+        intercept = intercept - coef @ offset
         if self._classes is not None:
             # Some derive it from what they were fitted on.
             with contextlib.suppress(AttributeError):
                 estimator.classes_ = np.arange(len(self._classes))
-        estimator.coef_ = coef if self._classes is not None else coef[0]
-        estimator.intercept_ = intercept
+        estimator.coef_ = coef if self._classes is not None or self._outputs > 1 else coef[0]
+        estimator.intercept_ = intercept[0] if self._links else intercept
         with warnings.catch_warnings():
             # One training of many need not converge.
             warnings.simplefilter("ignore")
             if hasattr(estimator, "partial_fit"):
                 self._epochs(estimator, x, y, weights, training)
-            elif weights is None:
-                estimator.fit(x, y)
             else:
-                estimator.fit(x, y, sample_weight=weights)
+                weighed = {} if weights is None else {"sample_weight": weights}
+                try:
+                    estimator.fit(x, y, **weighed)
+                except AttributeError:
+                    # Such as HuberRegressor, which needs more than coefficients to go on, and whose fit does not depend
+                    # on the start.
+                    estimator = clone(estimator).set_params(warm_start=False).fit(x, y, **weighed)
+        coef = dense(estimator.coef_).astype(np.float64).reshape(self._outputs, self._features)
+        intercept = np.broadcast_to(np.asarray(estimator.intercept_, np.float64).reshape(-1), (self._outputs,))
         model = {
-            "coef": np.asarray(estimator.coef_, np.float32).reshape(self._outputs, self._features),
-            "intercept": np.broadcast_to(
-                np.asarray(estimator.intercept_, np.float32).reshape(-1), (self._outputs,)
-            ),
+            "coef": (coef * factor).astype(np.float32),
+            "intercept": (intercept + coef @ offset).astype(np.float32),
         }
         return estimator, model
 
@@ -268,7 +327,7 @@ class Learner(_learner.Learner):
         estimator.coef_ = np.ascontiguousarray(coef)
         estimator.intercept_ = np.ascontiguousarray(intercept)
         for epoch in range(training.epochs):
-            chosen = order.permutation(len(x))
+            chosen = order.permutation(x.shape[0])
             weighed = {} if weights is None else {"sample_weight": weights[chosen]}
             estimator.partial_fit(x[chosen], y[chosen], **classes, **weighed)
             training.progress(epoch + 1, training.epochs)
@@ -283,11 +342,24 @@ class Learner(_learner.Learner):
         x, y = self._parts[split]
         return self._scores(model, x), y
 
+    def _predicted(self, raw: Any) -> Any:
+        """What a regression predicts."""
+        found = raw if self._outputs > 1 else raw[:, 0]
+        # Beyond this, floats end.
+        return np.exp(np.minimum(found, 700.0)) if self._links is not None and self._links[1] else found
+
     def _measured(self, model: Mapping[str, Any], split: Split) -> dict[str, float]:
         raw, y = self._raw(model, split)
         if self._classes is None:
-            error = raw[:, 0] - y
-            return {"loss": float(np.mean(error**2)), "mae": float(np.mean(np.abs(error))), "mse": float(np.mean(error**2))}
+            found = self._predicted(raw)
+            error = found - y
+            squared = {"mae": float(np.mean(np.abs(error))), "mse": float(np.mean(error**2))}
+            if self._links is None or self._links[0] == 0:
+                return {"loss": squared["mse"]} | squared
+            from sklearn.metrics import mean_tweedie_deviance
+
+            deviance = float(mean_tweedie_deviance(y, np.maximum(found, np.finfo(float).tiny), power=self._links[0]))
+            return {"loss": deviance, "deviance": deviance} | squared
         scores = np.hstack([np.zeros_like(raw), raw]) if self._outputs == 1 else raw
         top = scores.max(axis=1, keepdims=True)
         total = top[:, 0] + np.log(np.exp(scores - top).sum(axis=1))
@@ -300,4 +372,4 @@ class Learner(_learner.Learner):
 
     def outputs(self, model: Arrays, split: Split, personal: Arrays) -> Outputs:
         raw, y = self._raw(model, split)
-        return Outputs(raw, y.astype(np.float64))
+        return Outputs(raw if self._classes is not None else self._predicted(raw), y.astype(np.float64))

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use methods::Params;
-use protocol::charter::Verification;
+use protocol::charter::{RoundMode, Verification};
 use protocol::{Hash, MemberIndex, Time};
 use silo::outcome::genesis;
 use silo::rounds::{NoiseDraws, OwnState, Personal, RoundBase};
@@ -74,12 +74,10 @@ pub(crate) fn federate(
     let charter = &federation.epoch.charter;
     // At other levels it depends on the leads.
     let counted = charter.verification == Verification::Full;
-    let noised = charter.privacy.is_noised();
     for round in 1..=charter.rounds {
-        if noised {
-            direct.noised_round()?;
-        } else {
-            direct.round()?;
+        match charter.privacy.mode() {
+            RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => direct.round()?,
+            RoundMode::Noised(..) => direct.noised_round()?,
         }
         let done = RoundDone {
             round,

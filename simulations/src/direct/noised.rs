@@ -37,7 +37,7 @@ impl Direct<'_> {
             let training = LastTraining {
                 round: base.next(),
                 blob: settled.hash,
-                // Nothing but the common model is learned.
+                // Nothing but the global model is learned.
                 personal: self.silos[by.at()].own.personal.clone(),
             };
             after[by.at()] = Some((position, training));
@@ -46,7 +46,7 @@ impl Direct<'_> {
         self.adopted(authors, after, keeps, &settled)
     }
 
-    /// What every member adds to the sum.
+    /// Returns what every member adds to the sum.
     fn shares(&mut self) -> Result<Vec<(MemberIndex, NoisedShare)>, RunError> {
         let (base, round) = (self.base.clone(), self.base.next());
         let (mut shares, mut failed) = (Vec::new(), None);
@@ -60,6 +60,7 @@ impl Direct<'_> {
                         loss,
                         samples,
                         seconds,
+                        metrics: std::collections::BTreeMap::new(),
                     };
                     self.notice(at, trained);
                     shares.push((MemberIndex(at as u16), share));

@@ -31,7 +31,7 @@ impl Direct<'_> {
         self.finish(entries, &signed, &settled)
     }
 
-    /// What the members that the plan names contribute, trained on all threads.
+    /// Returns what the members that the plan names contribute, trained on all threads.
     fn contributions(&mut self) -> Result<Vec<(usize, Contributed)>, RunError> {
         let (base, round) = (self.base.clone(), self.base.next());
         let named = base.plan(&self.config).participants.clone();
@@ -57,11 +57,13 @@ impl Direct<'_> {
                 Ok(mut own) => {
                     self.silos[at].rest = own.rest.take();
                     let (loss, samples, seconds) = (own.loss(), own.samples, 0.0);
+                    let metrics = own.further();
                     let trained = Notice::Trained {
                         round,
                         loss,
                         samples,
                         seconds,
+                        metrics,
                     };
                     self.notice(at, trained);
                     contributed.push((at, own));
@@ -106,7 +108,10 @@ impl Direct<'_> {
             let one =
                 ListedContribution::new(&self.silos[member].config, round, weights, member, own);
             let fits = base.fits(&self.config, &one.entry.fields);
-            let fits = fits.and_then(|()| self.config.strategy.admit(&one.model_entry(), round));
+            let fits = fits.and_then(|()| {
+                let entry = one.model_entry();
+                self.config.strategy.admit_after(&base.state, &entry, round)
+            });
             match fits {
                 Ok(()) => listed.push(one),
                 Err(reason) => self.refused(member, reason),
@@ -154,7 +159,7 @@ impl Direct<'_> {
         }
     }
 
-    /// How the authors are merged into groups, where they are.
+    /// Returns how the authors are merged into groups, where they are.
     fn merges(&self, entries: &[ListedContribution], signed: &SignedSheet) -> Option<AuthorMerges> {
         let base = &self.base;
         let sheet = || {

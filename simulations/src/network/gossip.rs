@@ -26,12 +26,12 @@ pub(super) struct FirstArrivals {
 }
 
 impl FirstArrivals {
-    /// When it reaches a silo, if it does.
+    /// Returns when it reaches a silo, if it does.
     pub(super) fn at(&self, silo: usize) -> Option<Instant> {
         self.at[silo]
     }
 
-    /// Who published it last.
+    /// Returns who published it last.
     pub(super) fn author(&self) -> Option<usize> {
         self.author
     }
@@ -122,7 +122,7 @@ impl Gossip {
         }
     }
 
-    /// When a publication reaches a silo, if that is still known.
+    /// Returns when a publication reaches a silo, if that is still known.
     pub(super) fn at(&self, id: &Hash, silo: usize) -> Option<Instant> {
         self.seen.get(id)?.at(silo)
     }

@@ -151,7 +151,7 @@ impl SimulatedNetwork {
         self.core.borrow_mut().tamper(silo.at(), tamper);
     }
 
-    /// What every silo sent so far.
+    /// Returns what every silo sent so far.
     pub fn traffic(&self) -> Vec<Traffic> {
         self.core.borrow().traffic()
     }

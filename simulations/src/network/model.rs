@@ -112,7 +112,7 @@ impl Links {
         self.latency[from * self.silos + to]
     }
 
-    /// How long this number of bytes occupy a sender's line.
+    /// Returns how long this number of bytes occupy a sender's line.
     pub(super) fn transfer(&self, bytes: usize) -> Duration {
         Duration::from_secs_f64(bytes as f64 * 8.0 / (self.config.bandwidth_mbit * 1e6))
     }

@@ -54,7 +54,7 @@ enum RawPhase {
     Waiting,
     /// The lead collects contributions.
     Collecting,
-    /// In masked rounds: the lead waits for masked vectors.
+    /// In secure-aggregation rounds: the lead waits for masked vectors.
     Masking,
     /// The members measure each other's models.
     Scoring,
@@ -175,7 +175,7 @@ impl RawFault {
         Ok(Fault::Byzantine { member, behaviour })
     }
 
-    /// Whether a fault of the kind `of` has no keys but those that go with it.
+    /// Returns whether a fault of the kind `of` has no keys but those that go with it.
     ///
     /// # Errors
     /// The first other key.

@@ -45,8 +45,9 @@ pub(super) struct ScenarioFile {
     /// a region. Silos without training rows never take part. At the end they are given a model, which
     /// is measured on their rows.
     #[serde(default)]
+    #[serde(rename = "unseen")]
     pub(super) outside: Vec<String>,
-    /// Rounds after which the silos outside are given a model, too, as newcomers of that round; it is
+    /// Rounds after which the unseen silos are given a model, too, as newcomers of that round; it is
     /// measured on their rows, for the JSON summary. None by default.
     #[serde(default)]
     #[schemars(extend("x-unit" = "rounds"))]
@@ -73,6 +74,7 @@ pub(super) struct ScenarioFile {
     pub(super) strategy: StrategyConfig,
     /// Rules of the rounds: times, minimum numbers, bounds.
     #[serde(default)]
+    #[serde(rename = "protocol")]
     pub(super) charter: CharterConfig,
     /// What members see of each other's contributions, as in `federation.toml`. Without it: every model.
     #[serde(default)]

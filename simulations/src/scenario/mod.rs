@@ -64,7 +64,7 @@ pub struct Scenario {
     /// a region. Silos without training rows never take part. At the end they are given a model, which
     /// is measured on their rows.
     pub outside: Vec<String>,
-    /// Rounds after which the silos outside are given a model, too, as newcomers of that round; it is
+    /// Rounds after which the unseen silos are given a model, too, as newcomers of that round; it is
     /// measured on their rows, for the JSON summary. None by default.
     pub newcomers: Vec<u64>,
     /// How a silo chooses the model that it serves at the end.
@@ -132,7 +132,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Whether the scenario asks for something that only a federation over a network has: faults of
+    /// Returns whether the scenario asks for something that only a federation over a network has: faults of
     /// messages, links or times of its own, or sums without noise. Noise needs no network.
     pub fn needs_network(&self) -> bool {
         let masked = |table: &PrivacyTable| table.is_masked() && !table.is_noised();
@@ -142,7 +142,7 @@ impl Scenario {
             || self.costs != Costs::default()
     }
 
-    /// Whether silos add noise to what they send.
+    /// Returns whether silos add noise to what they send.
     pub fn is_noised(&self) -> bool {
         self.privacy.as_ref().is_some_and(PrivacyTable::is_noised)
     }
@@ -156,7 +156,7 @@ impl Scenario {
         self.checked_with(&self.strategy).task_of_rows()
     }
 
-    /// What is learned and by which rules, under a strategy.
+    /// Returns what is learned and by which rules, under a strategy.
     fn checked_with<'a>(&'a self, strategy: &'a StrategyConfig) -> DraftCheck<'a> {
         DraftCheck {
             rounds: self.rounds,
@@ -300,7 +300,8 @@ impl Scenario {
             None => self.task_of_rows()?.study(silos, folder, seed),
             Some(learner) => {
                 let own = |place: usize| silo_seed(seed, MemberIndex(place as u16));
-                external_study(&self.task, learner, silos, folder, seed, own)
+                let learner = learner.with_rounds(self.rounds);
+                external_study(&self.task, &learner, silos, folder, seed, own)
             }
         };
         Ok(study?.on(&device))

@@ -96,9 +96,9 @@ fn errors_name_file_line_key_and_what_is_allowed() {
         many.starts_with("s.toml, line 4: `silos` is 100000000, it must be between 1 and 65535"),
         "{many}"
     );
-    let span = error(&format!("{GOOD}[charter]\nbeat = \"5 parsecs\""));
+    let span = error(&format!("{GOOD}[protocol]\nheartbeat = \"5 parsecs\""));
     assert!(
-        span.starts_with("s.toml, line 10: `beat`: \"5 parsecs\" is not a span"),
+        span.starts_with("s.toml, line 10: `heartbeat`: \"5 parsecs\" is not a span"),
         "{span}"
     );
     let loss = error(&format!("{GOOD}[network]\nloss = 1.5"));

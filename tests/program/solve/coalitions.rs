@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::solve::{LOSSES, SolveFiles, close, keys, misused, printed, refused, solved};
 
-/// As [`LOSSES`], on data where models of similar silos are better than own models.
+/// As [`LOSSES`], on data where models of similar silos are better than local models.
 const FRESH: &str = include_str!("../../../examples/solve/fresh.csv");
 
 /// A table of random losses.

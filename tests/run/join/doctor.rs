@@ -18,7 +18,7 @@ fn bad(document: &Value, topic: &str) -> String {
 fn key_rows_and_ports_that_are_wrong_are_named_with_their_remedies() {
     use std::os::unix::fs::PermissionsExt;
     let hospitals = JoiningHospitals::joined("join-doctor");
-    let config: PathBuf = hospitals.path(0, "silo.toml").into();
+    let config: PathBuf = hospitals.path(0, "node.toml").into();
     let look = || checked(&config, &["--offline"]);
     let mode = |file: &str, mode: u32| {
         let file = hospitals.path(0, file);
@@ -99,7 +99,7 @@ fn key_rows_and_ports_that_are_wrong_are_named_with_their_remedies() {
 #[test]
 fn a_peer_that_is_down_is_named_with_what_to_ask() {
     let hospitals = JoiningHospitals::joined("join-down");
-    let config: PathBuf = hospitals.path(0, "silo.toml").into();
+    let config: PathBuf = hospitals.path(0, "node.toml").into();
     let (code, found, _) = checked(&config, &[]);
     assert_eq!((code, &found["verdict"]), (3, &"waiting".into()));
     let peers = findings(&found, "peers");

@@ -39,7 +39,7 @@ fn answers(said: &str) -> Vec<String> {
     answers.collect()
 }
 
-/// What a shell makes of the program with these words: its code, and what it says on standard error.
+/// Returns what a shell makes of the program with these words: its code, and what it says on standard error.
 fn typed(words: &[&str], more: &str) -> (i32, String) {
     let program = crate::nodes::program();
     let words: String = words
@@ -91,16 +91,19 @@ impl AskedHospital {
     }
 
     fn signs(&self, more: &str) -> (i32, String) {
-        let config = self.hospitals.path(0, "silo.toml");
+        let config = self.hospitals.path(0, "node.toml");
         typed(&["federation", "sign", "--yes", "--config", &config], more)
     }
 
-    /// What `rota check` finds bad about the rows.
+    /// Returns what `rota check` finds bad about the rows; where that is something, it ends as wrong input does.
     fn bad(&self) -> Vec<String> {
-        let config: PathBuf = self.hospitals.path(0, "silo.toml").into();
-        let found = findings(&checked(&config, &["--offline"]).1, "rows");
+        let config: PathBuf = self.hospitals.path(0, "node.toml").into();
+        let (code, document, _) = checked(&config, &["--offline"]);
+        let found = findings(&document, "rows");
         let bad = found.into_iter().filter(|(level, _)| level == "bad");
-        bad.map(|(_, said)| said).collect()
+        let bad: Vec<String> = bad.map(|(_, said)| said).collect();
+        assert_eq!(code == 2, !bad.is_empty(), "{document:#}");
+        bad
     }
 
     fn consent(&self) -> Option<String> {
@@ -133,8 +136,8 @@ fn odd_numbers_are_asked_about_at_every_door_of_a_member() {
         hospital.write(&with_pulses(odd));
         hospital.is_asked("3 rows hold ", 2);
         // It signed for other rows, and these came later.
-        let config = hospital.hospitals.path(0, "silo.toml");
-        for file in ["silo.toml", "consent.toml"] {
+        let config = hospital.hospitals.path(0, "node.toml");
+        for file in ["node.toml", "consent.toml"] {
             fs::remove_file(hospital.hospitals.path(0, file)).unwrap();
         }
         fs::remove_dir_all(hospital.hospitals.path(0, "state")).unwrap();

@@ -191,14 +191,14 @@ impl JoiningHospitals {
         }
         assert!(!hospitals.join(1, &token).status.success());
         hospitals.translate();
-        let config = hospitals.path(1, "silo.toml");
+        let config = hospitals.path(1, "node.toml");
         good(&["federation", "sign", "--yes", "--config", &config]);
         hospitals
     }
 
-    /// Writes the second hospital's names into its silo.toml.
+    /// Writes the second hospital's names into its node.toml.
     fn translate(&self) {
-        let config = self.path(1, "silo.toml");
+        let config = self.path(1, "node.toml");
         let mut text = fs::read_to_string(&config).unwrap();
         for (from, to) in NAMES_OF_SOUTH {
             assert!(text.contains(from), "{text}");
@@ -208,7 +208,7 @@ impl JoiningHospitals {
     }
 
     fn configs(&self) -> Vec<PathBuf> {
-        (0..3).map(|at| self.path(at, "silo.toml").into()).collect()
+        (0..3).map(|at| self.path(at, "node.toml").into()).collect()
     }
 }
 

@@ -68,7 +68,7 @@ fn every_wrong_invitation_has_one_clear_sentence_and_writes_nothing() {
         "{said}"
     );
     for at in 0..3 {
-        for file in ["silo.toml", "federation.toml", "consent.toml"] {
+        for file in ["node.toml", "federation.toml", "consent.toml"] {
             assert!(
                 !Path::new(&hospitals.path(at, file)).exists(),
                 "{at} {file}"
@@ -150,7 +150,7 @@ fn a_member_that_does_not_go_with_the_others_is_not_added() {
 #[test]
 fn files_that_exist_are_kept_and_a_consent_holds_for_its_agreement_alone() {
     let hospitals = JoiningHospitals::joined("join-again");
-    let config = hospitals.path(0, "silo.toml");
+    let config = hospitals.path(0, "node.toml");
     // The same again changes nothing that matters.
     let draft = hospitals.path(0, "draft.toml");
     let token = good(&["federation", "invite", "--file", &draft]);
@@ -166,7 +166,7 @@ fn files_that_exist_are_kept_and_a_consent_holds_for_its_agreement_alone() {
     let (code, said) = refused(&hospitals, 0, &token, &[]);
     assert_eq!(code, 2);
     assert!(
-        said.contains("silo.toml exists with other contents"),
+        said.contains("node.toml exists with other contents"),
         "{said}"
     );
     assert_eq!(fs::read_to_string(&config).unwrap(), other);

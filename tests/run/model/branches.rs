@@ -117,7 +117,7 @@ fn taken_out(
     (found, shapes.swap_remove(0))
 }
 
-/// Whether two of these are the same but for rounding; the third row has a gap, which every hospital fills with
+/// Returns whether two of these are the same but for rounding; the third row has a gap, which every hospital fills with
 /// its own median.
 fn same(one: &str, other: &str) -> bool {
     let numbers = |csv: &str| -> Vec<f64> {

@@ -56,7 +56,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What becomes of the bytes of a file, each by its name; `None` for a file that is gone.
+/// Returns what becomes of the bytes of a file, each by its name; `None` for a file that is gone.
 fn damages(bytes: &[u8]) -> Vec<(String, Option<Vec<u8>>)> {
     let mut all = vec![("gone".to_owned(), None)];
     if bytes.is_empty() {
@@ -132,7 +132,7 @@ fn a_damaged_file_is_named_and_never_another_answer() {
     TestHospitals::run(&hospitals.configs);
     let copied = hospitals.folder.join("copied");
     copy(&hospitals.folder.join("north"), &copied);
-    let (state, own) = (copied.join("state"), copied.join("silo.toml"));
+    let (state, own) = (copied.join("state"), copied.join("node.toml"));
     let _ = fs::remove_file(state.join("lock"));
     let (state_text, own) = (state.to_str().unwrap(), config(&own));
     let rows = hospitals.path("rows.csv");

@@ -35,9 +35,9 @@ missing = 'indicator'
 [strategy]
 {strategy}
 training = {{ epochs = 2, batch = 8, optimiser = {{ name = 'sgd', rate = 0.1 }} }}
-[charter]
-beat = '100ms'
-patience = 50
+[protocol]
+heartbeat = '100ms'
+straggler-timeout = 50
 "
     )
 }
@@ -115,7 +115,7 @@ impl TestHospitals {
             arguments.extend(["--member", member]);
         }
         good(&arguments);
-        made.configs = made.configured("silo.toml", "federation.toml", "state", &["", "", ""]);
+        made.configs = made.configured("node.toml", "federation.toml", "state", &["", "", ""]);
         made
     }
 

@@ -105,8 +105,8 @@ fn whoever_has_the_exported_files_predicts_new_rows_without_key_and_state() {
     assert_eq!(own["class"], "died", "{card}");
     let value = own["value"].as_f64().unwrap();
     assert!(0.0 < value && value < 1.0);
-    assert!(own["chosen-on"]["positives"].as_u64() >= Some(10), "{own}");
-    assert!(own["held-out"]["sensitivity"].is_number(), "{own}");
+    assert!(own["chosen_on"]["positives"].as_u64() >= Some(10), "{own}");
+    assert!(own["held_out"]["sensitivity"].is_number(), "{own}");
     let done = predict(&model, &["--threshold", "own"]);
     let said = text(&done.stdout)
         .split_whitespace()

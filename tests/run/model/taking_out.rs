@@ -67,7 +67,7 @@ fn a_model_is_listed_shown_exported_and_predicts_the_same_everywhere() {
         .iter()
         .find(|model| model["own"] == true)
         .unwrap();
-    assert!(own["held-out"]["metrics"]["roc-auc"].is_number(), "{own}");
+    assert!(own["held_out"]["metrics"]["roc-auc"].is_number(), "{own}");
     let said = good(&["model", "list", "--config", north]);
     assert!(
         said.contains("held-out roc-auc") && said.contains("serves: the "),
@@ -92,7 +92,7 @@ fn a_model_is_listed_shown_exported_and_predicts_the_same_everywhere() {
     assert_eq!(card["origin"]["certificate"], last["certificate"]);
     assert_eq!(card["origin"]["certificate"].as_str().unwrap().len(), 64);
     assert_eq!(card["served"], served[0]["candidate"]);
-    assert_eq!(card["held-out"]["metrics"]["roc-auc"], served[0]["value"]);
+    assert_eq!(card["held_out"]["metrics"]["roc-auc"], served[0]["value"]);
     let page = fs::read_to_string(hospitals.path("m.card.md")).unwrap();
     assert!(page.starts_with("# A model of stays\n"), "{page}");
     let again = output(&["model", "export", "--config", north, "--out", &out]);
@@ -253,7 +253,7 @@ fn a_node_serves_what_the_simulation_serves() {
     let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
     let file = nodes::scenario(
         "model-diabetes",
-        &text.replace("beat = \"5s\"", "beat = \"100ms\""),
+        &text.replace("heartbeat = \"5s\"", "heartbeat = \"100ms\""),
     );
     let file = file.to_str().unwrap();
     let options = ["--silos", "4", "--rounds", "3"];
@@ -290,7 +290,7 @@ fn a_choice_that_was_interrupted_is_made_at_the_next_start() {
     let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
     let file = nodes::scenario(
         "model-resumes",
-        &text.replace("beat = \"5s\"", "beat = \"100ms\""),
+        &text.replace("heartbeat = \"5s\"", "heartbeat = \"100ms\""),
     );
     let file = file.to_str().unwrap();
     let options = ["--silos", "2", "--rounds", "2", "--scenario", file];

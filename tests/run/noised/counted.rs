@@ -120,7 +120,7 @@ fn joining_a_federation_with_noise_makes_the_ledger() {
     );
     let (code, said) = told(&[&join[..], &["--new-ledger", "patients"]].concat());
     assert_eq!(code, 0, "{said}");
-    let silo = fs::read_to_string(out.join("silo.toml")).unwrap();
+    let silo = fs::read_to_string(out.join("node.toml")).unwrap();
     assert!(
         silo.ends_with("[policy]\nledger = \"patients.ledger\"\n"),
         "{silo}"
@@ -129,5 +129,5 @@ fn joining_a_federation_with_noise_makes_the_ledger() {
     // The same once more is the same.
     let (code, said) = told(&join);
     assert_eq!(code, 0, "{said}");
-    assert_eq!(fs::read_to_string(out.join("silo.toml")).unwrap(), silo);
+    assert_eq!(fs::read_to_string(out.join("node.toml")).unwrap(), silo);
 }

@@ -26,17 +26,17 @@ standardise = 'none'
 model = { linear = { loss = 'squared' } }
 split = { keyed = true }
 [privacy]
-mode = 'masked+noised'
+mode = 'differential-privacy'
 epsilon = 2.0
-clip = 1.0
-fewest-authors = 3
+clipping-norm = 1.0
+min-authors = 3
 colluders = 1
 [strategy]
 name = 'fedavg'
 weight = 'equal'
 training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }
-[charter]
-beat = '100ms'
+[protocol]
+heartbeat = '100ms'
 keep-rounds = 20
 ";
 
@@ -50,7 +50,7 @@ fn noised(name: &str, text: &str) -> Demo {
 fn of_all(name: &str, text: &str) -> Demo {
     let demo = noised(name, text);
     let federation = demo.folder.join("federation.toml");
-    edit(&federation, "fewest-authors = 3", "fewest-authors = 4");
+    edit(&federation, "min-authors = 3", "min-authors = 4");
     edit(
         &federation,
         "min-contributions = 3",
@@ -88,7 +88,7 @@ fn ledger(config: &Path) -> Vec<Value> {
     said["contributions"].as_array().unwrap().clone()
 }
 
-/// What a node that is down prepared for each round, by its journal: the hash of what it computed.
+/// Returns what a node that is down prepared for each round, by its journal: the hash of what it computed.
 fn prepared(config: &Path) -> BTreeMap<u64, Vec<String>> {
     let mut journal = journal_of(config);
     let mut rounds: BTreeMap<u64, Vec<String>> = BTreeMap::new();
@@ -229,7 +229,7 @@ const OF_AUTHORS: [&str; 4] = ["Contribution", "Keys", "MaskedVector", "Inclusio
 /// The kinds of messages with which a node votes on the blocks and outcomes of rounds.
 const VOTES: [&str; 3] = ["Notarize", "Finalize", "Outcome"];
 
-/// What a node wrote down before it left: the events of its audit log.
+/// Returns what a node wrote down before it left: the events of its audit log.
 fn sent(config: &Path) -> Vec<Value> {
     let folder = config.with_file_name("state").join("audit");
     let files = fs::read_dir(folder).unwrap();
@@ -261,17 +261,17 @@ fn a_node_whose_policy_refuses_votes_and_sends_nothing_of_its_own_while_rounds_g
         "run-noised-refused",
         &NOISED
             .replace("silos = 4", "silos = 5")
-            .replace("fewest-authors = 3", "fewest-authors = 4"),
+            .replace("min-authors = 3", "min-authors = 4"),
     );
     let refused = &demo.configs[REFUSED];
     let silo = fs::read_to_string(refused).unwrap();
-    fs::write(refused, silo + "modes = ['clear']\n").unwrap();
+    fs::write(refused, silo + "allowed-modes = ['clear']\n").unwrap();
     let mut nodes = Heard::of(&demo.configs, &["--until-done"]);
     nodes.nodes.start(REFUSED);
     nodes.until(REFUSED, "waiting");
     let status = flat(&good(&["status", "--config", refused.to_str().unwrap()]));
     let sentence = "takes part no: the institution's policy lets this node vote but not contribute: the rounds of \
-                    this agreement are masked+noised, and [policy] allows clear only (`modes`)";
+                    this agreement are differential-privacy, and [policy] allows clear only (`allowed-modes`)";
     assert_eq!(status.matches(sentence).count(), 1, "{status}");
     (0..REFUSED).for_each(|node| nodes.nodes.start(node));
     for node in 0..=REFUSED {

@@ -1,13 +1,13 @@
-//! A model from one noised sum. Whoever is killed in its only round, every institution draws its noise once, and
+//! A model from one differentially private sum. Whoever is killed in its only round, every institution draws its noise once, and
 //! its ledger has one line.
 
 use super::*;
 
 /// A linear model that is solved from one sum.
 fn solved_once() -> String {
-    let keys = "release = 'once'\nrows-norm = 1.1\ntargets-within = 350.0";
+    let keys = "mechanism = 'sufficient-statistics'\nmax-row-norm = 1.1\nmax-target = 350.0";
     let text = NOISED.replace("rounds = 6", "rounds = 1");
-    text.replace("clip = 1.0", keys)
+    text.replace("clipping-norm = 1.0", keys)
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn last_line(config: &Path) -> u64 {
     ledger(config).last().unwrap()["round"].as_u64().unwrap()
 }
 
-/// What the node sent of these kinds for rounds after one, or with no round in its header.
+/// Returns what the node sent of these kinds for rounds after one, or with no round in its header.
 fn sent_after(config: &Path, round: u64, kinds: &[&str]) -> usize {
     let later = |line: &Value| line["round"].as_u64().is_none_or(|of| of > round);
     let is_sent = |line: &Value| line["event"] == "message" && later(line);

@@ -15,9 +15,9 @@ task = { constant = { parameters = 10 } }
 [strategy]
 name = 'fedavg'
 training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }
-[charter]
-beat = '200ms'
-patience = 1
+[protocol]
+heartbeat = '200ms'
+straggler-timeout = 1
 ";
 
 /// Sends the other members two votes of this member that the rules do not allow together, in many
@@ -84,7 +84,7 @@ fn a_node_keeps_evidence_that_proves_itself() {
     let proof: Value =
         serde_json::from_str(&good(&["verify", copy, "--json", "--federation", agreed])).unwrap();
     assert_eq!(
-        (&proof["member"], &proof["by-agreement"]),
+        (&proof["member"], &proof["by_agreement"]),
         (&"silo 4".into(), &true.into())
     );
     let proof = said(good(&["verify", copy]));

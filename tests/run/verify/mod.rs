@@ -26,7 +26,7 @@ const ROUNDS: u64 = 5;
 /// The state folders of a federation of four silos that has ended.
 static ENDED: LazyLock<Demo> = LazyLock::new(|| {
     let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
-    let text = text.replace("beat = \"5s\"", "beat = \"100ms\"");
+    let text = text.replace("heartbeat = \"5s\"", "heartbeat = \"100ms\"");
     let file = scenario("verify", &text);
     let rounds = ROUNDS.to_string();
     let file = file.to_str().unwrap();
@@ -65,7 +65,7 @@ fn verified(folder: &Path) -> (i32, String) {
     (done.status.code().unwrap(), text(&done.stderr))
 }
 
-/// What `rota verify` says about a copy of which the records were changed and written again.
+/// Returns what `rota verify` says about a copy of which the records were changed and written again.
 fn changed(name: &str, change: impl FnMut(&mut JournalRecord)) -> String {
     let folder = copied(name);
     let institution = Institution::load(&ENDED.configs[1]).unwrap();
@@ -116,7 +116,7 @@ fn the_state_of_every_silo_is_verified_and_kept_rounds_are_computed_again() {
         assert!(found["signed"].as_u64() >= Some(1), "{found:#}");
         // Of three rounds the models are kept: the second and third can be computed from the one before.
         assert_eq!(found["computed"], serde_json::json!([4, 5]), "{found:#}");
-        assert_eq!(found["not-computed"][0]["from"], 1, "{found:#}");
+        assert_eq!(found["not_computed"][0]["from"], 1, "{found:#}");
         let said = good(&["verify", "--state", folder]);
         assert!(said.contains("4 to 5 computed again"), "{said}");
         assert!(said.contains("is not kept here any more"), "{said}");
@@ -215,7 +215,7 @@ fn a_changed_model_outcome_or_file_is_named() {
     assert_eq!(code, 1, "{said}");
 }
 
-/// What `rota verify` says about a copy in which one byte of this blob of round 4 is another.
+/// Returns what `rota verify` says about a copy in which one byte of this blob of round 4 is another.
 fn changed_blob(
     name: &str,
     expected: &str,
@@ -300,9 +300,9 @@ task = { constant = { parameters = 10 } }
 [strategy]
 name = 'fedavg'
 training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }
-[charter]
-beat = '100ms'
-patience = 5
+[protocol]
+heartbeat = '100ms'
+straggler-timeout = 5
 ";
     let file = scenario("verify-left", text);
     let demo = Demo::new("verify-left", &["--scenario", file.to_str().unwrap()]);
@@ -317,12 +317,12 @@ patience = 5
     let rounds = chain["blocks"].as_array().unwrap().iter();
     for round in rounds.filter(|block| !block["round"].is_null()) {
         assert_eq!(
-            round["left-out"],
+            round["left_out"],
             serde_json::json!(["silo 4"]),
             "{round:#}"
         );
     }
-    let by = chain["left-out"].as_array().unwrap();
+    let by = chain["left_out"].as_array().unwrap();
     let rounds = by
         .iter()
         .map(|by| by["members"][0]["rounds"].as_array().unwrap().len());

@@ -8,7 +8,7 @@ use store::StoreOpenError;
 use super::*;
 use crate::stores::child::RunningChild;
 
-/// What opening the journal as another owner says.
+/// Returns what opening the journal as another owner says.
 fn refused(place: &TempDir, change: impl FnOnce(&mut Owner)) -> StoreOpenError {
     let mut other = owner();
     change(&mut other);

@@ -5,20 +5,24 @@
 
 use std::collections::BTreeSet;
 
+use protocol::charter::RoundMode;
 use protocol::name::printable;
 
 use crate::agreement::Agreement;
 use crate::canonical::Canonical;
 use crate::keys::{self, Key};
+use crate::question::AgreedQuestion;
 
 /// Begins the paths of members.
-const SILO: &str = "silo";
+const SILO: &str = "member";
+/// The key of questions.
+const QUESTION: &str = "question";
 
 /// One key that another agreement changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// Path of the key as in `federation.toml`, with the name of a member in place of its position.
-    /// `silo.NAME` alone is a member that comes or goes, `silo` alone the order of those that stay.
+    /// `member.NAME` alone is a member that comes or goes, `silo` alone the order of those that stay.
     pub key: String,
     /// The value before, as it would be written; `None` where there was none.
     pub before: Option<String>,
@@ -28,7 +32,7 @@ pub struct Changed {
     pub words: Option<&'static str>,
     /// Why the new value protects less than the one before; `None` where it does not.
     pub weaker: Option<&'static str>,
-    /// Whether the value has to stay as long as the federation runs.
+    /// True if the value has to stay as long as the federation runs.
     pub fixed: bool,
     /// Whether the new value has characters that are invisible or change how others are shown.
     pub(crate) hidden: bool,
@@ -71,17 +75,17 @@ impl MemberCounts {
 }
 
 impl Difference {
-    /// Whether the agreements say the same.
+    /// Returns whether the agreements say the same.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// Whether fewer members may break the rules than before.
+    /// Returns whether fewer members may break the rules than before.
     pub fn lowers_protection(&self) -> bool {
         self.after.faulty < self.before.faulty
     }
 
-    /// Whether anything protects less than before.
+    /// Returns whether anything protects less than before.
     pub fn weakens(&self) -> bool {
         self.lowers_protection() || self.changes.iter().any(|change| change.weaker.is_some())
     }
@@ -97,16 +101,22 @@ impl Agreement {
     pub fn difference(&self, other: &Self) -> Difference {
         let (mut old, mut new) = (self.as_written(), other.as_written());
         let members = (taken(&mut old, SILO), taken(&mut new, SILO));
+        let asked = (taken(&mut old, QUESTION), taken(&mut new, QUESTION));
         let mut found = FoundChanges::default();
         found.compare(&KeyPath::default(), Some(&old), Some(&new));
         found.members(&listed(members.0), &listed(members.1));
+        found.questions(&listed(asked.0), &listed(asked.1));
         let mut changes = found.0;
         let seen = |change: &Changed| change.key.starts_with("privacy.");
-        let masked = self.epoch.charter.privacy.masked().is_some();
+        let seen_by_all = match self.epoch.charter.privacy.mode() {
+            RoundMode::Clear | RoundMode::Named => true,
+            RoundMode::Masked(_) | RoundMode::Noised(..) => false,
+        };
         for change in &mut changes {
             self.follows_from_members(other, change);
+            self.follows_from_questions(other, change);
             // Where every model was seen, nothing that is said of sums shows more.
-            if seen(change) && !masked {
+            if seen(change) && seen_by_all {
                 change.weaker = None;
             }
             if change.key == "rounds" && self.spends_more(other) {
@@ -125,16 +135,9 @@ impl Agreement {
         }
     }
 
-    /// Whether the other agreement has more rounds with noise.
+    /// Returns whether the other agreement has more rounds with noise.
     fn spends_more(&self, other: &Self) -> bool {
-        let noised = |of: &Self| {
-            of.epoch
-                .charter
-                .privacy
-                .masked()
-                .and_then(|masked| masked.noise())
-                .is_some()
-        };
+        let noised = |of: &Self| of.epoch.charter.privacy.is_noised();
         let rounds = |of: &Self| of.epoch.charter.rounds;
         noised(self) && noised(other) && rounds(other) > rounds(self)
     }
@@ -150,13 +153,27 @@ impl Agreement {
             &other.epoch.charter,
         );
         let same = match &*change.key {
-            "charter.min-contributions" => follows.min_contributions == charter.min_contributions,
-            "charter.view-timeout" => follows.view_timeout == charter.view_timeout,
+            "protocol.min-contributions" => follows.min_contributions == charter.min_contributions,
+            "protocol.view-timeout" => follows.view_timeout == charter.view_timeout,
             _ => false,
         };
         if same {
             change.weaker = None;
         }
+    }
+
+    /// Room for the answers to a new question is no weaker rule.
+    fn follows_from_questions(&self, other: &Self, change: &mut Changed) {
+        let follows = self.blob_limit_with(&other.questions);
+        if change.key == "protocol.blob-limit" && other.epoch.charter.blob_limit == follows {
+            change.weaker = None;
+        }
+    }
+
+    /// The largest size of a contribution that leaves room for answers to these questions.
+    pub(crate) fn blob_limit_with(&self, questions: &[AgreedQuestion]) -> u64 {
+        let answers = questions.iter().map(AgreedQuestion::largest_answer);
+        answers.fold(self.epoch.charter.blob_limit, u64::max)
     }
 
     /// The whole file as a tree.
@@ -231,6 +248,20 @@ impl FoundChanges {
         let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         for key in keys {
             self.compare(&path.key(key), old.get(key), new.get(key));
+        }
+    }
+
+    /// A question is one change, with all of its keys.
+    fn questions(&mut self, old: &[Canonical], new: &[Canonical]) {
+        for at in 0..old.len().max(new.len()) {
+            let (before, after) = (old.get(at), new.get(at));
+            if before != after {
+                let path = KeyPath {
+                    shown: format!("{QUESTION}[{}]", at + 1),
+                    listed: QUESTION.into(),
+                };
+                self.add(&path, before, after);
+            }
         }
     }
 

@@ -28,7 +28,7 @@ fn changes(before: &[(&str, &str)], after: &[(&str, &str)]) -> Vec<Changed> {
     example(before).difference(&example(after)).changes
 }
 
-/// Whether a change of one key protects less, and the other way round.
+/// Returns whether a change of one key protects less, and the other way round.
 fn weaker(key: &str, before: &[(&str, &str)], after: &[(&str, &str)]) -> (bool, bool) {
     let found = |before, after| {
         let all = changes(before, after);
@@ -79,8 +79,8 @@ fn every_key_of_an_agreement_has_words() {
     let mut found = BTreeSet::new();
     paths(&schema, &schema, "", &[], &mut found);
     for path in [
-        "charter.blob-limit",
-        "silo.*.addresses",
+        "protocol.blob-limit",
+        "member.*.addresses",
         "strategy.training.optimiser.rate",
         "strategy.aggregation.byzantine",
         "strategy.stop.patience",
@@ -103,9 +103,9 @@ fn every_key_of_an_agreement_has_words() {
 fn a_key_without_words_shows_its_values_and_counts_as_one_that_may_not_change() {
     let (mut found, path) = (FoundChanges::default(), KeyPath::default());
     let table = |number| Canonical::table([("zeal", Canonical::Whole(number))]);
-    found.compare(&path.key("charter"), Some(&table(1)), Some(&table(2)));
+    found.compare(&path.key("protocol"), Some(&table(1)), Some(&table(2)));
     let change = &found.0[0];
-    assert_eq!(change.key, "charter.zeal");
+    assert_eq!(change.key, "protocol.zeal");
     assert_eq!(change.before.as_deref(), Some("1"));
     assert_eq!(change.after.as_deref(), Some("2"));
     assert_eq!(change.words, None);
@@ -120,7 +120,7 @@ fn an_agreement_written_anew_is_no_change() {
     assert!(difference.is_empty(), "{difference:?}");
     assert!(!difference.weakens());
     let spelled = example(&[
-        ("beat = \"5s\"", "beat = \"5000ms\""),
+        ("heartbeat = \"5s\"", "heartbeat = \"5000ms\""),
         ("format = 1 ", ""),
         ("discovery = false", ""),
         ("max-model-norm = 1000.0", "max-model-norm = 1_000"),
@@ -131,103 +131,103 @@ fn an_agreement_written_anew_is_no_change() {
 /// Key, a text of the example, and two texts in its place: the second protects less than the first.
 const PROTECTS_LESS: &[(&str, &str, &str, &str)] = &[
     (
-        "charter.verification",
+        "protocol.verification",
         "verification = \"full\"",
         "verification = \"full\"",
         "verification = \"committee-3\"",
     ),
     (
-        "charter.verification",
+        "protocol.verification",
         "verification = \"full\"",
         "verification = \"full\"",
         "verification = \"inclusion\"",
     ),
     (
-        "charter.verification",
+        "protocol.verification",
         "verification = \"full\"",
         "verification = \"committee-3\"",
         "verification = \"committee-2\"",
     ),
     (
-        "charter.verification",
+        "protocol.verification",
         "verification = \"full\"",
         "verification = \"committee-2\"",
         "verification = \"inclusion\"",
     ),
     (
-        "charter.names",
+        "protocol.names",
         "names = \"removed\"",
         "names = \"removed\"",
         "names = \"shown\"",
     ),
     (
-        "charter.max-model-norm",
+        "protocol.max-model-norm",
         "max-model-norm = 1000.0",
         "max-model-norm = 10",
         "max-model-norm = 11",
     ),
     (
-        "charter.max-model-norm",
+        "protocol.max-model-norm",
         "max-model-norm = 1000.0",
         "max-model-norm = 10",
         "",
     ),
     (
-        "charter.max-model-norm",
+        "protocol.max-model-norm",
         "max-model-norm = 1000.0",
         "max-model-norm = 10",
         "max-model-norm = inf",
     ),
     (
-        "charter.blob-limit",
+        "protocol.blob-limit",
         "blob-limit = 392",
         "blob-limit = 392",
         "blob-limit = 393",
     ),
     (
-        "charter.min-contributions",
+        "protocol.min-contributions",
         "min-contributions = 3",
         "min-contributions = 4",
         "min-contributions = 3",
     ),
     (
-        "charter.keep-rounds",
+        "protocol.keep-rounds",
         "keep-rounds = 3",
         "keep-rounds = 3",
         "keep-rounds = 4",
     ),
     (
-        "charter.discovery",
+        "protocol.discovery",
         "discovery = false",
         "",
         "discovery = true",
     ),
     (
-        "charter.status",
+        "protocol.status",
         "discovery = false",
         "status = \"own\"",
         "status = \"members\"",
     ),
     (
-        "charter.rotation",
+        "protocol.rotation",
         "rotation = \"every-round\"",
         "rotation = \"every-round\"",
         "rotation = \"every-2-rounds\"",
     ),
     (
-        "charter.rotation",
+        "protocol.rotation",
         "rotation = \"every-round\"",
         "rotation = \"every-2-rounds\"",
         "rotation = \"every-9-rounds\"",
     ),
     (
-        "charter.rotation",
+        "protocol.rotation",
         "rotation = \"every-round\"",
         "rotation = \"every-9-rounds\"",
         "rotation = \"on-failure\"",
     ),
     (
-        "charter.rotation",
+        "protocol.rotation",
         "rotation = \"every-round\"",
         "rotation = \"reliability\"",
         "rotation = \"fixed\"",
@@ -258,11 +258,11 @@ fn every_rule_of_what_protects_less_holds_in_one_direction() {
     let other = SecretKey::from_bytes(&[9; 32]).public().to_string();
     for (path, from, to) in [
         (
-            "silo.north.addresses",
+            "member.north.addresses",
             "rota.north.example/udp",
             "elsewhere.example/udp",
         ),
-        ("silo.north.key", key, &*other),
+        ("member.north.key", key, &*other),
     ] {
         assert_eq!(weaker(path, &[], &[(from, to)]), (true, true), "{path}");
     }
@@ -271,7 +271,7 @@ fn every_rule_of_what_protects_less_holds_in_one_direction() {
         .iter()
         .map(|change| (&*change.key, change.weaker.is_some()))
         .collect();
-    assert_eq!(keys, [("silo.north.name", true)]);
+    assert_eq!(keys, [("member.north.name", true)]);
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn members_are_matched_by_name_then_by_key() {
     let more = agreement(&old.admitting("new one", key, None, Vec::new()).unwrap());
     let difference = old.difference(&more);
     let come = &difference.changes[0];
-    assert_eq!(come.key, "silo.\"new one\"");
+    assert_eq!(come.key, "member.\"new one\"");
     assert_eq!(come.before, None);
     assert!(come.after.as_ref().unwrap().contains(&key.to_string()));
     assert_eq!(
@@ -337,7 +337,7 @@ fn members_are_matched_by_name_then_by_key() {
         .iter()
         .map(|change| &*change.key)
         .collect();
-    assert_eq!(keys, ["charter.min-contributions", "silo.south"]);
+    assert_eq!(keys, ["protocol.min-contributions", "member.south"]);
     // It follows from the number of members, and f falls from 1 to 0.
     assert_eq!(difference.changes[0].weaker, None);
     assert!(difference.lowers_protection() && difference.weakens());
@@ -345,13 +345,13 @@ fn members_are_matched_by_name_then_by_key() {
     // North and south exchange their places, and nothing else.
     let mut members: Vec<toml::Value> = Vec::new();
     let mut whole: toml::Table = toml::from_str(EXAMPLE).unwrap();
-    members.extend(whole["silo"].as_array().unwrap().iter().cloned());
+    members.extend(whole["member"].as_array().unwrap().iter().cloned());
     members.swap(0, 1);
-    whole.insert("silo".into(), members.clone().into());
+    whole.insert("member".into(), members.clone().into());
     let swapped = agreement(&toml::to_string(&whole).unwrap());
     let changes = old.difference(&swapped).changes;
     assert_eq!(changes.len(), 1, "{changes:?}");
-    assert_eq!(changes[0].key, "silo");
+    assert_eq!(changes[0].key, "member");
     let before = "[\"north\", \"south\", \"east\", \"west coast\"]";
     assert_eq!(changes[0].before.as_deref(), Some(before));
     assert!(changes[0].weaker.is_some());
@@ -368,11 +368,11 @@ fn members_are_matched_by_name_then_by_key() {
         let (one, other) = (first.remove(field), second.remove(field));
         first.extend(other.map(|value| (field.to_owned(), value)));
         second.extend(one.map(|value| (field.to_owned(), value)));
-        whole.insert("silo".into(), members.into());
+        whole.insert("member".into(), members.into());
         let exchanged = agreement(&toml::to_string(&whole).unwrap());
         let changes = old.difference(&exchanged).changes;
         let keys: Vec<_> = changes.iter().map(|change| change.key.clone()).collect();
-        let expected = ["north", "south"].map(|name| format!("silo.{name}.{field}"));
+        let expected = ["north", "south"].map(|name| format!("member.{name}.{field}"));
         assert_eq!(keys, expected);
         assert!(changes.iter().all(|change| change.weaker.is_some()));
     }
@@ -399,8 +399,8 @@ fn named_as(whole: &toml::Value, path: &[String]) -> String {
             toml::Value::Array(list) => {
                 let place: usize = part.parse().unwrap();
                 match &list[place] {
-                    toml::Value::Table(table) if key == "silo" => {
-                        key = format!("silo.{}", bare(table["name"].as_str().unwrap()));
+                    toml::Value::Table(table) if key == "member" => {
+                        key = format!("member.{}", bare(table["name"].as_str().unwrap()));
                     }
                     toml::Value::Table(_) => key += &format!("[{}]", place + 1),
                     // A list of plain values is one value.
@@ -496,7 +496,7 @@ fn full() -> &'static (Agreement, toml::Value, Vec<Vec<String>>) {
         let old = example(&[
             (
                 "freeze = 1",
-                "freeze = 1\ngap = 0.125\nencoding = \"bf16\"\nstop = { patience = 3, gain = 0.5 }",
+                "freeze = 1\ngap = 0.125\nencoding = \"bf16\"\nstop = { patience = 3, min-delta = 0.5 }",
             ),
             (
                 "aggregation = { name = \"mean\" }",

@@ -45,7 +45,7 @@ impl Agreement {
         Ok(new)
     }
 
-    /// Whether members can go on from this agreement with another one that was read.
+    /// Returns whether members can go on from this agreement with another one that was read.
     pub(crate) fn accepts(&self, new: &Self, stand_in: MakeStandIn) -> Result<(), AmendError> {
         self.last_fit().may_become(new)?;
         new.allows_its_models(stand_in)
@@ -56,7 +56,7 @@ impl Agreement {
         self.unfit.as_ref().map_or(self, |unfit| &unfit.last)
     }
 
-    /// Whether all that has to stay stays, and every value is plain.
+    /// Returns whether all that has to stay stays, and every value is plain.
     fn may_become(&self, new: &Self) -> Result<(), AmendError> {
         let stops = |agreement: &Self| agreement.strategy_config.stop.is_some();
         if stops(self) != stops(new) {
@@ -64,6 +64,16 @@ impl Agreement {
             return Err(AmendError::fixed(
                 "whether the federation may end early (`stop`; its numbers may change)",
                 "strategy.stop",
+                (written(self), written(new)),
+            ));
+        }
+        // What is kept of a question is kept by its place.
+        if !new.questions.starts_with(&self.questions) {
+            let written =
+                |agreement: &Self| Some(format!("{} questions", agreement.questions.len()));
+            return Err(AmendError::fixed(
+                "the questions that there are; more can stand behind them",
+                "question",
                 (written(self), written(new)),
             ));
         }
@@ -95,7 +105,7 @@ impl Agreement {
         }
     }
 
-    /// Whether the charter allows what the agreed model and strategy send, where that can be told
+    /// Returns whether the charter allows what the agreed model and strategy send, where that can be told
     /// without data and programs.
     fn allows_its_models(&self, stand_in: MakeStandIn) -> Result<(), AmendError> {
         let Some(stand_in) = stand_in(&self.task, self.seed) else {
@@ -117,7 +127,7 @@ impl Agreement {
     }
 }
 
-/// Whether every institution that was in a group stays in the same one, with proportional weights, or is in
+/// Returns whether every institution that was in a group stays in the same one, with proportional weights, or is in
 /// none: its silo answers no other sum, in whatever epoch, unless the agreement shows whose updates become
 /// visible.
 fn groups_stay(old: &Masked, new: &Masked) -> Result<(), AmendError> {
@@ -159,7 +169,7 @@ pub(crate) fn names(group: &Group) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Whether two groups have the same members with proportional weights.
+/// Returns whether two groups have the same members with proportional weights.
 pub(crate) fn alike(a: &Group, b: &Group) -> bool {
     let pairs = a.authors.iter().zip(&b.authors);
     let named = a.authors.len() == b.authors.len() && pairs.clone().all(|(a, b)| a.0 == b.0);

@@ -109,11 +109,11 @@ fn what_has_to_stay_is_refused_by_name_whoever_wrote_the_amendment() {
         stays(*edit, said);
     }
     let continues = format!(
-        "[continues]\nname = \"x\"\nround = 1\nfederation = \"{0}\"\nblock = \"{0}\"\nmodel = \"{0}\"\n[charter]",
+        "[continues]\nname = \"x\"\nround = 1\nfederation = \"{0}\"\nblock = \"{0}\"\nmodel = \"{0}\"\n[protocol]",
         "0".repeat(64)
     );
     stays(
-        ("[charter]", &continues),
+        ("[protocol]", &continues),
         "the federation that it continues",
     );
     let old = agreement();
@@ -143,7 +143,7 @@ fn rules_rounds_members_and_options_may_change() {
     let old = agreement();
     let text = edited(&[
         ("rounds = 6", "rounds = 3001"),
-        ("beat = \"5s\"", "beat = \"6s\""),
+        ("heartbeat = \"5s\"", "heartbeat = \"6s\""),
         ("verification = \"full\"", "verification = \"inclusion\""),
         ("coalitions = 2", "coalitions = 3"),
         ("epochs = 10", "epochs = 11"),
@@ -223,10 +223,10 @@ fn a_text_that_can_be_read_in_two_ways_is_refused() {
         ("rounds = 7", "rounds = 7\nrounds = 7"),
         ("rounds = 7", "rounds = 7\n\"rounds\" = 7"),
         ("blob-limit = 392", "blob-limit = 392\nblob-limit = 392"),
-        ("[charter]", "charter.blob-limit = 392\n[charter]"),
+        ("[protocol]", "protocol.blob-limit = 392\n[protocol]"),
         ("freeze = 1", "freeze = 1\nfreeze = 1"),
         ("epochs = 10,", "epochs = 10, epochs = 10,"),
-        ("[strategy]", "[charter]\n[strategy]"),
+        ("[strategy]", "[protocol]\n[strategy]"),
         ("rounds = 7", "rounds = 7\nRounds = 3"),
     ] {
         let why = with(from, to);
@@ -255,7 +255,7 @@ fn a_text_that_can_be_read_in_two_ways_is_refused() {
     let escaped = edited(&[("rota.north.example/udp", "rota.north\\u202E.example/udp")]);
     let why = refused(&old, &by_hand(&escaped));
     assert!(
-        why.contains("the value of `silo.north.addresses` has a character"),
+        why.contains("the value of `member.north.addresses` has a character"),
         "{why}"
     );
 }
@@ -269,7 +269,7 @@ fn a_limit_below_the_contributions_of_the_agreed_model_is_refused() {
     );
     assert!(
         why.starts_with(
-            "`charter.blob-limit` is 31, and a contribution under this agreement has 392 bytes"
+            "`protocol.blob-limit` is 31, and a contribution under this agreement has 392 bytes"
         ),
         "{why}"
     );
@@ -313,7 +313,7 @@ fn what_is_final_is_in_force_says_what_is_wrong_and_can_be_undone() {
     let small = by_hand(&edited(&[("blob-limit = 392", "blob-limit = 31")]));
     let bad = brought_into_force(&old, small);
     let why = &bad.unfit.as_ref().unwrap().why;
-    assert!(why.starts_with("`charter.blob-limit` is 31"), "{why}");
+    assert!(why.starts_with("`protocol.blob-limit` is 31"), "{why}");
     assert_eq!(bad.epoch.charter.blob_limit, 31);
     // Another change leaves it unfit, and the right one mends it.
     let more = edited(&[
@@ -367,7 +367,7 @@ fn a_text_that_cannot_be_read_leaves_the_rest_as_it_was() {
     assert!(brought_into_force(&bad, by_hand(&right)).unfit.is_none());
 }
 
-/// The example with masked rounds and these groups.
+/// The example with secure-aggregation rounds and these groups.
 fn masked(groups: &str) -> String {
     let mut text = edited(&[
         ("format = 1", "format = 3"),
@@ -381,8 +381,11 @@ fn masked(groups: &str) -> String {
         ("max-model-norm = 1000.0", ""),
         ("standardise = \"federation\"", "standardise = \"silo\""),
     ]);
-    let at = text.find("[[silo]]").unwrap();
-    text.insert_str(at, &format!("[privacy]\nmode = \"masked\"\n{groups}\n"));
+    let at = text.find("[[member]]").unwrap();
+    text.insert_str(
+        at,
+        &format!("[privacy]\nmode = \"secure-aggregation\"\n{groups}\n"),
+    );
     text
 }
 

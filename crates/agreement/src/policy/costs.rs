@@ -59,51 +59,53 @@ pub(crate) const COSTS: &[&[KeyCost]] = &[
         seed "seed" Fixed None;
         start "start" Fixed None;
         continues "continues" Fixed None;
-        charter "charter" Table None;
+        charter "protocol" Table None;
         privacy "privacy" Table None;
         task "task" Fixed None;
         strategy "strategy" Table None;
+        question "question" Harmless Some(Routine::Questions);
         // Who comes or goes; with masks nobody comes in silence.
-        silo "silo.*" Harmless Some(Routine::Members);
+        silo "member.*" Harmless Some(Routine::Members);
     },
     keys! { SiloTable:
-        name "silo.*.name" Weakens None;
-        key "silo.*.key" Weakens None;
-        rows "silo.*.rows" Weakens None;
+        name "member.*.name" Weakens None;
+        key "member.*.key" Weakens None;
+        rows "member.*.rows" Weakens None;
         // Whoever is at another address cannot act as the member, and cannot read what is sent to it. Nodes move,
         // and a federation in which all had to sign for each move would stand still.
-        addresses "silo.*.addresses" Excepted Some(Routine::Addresses);
+        addresses "member.*.addresses" Excepted Some(Routine::Addresses);
     },
     keys! { CharterTable:
-        beat "charter.beat" Harmless None;
-        patience "charter.patience" Harmless None;
+        beat "protocol.heartbeat" Harmless None;
+        patience "protocol.straggler-timeout" Harmless None;
         // These two follow from the number of members, and are of that kind only as far as they do.
-        view_timeout "charter.view-timeout" Harmless Some(Routine::Members);
-        min_contributions "charter.min-contributions" Weakens Some(Routine::Members);
-        keep_rounds "charter.keep-rounds" Weakens None;
-        blob_limit "charter.blob-limit" Weakens None;
-        discovery "charter.discovery" Weakens None;
-        max_model_norm "charter.max-model-norm" Weakens None;
-        max_weight "charter.max-weight" Weakens None;
-        rotation "charter.rotation" Weakens None;
-        verification "charter.verification" Weakens None;
-        names "charter.names" Weakens None;
-        status "charter.status" Weakens None;
+        view_timeout "protocol.view-timeout" Harmless Some(Routine::Members);
+        min_contributions "protocol.min-contributions" Weakens Some(Routine::Members);
+        keep_rounds "protocol.keep-rounds" Weakens None;
+        // Room for the answers to a question, and only that.
+        blob_limit "protocol.blob-limit" Weakens Some(Routine::Questions);
+        discovery "protocol.discovery" Weakens None;
+        max_model_norm "protocol.max-model-norm" Weakens None;
+        max_weight "protocol.max-weight" Weakens None;
+        rotation "protocol.rotation" Weakens None;
+        verification "protocol.verification" Weakens None;
+        names "protocol.names" Weakens None;
+        status "protocol.status" Weakens None;
     },
     keys! { PrivacyTable:
         mode "privacy.mode" Weakens None;
         colluders "privacy.colluders" Weakens None;
-        smallest_sum "privacy.smallest-sum" Weakens None;
+        smallest_sum "privacy.min-sum-size" Weakens None;
         group "privacy.group" Weakens None;
         shows "privacy.shows" Weakens None;
-        fewest_authors "privacy.fewest-authors" Spends None;
-        release "privacy.release" Harmless None;
-        unit "privacy.unit" Weakens None;
-        clip "privacy.clip" Harmless None;
-        rows_norm "privacy.rows-norm" Harmless None;
-        targets_within "privacy.targets-within" Harmless None;
+        fewest_authors "privacy.min-authors" Spends None;
+        release "privacy.mechanism" Harmless None;
+        unit "privacy.privacy-unit" Weakens None;
+        clip "privacy.clipping-norm" Harmless None;
+        rows_norm "privacy.max-row-norm" Harmless None;
+        targets_within "privacy.max-target" Harmless None;
         ridge "privacy.ridge" Harmless None;
-        z "privacy.z" Spends None;
+        z "privacy.noise-multiplier" Spends None;
         epsilon "privacy.epsilon" Spends None;
         delta "privacy.delta" Spends None;
     },

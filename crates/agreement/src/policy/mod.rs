@@ -24,14 +24,18 @@ pub enum Routine {
     /// Addresses of members.
     Addresses,
     /// Epochs of the training in a round.
+    #[serde(rename = "training-epochs")]
     Epochs,
     /// Members that come or go, if f, the number of faulty members that is tolerated, does not fall. Where
     /// contributions are masked, only members that go.
     Members,
+    /// Questions about the rows of all members. The institution answers those that its own rules of disclosure
+    /// allow.
+    Questions,
 }
 
 impl Routine {
-    /// All of them.
+    /// Those that an institution follows if it says nothing else. It answers no question that it has not seen.
     pub const ALL: [Self; 4] = [Self::Rounds, Self::Addresses, Self::Epochs, Self::Members];
 }
 
@@ -75,7 +79,7 @@ impl Agreement {
         ))
     }
 
-    /// Whether changes of these kinds alone lead to the next agreement.
+    /// Returns whether changes of these kinds alone lead to the next agreement.
     fn leads_to(&self, next: &Self, kinds: &[Routine]) -> bool {
         let expected = self.changed_by(next, kinds);
         expected.is_some_and(|expected| {
@@ -116,12 +120,20 @@ impl Agreement {
         if may(Routine::Epochs) {
             strategy_config.training.epochs = next.strategy_config.training.epochs;
         }
+        if may(Routine::Questions) {
+            charter.blob_limit = self.blob_limit_with(&next.questions);
+        }
+        let questions = match may(Routine::Questions) {
+            true => next.questions.clone(),
+            false => self.questions.clone(),
+        };
         strategy_config.set_rounds(charter.rounds);
         let silos = roster.silos().to_vec();
         let epoch = Epoch::first_in(self.epoch.format, &Genesis { silos, charter }).ok()?;
         let changed = Self {
             epoch: Arc::new(epoch),
             strategy_config,
+            questions,
             addresses: addresses?,
             ..self.clone()
         };
@@ -130,7 +142,7 @@ impl Agreement {
     }
 }
 
-/// What a change costs an institution that says nothing, or that it is of no kind that it follows.
+/// Returns what a change costs an institution that says nothing, or that it is of no kind that it follows.
 fn costs(change: &Changed, kinds: &[Routine]) -> Option<String> {
     let row = cost_of(&change.listed);
     let excepted = row.is_some_and(|row| row.cost == SilentCost::Excepted);

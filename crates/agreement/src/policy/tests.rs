@@ -12,44 +12,44 @@ use crate::keys::{self, Weakens};
 use crate::privacy::tests::text;
 
 /// In clear, masked, with noise in steps and with noise at once: edits of the example.
-const CLEAR: &[(&str, &str)] = &[("charter.status", "\"members\"")];
+const CLEAR: &[(&str, &str)] = &[("protocol.status", "\"members\"")];
 const PLAIN: &str = "{ name = \"fedavg\", weight = \"equal\", training = { epochs = 1, batch = 0, optimiser = { \
                      name = \"sgd\", rate = 0.5 } } }";
 const MASKED: &[(&str, &str)] = &[
-    ("privacy.mode", "\"masked\""),
+    ("privacy.mode", "\"secure-aggregation\""),
     ("strategy", PLAIN),
     ("task.table.standardise", "\"silo\""),
-    ("charter.max-model-norm", ""),
+    ("protocol.max-model-norm", ""),
 ];
 const NOISED: &[(&str, &str)] = &[
-    ("privacy.mode", "\"masked+noised\""),
-    ("privacy.z", "20.0"),
-    ("privacy.fewest-authors", "3"),
+    ("privacy.mode", "\"differential-privacy\""),
+    ("privacy.noise-multiplier", "20.0"),
+    ("privacy.min-authors", "3"),
     ("strategy", PLAIN),
     ("task.table.standardise", "\"none\""),
     ("task.table.split.group", "\"patient\""),
-    ("charter.max-model-norm", ""),
+    ("protocol.max-model-norm", ""),
 ];
 const ONCE: &[(&str, &str)] = &[
     ("rounds", "1"),
-    ("privacy.mode", "\"masked+noised\""),
-    ("privacy.z", "20.0"),
-    ("privacy.fewest-authors", "3"),
-    ("privacy.release", "\"once\""),
-    ("privacy.rows-norm", "2.0"),
-    ("privacy.targets-within", "1.0"),
+    ("privacy.mode", "\"differential-privacy\""),
+    ("privacy.noise-multiplier", "20.0"),
+    ("privacy.min-authors", "3"),
+    ("privacy.mechanism", "\"sufficient-statistics\""),
+    ("privacy.max-row-norm", "2.0"),
+    ("privacy.max-target", "1.0"),
     ("privacy.ridge", "0.1"),
     ("strategy", PLAIN),
     ("task.table.model", "{ linear = { loss = \"squared\" } }"),
     ("task.table.standardise", "\"none\""),
-    ("charter.max-model-norm", ""),
+    ("protocol.max-model-norm", ""),
 ];
 
 /// The example with these edits and so many members, as the commands write it.
 fn base(edits: &[(&str, &str)], members: u8) -> Agreement {
     let rows = edits == NOISED || edits == ONCE;
     let mut file: Table = toml::from_str(&text(edits)).unwrap();
-    let silos = file["silo"].as_array_mut().unwrap();
+    let silos = file["member"].as_array_mut().unwrap();
     for more in silos.len() as u8..members {
         let mut silo = silos[1].as_table().unwrap().clone();
         let key = SecretKey::from_bytes(&[100 + more; 32]).public();
@@ -63,7 +63,7 @@ fn base(edits: &[(&str, &str)], members: u8) -> Agreement {
         silo.insert("rows".into(), Value::Integer(250));
     }
     if edits != CLEAR {
-        let charter = file["charter"].as_table_mut().unwrap();
+        let charter = file["protocol"].as_table_mut().unwrap();
         charter.insert("min-contributions".into(), Value::Integer(least));
         charter.remove("view-timeout");
     }
@@ -88,7 +88,7 @@ fn edited(old: &Agreement, edits: &[(&str, &str)]) -> Agreement {
         let mut table = &mut file;
         for part in tables.split('.').filter(|part| !part.is_empty()) {
             table = match part {
-                "silo" => table["silo"].as_array_mut().unwrap()[0]
+                "member" => table["member"].as_array_mut().unwrap()[0]
                     .as_table_mut()
                     .unwrap(),
                 part => table.get_mut(part).unwrap().as_table_mut().unwrap(),
@@ -126,43 +126,44 @@ const CASES: &[TriedChange] = &[
     ("rounds", NOISED, 4, &[("rounds", "7")], false),
     ("rounds", NOISED, 4, &[("rounds", "2000")], false),
     ("rounds", NOISED, 4, &[("rounds", "5")], true),
-    ("silo.*.name", CLEAR, 4, &[("silo.name", "\"other\"")], false),
-    ("silo.*.rows", CLEAR, 4, &[("silo.rows", "90")], false),
-    ("silo.*.rows", NOISED, 4, &[("silo.rows", "251")], false),
-    ("silo.*.rows", NOISED, 4, &[("silo.rows", "249")], false),
-    ("silo.*.addresses", CLEAR, 4, &[("silo.addresses", "[\"/ip4/192.0.2.7/tcp/4001\"]")], true),
-    ("silo.*.addresses", NOISED, 4, &[("silo.addresses", "[\"/ip4/192.0.2.7/tcp/4001\"]")], true),
-    ("charter.beat", CLEAR, 4, &[("charter.beat", "\"10s\"")], false),
-    ("charter.patience", CLEAR, 4, &[("charter.patience", "13")], false),
-    ("charter.view-timeout", CLEAR, 4, &[("charter.view-timeout", "77")], false),
-    ("charter.min-contributions", CLEAR, 4, &[("charter.min-contributions", "4")], false),
-    ("charter.keep-rounds", CLEAR, 4, &[("charter.keep-rounds", "9")], false),
-    ("charter.blob-limit", CLEAR, 4, &[("charter.blob-limit", "1000")], false),
-    ("charter.discovery", CLEAR, 4, &[("charter.discovery", "true")], false),
-    ("charter.max-model-norm", CLEAR, 4, &[("charter.max-model-norm", "1e30")], false),
-    ("charter.max-weight", CLEAR, 4, &[("charter.max-weight", "0.5")], false),
-    ("charter.rotation", CLEAR, 4, &[("charter.rotation", "\"fixed\"")], false),
-    ("charter.verification", CLEAR, 4, &[("charter.verification", "\"inclusion\"")], false),
-    ("charter.names", CLEAR, 4, &[("charter.names", "\"shown\"")], false),
-    ("charter.status", CLEAR, 4, &[("charter.status", "")], false),
+    ("question", CLEAR, 4, &[("rounds", "50"), ("question", "[{ reason = \"who\", kind = \"describe\", columns = [\"age\"], ranges = { age = [0, 120] } }]")], false),
+    ("member.*.name", CLEAR, 4, &[("member.name", "\"other\"")], false),
+    ("member.*.rows", CLEAR, 4, &[("member.rows", "90")], false),
+    ("member.*.rows", NOISED, 4, &[("member.rows", "251")], false),
+    ("member.*.rows", NOISED, 4, &[("member.rows", "249")], false),
+    ("member.*.addresses", CLEAR, 4, &[("member.addresses", "[\"/ip4/192.0.2.7/tcp/4001\"]")], true),
+    ("member.*.addresses", NOISED, 4, &[("member.addresses", "[\"/ip4/192.0.2.7/tcp/4001\"]")], true),
+    ("protocol.heartbeat", CLEAR, 4, &[("protocol.heartbeat", "\"10s\"")], false),
+    ("protocol.straggler-timeout", CLEAR, 4, &[("protocol.straggler-timeout", "13")], false),
+    ("protocol.view-timeout", CLEAR, 4, &[("protocol.view-timeout", "77")], false),
+    ("protocol.min-contributions", CLEAR, 4, &[("protocol.min-contributions", "4")], false),
+    ("protocol.keep-rounds", CLEAR, 4, &[("protocol.keep-rounds", "9")], false),
+    ("protocol.blob-limit", CLEAR, 4, &[("protocol.blob-limit", "1000")], false),
+    ("protocol.discovery", CLEAR, 4, &[("protocol.discovery", "true")], false),
+    ("protocol.max-model-norm", CLEAR, 4, &[("protocol.max-model-norm", "1e30")], false),
+    ("protocol.max-weight", CLEAR, 4, &[("protocol.max-weight", "0.5")], false),
+    ("protocol.rotation", CLEAR, 4, &[("protocol.rotation", "\"fixed\"")], false),
+    ("protocol.verification", CLEAR, 4, &[("protocol.verification", "\"inclusion\"")], false),
+    ("protocol.names", CLEAR, 4, &[("protocol.names", "\"shown\"")], false),
+    ("protocol.status", CLEAR, 4, &[("protocol.status", "")], false),
     ("privacy.mode", NOISED, 4, &[("privacy", "")], false),
-    ("privacy.mode", NOISED, 4, &[("privacy", "{ mode = \"masked\" }")], false),
+    ("privacy.mode", NOISED, 4, &[("privacy", "{ mode = \"secure-aggregation\" }")], false),
     ("privacy.mode", MASKED, 4, &[("privacy", "")], false),
     ("privacy.colluders", NOISED, 7, &[("privacy.colluders", "1")], false),
     ("privacy.colluders", MASKED, 7, &[("privacy.colluders", "1")], false),
-    ("privacy.smallest-sum", MASKED, 7, &[("privacy.smallest-sum", "4")], false),
+    ("privacy.min-sum-size", MASKED, 7, &[("privacy.min-sum-size", "4")], false),
     ("privacy.group", MASKED, 4, &[("privacy.group", "[{ north = 2, south = 1, east = 1, \"west coast\" = 1 }]")], false),
     ("privacy.shows", MASKED, 4, &[("privacy.shows", "[\"north\"]")], false),
-    ("privacy.fewest-authors", NOISED, 4, &[("privacy.fewest-authors", "2")], false),
-    ("privacy.fewest-authors", NOISED, 7, &[("privacy.fewest-authors", "4")], false),
-    ("privacy.release", ONCE, 4, &[("privacy.release", "\"steps\""), ("privacy.rows-norm", ""), ("privacy.targets-within", ""), ("privacy.ridge", "")], false),
-    ("privacy.unit", NOISED, 4, &[("privacy.unit", "{ person = \"patient\" }")], false),
-    ("privacy.clip", NOISED, 4, &[("privacy.clip", "9.0")], false),
-    ("privacy.rows-norm", ONCE, 4, &[("privacy.rows-norm", "3.0")], false),
-    ("privacy.targets-within", ONCE, 4, &[("privacy.targets-within", "2.0")], false),
+    ("privacy.min-authors", NOISED, 4, &[("privacy.min-authors", "2")], false),
+    ("privacy.min-authors", NOISED, 7, &[("privacy.min-authors", "4")], false),
+    ("privacy.mechanism", ONCE, 4, &[("privacy.mechanism", "\"gradients\""), ("privacy.max-row-norm", ""), ("privacy.max-target", ""), ("privacy.ridge", "")], false),
+    ("privacy.privacy-unit", NOISED, 4, &[("privacy.privacy-unit", "{ person = \"patient\" }")], false),
+    ("privacy.clipping-norm", NOISED, 4, &[("privacy.clipping-norm", "9.0")], false),
+    ("privacy.max-row-norm", ONCE, 4, &[("privacy.max-row-norm", "3.0")], false),
+    ("privacy.max-target", ONCE, 4, &[("privacy.max-target", "2.0")], false),
     ("privacy.ridge", ONCE, 4, &[("privacy.ridge", "0.2")], false),
-    ("privacy.z", NOISED, 4, &[("privacy.z", "10.0")], false),
-    ("privacy.epsilon", NOISED, 4, &[("privacy.z", ""), ("privacy.epsilon", "20.0")], false),
+    ("privacy.noise-multiplier", NOISED, 4, &[("privacy.noise-multiplier", "10.0")], false),
+    ("privacy.epsilon", NOISED, 4, &[("privacy.noise-multiplier", ""), ("privacy.epsilon", "20.0")], false),
     ("privacy.delta", NOISED, 4, &[("privacy.delta", "1e-4")], false),
     ("strategy.aggregation.name", CLEAR, 4, &[("strategy.aggregation", "{ name = \"coordinate-median\" }")], false),
     ("strategy.encoding", CLEAR, 4, &[("strategy.encoding", "\"bf16\"")], false),
@@ -209,7 +210,7 @@ fn what_weakens_or_spends_more_or_is_of_no_kind_is_never_followed_in_silence() {
 fn every_key_that_may_change_is_tried_and_is_classified_as_it_is_in_words() {
     let tried: BTreeSet<&str> = CASES.iter().map(|case| case.0).collect();
     // Members that come and go, and other keys, have tests of their own.
-    let apart = ["silo.*", "silo.*.key"];
+    let apart = ["member.*", "member.*.key"];
     for row in COSTS.iter().copied().flatten() {
         let words = keys::known(row.path).unwrap_or_else(|| panic!("{} has no words", row.path));
         let table = row.cost == SilentCost::Table;
@@ -244,8 +245,8 @@ fn why_a_signature_is_needed_names_the_key_with_both_values() {
          all rounds rise"
     );
     assert_eq!(
-        why(&[("privacy.clip", "9.0")]),
-        "its [policy] does not accept in silence that `privacy.clip` changes"
+        why(&[("privacy.clipping-norm", "9.0")]),
+        "its [policy] does not accept in silence that `privacy.clipping-norm` changes"
     );
 }
 
@@ -277,7 +278,7 @@ fn members_come_in_silence_in_clear_only_and_go_while_as_many_may_break_the_rule
     assert!(three.needs_signature(&four, &Routine::ALL).is_none());
     // Somebody comes, and beside it the sums may have fewer authors.
     let five = with_another(&base(NOISED, 4));
-    let weaker = edited(&five, &[("privacy.fewest-authors", "2")]);
+    let weaker = edited(&five, &[("privacy.min-authors", "2")]);
     assert!(weaker.needs_signature(&five, &Routine::ALL).is_some());
 }
 
@@ -300,9 +301,9 @@ fn another_order_of_members_and_another_key_are_signed_for() {
     let key = SecretKey::from_bytes(&[9; 32]).public();
     let rekeyed = read(&four.rekeyed("north", key).unwrap());
     let why = four.needs_signature(&rekeyed, &Routine::ALL).unwrap();
-    assert!(why.starts_with("`silo.north.key` changes from"), "{why}");
+    assert!(why.starts_with("`member.north.key` changes from"), "{why}");
     let mut file: Table = toml::from_str(&four.to_toml().unwrap()).unwrap();
-    file["silo"].as_array_mut().unwrap().swap(0, 1);
+    file["member"].as_array_mut().unwrap().swap(0, 1);
     let swapped = read(&toml::to_string(&file).unwrap());
     assert!(four.needs_signature(&swapped, &Routine::ALL).is_some());
     assert!(four.needs_signature(&four, &[]).is_none());

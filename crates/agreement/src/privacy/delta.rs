@@ -7,6 +7,7 @@
 use std::fmt;
 
 use protocol::Epoch;
+use protocol::charter::RoundMode;
 
 /// What is to be said of a δ.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,19 +20,22 @@ impl DeltaDoubt {
     /// That of an agreement on noise whose δ is above 1 / (10 · rows), with the declared rows of all members
     /// together; `None` of a smaller one, and where there is no noise.
     pub fn of(epoch: &Epoch) -> Option<Self> {
-        let delta = epoch.charter.privacy.masked()?.noise()?.delta.value();
+        let delta = match epoch.charter.privacy.mode() {
+            RoundMode::Noised(_, noise) => noise.delta.value(),
+            RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => return None,
+        };
         let rows = epoch.roster.silos().iter().filter_map(|silo| silo.rows);
         let rows = rows.fold(0_u64, u64::saturating_add);
         (10.0 * delta * rows as f64 > 1.0).then_some(Self { delta, rows })
     }
 
-    /// Whether it is above 1 / rows: nobody signs or approves such an agreement any more. One that is in force
+    /// Returns whether it is above 1 / rows: nobody signs or approves such an agreement any more. One that is in force
     /// stays.
     pub fn is_refused(&self) -> bool {
         self.delta * self.rows as f64 > 1.0
     }
 
-    /// Whether an agreement with this δ may follow one with that: it may where the one before was as bad.
+    /// Returns whether an agreement with this δ may follow one with that: it may where the one before was as bad.
     pub fn may_follow(&self, before: &Epoch) -> bool {
         let as_bad = |before: Self| before.is_refused() && before.delta >= self.delta;
         !self.is_refused() || Self::of(before).is_some_and(as_bad)

@@ -37,7 +37,7 @@ struct GroupsFile {
 pub struct PrivacyOf<'a> {
     /// Names of the members.
     pub members: Vec<&'a str>,
-    /// Whether entries carry the names of their authors.
+    /// True if entries carry the names of their authors.
     pub names_shown: bool,
     /// Learning rounds.
     pub rounds: u64,
@@ -92,7 +92,7 @@ impl PrivacyTable {
         }
     }
 
-    /// What members see of each other's contributions.
+    /// Returns what members see of each other's contributions.
     ///
     /// # Errors
     /// A key of the table that is missing or out of range, by its path, and why.
@@ -128,7 +128,7 @@ impl PrivacyTable {
         faults
     }
 
-    /// Why the bound of noised rounds does not hold for how a scenario holds out rows, and what to write.
+    /// Why the bound of differentially private rounds does not hold for how a scenario holds out rows, and what to write.
     pub fn split_fault(&self, task: &TaskConfig) -> Option<(&'static str, String)> {
         match task {
             TaskConfig::Table(task) if self.is_noised() => {
@@ -139,7 +139,7 @@ impl PrivacyTable {
         }
     }
 
-    /// A table that asks for masked rounds of these groups, each the names of its members with their
+    /// A table that asks for secure-aggregation rounds of these groups, each the names of its members with their
     /// weights; none: one group of all members.
     pub fn of_groups(group: Vec<BTreeMap<String, u64>>) -> Self {
         Self {
@@ -163,17 +163,17 @@ impl PrivacyTable {
         Ok(Self::of_groups(read.group))
     }
 
-    /// Whether rounds are masked.
+    /// Returns whether rounds are masked.
     pub fn is_masked(&self) -> bool {
         self.mode != Mode::Clear
     }
 
-    /// Whether silos add noise to what they send.
+    /// Returns whether silos add noise to what they send.
     pub fn is_noised(&self) -> bool {
         self.mode == Mode::MaskedNoised
     }
 
-    /// Whether all members are one group.
+    /// Returns whether all members are one group.
     pub fn is_one_group(&self) -> bool {
         self.group.is_empty()
     }
@@ -182,7 +182,7 @@ impl PrivacyTable {
         self.colluders.unwrap_or(faulty(members).max(1) as u16)
     }
 
-    /// The agreement on masked rounds, with the defaults of what the table leaves out.
+    /// The agreement on secure-aggregation rounds, with the defaults of what the table leaves out.
     fn masked(&self, silos: &[&str]) -> Masked {
         let everyone = || silos.iter().map(|silo| ((*silo).to_owned(), 1)).collect();
         let groups = if self.group.is_empty() {
@@ -213,7 +213,7 @@ pub(crate) fn group(authors: BTreeMap<String, u64>) -> Group {
     }
 }
 
-/// What the charter of a file says of privacy, where rounds have at least so many contributions.
+/// Returns what the charter of a file says of privacy, where rounds have at least so many contributions.
 ///
 /// # Errors
 /// [`ConfigError::At`]: a key of the table that is missing or out of range.
@@ -236,14 +236,14 @@ pub(crate) fn privacy_of(
     privacy.map_err(|(path, what)| ConfigError::At(source.key_of(path, what)))
 }
 
-/// Fewest contributions of a masked round where the charter does not say it: a quorum, of which every
+/// Fewest contributions of a secure-aggregation round where the charter does not say it: a quorum, of which every
 /// other quorum has enough members to open the sums. `None` in clear.
 pub(crate) fn min_contributions(raw: &FederationFile) -> Option<u16> {
     let table = raw.privacy.as_ref()?;
     table.is_masked().then(|| quorum(raw.silo.len()) as u16)
 }
 
-/// Whether task, strategy and rules of a file go with what it says of privacy.
+/// Returns whether task, strategy and rules of a file go with what it says of privacy.
 ///
 /// # Errors
 /// [`ConfigError::At`]: the first key that does not, with why and what to choose.
@@ -265,11 +265,11 @@ pub(crate) fn check(source: TomlText<'_>, raw: &FederationFile) -> Result<(), Co
 
 /// The keys that say nothing in the mode of a table.
 fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
-    let masked = "is for masked rounds only: write `mode = \"masked\"`, or remove the key";
-    let groups = "is for masked rounds without noise only: write `mode = \"masked\"`, or remove the key. With \
-                  noise one sum of all ready members is opened, of at least `fewest-authors`";
+    let masked = "is for secure-aggregation rounds only: write `mode = \"secure-aggregation\"`, or remove the key";
+    let groups = "is for secure-aggregation rounds without noise only: write `mode = \"secure-aggregation\"`, or remove the key. With \
+                  noise one sum of all ready members is opened, of at least `min-authors`";
     let noise =
-        "is for rounds with noise only: write `mode = \"masked+noised\"`, or remove the key";
+        "is for rounds with noise only: write `mode = \"differential-privacy\"`, or remove the key";
     let (clear, noised) = (table.mode == Mode::Clear, table.is_noised());
     let without_noise = if clear { masked } else { groups };
     let keys = [
@@ -280,7 +280,7 @@ fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
             masked,
         ),
         (
-            "privacy.smallest-sum",
+            "privacy.min-sum-size",
             table.smallest_sum.is_some(),
             clear || noised,
             without_noise,
@@ -298,28 +298,38 @@ fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
             without_noise,
         ),
         (
-            "privacy.fewest-authors",
+            "privacy.min-authors",
             table.fewest_authors.is_some(),
             !noised,
             noise,
         ),
-        ("privacy.release", table.release.is_some(), !noised, noise),
-        ("privacy.unit", table.unit.is_some(), !noised, noise),
-        ("privacy.clip", table.clip.is_some(), !noised, noise),
+        ("privacy.mechanism", table.release.is_some(), !noised, noise),
+        ("privacy.privacy-unit", table.unit.is_some(), !noised, noise),
         (
-            "privacy.rows-norm",
+            "privacy.clipping-norm",
+            table.clip.is_some(),
+            !noised,
+            noise,
+        ),
+        (
+            "privacy.max-row-norm",
             table.rows_norm.is_some(),
             !noised,
             noise,
         ),
         (
-            "privacy.targets-within",
+            "privacy.max-target",
             table.targets_within.is_some(),
             !noised,
             noise,
         ),
         ("privacy.ridge", table.ridge.is_some(), !noised, noise),
-        ("privacy.z", table.z.is_some(), !noised, noise),
+        (
+            "privacy.noise-multiplier",
+            table.z.is_some(),
+            !noised,
+            noise,
+        ),
         ("privacy.epsilon", table.epsilon.is_some(), !noised, noise),
         ("privacy.delta", table.delta.is_some(), !noised, noise),
     ];

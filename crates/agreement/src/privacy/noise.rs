@@ -3,7 +3,7 @@
 use privacy::accountant::{Accountant, Bound, Delta, multiplier};
 use privacy::least_squares::{RowNorms, RowNormsError};
 use privacy::noise::{Authors, Multiplier};
-use protocol::charter::{Charter, Noise, Real, Release, Unit};
+use protocol::charter::{Charter, Masked, Noise, Real, Release, RoundMode, Unit};
 
 use crate::file::{PrivacyTable, ReleaseName, UnitName};
 
@@ -29,7 +29,7 @@ impl PrivacyTable {
         let z = match (self.z, self.epsilon) {
             (Some(z), None) => {
                 let z = Multiplier::new(z);
-                z.map_err(|error| ("privacy.z", format!("is wrong: {error}")))?
+                z.map_err(|error| ("privacy.noise-multiplier", format!("is wrong: {error}")))?
             }
             (None, Some(epsilon)) => {
                 let z = multiplier(epsilon, delta, rounds);
@@ -37,13 +37,13 @@ impl PrivacyTable {
             }
             (None, None) => {
                 let what = "is missing: write the bound that all rounds together keep to, such as \
-                            `epsilon = 1.0`, or the noise of a round, such as `z = 24.0`";
+                            `epsilon = 1.0`, or the noise of a round, such as `noise-multiplier = 24.0`";
                 return Err(("privacy.epsilon", what.into()));
             }
             (Some(_), Some(_)) => {
                 let what =
                     "says how much noise there is, and `epsilon` says it too: write one of them";
-                return Err(("privacy.z", what.into()));
+                return Err(("privacy.noise-multiplier", what.into()));
             }
         };
         let (release, clip) = match self.release {
@@ -65,13 +65,13 @@ impl PrivacyTable {
     /// Gradients, and the norm to which they are clipped.
     fn steps(&self) -> Result<(Release, f64), KeyFault> {
         let keys = [
-            ("privacy.rows-norm", self.rows_norm),
-            ("privacy.targets-within", self.targets_within),
+            ("privacy.max-row-norm", self.rows_norm),
+            ("privacy.max-target", self.targets_within),
             ("privacy.ridge", self.ridge),
         ];
         if let Some((path, _)) = keys.into_iter().find(|(_, number)| number.is_some()) {
-            let what = "is for models that are solved at once: write `release = \"once\"`, or remove the key. \
-                        Gradients are clipped to `clip`";
+            let what = "is for models that are solved at once: write `mechanism = \"sufficient-statistics\"`, or remove the key. \
+                        Gradients are clipped to `clipping-norm`";
             return Err((path, what.into()));
         }
         Ok((Release::Steps, self.clip.unwrap_or(CLIP)))
@@ -80,20 +80,20 @@ impl PrivacyTable {
     /// Sums of products, and the norm that those of a row cannot exceed.
     fn once(&self) -> Result<(Release, f64), KeyFault> {
         if self.clip.is_some() {
-            let what = "is for gradients, and with `release = \"once\"` there are none: remove the key. Rows are \
-                        shortened to `rows-norm`, and targets are brought within `targets-within`";
-            return Err(("privacy.clip", what.into()));
+            let what = "is for gradients, and with `mechanism = \"sufficient-statistics\"` there are none: remove the key. Rows are \
+                        shortened to `max-row-norm`, and targets are brought within `max-target`";
+            return Err(("privacy.clipping-norm", what.into()));
         }
         let Some(rows) = self.rows_norm else {
             let what = "is missing: write the norm to which every row is shortened, with a 1 for the intercept, \
-                        such as `rows-norm = 2.0`. Choose it by what is known of the columns in general, not by \
+                        such as `max-row-norm = 2.0`. Choose it by what is known of the columns in general, not by \
                         own rows";
-            return Err(("privacy.rows-norm", what.into()));
+            return Err(("privacy.max-row-norm", what.into()));
         };
         let targets = self.targets_within.unwrap_or(CLASSES_WITHIN);
         let norms = RowNorms::new(rows, targets).map_err(|error| match error {
-            RowNormsError::Rows(_) => ("privacy.rows-norm", format!("is wrong: {error}")),
-            RowNormsError::Targets(_) => ("privacy.targets-within", format!("is wrong: {error}")),
+            RowNormsError::Rows(_) => ("privacy.max-row-norm", format!("is wrong: {error}")),
+            RowNormsError::Targets(_) => ("privacy.max-target", format!("is wrong: {error}")),
         })?;
         let release = Release::Once {
             rows_norm: Real::new(rows),
@@ -138,7 +138,7 @@ impl PrivacyTable {
 /// What the noise of all rounds of one charter bounds; `None` where a federation agrees on none. What was told under
 /// another charter is not in it: an institution's pages count that, too.
 pub fn bound(charter: &Charter) -> Option<Bound> {
-    let noise = charter.privacy.masked()?.noise()?;
+    let (_, noise) = agreed(charter)?;
     let delta = Delta::new(noise.delta.value()).ok()?;
     Some(spent(charter)?.bound(delta))
 }
@@ -149,10 +149,17 @@ pub fn most_auc(charter: &Charter) -> Option<f64> {
     Some(spent(charter)?.most_auc())
 }
 
-/// What all agreed rounds cost.
+/// The agreement on noise, where there is one.
+fn agreed(charter: &Charter) -> Option<(&Masked, &Noise)> {
+    match charter.privacy.mode() {
+        RoundMode::Noised(masked, noise) => Some((masked, noise)),
+        RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => None,
+    }
+}
+
+/// Returns what all agreed rounds cost.
 fn spent(charter: &Charter) -> Option<Accountant> {
-    let masked = charter.privacy.masked()?;
-    let noise = masked.noise()?;
+    let (masked, noise) = agreed(charter)?;
     // A charter with other numbers is refused.
     let z = Multiplier::new(noise.z.value()).ok()?;
     let authors = Authors::new(masked.smallest_sum, masked.colluders).ok()?;

@@ -1,19 +1,19 @@
-//! What masked rounds cannot do: the keys of an agreement that are refused with them, why, and what to
+//! What secure-aggregation rounds cannot do: the keys of an agreement that are refused with them, why, and what to
 //! choose in their place.
 
 use methods::aggregation::Aggregation;
-use methods::strategy::{Method, NORM_LAYERS, StrategyConfig, WeightRule};
+use methods::strategy::{Method, NORM_LAYERS, StrategyConfig, StrategyView, WeightRule};
 use task::{ModelConfig, TaskConfig};
 
-/// What a federation agrees on besides privacy, as far as masked rounds depend on it.
+/// What a federation agrees on besides privacy, as far as secure-aggregation rounds depend on it.
 pub struct MaskedTask<'a> {
-    /// Whether entries carry the names of their authors.
+    /// True if entries carry the names of their authors.
     pub names_shown: bool,
-    /// Whether a bound on the norm of models is agreed on.
+    /// True if a bound on the norm of models is agreed on.
     pub max_model_norm: bool,
-    /// Whether a bound on weights is agreed on.
+    /// True if a bound on weights is agreed on.
     pub max_weight: bool,
-    /// Whether the first model is that of an earlier federation.
+    /// True if the first model is that of an earlier federation.
     pub continues: bool,
     /// Learning rounds.
     pub rounds: u64,
@@ -27,7 +27,7 @@ pub struct MaskedTask<'a> {
 pub(crate) type KeyFault = (&'static str, String);
 
 /// The strategies that need nothing but sums.
-const CHOOSE: &str = "choose fedavg, fedprox, fedadam, fedyogi, fedadagrad, fedper, fedrep, fedbn, ditto, \
+pub(super) const CHOOSE: &str = "choose fedavg, fedprox, fedadam, fedyogi, fedadagrad, fedper, fedrep, fedbn, ditto, \
                       apfl, pfedme or fedala, or `mode = \"clear\"`";
 
 /// What a strategy needs of single silos.
@@ -40,12 +40,12 @@ const SINGLE_COEFFICIENTS: &str = "its rule gives every single model a coefficie
 const MORE_VECTORS: &str =
     "silos send more than one model, and there are no agreed ranges for the rest";
 const COUNTED: &str = "its correction goes by how many members contributed to each model, and strategies see one \
-                       model of masked rounds, their sum";
+                       model of secure-aggregation rounds, their sum";
 const FINE_SUMS: &str = "its sums need finer steps than those of masked models, and an account of how many \
                          numbers are opened, which this program does not keep yet";
 const SINGLE_RESULTS: &str = "its result is a model of every single silo";
 
-/// The keys that do not go with masked rounds.
+/// The keys that do not go with secure-aggregation rounds.
 pub(crate) fn all(of: &MaskedTask<'_>) -> Vec<KeyFault> {
     let mut faults = of_charter(of);
     faults.extend(of_task(of));
@@ -65,19 +65,19 @@ pub(super) fn present<const N: usize>(keys: [(&'static str, bool, &str); N]) -> 
 fn of_charter(of: &MaskedTask<'_>) -> Vec<KeyFault> {
     present([
         (
-            "charter.names",
+            "protocol.names",
             of.names_shown,
             "must be \"removed\" where rounds are masked: nobody sees a single model, and who takes part \
              is known to all members in any case",
         ),
         (
-            "charter.max-model-norm",
+            "protocol.max-model-norm",
             of.max_model_norm,
             "cannot be kept to where rounds are masked, because nobody sees a single model: leave it out. \
              Every coordinate of a difference is clipped to 8 by its own silo",
         ),
         (
-            "charter.max-weight",
+            "protocol.max-weight",
             of.max_weight,
             "is for weights by rows: leave it out, and agree on weights in `[[privacy.group]]`, of which \
              none may be above half of its group",
@@ -98,20 +98,18 @@ fn of_task(of: &MaskedTask<'_>) -> Option<KeyFault> {
 fn of_strategy(strategy: &StrategyConfig) -> Vec<KeyFault> {
     let name = strategy.name();
     let mut faults = Vec::new();
-    match needs(&strategy.method) {
-        Needs::Sums(WeightRule::Equal) => {}
-        Needs::Sums(WeightRule::Exact) => {
-            let what = "must be \"equal\" where rounds are masked: numbers of rows stay at home, and weights \
-                        that change would give single models away. Weights that stay are agreed on in \
-                        `[[privacy.group]]`";
-            faults.push(("strategy.weight", what.into()));
-        }
-        Needs::More(why) => {
-            let what = format!(
-                "is {name:?}, which cannot be used in masked rounds, because {why}: {CHOOSE}"
-            );
-            faults.push(("strategy.name", what));
-        }
+    let sees = strategy.method.sees();
+    if sees == StrategyView::Sums(WeightRule::Exact) {
+        let what = "must be \"equal\" where rounds are masked: numbers of rows stay at home, and weights \
+                    that change would give single models away. Weights that stay are agreed on in \
+                    `[[privacy.group]]`";
+        faults.push(("strategy.weight", what.into()));
+    }
+    if let Some(why) = more_than_sums(sees) {
+        let what = format!(
+            "is {name:?}, which cannot be used in secure-aggregation rounds, because {why}: {CHOOSE}"
+        );
+        faults.push(("strategy.name", what));
     }
     faults.extend(present([
         (
@@ -141,50 +139,18 @@ fn of_strategy(strategy: &StrategyConfig) -> Vec<KeyFault> {
     faults
 }
 
-/// What a method needs of a round.
-enum Needs {
-    /// Sums of models with these weights.
-    Sums(WeightRule),
-    /// More than sums, and why.
-    More(&'static str),
-}
-
-/// Every method by name, so that a new one has to be thought of here.
-fn needs(method: &Method) -> Needs {
-    match method {
-        Method::FedAvg(options) => Needs::Sums(options.weight),
-        Method::FedPer(options) | Method::FedBn(options) => Needs::Sums(options.weight),
-        Method::FedProx(options) => Needs::Sums(options.weight),
-        Method::FedAdam(options) | Method::FedYogi(options) | Method::FedAdagrad(options) => {
-            Needs::Sums(options.weight)
-        }
-        Method::FedRep(options) => Needs::Sums(options.weight),
-        Method::Ditto(options) => Needs::Sums(options.weight),
-        Method::Apfl(options) => Needs::Sums(options.weight),
-        Method::PFedMe(options) => Needs::Sums(options.weight),
-        Method::FedAla(options) => Needs::Sums(options.weight),
-        Method::FedDyn(_) => Needs::More(COUNTED),
-        Method::CsRcfl(_) => Needs::More(CROSS_EVALUATION),
-        Method::Hcct(_)
-        | Method::HcctE(_)
-        | Method::HcctP(_)
-        | Method::Fesem(_)
-        | Method::Cfl(_)
-        | Method::FedCollab(_)
-        | Method::PFedGraph(_) => Needs::More(SINGLE_MODELS),
-        Method::Custom(_) => Needs::More(SINGLE_COEFFICIENTS),
-        Method::Tfl(_)
-        | Method::Drfa(_)
-        | Method::Afl(_)
-        | Method::MaxFl(_)
-        | Method::FedFa(_)
-        | Method::FedNova(_)
-        | Method::Superquantile(_)
-        | Method::Ifca(_)
-        | Method::Flsc(_) => Needs::More(SINGLE_NUMBERS),
-        Method::Scaffold(_) | Method::FedCg(_) | Method::FedSr(_) => Needs::More(MORE_VECTORS),
-        Method::Hierarchical(_) => Needs::More(FINE_SUMS),
-        Method::Local(_) | Method::RobustLocal(_) => Needs::More(SINGLE_RESULTS),
+/// Why sums are not enough for a method that sees this; `None` where they are.
+fn more_than_sums(sees: StrategyView) -> Option<&'static str> {
+    match sees {
+        StrategyView::Sums(_) => None,
+        StrategyView::CrossEvaluation => Some(CROSS_EVALUATION),
+        StrategyView::SingleModels => Some(SINGLE_MODELS),
+        StrategyView::SingleNumbers => Some(SINGLE_NUMBERS),
+        StrategyView::SingleCoefficients => Some(SINGLE_COEFFICIENTS),
+        StrategyView::MoreVectors => Some(MORE_VECTORS),
+        StrategyView::Counts => Some(COUNTED),
+        StrategyView::FineSums => Some(FINE_SUMS),
+        StrategyView::SingleResults => Some(SINGLE_RESULTS),
     }
 }
 

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use methods::strategy::STRATEGIES;
+use methods::strategy::{Method, NoisedUse, STRATEGIES, StrategyView};
 use toml::{Table, Value};
 
 use super::*;
@@ -8,7 +8,7 @@ use crate::agreement::Agreement;
 
 const EXAMPLE: &str = include_str!("../../../../examples/federation.toml");
 
-/// The strategies of masked rounds.
+/// The strategies of secure-aggregation rounds.
 const SUMS: [&str; 12] = [
     "fedavg",
     "fedprox",
@@ -63,10 +63,10 @@ fn strategy(name: &str) -> String {
 fn masked(edits: &[(&str, &str)]) -> String {
     let fedavg = strategy("fedavg");
     let base = [
-        ("privacy.mode", "\"masked\""),
+        ("privacy.mode", "\"secure-aggregation\""),
         ("strategy", &*fedavg),
         ("task.table.standardise", "\"silo\""),
-        ("charter.max-model-norm", ""),
+        ("protocol.max-model-norm", ""),
     ];
     text(&[&base[..], edits].concat())
 }
@@ -100,7 +100,7 @@ fn every_method_is_either_one_of_sums_or_refused_with_what_to_choose() {
 
 #[test]
 fn a_masked_agreement_has_the_defaults_of_its_members_and_is_written_with_its_groups() {
-    let agreement = read(&[("charter.min-contributions", "")]);
+    let agreement = read(&[("protocol.min-contributions", "")]);
     let charter = &agreement.epoch.charter;
     let names: Vec<_> = agreement.epoch.roster.silos().iter().collect();
     let mut authors: Vec<_> = names.iter().map(|silo| (silo.name.clone(), 1)).collect();
@@ -138,12 +138,15 @@ fn a_table_that_says_clear_changes_no_id() {
     assert_eq!(id(&[("privacy.mode", "\"clear\"")]), id(&[]));
     for (key, value) in [
         ("privacy.colluders", "1"),
-        ("privacy.smallest-sum", "3"),
+        ("privacy.min-sum-size", "3"),
         ("privacy.group", "[{ north = 1 }]"),
     ] {
         let text = text(&[("privacy.mode", "\"clear\""), (key, value)]);
         let why = Agreement::parse("f.toml", &text).err().unwrap().to_string();
-        assert!(why.contains("is for masked rounds only"), "{why}");
+        assert!(
+            why.contains("is for secure-aggregation rounds only"),
+            "{why}"
+        );
     }
 }
 
@@ -152,14 +155,14 @@ fn what_masked_rounds_cannot_do_is_refused_with_why_and_what_to_choose() {
     let network = "{ network = { layers = [{ dense = 4 }, \"norm\", \"relu\"] } }";
     let cases: &[(&[(&str, &str)], &str)] = &[
         (
-            &[("charter.names", "\"shown\"")],
+            &[("protocol.names", "\"shown\"")],
             "`names` must be \"removed\"",
         ),
         (
-            &[("charter.max-model-norm", "9.0")],
+            &[("protocol.max-model-norm", "9.0")],
             "nobody sees a single model",
         ),
-        (&[("charter.max-weight", "0.5")], "is for weights by rows"),
+        (&[("protocol.max-weight", "0.5")], "is for weights by rows"),
         (
             &[("task.table.standardise", "\"federation\"")],
             "must be \"silo\" or \"none\"",
@@ -188,14 +191,17 @@ fn what_masked_rounds_cannot_do_is_refused_with_why_and_what_to_choose() {
             &[("task.table.model", network)],
             "choose the strategy fedbn",
         ),
-        (&[("format", "2")], "masked rounds need message format 3"),
-        (&[("charter.verification", "\"inclusion\"")], "verif"),
         (
-            &[("charter.min-contributions", "2")],
+            &[("format", "2")],
+            "secure-aggregation rounds need message format 3",
+        ),
+        (&[("protocol.verification", "\"inclusion\"")], "verif"),
+        (
+            &[("protocol.min-contributions", "2")],
             "min-contributions is 2",
         ),
         (&[("privacy.colluders", "2")], "colluders is 2"),
-        (&[("privacy.smallest-sum", "2")], "smallest-sum is 2"),
+        (&[("privacy.min-sum-size", "2")], "min-sum-size is 2"),
         (
             &[("privacy.group", "[{ north = 1, south = 1 }]")],
             "north, south",
@@ -215,11 +221,11 @@ fn what_masked_rounds_cannot_do_is_refused_with_why_and_what_to_choose() {
 #[test]
 fn fewer_than_four_members_cannot_mask() {
     let mut file: Table = toml::from_str(&masked(&[("task.table.domains", "")])).unwrap();
-    file["silo"].as_array_mut().unwrap().truncate(3);
+    file["member"].as_array_mut().unwrap().truncate(3);
     let text = toml::to_string(&file).unwrap();
     let why = Agreement::parse("f.toml", &text).err().unwrap().to_string();
     assert!(
-        why.contains("masked rounds need at least 4 members"),
+        why.contains("secure-aggregation rounds need at least 4 members"),
         "{why}"
     );
 }
@@ -248,13 +254,29 @@ fn what_opens_more_comes_first_among_the_changes_and_is_marked() {
     assert!(found.contains(&("privacy.mode".into(), false)), "{found:?}");
     let marked = |(key, weaker): &(String, bool)| *weaker && key.starts_with("privacy.");
     assert!(!found.iter().any(marked), "{found:?}");
-    let more = read(&[("privacy.smallest-sum", "4")]);
+    let more = read(&[("privacy.min-sum-size", "4")]);
     assert_eq!(
         changes(&more, &masked),
-        [("privacy.smallest-sum".to_owned(), true)]
+        [("privacy.min-sum-size".to_owned(), true)]
     );
     assert_eq!(
         changes(&masked, &more),
-        [("privacy.smallest-sum".to_owned(), false)]
+        [("privacy.min-sum-size".to_owned(), false)]
     );
+}
+
+#[test]
+fn what_to_choose_names_all_strategies_that_declare_to_fit() {
+    let named = |text: &str, name: &str| {
+        let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '-');
+        words.any(|word| word == name)
+    };
+    for strategy in STRATEGIES {
+        let (name, method) = (strategy.name, Method::named(strategy.name).unwrap());
+        let sums = matches!(method.sees(), StrategyView::Sums(_));
+        assert_eq!(named(refusals::CHOOSE, name), sums, "{name}");
+        let noised = method.noised() == NoisedUse::Steps;
+        assert_eq!(named(noised::CHOOSE, name), noised, "{name}");
+        assert!(sums || !noised, "{name}: noise is added to sums");
+    }
 }

@@ -74,7 +74,7 @@ pub enum Behaviour {
     /// As a lead, groups silos worse than it could, with an objective and an outcome that are true of
     /// the worse grouping. For strategies that group silos by the coalition program, as `cs-rcfl` does.
     WorseCoalition,
-    /// As a lead, replaces another member's entry by an invented one.
+    /// As a lead, replaces another member's entry by a synthetic one.
     #[serde(skip)]
     ForgedEntry,
     /// Contributes, but sends no Scores, or no Inclusion.
@@ -98,12 +98,12 @@ pub enum Behaviour {
     /// Signs messages of one kind, or of every kind, with a wrong round, view or both, instead of
     /// the right message or in addition.
     WrongHeader,
-    /// Withholds its own models from all or some members, for a time or for good.
+    /// Withholds its local models from all or some members, for a time or for good.
     WithholdOwn,
     /// Withholds all blobs from all or some members, for a time or for good. As a lead it holds
     /// blobs that no other member has.
     WithholdAll,
-    /// Answers with certificates whose votes are another member's, of no member, or invented.
+    /// Answers with certificates whose votes are another member's, of no member, or synthetic.
     SyncForgedVotes,
     /// Answers with a proof that does not belong to the last block.
     SyncWrongProof,
@@ -165,16 +165,16 @@ pub enum Behaviour {
     /// Floods with confirmations of standings that nobody knows.
     #[serde(skip)]
     FloodConfirmations,
-    /// As the lead of a masked round, sends lists of which none follows another.
+    /// As the lead of a secure-aggregation round, sends lists of which none follows another.
     #[serde(skip)]
     ManyLists,
-    /// As the lead of a masked round, sends another list to each member.
+    /// As the lead of a secure-aggregation round, sends another list to each member.
     #[serde(skip)]
     ListToEach,
-    /// As the lead of a masked round, puts keys of its own into the list in place of another member's.
+    /// As the lead of a secure-aggregation round, puts keys of its own into the list in place of another member's.
     #[serde(skip)]
     ForeignKeys,
-    /// As the lead of a masked round, acts as if it had not received a member's vector.
+    /// As the lead of a secure-aggregation round, acts as if it had not received a member's vector.
     #[serde(skip)]
     HiddenVector,
     /// Sends a masked vector whose transcript does not fit.
@@ -195,10 +195,10 @@ pub enum Behaviour {
     /// Gives false shares of the masks of a final round away.
     #[serde(skip)]
     FalseShares,
-    /// Votes for an outcome of a masked round that it invented.
+    /// Votes for an outcome of a secure-aggregation round that it synthetic.
     #[serde(skip)]
     FalseOutcome,
-    /// Votes for two outcomes of a masked round.
+    /// Votes for two outcomes of a secure-aggregation round.
     #[serde(skip)]
     TwoOutcomes,
 }
@@ -265,7 +265,7 @@ impl Behaviour {
         Self::FloodConfirmations,
     ];
 
-    /// Behaviours of the bare simulator in masked rounds.
+    /// Behaviours of the bare simulator in secure-aggregation rounds.
     pub const OF_MASKS: [Self; 11] = [
         Self::ManyLists,
         Self::ListToEach,
@@ -280,7 +280,7 @@ impl Behaviour {
         Self::TwoOutcomes,
     ];
 
-    /// Whether the behaviour is of what a member learns, not of what it sends: no check can find it.
+    /// Returns whether the behaviour is of what a member learns, not of what it sends: no check can find it.
     pub fn is_of_learning(self) -> bool {
         matches!(
             self,

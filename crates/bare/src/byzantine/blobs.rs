@@ -8,7 +8,7 @@ use protocol::{Hash, MemberIndex, Time};
 
 use super::{Actions, Attacker, Deviation, OutgoingFrame};
 
-/// Withholds blobs: its own models, or every model and outcome that it holds.
+/// Withholds blobs: its local models, or every model and outcome that it holds.
 pub(super) struct Withhold {
     /// The models of its own contributions; `None`: all blobs.
     own: Option<BTreeSet<Hash>>,

@@ -14,7 +14,7 @@ use super::{Actions, Attacker, Deviation, OutgoingFrame};
 use crate::invariants::kind;
 
 /// A certificate for this verdict with invalid votes: swapped signatures, a member that does not exist,
-/// invented signatures, or too few votes.
+/// synthetic signatures, or too few votes.
 pub(super) fn forged(attacker: &mut Attacker, certificate: &Certificate) -> Certificate {
     let mut votes: Vec<Vote> = certificate.votes.to_vec();
     match attacker.random.below(4) {

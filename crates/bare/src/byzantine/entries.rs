@@ -121,10 +121,10 @@ impl Deviation for IgnoredReceipt {
     }
 }
 
-/// As a lead, replaces another member's entry by an invented one.
+/// As a lead, replaces another member's entry by a synthetic one.
 #[derive(Default)]
 pub(super) struct ForgedEntry {
-    /// By round: the victim, and the contribution invented in its name.
+    /// By round: the victim, and the contribution synthetic in its name.
     invented: BTreeMap<u64, (MemberIndex, Contribution)>,
     /// The models of these contributions, which it claims to hold.
     blobs: Vec<Hash>,

@@ -39,7 +39,7 @@ fn entries(attacker: &mut Attacker, k: usize) -> Vec<Entry> {
 /// As a lead, sends far more bundles and sheets than a view may have.
 #[derive(Default)]
 pub(super) struct FloodSheets {
-    /// Whether the sheets of this round seem to have scores.
+    /// True if the sheets of this round seem to have scores.
     scored: bool,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct WrongHeader {
     kind: Option<Kind>,
     /// Whether the round and whether the view is wrong.
     wrong: [bool; 2],
-    /// Whether the right message is sent too.
+    /// True if the right message is sent too.
     beside: bool,
     chance: f64,
 }

@@ -11,7 +11,7 @@ use super::{Actions, Attacker, Deviation, OutgoingFrame};
 
 /// Sends nothing while it leads.
 pub(super) struct SilentLead {
-    /// Whether the lead still sends Progress messages.
+    /// True if the lead still sends Progress messages.
     pub(super) stalling: bool,
 }
 
@@ -101,7 +101,7 @@ pub(super) fn replace_proposal(
 /// Sends two valid proposals: each to half of the members, or the second to members that voted for the
 /// first.
 pub(super) struct DoubleProposal {
-    /// Whether the second is sent to those who voted for the first.
+    /// True if the second is sent to those who voted for the first.
     late: bool,
     second: Option<(u64, Bytes)>,
 }

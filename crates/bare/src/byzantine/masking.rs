@@ -1,4 +1,4 @@
-//! False lists of leads in masked rounds, and false vectors, shares and outcome votes of members.
+//! False lists of leads in secure-aggregation rounds, and false vectors, shares and outcome votes of members.
 
 use std::collections::BTreeSet;
 
@@ -94,7 +94,7 @@ impl Deviation for HiddenVector {
 
 /// An author that sends something else than the vector that it masked. It claims to have what it names.
 pub(super) struct FalseVector {
-    /// Whether it sends the right one, too, and the same transcript with both.
+    /// True if it sends the right one, too, and the same transcript with both.
     two: bool,
     invented: BTreeSet<Hash>,
 }
@@ -157,13 +157,13 @@ impl Deviation for WrongStreams {
     }
 }
 
-/// A member that spoils what follows the finality of a masked round.
+/// A member that corrupts what follows the finality of a secure-aggregation round.
 pub(super) enum FalseOpening {
     /// Gives no shares away.
     NoShares,
     /// Gives false shares away.
     FalseShares,
-    /// Votes for an outcome that it invented.
+    /// Votes for an outcome that it synthetic.
     FalseOutcome,
     /// Votes for that one and for the right one.
     TwoOutcomes,

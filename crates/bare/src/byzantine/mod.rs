@@ -3,7 +3,7 @@
 //!
 //! Both simulators use them. The [bare one](crate) calls every hook of a `Deviation`. What
 //! is injected into the member is not verified there, so the member can be made to lead a round on
-//! invented contributions. A whole silo verifies what it receives; its
+//! synthetic contributions. A whole silo verifies what it receives; its
 //! `Tamper` keeps messages from it, and changes what it sends and serves.
 //!
 //! | file | what its behaviours do |
@@ -13,7 +13,7 @@
 //! | `leading` | leads that are silent, stall, contradict themselves, or decide wrongly |
 //! | `proposing` | proposals with a wrong parent or view, and members that act as leads |
 //! | `entries` | wrong contributions, score rows and inclusions |
-//! | `models` | contributions of spoiled models |
+//! | `models` | contributions of corrupted models |
 //! | `blobs` | models that are withheld |
 //! | `masking` | false lists, masked vectors, shares and outcome votes |
 //! | `syncing` | forged, shortened, replayed and unrequested answers to members that catch up |
@@ -60,7 +60,7 @@ pub struct Actions {
     pub out: Vec<(Option<MemberIndex>, Bytes)>,
     /// Messages that are given to its own member.
     pub inject: Vec<Opened>,
-    /// How many times it misbehaved, for statistics.
+    /// Number of times that it misbehaved, for statistics.
     pub misdeeds: u64,
 }
 
@@ -90,7 +90,7 @@ struct Attacker {
 }
 
 impl Attacker {
-    /// Whether this attacker leads the current view.
+    /// Returns whether this attacker leads the current view.
     fn leads(&self) -> bool {
         self.lead == self.me
     }
@@ -171,22 +171,22 @@ trait Deviation: Send {
         honest
     }
 
-    /// Whether its member takes part in every round, as if every plan named it.
+    /// Returns whether its member takes part in every round, as if every plan named it.
     fn claims_invitation(&self) -> bool {
         false
     }
 
-    /// Whether the member claims to hold a blob that does not exist.
+    /// Returns whether the member claims to hold a blob that does not exist.
     fn claims_blob(&self, _: &Hash) -> bool {
         false
     }
 
-    /// Whether the member adds wrong streams to the vectors that it masks in this round.
+    /// Returns whether the member adds wrong streams to the vectors that it masks in this round.
     fn spoils_masks(&self, _: u64) -> bool {
         false
     }
 
-    /// Whether the member serves a blob to another one.
+    /// Returns whether the member serves a blob to another one.
     fn serves(&self, _: &Attacker, _: MemberIndex, _: &Hash) -> bool {
         true
     }
@@ -288,7 +288,7 @@ impl ByzantineMember {
         (actions, received)
     }
 
-    /// What is sent instead of a frame that the member sends.
+    /// Returns what is sent instead of a frame that the member sends.
     pub fn outgoing(&mut self, now: Time, to: Option<MemberIndex>, frame: Bytes) -> Actions {
         self.attacker.now = now;
         let decoded = read_frame(&frame);
@@ -322,34 +322,34 @@ impl ByzantineMember {
         })
     }
 
-    /// Whether its member takes part in every round, as if every plan named it.
+    /// Returns whether its member takes part in every round, as if every plan named it.
     pub(crate) fn claims_invitation(&self) -> bool {
         self.deviations
             .iter()
             .any(|deviation| deviation.claims_invitation())
     }
 
-    /// Whether the member claims to hold a blob that does not exist.
+    /// Returns whether the member claims to hold a blob that does not exist.
     pub(crate) fn claims_blob(&self, blob: &Hash) -> bool {
         self.deviations
             .iter()
             .any(|deviation| deviation.claims_blob(blob))
     }
 
-    /// Whether the member adds wrong streams to the vectors that it masks.
+    /// Returns whether the member adds wrong streams to the vectors that it masks.
     pub(crate) fn spoils_masks(&self, round: u64) -> bool {
         self.deviations
             .iter()
             .any(|deviation| deviation.spoils_masks(round))
     }
 
-    /// Whether the member serves a blob to another one.
+    /// Returns whether the member serves a blob to another one.
     pub(crate) fn serves(&self, to: MemberIndex, blob: &Hash) -> bool {
         let mut deviations = self.deviations.iter();
         deviations.all(|deviation| deviation.serves(&self.attacker, to, blob))
     }
 
-    /// What the member answers to one that asks for blobs, if its silo is not to answer itself.
+    /// Returns what the member answers to one that asks for blobs, if its silo is not to answer itself.
     pub fn answer(&self, to: MemberIndex, wanted: &[Hash]) -> Option<Vec<Option<Bytes>>> {
         let own = |hash| {
             let mut deviations = self.deviations.iter();

@@ -1,4 +1,4 @@
-//! Contributions of models that are spoiled.
+//! Contributions of models that are corrupted.
 
 use bytes::Bytes;
 use protocol::Hash;
@@ -15,7 +15,7 @@ pub(super) enum Spoil {
     Shape,
 }
 
-/// Contributes a spoiled model of the same size in place of its own, and serves it. In a run
+/// Contributes a corrupted model of the same size in place of its own, and serves it. In a run
 /// without models its contributions are honest.
 pub(super) struct SpoiledModel {
     how: Spoil,
@@ -30,7 +30,7 @@ impl SpoiledModel {
         }
     }
 
-    /// The contribution with a spoiled model.
+    /// The contribution with a corrupted model.
     fn spoil(&mut self, attacker: &Attacker, own: &Contribution) -> Option<Contribution> {
         let blobs = attacker.blobs.as_ref()?;
         let mut model = blobs(&own.fields.blob)?.to_vec();

@@ -110,12 +110,12 @@ impl Ledger {
         }
     }
 
-    /// Whether a member follows the protocol.
+    /// Returns whether a member follows the protocol.
     pub(crate) fn honest(&self, member: MemberIndex) -> bool {
         !self.faulty.contains(&member)
     }
 
-    /// Whether q Finalize votes for the block exist, or it is the epoch itself.
+    /// Returns whether q Finalize votes for the block exist, or it is the epoch itself.
     pub(crate) fn is_final(&self, block: &Hash) -> bool {
         let quorum = self.epoch.roster.quorum();
         *block == self.epoch.id
@@ -125,19 +125,19 @@ impl Ledger {
             })
     }
 
-    /// Whether a block or one that stands on it has q Finalize votes.
+    /// Returns whether a block or one that stands on it has q Finalize votes.
     pub(crate) fn has_settled(&self, block: &Hash) -> bool {
         self.settled.contains(block)
     }
 
-    /// Whether q Nullify votes of the view exist.
+    /// Returns whether q Nullify votes of the view exist.
     pub(crate) fn is_nullified(&self, view: u64) -> bool {
         self.nullify
             .get(&view)
             .is_some_and(|votes| votes.len() >= self.epoch.roster.quorum())
     }
 
-    /// Whether this outcome of a round is in a final block or an ancestor of one.
+    /// Returns whether this outcome of a round is in a final block or an ancestor of one.
     pub(crate) fn is_settled(&self, round: u64, outcome: Hash) -> bool {
         let began = &self.epoch.began;
         (began.round, began.outcome) == (round, outcome)

@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::charter::{Epoch, Privacy};
+use protocol::charter::{Epoch, RoundMode};
 use protocol::effects::FinalRound;
 use protocol::message::{Block, Body, Entry, Kind, Message, Sheet};
 use protocol::{Hash, MemberIndex, Record, Report, Time};
@@ -72,9 +72,12 @@ impl Monitor {
     /// lead it sends something to.
     pub fn new(epoch: Arc<Epoch>, faulty: BTreeSet<MemberIndex>, reading: Duration) -> Self {
         let names = names::NamesRemoved::new(&epoch, reading);
-        let removed = epoch.charter.privacy == Privacy::Clear;
+        let (removed, masked) = match epoch.charter.privacy.mode() {
+            RoundMode::Clear => (true, false),
+            RoundMode::Named => (false, false),
+            RoundMode::Masked(_) | RoundMode::Noised(..) => (false, true),
+        };
         let names = removed.then(|| Box::new(names) as Box<dyn Property>);
-        let masked = epoch.charter.privacy.masked().is_some();
         let mut monitor = Self {
             ledger: Ledger::new(epoch, faulty),
             last: (MemberIndex(0), Vec::new()),

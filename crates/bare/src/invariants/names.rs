@@ -147,7 +147,7 @@ impl NamesRemoved {
         }
     }
 
-    /// Whether this member may be told: it is the author, or it led in one of the rounds.
+    /// Returns whether this member may be told: it is the author, or it led in one of the rounds.
     fn may_know(&self, member: MemberIndex, link: &AuthorRounds) -> bool {
         let led = |round: &u64| {
             let leads = self.leads.get(round);

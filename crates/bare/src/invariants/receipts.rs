@@ -39,7 +39,7 @@ impl ReceiptsKept {
         }
     }
 
-    /// Who leads after `block`, which is final or the epoch.
+    /// Returns who leads after `block`, which is final or the epoch.
     fn turns(&mut self, block: Hash, ledger: &Ledger) -> Turns {
         let (mut at, mut path) = (block, Vec::new());
         let mut turns = loop {

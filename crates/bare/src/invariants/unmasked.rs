@@ -39,7 +39,7 @@ impl Property for OneListUnmasked {
         }
         let Some(masked) = ledger.blocks.get(&block).and_then(Block::masked) else {
             return Err(format!(
-                "{name} gave shares away for {block}, which is no masked round"
+                "{name} gave shares away for {block}, which is no secure-aggregation round"
             ));
         };
         if *self.0.entry(round).or_insert(masked.list) == masked.list {

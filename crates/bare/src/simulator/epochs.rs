@@ -121,7 +121,7 @@ impl Simulator<'_> {
         Ok(())
     }
 
-    /// Whether all that have reached this epoch are gone for good, so that nobody else learns of it.
+    /// Returns whether all that have reached this epoch are gone for good, so that nobody else learns of it.
     fn is_lost(&self, epoch: usize) -> bool {
         let mut reached = self.epochs[epoch].reached.iter();
         reached.all(|at| self.nodes[*at].given_up && self.nodes[*at].away)
@@ -180,7 +180,7 @@ impl Simulator<'_> {
         self.nodes[at].byzantine = byzantine;
     }
 
-    /// Whether a node was a member and knows that it is none any more.
+    /// Returns whether a node was a member and knows that it is none any more.
     pub(super) fn is_out(&self, at: usize) -> bool {
         self.nodes[at].epoch > 0 && self.seat(at).is_none()
     }

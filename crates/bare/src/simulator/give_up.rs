@@ -1,4 +1,4 @@
-//! Institutions that give a masked round up of which no quorum certifies an outcome. Nobody is lost.
+//! Institutions that give a secure-aggregation round up of which no quorum certifies an outcome. Nobody is lost.
 
 use std::time::Duration;
 

@@ -62,7 +62,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Whether more members are faulty than the federation tolerates: then no property is promised.
+    /// Returns whether more members are faulty than the federation tolerates: then no property is promised.
     pub(super) fn too_many_faulty(&self) -> bool {
         let run = self.newest();
         let byzantine = |node: &&usize| self.byzantine.contains_key(&MemberIndex(**node as u16));

@@ -1,9 +1,9 @@
-//! The work of masked rounds, and what must hold for it whatever goes wrong: P2, P5, P6, P7
+//! The work of secure-aggregation rounds, and what must hold for it whatever goes wrong: P2, P5, P6, P7
 //! and L5.
 
 use std::sync::Arc;
 
-use protocol::charter::Masked;
+use protocol::charter::RoundMode;
 use protocol::effects::{Answer, FinalMasked, MaskedList, Request, WorkError};
 use protocol::message::{MaskedSheet, PublicKeys};
 use protocol::privacy::Sum;
@@ -14,7 +14,7 @@ use super::super::masks::{BareMasks, BareSecret, BrokenMasks};
 use super::super::symbolic::NO_NOISE;
 use super::{BEAT, FailureKind, PATIENCE, Simulator};
 
-/// A masked round that is final for a node and whose outcome is not certified there.
+/// A secure-aggregation round that is final for a node and whose outcome is not certified there.
 pub(super) struct Unsettled {
     node: usize,
     epoch: usize,
@@ -23,7 +23,7 @@ pub(super) struct Unsettled {
 }
 
 impl Simulator<'_> {
-    /// Performs a piece of work of a masked round; `None` if it is none.
+    /// Performs a piece of work of a secure-aggregation round; `None` if it is none.
     pub(super) fn masked_work(
         &mut self,
         at: usize,
@@ -36,7 +36,7 @@ impl Simulator<'_> {
                 result: if round > self.adopted(at) {
                     self.prepare(at, round)
                 } else {
-                    Err("the round is over".into())
+                    Err("the round has ended".into())
                 },
             },
             &Request::CheckKeys { round, from, .. } => Answer::KeysChecked {
@@ -92,11 +92,13 @@ impl Simulator<'_> {
         Ok(secret.public())
     }
 
-    /// Where a node draws noise for a round; `None` without noise.
+    /// Returns where a node draws noise for a round; `None` without noise.
     fn draw_place(&self, at: usize, round: u64) -> Option<DrawPlace> {
         let epoch = self.epoch_of(at);
-        epoch.charter.privacy.masked().and_then(Masked::noise)?;
-        Some((self.first_of(at), epoch.id, round))
+        match epoch.charter.privacy.mode() {
+            RoundMode::Noised(..) => Some((self.first_of(at), epoch.id, round)),
+            RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => None,
+        }
     }
 
     /// A node's secret for a round of its epoch, drawn when it is first asked for.
@@ -282,7 +284,7 @@ impl Simulator<'_> {
         })
     }
 
-    /// P5: each sum is the plain one, unless a Byzantine author has spoilt it.
+    /// P5: each sum is the plain one, unless a Byzantine author has corrupted it.
     fn check_sums(
         &self,
         at: usize,
@@ -369,7 +371,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// A masked round is final for a node.
+    /// A secure-aggregation round is final for a node.
     pub(super) fn note_final(&mut self, at: usize, round: u64) {
         self.forget_final(at);
         let since = self.now;

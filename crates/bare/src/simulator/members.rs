@@ -451,7 +451,7 @@ impl Simulator<'_> {
     }
 }
 
-/// Whether an effect is made durable before anything else of its step is done.
+/// Returns whether an effect is made durable before anything else of its step is done.
 pub(super) fn durable(effect: &Effect) -> bool {
     matches!(
         effect,

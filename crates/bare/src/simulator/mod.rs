@@ -61,18 +61,18 @@ struct BareNode {
     /// Counts starts and stops: events from before the last one are void.
     restarts: u32,
     journal: Vec<Record>,
-    /// Whether the node lost its journal and has not signed anything since.
+    /// True if the node lost its journal and has not signed anything since.
     lost: bool,
-    /// How many times the node made something durable.
+    /// Number of times that the node made something durable.
     commits: u64,
     /// How the node died, if it is dead for good.
     dead: Option<String>,
     timer: Option<Time>,
     store: MemberStore,
     byzantine: Option<ByzantineMember>,
-    /// Whether the others want to go on without this node.
+    /// True if the others want to go on without this node.
     given_up: bool,
-    /// Whether the node cannot start.
+    /// True if the node cannot start.
     away: bool,
     /// What the node's institution last said of members that are gone.
     wish: Option<Wish>,
@@ -105,7 +105,7 @@ impl BareNode {
         }
     }
 
-    /// Whether the run ends only when this member has finished.
+    /// Returns whether the run ends only when this member has finished.
     fn must_finish(&self) -> bool {
         self.byzantine.is_none() && self.dead.is_none() && !self.given_up
     }
@@ -200,7 +200,7 @@ pub(super) struct Simulator<'a> {
     seed: u64,
     /// The epochs so far.
     epochs: Vec<EpochRun>,
-    /// How many members may be faulty in any way.
+    /// Number of members that may be faulty in any way.
     flaws: usize,
     signatures: Arc<KnownSignatures>,
     now: Time,
@@ -225,7 +225,7 @@ pub(super) struct Simulator<'a> {
     voids: BareVoids,
     symbolic: Symbolic,
     draws: SentDraws,
-    /// Masked rounds that are final for a node, and whose outcome is not certified there.
+    /// Secure-aggregation rounds that are final for a node, and whose outcome is not certified there.
     unsettled: Vec<Unsettled>,
     /// Changes of the agreement that were proposed, by block.
     proposed: BTreeMap<Hash, Change>,
@@ -488,7 +488,7 @@ fn noised(smallest_sum: u16, colluders: usize) -> Privacy {
     })
 }
 
-/// The agreement on masked rounds of these groups, with equal weights.
+/// The agreement on secure-aggregation rounds of these groups, with equal weights.
 fn privacy_of(groups: &[Vec<usize>], colluders: usize) -> Privacy {
     let group = |members: &Vec<usize>| {
         let named = members.iter().map(|node| (format!("silo {node}"), 1));

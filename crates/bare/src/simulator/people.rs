@@ -33,7 +33,7 @@ pub(super) struct ApprovalOrder {
     amendment: Amendment,
     /// Counts up with every order of the institution.
     number: u64,
-    /// Whether the institution approves the amendment.
+    /// True if the institution approves the amendment.
     stands: bool,
 }
 

@@ -31,12 +31,12 @@ pub(super) struct Wish {
     epoch: usize,
     /// The nodes.
     lost: Vec<usize>,
-    /// Whether it says so in every epoch, also if its node has confirmed to go on with some of them.
+    /// True if it says so in every epoch, also if its node has confirmed to go on with some of them.
     abandon: bool,
 }
 
 impl Wish {
-    /// Whether it holds in this epoch.
+    /// Returns whether it holds in this epoch.
     pub(super) fn holds_in(&self, epoch: usize) -> bool {
         self.abandon || self.epoch == epoch
     }
@@ -126,7 +126,9 @@ impl Simulator<'_> {
         lost: Vec<usize>,
         abandon: bool,
     ) -> Result<(), FailureKind> {
-        self.tell(Some(node), || format!("is told to go on without {lost:?}"));
+        self.tell(Some(node), || {
+            format!("is told to continue without {lost:?}")
+        });
         let epoch = self.nodes[node].epoch;
         // Where a node has gone on, its institution sees that, and says only who is gone since then.
         if epoch == 0 || abandon {
@@ -208,7 +210,7 @@ impl Simulator<'_> {
             });
             if adopted > Some(recovery.after.round) {
                 return Err(FailureKind::Chains(format!(
-                    "a member has adopted round {adopted:?}, and the recovery goes on from round {}",
+                    "a member has adopted round {adopted:?}, and the recovery continues from round {}",
                     recovery.after.round
                 )));
             }

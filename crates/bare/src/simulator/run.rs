@@ -84,7 +84,7 @@ impl Simulator<'_> {
         Ok(())
     }
 
-    /// Whether all changes are final and all members that must finish have finished.
+    /// Returns whether all changes are final and all members that must finish have finished.
     fn all_done(&self) -> bool {
         let done = |at: usize| {
             let node = &self.nodes[at];
@@ -116,7 +116,7 @@ impl Simulator<'_> {
         ending::check(&epochs, &chains, ended).map_err(FailureKind::Chains)
     }
 
-    /// Whether progress takes longer after the faults ended than L1 allows: 2f + 4 views of the
+    /// Returns whether progress takes longer after the faults ended than L1 allows: 2f + 4 views of the
     /// longest kind for every round. That is an error unless more members are faulty than the
     /// federation tolerates.
     fn past_bound(&self, at: Time) -> Result<bool, FailureKind> {
@@ -148,7 +148,7 @@ impl Simulator<'_> {
         })
     }
 
-    /// Whether masked rounds can go on: a group is whole whose members are all honest, alive, never had to do
+    /// Whether secure-aggregation rounds can go on: a group is whole whose members are all honest, alive, never had to do
     /// without a journal, and do not know that theirs is outdated: these sign nothing more in the epoch. With
     /// noise, as many members are like that as a sum needs, apart from one that a search left alone, and the budget
     /// of voids is not spent. Clear rounds can in any case.
@@ -160,7 +160,7 @@ impl Simulator<'_> {
             let outdated = self.outdated.contains(&(*node, self.epochs.len() - 1));
             of.must_finish() && !lost && !outdated && self.newest().nodes.contains(node)
         };
-        // Fewer than four members do not go on with masked rounds.
+        // Fewer than four members do not go on with secure-aggregation rounds.
         let enough = self.nodes.iter().filter(|node| node.must_finish()).count() >= 4;
         if let Some(fewest) = self.options.fewest_authors {
             let quorum = self.newest().epoch.roster.quorum();
@@ -187,7 +187,7 @@ impl Simulator<'_> {
             }
             flaws.extend(node.dead.clone());
             if node.given_up {
-                flaws.push("the others go on without it".into());
+                flaws.push("the others continue without it".into());
             }
             if self.put_back.contains(&at) {
                 flaws.push("its journal was put back".into());

@@ -10,7 +10,7 @@ impl Simulator<'_> {
         self.twins.get(&at).map_or(at, |&other| other.min(at))
     }
 
-    /// Whether two nodes are processes of one member.
+    /// Returns whether two nodes are processes of one member.
     pub(super) fn are_twins(&self, a: usize, b: usize) -> bool {
         self.twins.get(&a) == Some(&b)
     }

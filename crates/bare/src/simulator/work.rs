@@ -74,7 +74,7 @@ impl Simulator<'_> {
         self.feed(at, Input::Done(answer))
     }
 
-    /// Whether a member serves a blob to a node that requests it now.
+    /// Returns whether a member serves a blob to a node that requests it now.
     pub(super) fn serves(&self, holder: MemberIndex, asker: usize, blob: &Hash) -> bool {
         let run = &self.epochs[self.nodes[asker].epoch];
         let Some(&first) = run.nodes.get(holder.at()) else {

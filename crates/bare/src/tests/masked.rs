@@ -1,4 +1,4 @@
-//! Masked rounds under faults.
+//! Secure-aggregation rounds under faults.
 
 use protocol::message::{Kind, Phase};
 
@@ -23,7 +23,7 @@ pub(super) fn masked(members: usize, faults: Faults) -> BareOptions {
     }
 }
 
-/// All faults, with Byzantine members that also misbehave in masked rounds.
+/// All faults, with Byzantine members that also misbehave in secure-aggregation rounds.
 pub(super) fn all() -> Faults {
     Faults {
         byzantine: Byzantine::AnyMasked,
@@ -190,7 +190,7 @@ fn rounds_that_are_given_up_too_early_are_safe() {
     assert!(given_up > 40, "{given_up}");
 }
 
-/// As many members as an agreement allows pool what they know, in the smallest group that it allows then.
+/// As many members as an agreement allows collude, in the smallest group that it allows then.
 pub(super) fn most_colluders(members: usize, faults: Faults) -> BareOptions {
     let colluders = worlds::most_colluders(members);
     BareOptions {
@@ -213,7 +213,7 @@ fn no_choice_of_colluders_knows_more_than_final_sums() {
     run_all(&options, seeds(10));
 }
 
-/// Whether something happened that must not. That nothing happens is another failure.
+/// Returns whether something happened that must not. That nothing happens is another failure.
 pub(super) fn is_unsafe(failure: &RunFailure) -> bool {
     let late = || failure.kind.to_string().starts_with("L5 ");
     !matches!(failure.kind, FailureKind::NotLive { .. }) && !late()

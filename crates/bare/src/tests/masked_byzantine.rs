@@ -1,4 +1,4 @@
-//! Byzantine members in masked rounds: what each behaviour leads to, and who is named for it.
+//! Byzantine members in secure-aggregation rounds: what each behaviour leads to, and who is named for it.
 
 use super::masked::masked;
 use super::*;
@@ -34,7 +34,7 @@ fn named(ended: &[Ended], words: &str) -> usize {
     runs
 }
 
-/// Whether a group has no Byzantine author.
+/// Returns whether a group has no Byzantine author.
 fn some_group_honest(run: &Ended) -> bool {
     let of_first = run.byzantine.iter().filter(|node| **node < 3).count();
     of_first == 0 || of_first == run.byzantine.len()
@@ -128,10 +128,10 @@ fn wrong_streams_make_void_sums_and_three_of_an_agreement_suspend_the_group() {
 }
 
 fn three_suspend(ended: &[Ended]) {
-    // Byzantine members may also die, and then spoil no more sums.
+    // Byzantine members may also die, and then corrupt no more sums.
     let alive: Vec<_> = ended.iter().filter(|run| run.dead == 0).collect();
     for run in &alive {
-        // The groups of the authors that spoil sums.
+        // The groups of the authors that corrupt sums.
         let groups = if some_group_honest(run) { 1 } else { 2 };
         // A group that sat out some of the rounds had fewer sums.
         assert!(run.void <= 3 * groups, "{run:?}");

@@ -183,7 +183,7 @@ fn seeds_that_failed_once_pass() {
     }
 }
 
-/// Whether one of 400 seeds fails with something else than a lack of progress.
+/// Returns whether one of 400 seeds fails with something else than a lack of progress.
 fn noticed(options: &BareOptions) -> bool {
     let wrong = |failure: &RunFailure| !matches!(failure.kind, FailureKind::NotLive { .. });
     (0..400).any(|seed| run(seed, options).is_err_and(|failure| wrong(&failure)))

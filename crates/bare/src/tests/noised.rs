@@ -1,4 +1,4 @@
-//! Masked rounds with noise under faults: one sum of all ready members.
+//! Secure-aggregation rounds with noise under faults: one sum of all ready members.
 
 use protocol::message::{Kind, Phase};
 use protocol::roster::quorum;
@@ -141,7 +141,7 @@ fn a_second_draw_of_a_twin_that_does_not_look_into_the_ledger_is_detected() {
     assert!(kind.starts_with("P7 "), "{kind}");
 }
 
-/// Runs with noise in which some members spoil sums. `changes`: how often the agreement changes.
+/// Runs with noise in which some members corrupt sums. `changes`: how often the agreement changes.
 fn spoiled(members: usize, behaviour: Behaviour, changes: u32) -> Vec<Ended> {
     spoiled_sums_of(members, quorum(members), behaviour, changes)
 }
@@ -209,7 +209,7 @@ fn one_that_spoils_sums_is_found_by_halves_and_the_federation_goes_on_without_it
             let one = |run: &&Ended| run.byzantine.len() == 1 && run.dead == 0;
             for run in ended.iter().filter(one) {
                 assert!(run.void <= most_searched(members), "{run:?}");
-                // A lead that spoils sums may leave out a member, so that too few are ready for two of them.
+                // A lead that corrupts sums may leave out a member, so that too few are ready for two of them.
                 if 2 * fewest > quorum(members) && run.alone.is_empty() {
                     assert_eq!((run.suspended, run.stalled.is_some()), (1, true), "{run:?}");
                     continue;

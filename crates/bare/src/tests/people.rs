@@ -73,7 +73,7 @@ fn those_that_remain_go_on_under_floods_of_standings_and_confirmations() {
                     let stuck = matches!(failure.kind, FailureKind::NotLive { .. });
                     let mut members = failure.diagnosis.members.iter();
                     let remains = |fault: &str| {
-                        fault.contains("Byzantine") && !fault.contains("go on without it")
+                        fault.contains("Byzantine") && !fault.contains("continue without it")
                     };
                     let flooded = members.any(|member| remains(&member.fault));
                     assert!(stuck && flooded, "{failure}");

@@ -12,7 +12,7 @@ use super::rows::{data, in_ranges, part};
 /// Hospitals of a draw.
 const HOSPITALS: usize = 20;
 
-/// Whether a stay is longer than a day, at twenty hospitals of the eICU demo. Every seed draws them anew, among
+/// Returns whether a stay is longer than a day, at twenty hospitals of the eICU demo. Every seed draws them anew, among
 /// those with at least ten stays.
 ///
 /// # Errors

@@ -121,8 +121,8 @@ fn grid() -> (String, Vec<(f64, String)>) {
                         name = \"fedavg\"
                         weight = \"equal\"
                         training = {{ epochs = 1, batch = 0, optimiser = {{ name = \"sgd\", rate = {:?} }} }}
-                        set = {{ rounds = {rounds}, privacy = {{ mode = \"masked+noised\", epsilon = {epsilon:?}, \
-                        clip = {clip:?} }} }}
+                        set = {{ rounds = {rounds}, privacy = {{ mode = \"differential-privacy\", epsilon = {epsilon:?}, \
+                        clipping-norm = {clip:?} }} }}
                         ",
                         step / clip
                     );
@@ -144,7 +144,7 @@ fn cells(row: &ComparisonRow) -> String {
     format!("{mean:.3} ± {sd:.3}")
 }
 
-/// How much better it is than a reference, with its interval.
+/// Returns how much better it is than a reference, with its interval.
 fn over(row: &ComparisonRow, reference: &str) -> String {
     let against = row.against.iter().find(|one| one.over == reference);
     let interval = against.and_then(|one| one.inside.as_ref()?.per_silo);
@@ -153,7 +153,7 @@ fn over(row: &ComparisonRow, reference: &str) -> String {
     })
 }
 
-/// How much better it is than each silo alone, by both own fits.
+/// Returns how much better it is than each silo alone, by both own fits.
 fn gains(row: &ComparisonRow) -> String {
     format!("{} | {}", over(row, "own-fit"), over(row, TO_ZERO))
 }
@@ -204,11 +204,11 @@ fn table(name: &str, rows: &Arc<MakeRows>, splits: usize) -> Result<(), Box<dyn 
         );
         let (own, shrunken) = (", own intercept", ", shrunken");
         for (release, adapted) in [
-            ("steps", own),
-            ("steps", shrunken),
-            ("once", ""),
-            ("once", own),
-            ("once", shrunken),
+            ("gradients", own),
+            ("gradients", shrunken),
+            ("sufficient-statistics", ""),
+            ("sufficient-statistics", own),
+            ("sufficient-statistics", shrunken),
         ] {
             let label = format!("{release}, epsilon {epsilon}{adapted}");
             let row = find(&comparison, &label).ok_or("a row is missing")?;

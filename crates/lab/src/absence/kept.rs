@@ -10,17 +10,17 @@ use serde::Serialize;
 
 /// What the sums that a node can open tell by their differences.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct KeptAbsence {
     /// Name of the federation.
     pub federation: String,
     /// Final rounds in clear.
     pub clear: usize,
-    /// Final masked rounds.
+    /// Final secure-aggregation rounds.
     pub masked: usize,
-    /// Masked rounds whose sums were opened again.
+    /// Secure-aggregation rounds whose sums were opened again.
     pub opened: Vec<u64>,
-    /// The other masked rounds.
+    /// The other secure-aggregation rounds.
     pub not_opened: Vec<NotComputed>,
     /// Every set of authors of an opened sum that told something.
     pub author_sets: Vec<Vec<String>>,
@@ -30,7 +30,7 @@ pub struct KeptAbsence {
 
 /// Two opened sums whose authors differ, and one less the other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct AbsencePair {
     /// The rounds, in order.
     pub rounds: [u64; 2],
@@ -120,7 +120,7 @@ fn compared(first: &Told<'_>, second: &Told<'_>) -> Option<AbsencePair> {
 }
 
 impl KeptAbsence {
-    /// What was found, as lines of text.
+    /// Returns what was found, as lines of text.
     pub fn lines(&self) -> Vec<String> {
         let federation = plain(&self.federation);
         if self.masked == 0 {
@@ -135,7 +135,7 @@ impl KeptAbsence {
         let mut lines = vec![format!(
             "{federation}: {} of {} opened again, with {}",
             self.opened.len(),
-            plural(self.masked, "masked round"),
+            plural(self.masked, "secure-aggregation round"),
             plural(self.author_sets.len(), "author set"),
         )];
         for not in &self.not_opened {
@@ -168,7 +168,7 @@ impl KeptAbsence {
         let exact = self.pairs.iter().any(|pair| pair.over_noise.is_none());
         if exact {
             "There are sums without noise that differ in some of their authors: when learning has nearly \
-             converged, such a difference is the update of the authors that one of them lacks. Masked rounds do \
+             converged, such a difference is the update of the authors that one of them lacks. Secure-aggregation rounds do \
              not allow that."
                 .into()
         } else {
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!((found.opened.len(), found.author_sets.len()), (3, 2));
         let said = found.lines().join("\n");
         assert!(
-            said.contains("3 of 3 masked rounds opened again, with 2 author sets"),
+            said.contains("3 of 3 secure-aggregation rounds opened again, with 2 author sets"),
             "{said}"
         );
         assert!(
@@ -274,7 +274,10 @@ mod tests {
             said.contains("the sum of round 1 less that of round 2, with C: without noise"),
             "{said}"
         );
-        assert!(said.contains("Masked rounds do not allow that"), "{said}");
+        assert!(
+            said.contains("Secure-aggregation rounds do not allow that"),
+            "{said}"
+        );
     }
 
     /// Five authors add noise of deviation 3 each: the difference of two sums of 3 and 2 has variance 45.

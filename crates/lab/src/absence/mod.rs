@@ -2,7 +2,7 @@
 //!
 //! Near convergence models hardly change from round to round. So the sum of all updates of a round, less the
 //! sum of the next round without one institution, is nearly the update of that institution. A lead could
-//! force the absence. Masked rounds open sums of one and the same set of authors only (rule M3 of the
+//! force the absence. Secure-aggregation rounds open sums of one and the same set of authors only (rule M3 of the
 //! protocol); this measures what they would tell without that rule, and what they tell with it. Where sums have
 //! noise, they differ by their authors, and this measures what the noise leaves of such a difference. On the
 //! rounds that a node has kept it looks for sums that differ by their authors.
@@ -25,7 +25,7 @@ use crate::summary::adopted_models;
 
 /// What sums of a federation tell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct AbsenceAttack {
     /// Name of the scenario.
     pub scenario: String,
@@ -38,13 +38,13 @@ pub struct AbsenceAttack {
 /// What the sums of a round and the next one tell about single updates of the round. All numbers are cosines,
 /// from -1 to 1: at 1 the update is known but for its length.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct AbsenceRound {
     /// The round, from 1.
     pub round: u64,
     /// For each institution: the sum of all, less the next sum without it, against its update.
     pub without: Vec<f64>,
-    /// The same where the next sum has all authors too, as masked rounds demand.
+    /// The same where the next sum has all authors too, as secure-aggregation rounds demand.
     pub with_all: Vec<f64>,
     /// For each institution: the sum of all alone against its update. Masks do not hide this.
     pub sum: Vec<f64>,
@@ -96,7 +96,7 @@ pub fn absence(scenario: &Scenario, options: Options<'_>) -> Result<AbsenceAttac
     })
 }
 
-/// What every member's model moved by; `None` if a model has another layout than the start.
+/// Returns what every member's model moved by; `None` if a model has another layout than the start.
 fn updates(of: &Contributions, start: &Params) -> Option<Vec<Vec<f64>>> {
     let gate = Gate {
         layout: start.layout().clone(),

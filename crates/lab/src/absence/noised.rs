@@ -15,7 +15,7 @@ use crate::run::study;
 /// What sums with noise tell that differ by one institution. Cosines are without their sign, from 0 to 1: at 1
 /// the update is known but for its length.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct NoisedAbsence {
     /// Name of the scenario.
     pub scenario: String,
@@ -40,7 +40,7 @@ pub struct NoisedAbsence {
 
 /// What the absence of one institution tells.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct AbsentSilo {
     /// Its name.
     pub name: String,
@@ -155,7 +155,7 @@ fn chance(dimensions: usize) -> f64 {
 }
 
 impl NoisedAbsence {
-    /// What was found, as lines of text.
+    /// Returns what was found, as lines of text.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![
             format!(

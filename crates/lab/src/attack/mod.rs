@@ -3,8 +3,8 @@
 //! | part | what it is |
 //! |---|---|
 //! | [`membership()`] | which rows models learned from, guessed with the help of shadow federations |
-//! | [`OwnMembership`] | the same by the losses of a node's own model, on its own rows |
-//! | [`canary()`] | a lower bound on ε, from invented rows that are in a federation or not |
+//! | [`OwnMembership`] | the same by the losses of a node's local model, on its own rows |
+//! | [`canary()`] | a lower bound on ε, from synthetic rows that are in a federation or not |
 //! | [`AttackEstimate`] | a measured number with its 95 % interval |
 
 mod canary;

@@ -15,7 +15,7 @@ pub(crate) struct RowScore {
     pub(crate) row: u32,
     /// Higher where the attack takes the row for a member.
     pub(crate) score: f64,
-    /// Whether the model learned from the row.
+    /// True if the model learned from the row.
     pub(crate) member: bool,
 }
 

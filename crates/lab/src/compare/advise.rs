@@ -1,7 +1,7 @@
-//! Advice for one federation: which way of learning serves its members best, and whether any does.
+//! Advice for one federation: which strategy serves its members best, and whether any does.
 //!
 //! A small comparison within a time budget. Learning together has to beat the best that a silo can make
-//! alone: the own model that it would serve, or a constant. What looks best among several ways of learning
+//! alone: the local model that it would serve, or a constant. What looks best among several strategies
 //! looks better than it is, so the way, and what it has to beat, are chosen on one half of the seeds, and the
 //! gain is measured on the other.
 
@@ -26,7 +26,7 @@ use super::row_draws::SharedDraws;
 use super::run::{CompareOptions, run_units};
 use crate::statistic::{BY_CHANCE, Interval};
 
-/// Ways of learning that are tried beside the scenario's own and the references, the simplest first, each
+/// Strategies that are tried beside the scenario's own and the references, the simplest first, each
 /// with an option.
 const CANDIDATES: &[(&str, Option<(&str, &str)>)] = &[
     ("ditto", None),
@@ -65,9 +65,9 @@ pub enum WhyNotKnown {
     FewSeeds(usize),
     /// The gain has no interval.
     NoInterval(NoInterval),
-    /// No way of learning gave a model that can be compared.
+    /// No strategy gave a model that can be compared.
     NotCompared,
-    /// The own model could not be tuned at this many silos, which are at least half of all.
+    /// The local model could not be tuned at this many silos, which are at least half of all.
     Untuned(usize),
 }
 
@@ -94,11 +94,11 @@ pub struct Advice {
     pub bytes: f64,
     /// What leaves a silo, as clauses.
     pub exposure: Vec<String>,
-    /// Seeds for which every way of learning was measured.
+    /// Seeds for which every strategy was measured.
     pub seeds: usize,
-    /// Settings tried for each way of learning.
+    /// Settings tried for each strategy.
     pub points: usize,
-    /// Whether time was over before the comparison was complete; the advice is then by the runs that had
+    /// True if time was over before the comparison was complete; the advice is then by the runs that had
     /// ended.
     pub cut_short: bool,
     /// The comparison.
@@ -181,7 +181,7 @@ pub fn advise(
     ))
 }
 
-/// Seeds, from the first on, for which every way of learning has a result.
+/// Seeds, from the first on, for which every strategy has a result.
 pub(super) fn complete(experiment: &Experiment, results: &[UnitResult]) -> usize {
     let ways = experiment.entries.len();
     let of = |seed: usize| results.iter().filter(|one| one.unit.seed == seed).count();
@@ -200,7 +200,7 @@ impl Advice {
     ) -> Self {
         let (runs, seeds) = (experiment.units().len(), complete(experiment, &results));
         let cut_short = results.len() < runs;
-        // Seeds that some ways of learning lack would favour others.
+        // Seeds that some strategies lack would favour others.
         if seeds > 1 {
             results.retain(|one| one.unit.seed < seeds);
         }
@@ -337,7 +337,7 @@ fn is_apart<'a>(results: impl Iterator<Item = &'a UnitResult>) -> bool {
     2 * apart > all
 }
 
-/// Whether nearly every one of these members is a coalition of its own: that is learning alone.
+/// Returns whether nearly every one of these members is a coalition of its own: that is learning alone.
 pub fn are_apart(coalitions: usize, members: usize) -> bool {
     members > 1 && coalitions as f64 >= APART * members as f64
 }
@@ -346,7 +346,7 @@ fn sent(row: &ComparisonRow) -> f64 {
     row.to_best.map_or(0.0, |best| best.bytes.mean)
 }
 
-/// What leaves a silo under a strategy, by its contract.
+/// Returns what leaves a silo under a strategy, by its contract.
 fn exposure(experiment: &Experiment, label: &str, results: &[UnitResult]) -> Vec<String> {
     let entry = experiment.entries.iter().find(|entry| entry.label == label);
     let scenario = entry.and_then(|entry| {
@@ -382,7 +382,7 @@ fn exposure(experiment: &Experiment, label: &str, results: &[UnitResult]) -> Vec
     }
     if (1..=3).any(|round| plan(round).cross_evaluate) {
         clauses.push(
-            "its losses of all members' models, from which its own model can be guessed".into(),
+            "its losses of all members' models, from which its local model can be guessed".into(),
         );
     }
     clauses
@@ -432,7 +432,7 @@ mod tests {
         // Seeds that failed confirm nothing.
         assert_eq!(of(2, better, None), not_known(WhyNotKnown::FewSeeds(2)));
         assert_eq!(verdict(None, None), not_known(WhyNotKnown::NotCompared));
-        // A gain over an own model that was not tuned is none; no gain over one is none at all.
+        // A gain over an local model that was not tuned is none; no gain over one is none at all.
         assert_eq!(of(3, better, Some(4)), not_known(WhyNotKnown::Untuned(4)));
         assert_eq!(of(3, Ok((-0.1, 0.3)), Some(4)), AdviceVerdict::Alone);
     }
@@ -446,7 +446,7 @@ mod tests {
         );
     }
 
-    /// Advice by six seeds on invented rows of six silos.
+    /// Advice by six seeds on synthetic rows of six silos.
     fn advice(data: &str) -> Advice {
         let folder = tempfile::tempdir().expect("a folder");
         let text = format!(

@@ -83,7 +83,7 @@ impl AllAlone {
         self.slots.iter().map(wait).collect()
     }
 
-    /// Those of the silos with these names whose own model could not be tuned, because their rows, or persons,
+    /// Those of the silos with these names whose local model could not be tuned, because their rows, or persons,
     /// are too few to divide, or not here: it is trained as the federation trains, or there is none. A silo that
     /// has nothing to be measured on is not among them.
     pub(super) fn untuned(&self, names: &[String]) -> Vec<String> {

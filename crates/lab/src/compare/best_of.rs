@@ -1,4 +1,4 @@
-//! The best of several ways of learning, measured on seeds that did not choose it.
+//! The best of several strategies, measured on seeds that did not choose it.
 //!
 //! Of many ways that are all alike one looks best, and its gain looks larger than it is. So the best one is
 //! chosen on every second seed, and its gain is measured on the others.
@@ -10,7 +10,7 @@ use super::experiment::ExperimentEntry;
 use super::result::{SiloModel, UnitResult};
 use super::scope::{ReferenceResults, difference};
 
-/// Fewest ways of learning of which one is the best by choice.
+/// Fewest strategies of which one is the best by choice.
 const SEVERAL: usize = 3;
 
 /// The results of every second seed, those that choose or the others.
@@ -21,7 +21,7 @@ pub(super) fn half<'a>(results: &[&'a UnitResult], confirms: bool) -> Vec<&'a Un
 }
 
 impl BestOf {
-    /// `None` where too few ways of learning can be compared with a reference.
+    /// `None` where too few strategies can be compared with a reference.
     pub(super) fn of(
         metric: MetricName,
         all: &[(&ExperimentEntry, Vec<&UnitResult>)],
@@ -87,7 +87,7 @@ mod tests {
     use super::super::{Choices, CompareOptions, Experiment, compare};
     use super::BestOf;
 
-    /// The best of copies of one way of learning that differ in nothing but their name and rate.
+    /// The best of copies of one strategy that differ in nothing but their name and rate.
     fn best(ways: usize, seeds: usize) -> Option<BestOf> {
         let (text, _) = SMALL.split_once("[[strategy]]").unwrap();
         let mut text = text.replace("seeds = 2", &format!("seeds = {seeds}\nserved = false"));

@@ -11,7 +11,7 @@ pub struct Choices {
     pub strategies: Vec<String>,
     /// Number of seeds.
     pub seeds: Option<usize>,
-    /// Whether the experiment's reduced form is run.
+    /// True if the experiment's reduced form is run.
     pub quick: bool,
     /// The program that trains the models of all silos, instead of the scenario's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,7 +23,7 @@ pub struct Choices {
     /// The ε at which the federation with noise is measured beside each silo alone; empty: without noise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub epsilons: Vec<f64>,
-    /// Whether settings and rounds are taken as they are, instead of being chosen on validation rows.
+    /// True if settings and rounds are taken as they are, instead of being chosen on validation rows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub untuned: bool,
     /// Strategies of rules of one's own, each labelled by its rule, beside those of the experiment.

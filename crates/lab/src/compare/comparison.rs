@@ -27,13 +27,13 @@ pub struct Comparison {
     pub description: String,
     /// The program's version.
     pub version: &'static str,
-    /// Whether this is the experiment's reduced form, which is not to be quoted.
+    /// True if this is the experiment's reduced form, which is not to be quoted.
     pub quick: bool,
     /// Number of seeds.
     pub seeds: usize,
     /// How settings were chosen.
     pub tune: Tune,
-    /// The scenario that all ways of learning share.
+    /// The scenario that all strategies share.
     pub scenario: Value,
     /// The metrics, the most important first.
     pub metrics: Vec<MetricName>,
@@ -55,19 +55,20 @@ pub struct VariantTable {
     pub name: String,
     /// Names of the members of the first seed.
     pub members: Vec<String>,
-    /// Names of the silos outside.
+    /// Names of the unseen silos.
+    #[serde(rename = "unseen")]
     pub outside: Vec<String>,
-    /// Test rows of the members, and of the silos outside, on average over seeds.
+    /// Test rows of the members, and of the unseen silos, on average over seeds.
     pub rows: (f64, f64),
-    /// Whether test rows are drawn in groups, such as all visits of a person (`split.group`).
+    /// True if test rows are drawn in groups, such as all visits of a person (`split.group`).
     #[serde(skip_serializing_if = "is_false")]
     pub grouped: bool,
     /// What was noticed about the data of the first seed, in sentences without a full stop.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The ways of learning.
+    /// The strategies.
     pub strategies: Vec<ComparisonRow>,
-    /// The best of several ways of learning, on seeds that did not choose it.
+    /// The best of several strategies, on seeds that did not choose it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best: Option<BestOf>,
     /// What papers report of the same; of built-in experiments, not in their reduced form.
@@ -79,7 +80,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// The best way of learning on some seeds, on others.
+/// The best strategy on some seeds, on others.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BestOf {
     /// Its label.
@@ -88,7 +89,8 @@ pub struct BestOf {
     pub of: usize,
     /// Label of the reference that it is compared with.
     pub over: String,
-    /// Whether the silos outside are compared, because members have no test rows.
+    /// True if the unseen silos are compared, because members have no test rows.
+    #[serde(rename = "unseen")]
     pub outside: bool,
     /// Its gain on the seeds that chose it.
     pub chosen: Interval,
@@ -98,7 +100,7 @@ pub struct BestOf {
     pub confirmed: Option<Interval>,
 }
 
-/// A metric of the members, or of the silos outside.
+/// A metric of the members, or of the unseen silos.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MetricScope {
     /// The mean over silos; for metrics that single silos may lack, over those that have it.
@@ -132,37 +134,39 @@ pub struct SubgroupResult {
     pub value: Option<Spread>,
 }
 
-/// One metric of a way of learning.
+/// One metric of a strategy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MetricResult {
     /// The metric.
     pub metric: MetricName,
     /// Of the members.
     pub inside: Option<MetricScope>,
-    /// Of the silos outside.
+    /// Of the unseen silos.
+    #[serde(rename = "unseen")]
     pub outside: Option<MetricScope>,
 }
 
 impl MetricResult {
-    /// Of the silos outside, or of the members.
+    /// Of the unseen silos, or of the members.
     pub fn scope(&self, outside: bool) -> Option<&MetricScope> {
         if outside { &self.outside } else { &self.inside }.as_ref()
     }
 }
 
-/// How much better a way of learning is than a reference, in the most important metric.
+/// How much better a strategy is than a reference, in the most important metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Against {
     /// Label of the reference.
     pub over: String,
     /// For the members.
     pub inside: Option<MeanDifference>,
-    /// For the silos outside.
+    /// For the unseen silos.
+    #[serde(rename = "unseen")]
     pub outside: Option<MeanDifference>,
 }
 
 impl Against {
-    /// For the silos outside, or for the members.
+    /// For the unseen silos, or for the members.
     pub fn difference(&self, outside: bool) -> Option<&MeanDifference> {
         if outside { &self.outside } else { &self.inside }.as_ref()
     }
@@ -201,7 +205,8 @@ pub struct CurvePoint {
     pub seconds: Option<f64>,
     /// Mean over members of the most important metric, on test rows.
     pub inside: Option<f64>,
-    /// Mean over the silos outside.
+    /// Mean over the unseen silos.
+    #[serde(rename = "unseen")]
     pub outside: Option<f64>,
 }
 
@@ -223,16 +228,18 @@ pub struct ServedSummary {
     /// The metrics of the served models.
     pub metrics: Vec<MetricResult>,
     /// The metrics of the best models that silos make alone, chosen by cross-validation.
+    #[serde(rename = "local")]
     pub own: Vec<MetricResult>,
     /// How much better the served models are than these, for the members.
     pub inside: Option<ServedGain>,
-    /// How much better the served models are than these, for the silos outside.
+    /// How much better the served models are than these, for the unseen silos.
+    #[serde(rename = "unseen")]
     pub outside: Option<ServedGain>,
     /// How much better they are than the references.
     pub against: Vec<Against>,
     /// Members that serve each kind of model, on average over seeds, by its name.
     pub candidates: BTreeMap<String, f64>,
-    /// Wall-clock seconds, without what another way of learning had made before.
+    /// Wall-clock seconds, without what another strategy had made before.
     pub seconds: f64,
 }
 
@@ -243,15 +250,16 @@ pub struct ServedGain {
     #[serde(flatten)]
     pub difference: MeanDifference,
     /// Silos, of those with enough rows to tell, that serve another model than their own in a seed at least.
+    #[serde(rename = "not_local")]
     pub not_own: usize,
     /// How many of these would seem harmed if all models were equally good.
     pub by_chance: f64,
 }
 
-/// One way of learning.
+/// One strategy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparisonRow {
-    /// Label of the way of learning.
+    /// Label of the strategy.
     pub label: String,
     /// Name of the strategy.
     pub strategy: String,
@@ -360,7 +368,7 @@ impl Comparison {
         }
     }
 
-    /// Seeds of ways of learning that failed.
+    /// Seeds of strategies that failed.
     pub fn failures(&self) -> usize {
         let rows = self.variants.iter().flat_map(|variant| &variant.strategies);
         rows.map(|row| row.failed.len()).sum()

@@ -29,7 +29,7 @@ pub(super) const OWN: &str = "own-fit";
 /// Label and name of the reference that gives every row the mean target of all members' rows.
 pub(super) const CONSTANT: &str = "constant";
 
-/// One way of learning.
+/// One strategy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExperimentEntry {
     /// Name in tables, different from all others.
@@ -38,7 +38,7 @@ pub struct ExperimentEntry {
     pub strategy: Table,
     /// Values that are tried, by key.
     pub tune: BTreeMap<String, Vec<Value>>,
-    /// Whether nothing is tried.
+    /// True if nothing is tried.
     pub fixed: bool,
     /// Whether the models that silos would serve are measured, too; `None`: as the experiment says.
     pub served: Option<bool>,
@@ -79,22 +79,22 @@ impl ExperimentEntry {
             .unwrap_or_default()
     }
 
-    /// Whether there is nothing to choose and nothing to train.
+    /// Returns whether there is nothing to choose and nothing to train.
     pub(super) fn is_constant(&self) -> bool {
         self.name() == CONSTANT
     }
 
-    /// Whether it is the best model that every silo makes alone.
+    /// Returns whether it is the best model that every silo makes alone.
     pub(super) fn is_own(&self) -> bool {
         self.name() == OWN
     }
 
-    /// Whether nothing is learned by a strategy.
+    /// Returns whether nothing is learned by a strategy.
     pub(super) fn is_reference(&self) -> bool {
         self.is_constant() || self.is_pooled() || self.is_own()
     }
 
-    /// Whether one model is trained on the rows of all members.
+    /// Returns whether one model is trained on the rows of all members.
     pub(super) fn is_pooled(&self) -> bool {
         self.name() == POOLED
     }
@@ -113,15 +113,15 @@ pub struct Experiment {
     pub seeds: usize,
     /// Metrics that are reported, the most important first; empty: the task's own.
     pub metrics: Vec<MetricName>,
-    /// The ways of learning.
+    /// The strategies.
     pub entries: Vec<ExperimentEntry>,
     /// The settings under which they are compared, at least one.
     pub variants: Vec<Variant>,
     /// How settings are chosen.
     pub tune: Tune,
-    /// Whether the models that every silo would serve are measured, too.
+    /// True if the models that every silo would serve are measured, too.
     pub served: bool,
-    /// Whether the experiment was reduced by `--quick`.
+    /// True if the experiment was reduced by `--quick`.
     pub quick: bool,
     pub(super) scenario: Table,
     training: Option<Table>,
@@ -421,7 +421,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// The settings that are tried for a way of learning, at least one.
+    /// The settings that are tried for a strategy, at least one.
     pub fn points(&self, entry: &ExperimentEntry) -> Vec<RunSettings> {
         if entry.is_constant() || entry.is_own() || entry.fixed {
             return vec![RunSettings::new()];
@@ -431,7 +431,7 @@ impl Experiment {
         grid::points(&grid, self.tune.points, &entry.label)
     }
 
-    /// What settings of a variant come to where one might not expect it, in sentences with the labels that
+    /// Returns what settings of a variant come to where one might not expect it, in sentences with the labels that
     /// they are true of.
     pub(super) fn remarks(&self, variant: &Variant) -> Vec<String> {
         let mut remarks: Vec<(String, Vec<&str>)> = Vec::new();
@@ -513,7 +513,7 @@ impl Experiment {
         Ok(scenario)
     }
 
-    /// Whether the models that silos would serve under a strategy are measured.
+    /// Returns whether the models that silos would serve under a strategy are measured.
     pub(super) fn serves(&self, entry: &ExperimentEntry) -> bool {
         !entry.is_reference() && entry.served.unwrap_or(self.served)
     }

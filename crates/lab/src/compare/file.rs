@@ -59,7 +59,7 @@ pub(super) struct ExperimentFile {
     /// without changes.
     #[serde(default)]
     pub(super) variant: Vec<Variant>,
-    /// Whether it is also measured what every silo would serve: after a choice, on its own rows, between
+    /// True if it is also measured what every silo would serve: after a choice, on its own rows, between
     /// the strategy's model and those that it makes alone. The latter take many trainings, once for every
     /// seed.
     #[serde(default = "yes")]
@@ -89,7 +89,7 @@ pub(super) struct EntryFile {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Vec<serde_json::Value>>")]
     pub(super) tune: BTreeMap<String, Vec<Value>>,
-    /// Whether nothing is tried beyond the settings as they stand, as for exact fits.
+    /// True if nothing is tried beyond the settings as they stand, as for exact fits.
     #[serde(default)]
     pub(super) fixed: bool,
     /// Whether it is also measured what every silo would serve. Default: as the experiment says.
@@ -137,10 +137,10 @@ pub struct Tune {
     /// Share of the rows that are held out for the choice.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub validation: f64,
-    /// Whether the chosen settings are trained once more on training and validation rows together,
+    /// True if the chosen settings are trained once more on training and validation rows together,
     /// up to the chosen round. Otherwise what was trained for the choice is the result.
     pub again: bool,
-    /// Whether every seed chooses for itself. Otherwise the first seed chooses for all.
+    /// True if every seed chooses for itself. Otherwise the first seed chooses for all.
     pub every_seed: bool,
     /// The metric that chooses. Default: the loss.
     pub by: MetricName,

@@ -1,4 +1,4 @@
-//! How stable the groupings of a way of learning are: over rounds, and over seeds.
+//! How stable the groupings of a strategy are: over rounds, and over seeds.
 
 use std::collections::BTreeMap;
 

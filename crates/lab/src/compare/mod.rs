@@ -1,4 +1,4 @@
-//! Comparisons of ways of learning: fair, repeated over seeds, with uncertainty.
+//! Comparisons of strategies: fair, repeated over seeds, with uncertainty.
 //!
 //! An [`Experiment`] names a scenario, the strategies that are compared on it, and the settings that
 //! are tried for each. [`compare()`] runs it:

@@ -16,18 +16,18 @@ pub struct PaperTable {
     /// What the paper claims where its figures are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Label of the way of learning that gains are over, there and here.
+    /// Label of the strategy that gains are over, there and here.
     pub over: String,
     /// Its value in the paper and here.
     pub reference: (Option<f64>, Option<f64>),
-    /// The other ways of learning that the paper has.
+    /// The other strategies that the paper has.
     pub figures: Vec<PaperFigure>,
 }
 
 /// A figure of a paper.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PaperFigure {
-    /// Label of the way of learning.
+    /// Label of the strategy.
     pub label: String,
     /// The paper's value.
     pub there: f64,

@@ -113,7 +113,7 @@ impl FigureTable {
         spread.map(|spread| spread.mean)
     }
 
-    /// How much better a way of learning is here than the reference.
+    /// Returns how much better a strategy is here than the reference.
     fn gain(&self, row: &ComparisonRow) -> Option<Interval> {
         let against = row
             .against
@@ -211,7 +211,7 @@ mod tests {
                 assert!(values.contains_key(&table.over), "{of}: {variant:?}");
                 for label in values.keys() {
                     let known = experiment.entries.iter().any(|one| one.label == *label);
-                    assert!(known, "{of}: no way of learning {label:?}");
+                    assert!(known, "{of}: no strategy {label:?}");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The result of one way of learning with one seed.
+//! The result of one strategy with one seed.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::summary::NoiseBound;
 pub struct ExperimentUnit {
     /// Name of the variant; empty where there is one only.
     pub variant: String,
-    /// Label of the way of learning.
+    /// Label of the strategy.
     pub strategy: String,
     /// The seed, from 0: the scenario's seed plus this.
     pub seed: usize,
@@ -50,7 +50,7 @@ pub(super) struct StoredPoint {
     pub(super) seconds: Option<f64>,
     /// Mean over the members of the first metric on test rows.
     pub(super) inside: Option<f64>,
-    /// Mean over the silos outside.
+    /// Mean over the unseen silos.
     pub(super) outside: Option<f64>,
     /// Coalition of every member.
     pub(super) coalitions: Vec<Option<u32>>,
@@ -60,7 +60,7 @@ pub(super) struct StoredPoint {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct StoredSilo {
     pub(super) name: String,
-    /// Whether the silo took no part and was given a model.
+    /// True if the silo took no part and was given a model.
     pub(super) outside: bool,
     /// Metrics on its test rows, with the model of the chosen round.
     pub(super) values: MetricValues,
@@ -133,7 +133,7 @@ impl StoredSilo {
     }
 }
 
-/// The result of one way of learning with one seed.
+/// The result of one strategy with one seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct UnitResult {
     #[serde(flatten)]
@@ -204,13 +204,13 @@ impl UnitResult {
         self.curve.iter().find(|point| point.round == round)
     }
 
-    /// Whether a silo's test rows have groups, such as the visits of a person.
+    /// Returns whether a silo's test rows have groups, such as the visits of a person.
     pub(super) fn is_grouped(&self) -> bool {
         let mut rows = self.silos.iter().filter_map(|silo| silo.rows.as_ref());
         rows.any(|rows| !rows.groups.is_empty())
     }
 
-    /// The members, or the silos outside.
+    /// The members, or the unseen silos.
     pub(super) fn scope(&self, outside: bool) -> impl Iterator<Item = &StoredSilo> {
         let silos = self.silos.iter();
         silos.filter(move |silo| silo.outside == outside)
@@ -368,12 +368,12 @@ impl UnitResult {
     }
 }
 
-/// Whether the silo at this place is honest; silos outside are.
+/// Returns whether the silo at this place is honest; unseen silos are.
 pub(super) fn is_honest(honest: &[bool], place: usize) -> bool {
     honest.get(place).copied().unwrap_or(true)
 }
 
-/// What belongs to the honest members.
+/// Returns what belongs to the honest members.
 fn of_honest<T>(members: Vec<T>, honest: &[bool]) -> Vec<T> {
     let each = members.into_iter().zip(honest);
     each.filter_map(|(one, &honest)| honest.then_some(one))

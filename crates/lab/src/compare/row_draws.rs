@@ -38,7 +38,7 @@ impl DrawnRows {
         self.counts.len()
     }
 
-    /// How often every row counts in draw number `draw`.
+    /// Returns how often every row counts in draw number `draw`.
     pub(super) fn draw(&self, draw: usize) -> Vec<u32> {
         let rows = self.times.chunks_exact(self.counts.len());
         rows.map(|times| times[draw]).collect()

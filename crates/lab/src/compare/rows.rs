@@ -51,7 +51,7 @@ impl StoredRows {
         }
     }
 
-    /// Whether all values are finite numbers.
+    /// Returns whether all values are finite numbers.
     pub(super) fn is_finite(&self) -> bool {
         let scores = self.scores.values().flatten();
         let all = scores.chain(&self.second).chain(&self.confidences);

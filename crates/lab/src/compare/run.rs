@@ -79,7 +79,7 @@ pub struct CompareOptions<'a> {
     pub threads: usize,
     /// Folder in which the results of runs are kept; `None`: in memory.
     pub folder: Option<PathBuf>,
-    /// Whether results in the folder are continued.
+    /// True if results in the folder are continued.
     pub resume: bool,
     /// The part that is run.
     pub shard: Option<Shard>,
@@ -315,7 +315,7 @@ pub(super) fn run_units(
         rows: options.rows.clone(),
         studies: RecentValues::new(2 * threads),
         alone: RecentValues::new(2 * threads),
-        // The next seed of a way of learning comes after all other ways.
+        // The next seed of a strategy comes after all other ways.
         firsts: RecentValues::new(experiment.entries.len() + threads),
         store,
     });
@@ -420,7 +420,7 @@ mod tests {
     use super::*;
     use crate::fixture::NOISED;
 
-    /// One way of learning whose first seed chooses for all four, so that threads wait for it at once.
+    /// One strategy whose first seed chooses for all four, so that threads wait for it at once.
     fn chosen_by_the_first() -> Experiment {
         let (text, _) = SMALL.split_once("[[strategy]]").unwrap();
         let text = text.replace("seeds = 2", "seeds = 4");

@@ -1,4 +1,4 @@
-//! Metrics of a way of learning over silos and seeds, and its differences to references.
+//! Metrics of a strategy over silos and seeds, and its differences to references.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::rows::StoredRows;
 use super::spread::Spread;
 use crate::statistic::Statistic;
 
-/// What ways of learning are compared with.
+/// What strategies are compared with.
 #[derive(Clone)]
 pub(super) struct ReferenceResults<'a> {
     /// Labels and results of the references.
@@ -37,7 +37,7 @@ pub(super) fn metric_results(
 }
 
 impl Against {
-    /// How much better one model of every silo is than each reference.
+    /// Returns how much better one model of every silo is than each reference.
     pub(super) fn all(
         metric: MetricName,
         ours: &[&UnitResult],
@@ -66,7 +66,7 @@ impl Against {
     }
 }
 
-/// How much better one model is than another.
+/// Returns how much better one model is than another.
 pub(super) fn difference(
     metric: MetricName,
     ours: (&[&UnitResult], SiloModel),

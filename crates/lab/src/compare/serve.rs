@@ -11,7 +11,7 @@ use super::trial::TrainedFederation;
 
 impl UnitResult {
     /// Lets every silo choose what it serves: the strategy's model of the chosen round, or one that it
-    /// makes alone. Honest members choose [together](Together), silos outside alone.
+    /// makes alone. Honest members choose [together](Together), unseen silos alone.
     pub(super) fn serve(
         &mut self,
         trial: &TrainedFederation,

@@ -1,4 +1,4 @@
-//! The tables of a comparison: one row for every way of learning.
+//! The tables of a comparison: one row for every strategy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use super::spread::Spread;
 use super::unfinished::unfinished;
 use super::widen::{Edge, as_settings};
 
-/// Whether an entry is a reference that all others are compared with.
+/// Returns whether an entry is a reference that all others are compared with.
 fn is_reference(entry: &ExperimentEntry) -> bool {
     let plain =
         !entry.strategy.contains_key("personal") && !entry.strategy.contains_key("aggregation");

@@ -64,7 +64,7 @@ pub(super) struct TrainedFederation {
     pub(super) seconds: f64,
 }
 
-/// How a way of learning is trained.
+/// How a strategy is trained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LearningWay {
     /// By a federation.
@@ -155,7 +155,7 @@ impl TrainedFederation {
         )
     }
 
-    /// What the noise of all rounds bounds; `None` without noise.
+    /// Returns what the noise of all rounds bounds; `None` without noise.
     pub(super) fn noise(&self) -> Option<NoiseBound> {
         let TrialModels::Federated(federated) = &self.models else {
             return None;
@@ -163,19 +163,19 @@ impl TrainedFederation {
         NoiseBound::of(&federated.federation.epoch.charter)
     }
 
-    /// The members, then the silos outside.
+    /// The members, then the unseen silos.
     fn silos(&self) -> impl Iterator<Item = &StudySilo> {
         let (members, others) = (&self.participation.members, &self.participation.others);
         let places = members.iter().chain(others);
         places.map(|&at| &self.study.silos[at])
     }
 
-    /// Names of the members, then of the silos outside.
+    /// Names of the members, then of the unseen silos.
     pub(super) fn names(&self) -> Vec<String> {
         self.silos().map(|silo| silo.name.clone()).collect()
     }
 
-    /// Whether a silo has rows to choose settings and rounds by.
+    /// Returns whether a silo has rows to choose settings and rounds by.
     pub(super) fn has_validation_rows(&self) -> bool {
         self.silos().any(|silo| silo.rows.validation > 0)
     }
@@ -367,7 +367,7 @@ impl TrainedFederation {
         Some(one)
     }
 
-    /// What silo `place` could serve, compared: the strategy's model, after this round, and those that it makes
+    /// Returns what silo `place` could serve, compared: the strategy's model, after this round, and those that it makes
     /// alone. `None` where there is no federation.
     pub(super) fn compare(
         &self,
@@ -478,7 +478,7 @@ impl Federated {
         })
     }
 
-    /// What a member had adopted at the end of a round.
+    /// Returns what a member had adopted at the end of a round.
     fn adopted_by(&self, member: usize, round: u64) -> Option<&AdoptedModel> {
         let own = self
             .adopted
@@ -501,7 +501,7 @@ impl Federated {
     }
 }
 
-/// How silo `place` trains without a federation, as the federation trains, up to a round.
+/// Returns how silo `place` trains without a federation, as the federation trains, up to a round.
 pub(super) fn alone(scenario: &Scenario, start: Params, place: usize, round: u64) -> Alone {
     Alone {
         start,

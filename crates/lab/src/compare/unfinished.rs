@@ -1,4 +1,4 @@
-//! Ways of learning that were not trained to the end, or whose settings are at the edge of what was tried.
+//! Strategies that were not trained to the end, or whose settings are at the edge of what was tried.
 //!
 //! A gain over a way that still climbs, or whose rate should have been larger, is none. Nor is one over the model
 //! that a silo makes alone, where that could not be tuned.
@@ -13,7 +13,7 @@ use super::widen::{Edge, GridPoint, tried_longer};
 /// Most silos that a sentence names.
 const NAMED: usize = 3;
 
-/// Why the results of a way of learning are not finished, as clauses; empty where nothing speaks against them.
+/// Why the results of a strategy are not finished, as clauses; empty where nothing speaks against them.
 /// A reason counts that holds for at least half of the seeds in which something was chosen. `allowed` says
 /// whether an option allows anything beyond an edge of these settings.
 pub(super) fn unfinished(
@@ -61,7 +61,7 @@ pub(super) fn unfinished(
     reasons
 }
 
-/// What a seed tried; where the first seed chooses for all, what that one tried.
+/// Returns what a seed tried; where the first seed chooses for all, what that one tried.
 fn tried<'a>(one: &'a UnitResult, results: &[&'a UnitResult]) -> std::slice::Iter<'a, TriedPoint> {
     match (one.tried.is_empty(), results.first()) {
         (true, Some(first)) => first.tried.iter(),
@@ -69,7 +69,7 @@ fn tried<'a>(one: &'a UnitResult, results: &[&'a UnitResult]) -> std::slice::Ite
     }
 }
 
-/// Whether the best round is the last one, and more rounds may be better. What is fitted at once, and sends
+/// Returns whether the best round is the last one, and more rounds may be better. What is fitted at once, and sends
 /// nothing, has one round.
 fn ends_at_last(one: &UnitResult, results: &[&UnitResult]) -> bool {
     let Some(last) = one.curve.last() else {

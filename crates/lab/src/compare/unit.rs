@@ -1,4 +1,4 @@
-//! One way of learning with one seed: settings tried and chosen on validation rows, then measured on
+//! One strategy with one seed: settings tried and chosen on validation rows, then measured on
 //! test rows.
 
 use std::path::{Path, PathBuf};
@@ -224,7 +224,7 @@ impl Runs<'_> {
         )))
     }
 
-    /// What is tried beyond the best settings so far: twice as many rounds, where the best one is the last, and
+    /// Returns what is tried beyond the best settings so far: twice as many rounds, where the best one is the last, and
     /// the next value of each setting that is at the edge of what was tried.
     fn wider(
         &self,
@@ -334,7 +334,7 @@ struct UnitAttempt {
 }
 
 impl UnitAttempt {
-    /// Whether these settings are chosen before the best ones so far: they are better, or as good with more
+    /// Returns whether these settings are chosen before the best ones so far: they are better, or as good with more
     /// rounds, which shows that these are enough.
     fn is_ahead(&self, best: &Self, by: MetricName) -> bool {
         let (own, other) = (self.best.value, best.best.value);

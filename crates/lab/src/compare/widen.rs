@@ -27,9 +27,9 @@ pub(super) struct Edge {
     pub(super) value: f64,
     /// The number next to it that was tried.
     next: f64,
-    /// Whether it is the largest one.
+    /// True if it is the largest one.
     pub(super) largest: bool,
-    /// Whether all that was tried are whole numbers.
+    /// True if all that was tried are whole numbers.
     whole: bool,
 }
 
@@ -65,7 +65,7 @@ impl Edge {
         numbers.into_iter().flat_map(of_key).collect()
     }
 
-    /// Whether a choice is at this edge.
+    /// Returns whether a choice is at this edge.
     pub(super) fn holds(&self, point: &GridPoint) -> bool {
         let own = point.get(&self.key).and_then(Value::as_f64);
         own.is_some_and(|own| own == self.value)
@@ -156,7 +156,7 @@ impl Experiment {
     }
 }
 
-/// Whether a choice was also tried with more rounds, which were no better.
+/// Returns whether a choice was also tried with more rounds, which were no better.
 pub(super) fn tried_longer<'a>(
     point: &GridPoint,
     mut tried: impl Iterator<Item = &'a GridPoint>,
@@ -187,7 +187,7 @@ mod tests {
             .collect()
     }
 
-    /// What is tried beyond the edges of these values of a key of `fedavg` or another strategy.
+    /// Returns what is tried beyond the edges of these values of a key of `fedavg` or another strategy.
     fn beyond(strategy: &str, key: &str, values: &[Value]) -> [Option<TomlValue>; 2] {
         let (text, _) = SMALL.split_once("[[strategy]]").unwrap();
         let text = format!("{text}\n[[strategy]]\nname = \"{strategy}\"\n");

@@ -111,7 +111,7 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Whether names are plain names of files and folders, and checksums have their form.
+    /// Returns whether names are plain names of files and folders, and checksums have their form.
     fn check(&self) -> Result<(), String> {
         // What is downloaded must not be written anywhere but under the data folder.
         let plain = |name: &str| {
@@ -171,7 +171,7 @@ impl PublicSet {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Whether all files can be downloaded.
+    /// Returns whether all files can be downloaded.
     pub fn is_downloadable(&self) -> bool {
         self.files.iter().all(|file| file.address.is_some())
     }

@@ -32,7 +32,7 @@ pub fn verify<'a>(set: &'a PublicSet, data: &Path) -> Vec<(&'a PublicFile, FileS
 }
 
 impl PublicFile {
-    /// What the file at `path` is, compared with this one.
+    /// Returns what the file at `path` is, compared with this one.
     pub(super) fn state(&self, path: &Path) -> FileState {
         match path.metadata() {
             Ok(found) if !found.is_file() => {

@@ -12,6 +12,7 @@ use learn::external::LearnerConfig;
 use mesh::Transport;
 use methods::{Params, Split};
 use protocol::Hash;
+use protocol::charter::RoundMode;
 use simulations::{Federation, RunError, Scenario};
 use task::data::{DataSet, SplitConfig, SplitKey, Target};
 use task::schema::TargetColumn;
@@ -195,7 +196,7 @@ pub fn files(
         let consent = consent.ok_or_else(|| DemoError::Toml("a key of no member".into()))?;
         let consent = consent.to_toml().map_err(DemoError::Toml)?;
         write(&own.join(CONSENT), &consent)?;
-        let file = own.join("silo.toml");
+        let file = own.join("node.toml");
         let text = to_toml(
             &silo.name,
             scenario.seed,
@@ -224,9 +225,9 @@ pub fn files(
 
 /// Makes the ledger of a silo whose rounds have noise, and gives what its configuration says of it.
 fn counted(agreement: &Agreement, own: &Path) -> Result<&'static str, DemoError> {
-    let masked = agreement.epoch.charter.privacy.masked();
-    let Some(noise) = masked.and_then(|masked| masked.noise()) else {
-        return Ok("");
+    let noise = match agreement.epoch.charter.privacy.mode() {
+        RoundMode::Noised(_, noise) => noise,
+        RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => return Ok(""),
     };
     make_ledger(&own.join("rows.ledger"), "rows", (&noise.unit).into())?;
     Ok("\n[policy]\nledger = \"rows.ledger\"\n")
@@ -438,7 +439,7 @@ pub fn ports(base: Option<u16>, count: usize) -> Result<Vec<u16>, DemoError> {
     }
 }
 
-/// Whether a port is free for QUIC and for TCP.
+/// Returns whether a port is free for QUIC and for TCP.
 fn free(port: u16) -> bool {
     let at = (Ipv4Addr::LOCALHOST, port);
     UdpSocket::bind(at).is_ok() && TcpListener::bind(at).is_ok()

@@ -74,7 +74,7 @@ fn errors_name_file_line_key_and_what_is_allowed() {
     assert_eq!(
         error(&few),
         format!(
-            "f.toml, line {}: charter: min-contributions is 2, it must be between 5 and 8 with 8 members",
+            "f.toml, line {}: protocol: min-contributions is 2, it must be between 5 and 8 with 8 members",
             line(&few, "min-contributions")
         )
     );

@@ -34,7 +34,7 @@ pub(super) struct Ran {
     pub(super) sent: Option<Vec<u64>>,
     /// CPU seconds of every node.
     pub(super) cpu: Vec<f64>,
-    /// Whether every node that was not killed for good had all rounds.
+    /// True if every node that was not killed for good had all rounds.
     pub(super) complete: bool,
 }
 
@@ -70,7 +70,7 @@ struct NodeKill {
     who: Option<usize>,
     /// Time until it is started again; `None`: never.
     back: Option<Duration>,
-    /// Whether the node is started without its journal and blobs.
+    /// True if the node is started without its journal and blobs.
     lost: bool,
 }
 

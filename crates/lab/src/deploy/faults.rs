@@ -40,7 +40,7 @@ pub(super) enum KillMoment {
 /// Where the nodes run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Where {
-    /// Whether on other machines.
+    /// True if on other machines.
     pub(super) on_hosts: bool,
     /// The network on this machine, if it was chosen.
     pub(super) network: Option<NetworkKind>,

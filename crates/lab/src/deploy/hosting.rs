@@ -34,7 +34,7 @@ pub(super) struct Facts {
 
 /// The surroundings of the nodes of one run. What it made is removed when it is dropped.
 pub(super) trait Hosting {
-    /// Where the nodes listen, and reach each other.
+    /// Returns where the nodes listen, and reach each other.
     fn places(&self) -> &NodePlaces;
     /// Brings the files of all nodes to where they run.
     fn install(&mut self, files: &Path, members: &[DemoMember]) -> Result<(), DeployError>;
@@ -61,7 +61,7 @@ pub(super) trait Hosting {
     fn ahead(&self, node: usize) -> f64;
     /// Fetches what nodes wrote elsewhere: into `lines` and `log`.
     fn fetch(&mut self, node: usize, lines: &Path, log: &Path) -> Result<(), DeployError>;
-    /// What is said of it.
+    /// Returns what is said of it.
     fn facts(&self) -> Facts;
 }
 

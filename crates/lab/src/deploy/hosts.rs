@@ -280,7 +280,7 @@ impl Remote {
     }
 }
 
-/// How many machines the hosts are, in words.
+/// Returns the number of machines that the hosts are, in words.
 fn words(machines: &[Machine]) -> String {
     let names: Vec<&str> = machines
         .iter()
@@ -366,7 +366,7 @@ impl Hosting for Hosts {
         let line = format!(
             "cd '{}' || exit 1; exec 3<&0; \
              {{ read -r word && kill -9 $(cat pid); }} <&3 > /dev/null 2>&1 & \
-             sh -c 'echo $$ > pid; exec {}/rota run --json --config silo.toml{lost} \
+             sh -c 'echo $$ > pid; exec {}/rota run --json --config node.toml{lost} \
              2>> log < /dev/null' | tee -a lines.jsonl",
             self.folders[node], machine.folder
         );

@@ -127,7 +127,7 @@ pub enum DeployError {
 }
 
 impl DeployError {
-    /// Whether the command line or a file has to be changed.
+    /// Returns whether the command line or a file has to be changed.
     pub fn is_usage(&self) -> bool {
         let refused = matches!(self, Self::Refused(_));
         refused
@@ -223,7 +223,7 @@ pub fn rotation(mut plan: DeploymentPlan<'_>) -> Result<Laboratory, DeployError>
 fn silos(scenario: &Scenario, data: Option<&Path>) -> Result<Study, DeployError> {
     if !scenario.outside.is_empty() {
         let what =
-            "`outside` names silos that take no part; a deployment runs all of them: remove it";
+            "`unseen` names silos that take no part; a deployment runs all of them: remove it";
         return Err(DeployError::Refused(format!("{}: {what}", scenario.file)));
     }
     let study = scenario.study(data);
@@ -280,7 +280,7 @@ fn run(
     trial::trial(scenario, &ran?, &logs?)
 }
 
-/// What a silo serves after the last round is no part of the experiment, and takes many trainings.
+/// Returns what a silo serves after the last round is no part of the experiment, and takes many trainings.
 fn without_serving(config: &Path) -> Result<(), DeployError> {
     let changed = std::fs::read_to_string(config)
         .and_then(|text| std::fs::write(config, format!("{text}\n[serve]\nfolds = 0\n")));

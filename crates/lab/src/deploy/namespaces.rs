@@ -58,7 +58,7 @@ impl Shaping {
         })
     }
 
-    /// What these links need and `tc` cannot do here, in words.
+    /// Returns what these links need and `tc` cannot do here, in words.
     pub(super) fn lacks(self, config: &LinkConfig) -> Vec<&'static str> {
         let delayed = !config.latency[1].0.is_zero() || !config.jitter.0.is_zero();
         let needs = [

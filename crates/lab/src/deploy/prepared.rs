@@ -81,7 +81,7 @@ impl PreparedHosting {
         })
     }
 
-    /// Where the nodes run, in words.
+    /// Returns where the nodes run, in words.
     pub(super) fn words(&self) -> String {
         match self {
             Self::Loopback { .. } => "processes on this machine, over loopback".into(),

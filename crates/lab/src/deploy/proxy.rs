@@ -178,7 +178,7 @@ impl ProxyLinks {
         }
     }
 
-    /// When copies of a datagram arrive: none if it is lost, two if it is duplicated.
+    /// Returns when copies of a datagram arrive: none if it is lost, two if it is duplicated.
     fn arrivals(&self, (from, to): (usize, usize), length: usize, now: Instant) -> Vec<Instant> {
         let mut changing = self.changing();
         if changing.cut.get(&(from, to)).is_some_and(|cuts| *cuts > 0) {

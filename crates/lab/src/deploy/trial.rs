@@ -83,7 +83,7 @@ pub(super) fn trial(
     })
 }
 
-/// What curious leads have seen after every final round: its lead has the contributions in it.
+/// Returns what curious leads have seen after every final round: its lead has the contributions in it.
 fn seen(history: &History, n: usize) -> Vec<SeenAuthors> {
     let mut authors = vec![BTreeSet::<usize>::new(); history.silos.len()];
     let others = n.saturating_sub(1).max(1) as f64;

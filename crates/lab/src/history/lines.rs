@@ -133,7 +133,7 @@ pub(super) fn node(file: &Path, ahead: f64) -> Result<NodeLog, HistoryError> {
     })
 }
 
-/// Whether a line begins with a time and two spaces, as those of a node without `--json` do.
+/// Returns whether a line begins with a time and two spaces, as those of a node without `--json` do.
 fn bytes_are_text(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     text.lines().any(|line| {

@@ -72,7 +72,7 @@ pub struct Log {
     pub lines: usize,
     /// Lines that are no events of a node.
     pub skipped: usize,
-    /// How often the node started.
+    /// Number of times that the node started.
     pub starts: usize,
     /// CPU time of the node until its last final round, over all its starts, in seconds; `None` if it
     /// does not say so.
@@ -115,7 +115,7 @@ impl History {
         self.silos.get(silo).map_or("", String::as_str)
     }
 
-    /// What people call the federation: its name, or the start of its id where logs do not say it.
+    /// Returns what people call the federation: its name, or the start of its id where logs do not say it.
     pub fn title(&self) -> String {
         let id = self.federation.get(..16).unwrap_or(&self.federation);
         match &self.federation_name[..] {

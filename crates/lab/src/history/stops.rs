@@ -39,7 +39,7 @@ pub(super) fn given(
     })
 }
 
-/// Whether the node said that it leaves, in the lines of one of its runs.
+/// Returns whether the node said that it leaves, in the lines of one of its runs.
 fn orderly(run: Option<&[EventLine]>) -> bool {
     let leaves = |line: &EventLine| matches!(line.event, NodeEvent::Leaving { .. });
     run.is_some_and(|run| run.iter().any(leaves))

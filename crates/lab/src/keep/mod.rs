@@ -119,7 +119,7 @@ pub(crate) fn write(
     keep.file("index.json", text.as_bytes())
 }
 
-/// What a strategy keeps between rounds, by name, as a report shows it.
+/// Returns what a strategy keeps between rounds, by name, as a report shows it.
 pub(crate) fn strategy_memory(state: &State) -> impl Iterator<Item = (String, Value)> {
     // An agreed seed measures nothing.
     let memory = state

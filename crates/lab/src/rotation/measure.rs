@@ -119,13 +119,13 @@ fn event(at: f64, report: &Report) -> Option<MemberEvent> {
     }
 }
 
-/// What there was of messages: experiments with leads run over a network.
+/// Returns what there was of messages: experiments with leads run over a network.
 fn protocol(recorded: &RunRecord) -> &ProtocolRecord {
     let protocol = recorded.protocol.as_ref();
     protocol.expect("a run over a network records its messages")
 }
 
-/// What curious members have seen after every final round.
+/// Returns what curious members have seen after every final round.
 fn seen(protocol: &ProtocolRecord, n: usize) -> Vec<SeenAuthors> {
     let mut authors = vec![BTreeSet::<MemberIndex>::new(); n];
     let mut sightings = protocol.sightings.iter().peekable();

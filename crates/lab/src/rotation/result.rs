@@ -118,7 +118,7 @@ pub struct RotationRun {
     pub trace: String,
     /// Final rounds.
     pub rounds: u64,
-    /// Whether every member that was not stopped for good had all rounds in the end.
+    /// True if every member that was not stopped for good had all rounds in the end.
     pub complete: bool,
     /// Virtual seconds until the last final round.
     pub seconds: f64,

@@ -29,7 +29,7 @@ pub struct Findings<'a> {
     pub trials: Vec<Vec<RotationRun>>,
 }
 
-/// What these runs say.
+/// Returns what these runs say.
 pub fn laboratory(findings: Findings<'_>) -> Laboratory {
     let scenario = findings.scenario;
     let first = findings.trials.first().cloned().unwrap_or_default();
@@ -64,7 +64,7 @@ pub fn metric_of(study: &Study) -> MetricInfo {
     }
 }
 
-/// What the trials of a policy say, beside those of the first policy with the same seeds.
+/// Returns what the trials of a policy say, beside those of the first policy with the same seeds.
 fn summarise(
     policy: Rotation,
     rounds: u64,

@@ -101,7 +101,7 @@ pub fn take_overs(events: &[MemberEvent]) -> Vec<TakeOver> {
     found
 }
 
-/// What follows after the lead of a round stopped.
+/// Returns what follows after the lead of a round stopped.
 fn after(later: &[MemberEvent], at: f64, lead: usize, round: u64) -> TakeOver {
     let mut next = None;
     let mut stalled = None;

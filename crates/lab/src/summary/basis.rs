@@ -57,7 +57,7 @@ pub struct LastMerges {
 pub struct TakenGroups {
     /// The round, in which the merges were or the next.
     pub round: u64,
-    /// How many groups were left.
+    /// Number of groups that were left.
     pub groups: usize,
 }
 
@@ -140,13 +140,13 @@ fn merged(of: &AuthorMerges) -> Vec<MemberIndex> {
     members
 }
 
-/// How many groups are left where merging ends as soon as the total utility does not rise.
+/// Returns the number of groups that are left where merging ends as soon as the total utility does not rise.
 fn while_utility_rises(of: &AuthorMerges) -> usize {
     let rising = of.merges.iter().take_while(|(_, benefit)| *benefit > 0.0);
     merged(of).len().saturating_sub(rising.count())
 }
 
-/// How many groups are left where merging leads to these groups; `None` where it does not.
+/// Returns the number of groups that are left where merging leads to these groups; `None` where it does not.
 fn cut(of: &AuthorMerges, groups: Vec<Vec<MemberIndex>>) -> Option<usize> {
     let members = merged(of);
     let within = |group: Vec<MemberIndex>| -> Vec<MemberIndex> {

@@ -19,7 +19,7 @@ use simulations::RunRecord;
 use simulations::pool::Threads;
 use simulations::scenario::Scenario;
 
-use super::compare::compare;
+use super::compare::{compare, unknown};
 use super::heavy::heavy_note;
 use super::metrics::{AdoptedModel, adopted_models, last_adopted, measure};
 use super::newcomers::newcomers;
@@ -37,7 +37,7 @@ const POINTS: usize = 2_000;
 /// Most silos that a sentence names.
 const NAMED: usize = 3;
 
-/// How many rounds lie between two that are measured, if so many models were adopted in all.
+/// Returns how many rounds lie between two that are measured, if so many models were adopted in all.
 fn every(adopted: usize) -> u64 {
     adopted.div_ceil(POINTS).max(1) as u64
 }
@@ -129,7 +129,7 @@ pub(crate) fn build(
     })
 }
 
-/// Which members have a model of which parts were never trained, in a sentence.
+/// Returns which members have a model of which parts were never trained, in a sentence.
 fn never_trained(results: &[SiloResult]) -> Option<String> {
     let members = results.iter().filter(|one| one.member.is_some());
     let never: Vec<_> = members.filter(|one| one.never_trained).collect();
@@ -145,7 +145,7 @@ fn never_trained(results: &[SiloResult]) -> Option<String> {
     })
 }
 
-/// What to know about the results, in sentences: of a run with these rounds, in which so many models were
+/// Returns what to know about the results, in sentences: of a run with these rounds, in which so many models were
 /// adopted in all.
 fn notes(
     scenario: &Scenario,
@@ -199,7 +199,7 @@ fn notes(
     if study.silos.len() == 1 {
         notes.push(
             "there is only one silo, so nothing is learned from others: give a file for each silo, name the column \
-             that has the silo of a row (`silo-column`), or split the rows into trial silos (`pretend-silos`)"
+             that has the silo of a row (`silo-column`), or split the rows into trial silos (`split-into`)"
                 .to_owned(),
         );
     }
@@ -253,9 +253,17 @@ fn curves(
     threads: &Arc<Threads>,
 ) -> Result<Vec<Curve>, RunError> {
     let mut points = BTreeMap::<(usize, u64), (Option<f64>, Option<f64>)>::new();
+    let mut further = BTreeMap::<(usize, u64), BTreeMap<String, f64>>::new();
     for (_, silo, notice) in &reports.recorded.notices {
-        if let Notice::Trained { round, loss, .. } = notice {
+        if let Notice::Trained {
+            round,
+            loss,
+            metrics,
+            ..
+        } = notice
+        {
             points.entry((silo.at(), *round)).or_default().0 = Some(*loss);
+            further.insert((silo.at(), *round), unknown(metrics));
         }
     }
     let every = every(all.len());
@@ -276,11 +284,12 @@ fn curves(
     {
         points.entry((adopted.silo, adopted.round)).or_default().1 = value;
     }
-    let point = |((silo, round), (loss, metric)): (_, (Option<f64>, Option<f64>))| Curve {
+    let mut point = |((silo, round), (loss, metric)): (_, (Option<f64>, Option<f64>))| Curve {
         silo: reports.name(MemberIndex(silo as u16)),
         round,
         loss: loss.filter(|loss| loss.is_finite()),
         metric,
+        metrics: further.remove(&(silo, round)).unwrap_or_default(),
     };
     Ok(points
         .into_iter()

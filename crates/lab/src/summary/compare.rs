@@ -166,6 +166,14 @@ fn own_metrics(result: &SiloResult) -> BTreeMap<String, f64> {
     own.map(|(name, value)| (name.clone(), *value)).collect()
 }
 
+/// Those of these metrics that Rota does not know.
+pub(super) fn unknown(metrics: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    let own = metrics.iter().filter(|(name, value)| {
+        MetricName::of(name).is_none() && *name != "rmse" && value.is_finite()
+    });
+    own.map(|(name, value)| (name.clone(), *value)).collect()
+}
+
 /// The means of every model over the members at which it is of use.
 fn means(
     members: &[SiloResult],
@@ -223,7 +231,7 @@ fn harmed(members: &[SiloResult], gains: &[Vec<Gain>]) -> Option<Harmed> {
     (found.compared > 0).then_some(found)
 }
 
-/// How the members' own models were tuned.
+/// Returns how the members' local models were tuned.
 fn tuning(members: &[SiloResult]) -> Option<Tuning> {
     let tuned: Vec<&Tuned> = members
         .iter()
@@ -297,7 +305,7 @@ fn no_use(
     result.models.iter().filter_map(why).collect()
 }
 
-/// Whether the federation's models are of use: every coalition's at more than half of its members.
+/// Returns whether the federation's models are of use: every coalition's at more than half of its members.
 fn usable(members: &[SiloResult], reasons: &[Vec<(ModelKind, String)>]) -> bool {
     let mut coalitions = BTreeMap::<u32, (usize, usize)>::new();
     for (result, reasons) in members.iter().zip(reasons) {

@@ -60,7 +60,7 @@ struct DrawnMetric {
     rows: usize,
     /// What is drawn: groups, or rows.
     units: usize,
-    /// Whether there are enough of them of every class.
+    /// True if there are enough of them of every class.
     events: bool,
     measured: f64,
     draws: Vec<f64>,

@@ -59,7 +59,7 @@ pub(crate) fn measured(
     all().map_err(|error| error.to_string())
 }
 
-/// What these outputs for all held-out rows are worth.
+/// Returns what these outputs for all held-out rows are worth.
 fn of_outputs(
     outputs: &dyn Outputs,
     (model, personal): (&Params, &Params),
@@ -111,13 +111,13 @@ impl TrainingTargets {
         })
     }
 
-    /// What a prediction of this mean for every row gives on the held-out rows.
+    /// Returns what a prediction of this mean for every row gives on the held-out rows.
     pub(crate) fn measured(&self, mean: &[f64]) -> Option<HeldOutResults> {
         constant_measured(&self.learner, &self.model, self.rows, mean)
     }
 }
 
-/// What a prediction of this mean for all of a silo's held-out rows, of which there are `rows`, gives;
+/// Returns what a prediction of this mean for all of a silo's held-out rows, of which there are `rows`, gives;
 /// the model holds their scale.
 pub(crate) fn constant_measured(
     learner: &Arc<dyn Learner>,
@@ -148,7 +148,7 @@ pub(crate) fn mean_target<'a>(
     total.map(|(sum, weight)| sum.into_iter().map(|sum| sum / weight).collect())
 }
 
-/// What a constant prediction, the mean target of all members' training rows, gives at every silo. The
+/// Returns what a constant prediction, the mean target of all members' training rows, gives at every silo. The
 /// first `members` silos are members.
 pub(crate) fn constants(
     silos: &[Option<&TrainingTargets>],
@@ -173,7 +173,7 @@ pub(crate) struct Constant {
 }
 
 impl Constant {
-    /// What is compared with at one silo: the larger of its own error and that over all silos, so
+    /// Returns what is compared with at one silo: the larger of its own error and that over all silos, so
     /// that few rows which the constant happens to hit condemn no model.
     pub(crate) fn lenient(&self, over_all: &BTreeMap<String, f64>, key: &str) -> Option<f64> {
         let own = *self.metrics.get(key)?;

@@ -100,7 +100,7 @@ pub struct Summary {
     pub second_metric: Option<MetricInfo>,
     /// Task, strategy and program.
     pub settings: Settings,
-    /// Whether the federation's models are of use: false where at least half of a coalition's members
+    /// True if the federation's models are of use: false where at least half of a coalition's members
     /// have no use for the model that they adopted, as after a training that diverged.
     pub usable: bool,
     /// The models that are of no use at a silo: their results are not finite, or far worse than those
@@ -134,9 +134,9 @@ pub struct Summary {
     /// The merges of the last round whose groups silos took, where groups are formed by merging (HCCT).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merges: Option<LastMerges>,
-    /// All silos: members, then silos outside.
+    /// All silos: members, then unseen silos.
     pub silos: Vec<SiloInfo>,
-    /// The silos outside as newcomers of earlier rounds, by round, where the scenario asks for it.
+    /// The unseen silos as newcomers of earlier rounds, by round, where the scenario asks for it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub newcomers: Vec<NewcomerInfo>,
     /// Sum of the absolute values of all trained parameters of the final model, if all silos share
@@ -174,7 +174,7 @@ pub struct MetricInfo {
     pub name: String,
     /// Unit of the metric; empty where it has none.
     pub unit: String,
-    /// Whether larger is better.
+    /// True if larger is better.
     pub higher_is_better: bool,
 }
 
@@ -188,7 +188,7 @@ pub struct RoundInfo {
     pub led: Option<Led>,
     /// `"summarise"` or `"train"`.
     pub kind: &'static str,
-    /// Whether every silo evaluated the models of all (cross-evaluation).
+    /// True if every silo evaluated the models of all (cross-evaluation).
     pub cross_evaluated: bool,
     /// The silos of every coalition, by their own reports.
     pub coalitions: Vec<Vec<String>>,
@@ -217,16 +217,19 @@ pub struct SiloInfo {
     /// The group that the source of the data puts it in, such as its region.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Whether the silo took no part and was given a model at the end.
+    /// True if the silo took no part and was given a model at the end.
+    #[serde(rename = "unseen")]
     pub outside: bool,
     /// Number of its training rows.
+    #[serde(rename = "rows")]
     pub samples: usize,
     /// Number of held-out rows that the metric was measured on.
+    #[serde(rename = "test_rows")]
     pub test_samples: usize,
     /// Number of groups among these rows (`split.group`), or of rows where they have none; `None` where
     /// the models were not measured row by row.
     pub test_units: Option<usize>,
-    /// How often it trained for the federation.
+    /// Number of times that it trained for the federation.
     pub trainings: usize,
     /// Held-out metric of the model that it trained alone.
     pub local: Option<f64>,
@@ -252,6 +255,7 @@ pub struct SiloInfo {
     pub pooled: Option<f64>,
     /// Metrics of the model that it adopted, or was given, that a program measures and Rota does not know, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(rename = "program_metrics")]
     pub own: BTreeMap<String, f64>,
     /// The second metric of its models.
     pub second: SecondMetric,
@@ -298,7 +302,7 @@ pub struct Refused {
     pub round: u64,
     /// The reason, as a sentence.
     pub reason: String,
-    /// How often they were refused, summed over all members.
+    /// Number of times that they were refused, summed over all members.
     pub times: u64,
 }
 
@@ -352,6 +356,9 @@ pub struct Curve {
     pub loss: Option<f64>,
     /// Held-out metric of the model adopted with the round.
     pub metric: Option<f64>,
+    /// What else a program says of its training in the round, by name; metrics that Rota knows are left out.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, f64>,
 }
 
 /// One view and its lead.

@@ -1,4 +1,4 @@
-//! Silos outside the federation as newcomers of earlier rounds: the model that each would have been given
+//! Unseen silos as newcomers of earlier rounds: the model that each would have been given
 //! after a round, measured on its own held-out rows.
 
 use std::sync::Arc;

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 /// about δ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NoiseBound {
-    /// ε, as long as at most the agreed number of members pool what they know; none, in documents the words "no
+    /// ε, as long as at most the agreed number of members collude; none, in documents the words "no
     /// bound", if there is none.
     #[serde(with = "or_no_bound")]
     pub epsilon: Option<f64>,
-    /// ε if all others pool what they know; none, in documents the words "no bound", if there is none.
+    /// ε if all others collude; none, in documents the words "no bound", if there is none.
     #[serde(with = "or_no_bound")]
     pub epsilon_alone: Option<f64>,
     /// δ.

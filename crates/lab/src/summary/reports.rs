@@ -67,7 +67,7 @@ impl Reports<'_> {
         )
     }
 
-    /// What every silo sent.
+    /// Returns what every silo sent.
     pub(super) fn traffic(&self) -> Vec<SiloTraffic> {
         self.federation
             .epoch
@@ -102,7 +102,7 @@ impl Reports<'_> {
             })
     }
 
-    /// How often a silo trained in a round after these first ones.
+    /// Returns how often a silo trained in a round after these first ones.
     pub(super) fn trainings(&self, silo: usize, after: u64) -> usize {
         let trained =
             |notice: &Notice| matches!(notice, Notice::Trained { round, .. } if *round > after);
@@ -122,7 +122,7 @@ impl Reports<'_> {
         outcome.map_or(String::new(), |outcome| format!("{outcome:#}"))
     }
 
-    /// What the strategy kept after a round, and what its models say of it.
+    /// Returns what the strategy kept after a round, and what its models say of it.
     pub(super) fn memory(&self, of: u64, all: &[AdoptedModel]) -> BTreeMap<String, Value> {
         let Some(adopted) = all.iter().find(|adopted| adopted.round == of) else {
             return BTreeMap::new();
@@ -155,6 +155,7 @@ impl Reports<'_> {
                 kind: match plan.task {
                     Task::Summarise => "summarise",
                     Task::Keep => "keep",
+                    Task::Answer(_) => "answer",
                     Task::Train(_) => "train",
                 },
                 cross_evaluated: plan.cross_evaluate,
@@ -204,7 +205,7 @@ impl Reports<'_> {
             .collect()
     }
 
-    /// Who came too late for rounds, in sentences.
+    /// Returns who came too late for rounds, in sentences.
     pub(super) fn late(&self) -> Vec<String> {
         // Rounds, the longest time that a model took, and whether it was ready then.
         let mut late = BTreeMap::<MemberIndex, (usize, Duration, bool)>::new();
@@ -224,7 +225,7 @@ impl Reports<'_> {
         let patience = self.federation.epoch.patience().as_secs_f64();
         let words = |(by, (rounds, took, known)): (MemberIndex, (usize, Duration, bool))| {
             format!(
-                "{} was too late for {}: {} {:.1} s, and the others wait for {patience:.1} s (`patience`)",
+                "{} was too late for {}: {} {:.1} s, and the others wait for {patience:.1} s (`straggler-timeout`)",
                 self.name(by),
                 plural(rounds, "round"),
                 if known {

@@ -57,11 +57,11 @@ impl ModelKind {
 
 /// The means of one model over the members at which it is of use.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct ModelMean {
     /// The model.
     pub model: ModelKind,
-    /// How many members these are.
+    /// Number of members that these are.
     pub silos: usize,
     /// The mean in which every silo counts once.
     pub per_silo: f64,
@@ -73,11 +73,12 @@ pub struct ModelMean {
 
 /// Members that the model they serve harms.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Harmed {
     /// Members with enough held-out rows to tell.
     pub compared: usize,
     /// Of these, members that serve another model than their own.
+    #[serde(rename = "not_local")]
     pub not_own: usize,
     /// Members at which the 95 % interval of the served model against their own, on held-out rows,
     /// is wholly worse.
@@ -89,9 +90,9 @@ pub struct Harmed {
 
 /// How models trained alone were tuned.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Tuning {
-    /// Members whose own model was tuned.
+    /// Members whose local model was tuned.
     pub silos: usize,
     /// Whether learning rates and weight decays were searched, or only the number of epochs.
     pub rates: bool,

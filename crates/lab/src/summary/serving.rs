@@ -23,7 +23,7 @@ pub(super) struct ComparedSilo {
     pub(super) equipped: Arc<dyn Learner>,
 }
 
-/// Lets the members choose [together](Together) and the silos outside alone, and measures what they serve by the
+/// Lets the members choose [together](Together) and the unseen silos alone, and measures what they serve by the
 /// metric with this key.
 pub(super) fn serve(
     silos: Vec<ComparedSilo>,

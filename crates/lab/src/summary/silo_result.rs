@@ -27,9 +27,9 @@ pub(super) struct SiloResult {
     /// Training targets of the silo, where they have a mean.
     pub(super) targets: Option<TrainingTargets>,
     pub(super) served: Option<ServedInfo>,
-    /// How its own model was chosen.
+    /// How its local model was chosen.
     pub(super) tuned: Option<Tuned>,
-    /// Whether parts of its coalition's model, which it keeps to itself, were never trained.
+    /// True if parts of its coalition's model, which it keeps to itself, were never trained.
     pub(super) never_trained: bool,
 }
 

@@ -48,7 +48,7 @@ struct Context {
     radius: Radius,
 }
 
-/// Measures the members and then the silos outside, in the order of the study.
+/// Measures the members and then the unseen silos, in the order of the study.
 pub(super) fn silo_results(
     scenario: &Scenario,
     study: &Study,
@@ -321,7 +321,7 @@ impl Context {
         (result, compared)
     }
 
-    /// Compares what a silo could serve: its own model, that of its coalition with so many members, or the
+    /// Compares what a silo could serve: its local model, that of its coalition with so many members, or the
     /// mean of all coalitions.
     fn compare(
         &self,
@@ -355,7 +355,7 @@ impl Context {
         }
     }
 
-    /// How many entries of the last round are of this coalition.
+    /// Returns how many entries of the last round are of this coalition.
     fn members_of(&self, coalition: u32) -> usize {
         let last = self.last.as_ref();
         last.map_or(0, |last| members_of(&last.assignment, coalition))

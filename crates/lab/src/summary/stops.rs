@@ -14,7 +14,7 @@ pub struct StoppedMember {
     pub back: Option<f64>,
 }
 
-/// When members stopped, and when they were back before the end.
+/// Returns when members stopped, and when they were back before the end.
 pub(crate) fn stops(protocol: &ProtocolRecord) -> Vec<StoppedMember> {
     let end = protocol.ended.elapsed().as_secs_f64();
     protocol

@@ -74,9 +74,9 @@ fn absence_needs_noise_and_two_rounds() {
         data = { synthetic = { target = \"logistic\", groups = 1, features = 3, scale = 1.0, rows = [60, 90] } }
         model = \"logistic\"
         [privacy]
-        mode = \"masked+noised\"
+        mode = \"differential-privacy\"
         epsilon = 1.0
-        fewest-authors = 3
+        min-authors = 3
         [strategy]
         name = \"fedavg\"
         weight = \"equal\"
@@ -92,7 +92,7 @@ fn absence_needs_noise_and_two_rounds() {
     assert_eq!(why("", ""), "");
     assert!(why("rounds = 3", "rounds = 1").contains("two rounds at least"));
     let clear = text.replace(
-        "mode = \"masked+noised\"\n        epsilon = 1.0\n        fewest-authors = 3",
+        "mode = \"differential-privacy\"\n        epsilon = 1.0\n        min-authors = 3",
         "mode = \"clear\"",
     );
     let clear = Scenario::parse("all.toml", &clear).unwrap();
@@ -231,10 +231,10 @@ fn visits(folder: &Path, epsilon: f64) -> Scenario {
         split = {{ validation = 0.0, test = 0.2, group = \"patient\", keyed = true }}
         model = \"logistic\"
         [privacy]
-        mode = \"masked+noised\"
-        unit = {{ person = \"patient\" }}
+        mode = \"differential-privacy\"
+        privacy-unit = {{ person = \"patient\" }}
         epsilon = {epsilon:?}
-        fewest-authors = 3
+        min-authors = 3
         [strategy]
         name = \"fedavg\"
         weight = \"equal\"

@@ -10,6 +10,7 @@ use methods::learner::{
     Capabilities, LearnError, Metrics, Split, Training, UnitGradients, UnitRows, Update, Watch,
 };
 use methods::params::{Layout, Params};
+use protocol::charter::RoundMode;
 use simulations::{Federation, Options, Scenario};
 
 const SIZE: CanaryOptions = CanaryOptions {
@@ -28,9 +29,9 @@ fn scenario(noise: &str) -> Scenario {
         standardise = \"none\"
         model = {{ mlp = {{ hidden = [16] }} }}
         [privacy]
-        mode = \"masked+noised\"
+        mode = \"differential-privacy\"
         {noise}
-        fewest-authors = 4
+        min-authors = 4
         colluders = 1
         [strategy]
         name = \"fedavg\"
@@ -48,8 +49,10 @@ fn at(epsilon: f64) -> Scenario {
 fn z(scenario: &Scenario) -> f64 {
     let study = scenario.study(None).unwrap();
     let federation = Federation::of(scenario, &study).unwrap();
-    let masked = federation.epoch.charter.privacy.masked();
-    masked.unwrap().noise().unwrap().z.value()
+    match federation.epoch.charter.privacy.mode() {
+        RoundMode::Noised(_, noise) => noise.z.value(),
+        other => panic!("{other:?}"),
+    }
 }
 
 fn audited(scenario: &Scenario) -> CanaryAudit {
@@ -91,9 +94,12 @@ fn without_noise_and_with_a_tenth_of_it_most_lower_bounds_are_above_the_claim() 
         let tenth = z(&at(epsilon)) / 10.0;
         // 2⁻⁷ is the smallest z: noise of less than a hundredth of a row.
         for broken in [0.007_812_5, tenth] {
-            let found = audited(&scenario(&format!("z = {broken:?}")));
+            let found = audited(&scenario(&format!("noise-multiplier = {broken:?}")));
             let above = above(&found, epsilon);
-            assert!(above > 15, "z = {broken}: {above}, {found:?}");
+            assert!(
+                above > 15,
+                "noise-multiplier = {broken}: {above}, {found:?}"
+            );
             let claimed = CanaryAudit { above, ..found };
             assert!(
                 claimed

@@ -16,9 +16,9 @@ fn play(strategy: &str, n: usize, seed: u64, faults: &str) -> Summary {
         seed = {seed}
         rounds = {ROUNDS}
         task = {{ constant = {{ parameters = 3 }} }}
-        [charter]
-        beat = \"1s\"
-        patience = 10
+        [protocol]
+        heartbeat = \"1s\"
+        straggler-timeout = 10
         keep-rounds = {ROUNDS}
         [strategy]
         name = \"{strategy}\"

@@ -83,9 +83,9 @@ fn toy(strategy: &str, more: &str) -> String {
         seed = 3
         rounds = 4
         task = {{ constant = {{ parameters = 3 }} }}
-        [charter]
-        beat = \"1s\"
-        patience = 30
+        [protocol]
+        heartbeat = \"1s\"
+        straggler-timeout = 30
         [strategy]
         name = \"{strategy}\"
         training = {{ epochs = 3, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.25 }} }}
@@ -176,15 +176,15 @@ fn patients(strategy: &str, charter: &str, more: &str) -> String {
         rounds = 6
         silos = 5
         newcomers = [3]
-        outside = [\"4\"]
+        unseen = [\"4\"]
         [task.table]
         data = \"diabetes\"
         standardise = \"federation\"
         split = {{ validation = 0.2, test = 0.3 }}
         model = {{ linear = {{ loss = \"absolute\" }} }}
-        [charter]
-        beat = \"1s\"
-        patience = 30
+        [protocol]
+        heartbeat = \"1s\"
+        straggler-timeout = 30
         radius = {{ folds = 3, grid = [0.01, 0.1] }}
         {charter}
         [strategy]
@@ -229,15 +229,15 @@ fn hierarchical(rounds: usize, more: &str) -> String {
         seed = 2
         rounds = {rounds}
         silos = 8
-        outside = [\"7\"]
+        unseen = [\"7\"]
         [task.table]
         data = \"diabetes\"
         standardise = \"federation\"
         split = {{ validation = 0.0, test = 0.3 }}
         model = {{ linear = {{ loss = \"squared\" }} }}
-        [charter]
-        beat = \"1s\"
-        patience = 30
+        [protocol]
+        heartbeat = \"1s\"
+        straggler-timeout = 30
         [strategy]
         name = \"hierarchical\"
         training = {{ epochs = 1, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.1 }} }}

@@ -23,9 +23,9 @@ coalitions = 2
 freeze = 0
 training = { epochs = 5, batch = 0, optimiser = { name = "sgd", rate = 0.5 } }
 
-[charter]
-beat = "1s"
-patience = 6
+[protocol]
+heartbeat = "1s"
+straggler-timeout = 6
 "#;
 
 struct ToyRun {
@@ -166,7 +166,7 @@ fn byzantine(behaviours: &[&str]) -> String {
     behaviours.iter().map(fault).collect()
 }
 
-/// Whether something of toy 2 was refused for this reason.
+/// Returns whether something of toy 2 was refused for this reason.
 fn refused(summary: &Summary, reason: &str) -> bool {
     let mut all = summary.refused.iter();
     all.any(|refused| refused.member == "toy 2" && refused.reason.contains(reason))
@@ -300,7 +300,7 @@ fn rounds_finish_with_one_byzantine_silo_of_any_behaviour() {
     }
 }
 
-/// What happened in a run, without what differs between the ways to sign: hashes over signatures, and how
+/// Returns what happened in a run, without what differs between the ways to sign: hashes over signatures, and how
 /// many were checked.
 fn happened(summary: &Summary) -> Value {
     let mut all = serde_json::to_value(summary).unwrap();
@@ -515,7 +515,7 @@ fn silos_are_started_only_by_spawn() {
 
 /// Federations that end when their models get no better: these four after round 5 of 60.
 fn stopping(faults: &str) -> Summary {
-    let stop = "name = \"fedavg\"\nstop = { patience = 2, gain = 0.001 }";
+    let stop = "name = \"fedavg\"\nstop = { patience = 2, min-delta = 0.001 }";
     let text = TOY
         .replace("rounds = 3", "rounds = 60")
         .replace("name = \"cs-rcfl\"\ncoalitions = 2\nfreeze = 0", stop);

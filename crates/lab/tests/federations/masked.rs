@@ -1,4 +1,4 @@
-//! Masked rounds: every strategy that they allow learns what it learns in clear, and all others are
+//! Secure-aggregation rounds: every strategy that they allow learns what it learns in clear, and all others are
 //! refused before the first round.
 
 #![allow(clippy::unwrap_used)]
@@ -34,7 +34,7 @@ const ALLOWED: [&str; 12] = [
     "fedala",
 ];
 
-const MASKED: &str = "[privacy]\nmode = \"masked\"";
+const MASKED: &str = "[privacy]\nmode = \"secure-aggregation\"";
 
 fn text(strategy: &str, privacy: &str, faults: &str) -> String {
     let training =
@@ -45,9 +45,9 @@ fn text(strategy: &str, privacy: &str, faults: &str) -> String {
         rounds = 4
         task = {{ constant = {{ parameters = 3 }} }}
         {privacy}
-        [charter]
-        beat = \"1s\"
-        patience = 30
+        [protocol]
+        heartbeat = \"1s\"
+        straggler-timeout = 30
         [strategy]
         name = \"{strategy}\"
         {training}
@@ -204,7 +204,7 @@ fn a_lead_that_dies_in_any_phase_changes_no_model() {
 
 #[test]
 fn two_groups_with_weights_are_one_weighted_mean() {
-    let groups = "[privacy]\nmode = \"masked\"\ncolluders = 1\n
+    let groups = "[privacy]\nmode = \"secure-aggregation\"\ncolluders = 1\n
         [[privacy.group]]\n\"toy 0\" = 1\n\"toy 1\" = 1\n\"toy 2\" = 1\n
         [[privacy.group]]\n\"toy 3\" = 1\n\"toy 4\" = 1\n\"toy 5\" = 1\n\"toy 6\" = 1\n";
     let equal = "weight = \"equal\"";
@@ -213,7 +213,7 @@ fn two_groups_with_weights_are_one_weighted_mean() {
     same("two groups", &masked, &clear, 1e-4);
 }
 
-/// A scenario that is built in, with weights as masked rounds have them.
+/// A scenario that is built in, with weights as secure-aggregation rounds have them.
 fn built_in(name: &str, change: impl Fn(String) -> String) -> [Scenario; 2] {
     let (_, text) = simulations::scenario::BUILT_IN
         .iter()
@@ -355,8 +355,9 @@ fn the_report_of_masked_rounds_has_the_references_and_says_nothing_of_names() {
 #[test]
 fn fewer_contributions_than_a_quorum_are_refused_and_more_are_kept_to() {
     let with = |least: u16| {
-        let charter = format!("patience = 30\n        min-contributions = {least}");
-        let text = text("fedavg", MASKED, "weight = \"equal\"").replace("patience = 30", &charter);
+        let charter = format!("straggler-timeout = 30\n        min-contributions = {least}");
+        let text = text("fedavg", MASKED, "weight = \"equal\"")
+            .replace("straggler-timeout = 30", &charter);
         let scenario = Scenario::parse("toy.toml", &text).unwrap();
         Federation::new(&scenario, &toys(5), &scenario.strategy, &[])
     };

@@ -18,12 +18,10 @@ use simulations::{Federation, Options, RunRecord, Scenario, Surrounding, federat
 const STEPS: [&str; 4] = ["fedavg", "fedadam", "fedyogi", "fedadagrad"];
 
 /// Hardly any noise, and a norm that no gradient reaches.
-const FAINT: &str =
-    "[privacy]\nmode = \"masked+noised\"\nz = 0.0078125\nclip = 200.0\nfewest-authors = 4\n";
+const FAINT: &str = "[privacy]\nmode = \"differential-privacy\"\nnoise-multiplier = 0.0078125\nclipping-norm = 200.0\nmin-authors = 4\n";
 
 /// Noise for ε = 2, by which hardly anything is learned of so few rows.
-const LOUD: &str =
-    "[privacy]\nmode = \"masked+noised\"\nepsilon = 2.0\nclip = 1.0\nfewest-authors = 4\n";
+const LOUD: &str = "[privacy]\nmode = \"differential-privacy\"\nepsilon = 2.0\nclipping-norm = 1.0\nmin-authors = 4\n";
 
 const ROUNDS: usize = 6;
 
@@ -51,9 +49,9 @@ fn text(task: TestTask, strategy: &str, privacy: &str, faults: &str) -> String {
         data = {{ synthetic = {{ target = \"{target}\", groups = 1, features = 3, scale = 1.0, rows = [60, 90] }} }}
         model = {model}
         {privacy}
-        [charter]
-        beat = \"1s\"
-        patience = 30
+        [protocol]
+        heartbeat = \"1s\"
+        straggler-timeout = 30
         [strategy]
         name = \"{strategy}\"
         weight = \"{weight}\"
@@ -117,7 +115,7 @@ fn apart(found: &RunRecord, expected: &RunRecord) -> f32 {
     pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
-/// How far the model of the first member moves between the first round and the last.
+/// Returns how far the model of the first member moves between the first round and the last.
 fn moved(record: &RunRecord) -> f32 {
     let notices = record.notices.iter();
     let mut adopted = notices.filter_map(|(_, by, notice)| match notice {
@@ -320,7 +318,7 @@ fn without_messages_noised_rounds_learn_the_same_to_the_bit() {
 
 #[test]
 fn masked_rounds_without_noise_are_refused_without_messages() {
-    let masked = "[privacy]\nmode = \"masked\"\n";
+    let masked = "[privacy]\nmode = \"secure-aggregation\"\n";
     let scenario = parsed(&text(TestTask::Linear, "fedavg", masked, ""));
     assert!(scenario.needs_network());
     let study = scenario.study(None).unwrap();
@@ -332,7 +330,7 @@ fn masked_rounds_without_noise_are_refused_without_messages() {
     let refused = federate(&scenario, &federation, &[], &mut options, &Threads::new(1));
     let why = refused.err().unwrap().to_string();
     assert!(
-        why.contains("a masked round without noise needs messages"),
+        why.contains("a secure-aggregation round without noise needs messages"),
         "{why}"
     );
 }

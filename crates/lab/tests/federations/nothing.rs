@@ -78,9 +78,9 @@ fn long(last: How, rounds: u64, [others, own]: [u64; 2]) -> Summary {
         "name = \"toy\"
         rounds = {rounds}
         task = {{ constant = {{ parameters = 1 }} }}
-        [charter]
-        beat = \"1s\"
-        patience = 20
+        [protocol]
+        heartbeat = \"1s\"
+        straggler-timeout = 20
         [strategy]
         name = \"fedavg\"
         training = {{ epochs = 1, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.25 }} }}"
@@ -153,7 +153,7 @@ fn who_is_late_is_named_with_the_time_that_is_missing() {
     let said = said.unwrap_or_else(|| panic!("{:?}", late.notes));
     assert!(
         said.starts_with("toy 3 was too late for ")
-            && said.ends_with("and the others wait for 20.0 s (`patience`)"),
+            && said.ends_with("and the others wait for 20.0 s (`straggler-timeout`)"),
         "{said}"
     );
     assert!(

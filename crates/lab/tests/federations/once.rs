@@ -1,4 +1,4 @@
-//! Federations that solve a linear model from one noised sum: all end with the model of ridge regression on
+//! Federations that solve a linear model from one differentially private sum: all end with the model of ridge regression on
 //! all rows, within the noise, whoever dies.
 
 #![allow(clippy::unwrap_used)]
@@ -14,7 +14,7 @@ use super::noised::{models, parsed, run};
 const RIDGE: f64 = 0.5;
 
 /// Norms that no row exceeds, and hardly any noise.
-const FAINT: &str = "z = 0.0078125";
+const FAINT: &str = "noise-multiplier = 0.0078125";
 
 /// ε = 1.
 const LOUD: &str = "epsilon = 1.0";
@@ -25,7 +25,7 @@ fn text(classes: bool, noise: &str, faults: &str) -> String {
         false => (
             "linear",
             "{ linear = { loss = \"squared\" } }",
-            "targets-within = 8.0",
+            "max-target = 8.0",
         ),
     };
     format!(
@@ -37,16 +37,16 @@ fn text(classes: bool, noise: &str, faults: &str) -> String {
         data = {{ synthetic = {{ target = \"{target}\", groups = 1, features = 3, scale = 1.0, rows = [600, 900] }} }}
         model = {model}
         [privacy]
-        mode = \"masked+noised\"
-        release = \"once\"
-        rows-norm = 8.0
+        mode = \"differential-privacy\"
+        mechanism = \"sufficient-statistics\"
+        max-row-norm = 8.0
         {within}
         ridge = {RIDGE}
         {noise}
-        fewest-authors = 4
-        [charter]
-        beat = \"1s\"
-        patience = 30
+        min-authors = 4
+        [protocol]
+        heartbeat = \"1s\"
+        straggler-timeout = 30
         [strategy]
         name = \"fedavg\"
         weight = \"equal\"
@@ -173,7 +173,7 @@ fn noise_for_epsilon_one_moves_the_model_as_far_as_its_deviation_says() {
     for (classes, within) in [(false, 8.0_f64), (true, 2.0)] {
         let (study, record) = play(&parsed(&text(classes, LOUD, "")));
         let exact = ExactRidge::of(&study);
-        // z = 1.0001 / 0.268051 for one round; five parts of the noise, of which three stay unknown.
+        // noise-multiplier = 1.0001 / 0.268051 for one round; five parts of the noise, of which three stay unknown.
         let clip = 8.0 * (64.0 + within * within).sqrt();
         let noise = 3.731 * clip * (5.0_f64 / 3.0).sqrt();
         let (apart, expected) = (exact.apart(&model(&record)), exact.moved_by(noise));
@@ -227,13 +227,13 @@ fn what_is_not_solved_at_once_is_refused_before_the_first_round_with_what_to_cho
             "cannot be solved at once",
         ),
         (
-            classes.replace("ridge =", "targets-within = 1.0\nridge ="),
+            classes.replace("ridge =", "max-target = 1.0\nridge ="),
             "leave it out",
             "−2 and 2",
         ),
         (
             linear.replace("rounds = 1", "rounds = 3"),
-            "release = \"steps\"",
+            "mechanism = \"gradients\"",
             "must be 1",
         ),
         (

@@ -36,7 +36,7 @@ fn play(head: &str, strategy: &str, rate: f64, data: Option<PathBuf>) -> Result<
 fn a_group_of_silos_stays_outside_and_gets_models() {
     let head = |outside: &str| {
         format!(
-            "silos = 8\noutside = [{outside}]
+            "silos = 8\nunseen = [{outside}]
             [task.table]
             data.synthetic = {{ groups = 4, features = 3 }}
             model = {{ linear = {{ loss = \"squared\" }} }}"
@@ -111,7 +111,7 @@ fn states_that_only_test_are_given_a_model_and_states_that_only_train_are_not_me
 fn newcomers_of_earlier_rounds_are_given_the_model_of_that_round() {
     let head = |rounds: &str| {
         format!(
-            "silos = 4\noutside = [\"silo 1\"]\nnewcomers = {rounds}
+            "silos = 4\nunseen = [\"silo 1\"]\nnewcomers = {rounds}
             [task.table]
             data.synthetic = {{ groups = 1, features = 3 }}
             model = {{ linear = {{ loss = \"squared\" }} }}"

@@ -41,7 +41,7 @@ training = {{ epochs = 5, batch = 8, optimiser = {{ name = "sgd", rate = 0.03 }}
     run(&scenario, options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Whether the groups after the last round are those of the true models.
+/// Returns whether the groups after the last round are those of the true models.
 fn found(summary: &Summary) -> bool {
     let names: Vec<_> = summary.silos.iter().map(|silo| silo.name.clone()).collect();
     let of = |group: usize| -> BTreeSet<String> {

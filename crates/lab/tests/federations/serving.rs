@@ -1,4 +1,4 @@
-//! The models that silos serve in the end, and those that silos outside the federation are given.
+//! The models that silos serve in the end, and those that unseen silos are given.
 
 #![allow(clippy::unwrap_used)]
 
@@ -191,7 +191,7 @@ fn references_that_diverge_are_named_and_in_no_mean() {
         assert_eq!(named.count(), 4, "{kind:?}");
         assert!(wild.means.iter().all(|mean| mean.model != kind));
     }
-    // The own models are tuned: an exact fit is among the ways.
+    // The local models are tuned: an exact fit is among the ways.
     let own = wild
         .silos
         .iter()
@@ -218,7 +218,7 @@ fn play(strategy: &str, centres: &[[f64; 3]], outside: &str) -> Summary {
         "name = \"toy\"
         seed = 3
         rounds = 3
-        outside = {outside}
+        unseen = {outside}
         task = {{ constant = {{ parameters = 3 }} }}
         strategy = {{ name = \"{strategy}\", training = {{ epochs = 3, batch = 0, \
          optimiser = {{ name = \"sgd\", rate = 0.25 }} }} }}"
@@ -291,9 +291,9 @@ fn silos_with_too_few_rows_for_folds_serve_the_model_that_they_adopted() {
     }
 }
 
-/// Many silos of few rows: of what the common model is better than their own ones, they keep most where
+/// Many silos of few rows: of what the global model is better than their own ones, they keep most where
 /// they decide together, and less where each decides alone. Where each has a truth of its own, they
-/// serve nothing that is worse than their own model.
+/// serve nothing that is worse than their local model.
 #[test]
 fn silos_that_decide_together_keep_most_of_the_gain() {
     let means = |groups: usize| {
@@ -357,7 +357,7 @@ fn outside_must_name_known_silos_and_leave_one_inside() {
             "name = \"t\"
             rounds = 1
             silos = 2
-            outside = {outside}
+            unseen = {outside}
             task = {{ constant = {{ parameters = 3 }} }}
             strategy = {{ name = \"fedavg\", training = {{ epochs = 1, batch = 0, \
              optimiser = {{ name = \"sgd\", rate = 0.25 }} }} }}"
@@ -367,12 +367,12 @@ fn outside_must_name_known_silos_and_leave_one_inside() {
     };
     assert_eq!(
         error("[\"silo 9\"]"),
-        "t.toml: `outside` names an unknown silo \"silo 9\": expected one of silo 1, silo 2, or a \
+        "t.toml: `unseen` names an unknown silo \"silo 9\": expected one of silo 1, silo 2, or a \
          position from 0"
     );
     assert_eq!(
         error("[\"0\", \"silo 2\"]"),
-        "t.toml: all silos are `outside` or have no training rows, but at least one must take part"
+        "t.toml: all silos are `unseen` or have no training rows, but at least one must take part"
     );
 }
 
@@ -420,9 +420,9 @@ fn a_model_of_pooled_rows_is_better_than_training_alone() {
 #[test]
 fn with_noise_and_only_then_a_silo_may_serve_the_common_model_adapted_to_its_rows() {
     let noise = "[privacy]
-        mode = \"masked+noised\"
-        z = 5.0
-        clip = 1.0";
+        mode = \"differential-privacy\"
+        noise-multiplier = 5.0
+        clipping-norm = 1.0";
     for (privacy, expected) in [(noise, true), ("", false)] {
         let text = format!(
             "name = \"alike\"

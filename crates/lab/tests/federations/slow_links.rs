@@ -22,7 +22,7 @@ training = {{ epochs = 1, batch = 0, optimiser = {{ name = "sgd", rate = 0.1 }} 
 [network]
 bandwidth-mbit = 0.002
 
-[charter]
+[protocol]
 {patience}
 "#
     );
@@ -49,7 +49,7 @@ fn silos_whose_models_take_longer_than_a_minute_are_in_every_round() {
 /// With a patience that is too short the simulation says in which rounds who is missing.
 #[test]
 fn every_round_without_a_silo_that_trained_for_it_is_listed() {
-    let summary = play("patience = 12");
+    let summary = play("straggler-timeout = 12");
     let mut missing = 0;
     for round in &summary.rounds {
         for silo in &summary.silos {

@@ -21,9 +21,9 @@ fn play(strategy: &str, more: &str, threads: usize) -> Summary {
         seed = 3
         rounds = 4
         task = {{ constant = {{ parameters = 3 }} }}
-        [charter]
-        beat = \"1s\"
-        patience = 30
+        [protocol]
+        heartbeat = \"1s\"
+        straggler-timeout = 30
         [strategy]
         name = \"{strategy}\"
         training = {{ epochs = 3, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.25 }} }}
@@ -205,9 +205,9 @@ fn patients(strategy: &str, more: &str, threads: usize) -> Summary {
         standardise = \"federation\"
         split = {{ validation = 0.0, test = 0.3 }}
         model = {{ linear = {{ loss = \"absolute\" }} }}
-        [charter]
-        beat = \"1s\"
-        patience = 30
+        [protocol]
+        heartbeat = \"1s\"
+        straggler-timeout = 30
         radius = {{ folds = 3, grid = [0.01, 0.1] }}
         [strategy]
         {strategy}

@@ -91,7 +91,7 @@ fn ten_silos_with_few_rows_of_breast_cancer_are_told_to_join_with_settings_that_
         .replace("rounds = 20", "rounds = 40")
         .replace("rate = 5.0", "rate = 40.0")
         .replace("validation = 0.0", "validation = 0.0, keyed = true");
-    let noise = "[privacy]\nmode = \"masked+noised\"\nepsilon = 4.0\nclip = 0.2\n";
+    let noise = "[privacy]\nmode = \"differential-privacy\"\nepsilon = 4.0\nclipping-norm = 0.2\n";
     let advice = advice(&(fitting + noise), &rows, 4.0, 25);
     assert!(advice.joins, "{:?}", advice.releases);
     assert!(advice.releases[0].joins(), "{:?}", advice.releases[0]);

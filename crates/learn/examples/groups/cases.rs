@@ -21,7 +21,7 @@ pub(crate) struct ExampleCase {
     pub(crate) truth: Option<Vec<u32>>,
     /// The metric that is quoted.
     pub(crate) metric: &'static str,
-    /// Whether a first round agrees on a common scale.
+    /// True if a first round agrees on a common scale.
     pub(crate) standardise: bool,
 }
 

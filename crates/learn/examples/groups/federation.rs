@@ -129,7 +129,7 @@ impl ExampleFederation {
     }
 }
 
-/// Whether two assignments are one grouping.
+/// Returns whether two assignments are one grouping.
 pub(crate) fn same_groups(a: &[u32], b: &[u32]) -> bool {
     let pairs = || (0..a.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
     pairs().all(|(i, j)| (a[i] == a[j]) == (b[i] == b[j]))

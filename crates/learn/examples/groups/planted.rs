@@ -13,7 +13,7 @@ pub(crate) const HELD_OUT: f64 = 0.9;
 /// One kind of silos.
 pub(crate) struct PlantedKind {
     pub(crate) name: &'static str,
-    /// Whether targets are classes 0 and 1, drawn by the probability of the true model; otherwise numbers.
+    /// True if targets are classes 0 and 1, drawn by the probability of the true model; otherwise numbers.
     pub(crate) classes: bool,
     /// Silos of every true model.
     sizes: &'static [usize],
@@ -23,7 +23,7 @@ pub(crate) struct PlantedKind {
     /// Deviation of what all true models have in common, and of what each has besides.
     common: f64,
     own: f64,
-    /// Whether the targets of the last true model are noise.
+    /// True if the targets of the last true model are noise.
     noise: bool,
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn planted(
     Ok(())
 }
 
-/// Whether it is not worse than alone, and not worse than the best other, on one kind.
+/// Returns whether it is not worse than alone, and not worse than the best other, on one kind.
 fn row(
     table: &MethodTable,
     kind: &PlantedKind,

@@ -7,13 +7,13 @@ use super::{DeviceError, DeviceName, default_slots};
 
 /// A device, and whether it can be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct ListedDevice {
     /// Name of the device, as configurations write it.
     pub name: DeviceName,
     /// What computes, in a few words.
     pub about: &'static str,
-    /// Whether the device can be used.
+    /// True if the device can be used.
     pub available: bool,
     /// Why it cannot, and what would help.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub fn devices() -> Vec<ListedDevice> {
     names.into_iter().map(ListedDevice::new).collect()
 }
 
-/// Whether this program can use the device on this machine.
+/// Returns whether this program can use the device on this machine.
 ///
 /// # Errors
 /// [`DeviceError`]: it is not built in, or not there.

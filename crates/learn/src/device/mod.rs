@@ -2,7 +2,7 @@
 //!
 //! Which devices a program can use is decided when it is built, by cargo features (`docs/devices.md`);
 //! which of them it uses, when it runs, by a [`DeviceName`] in the scenario of a simulation or in an
-//! institution's `silo.toml`. The device is a matter of who trains: the members do not agree on one,
+//! institution's `node.toml`. The device is a matter of who trains: the members do not agree on one,
 //! and no hash depends on it. Initial weights, the order of rows and everything else random are drawn
 //! on the processor, so that they are the same on all devices; what a device computes may differ from
 //! another's in the last bits.
@@ -64,7 +64,7 @@ pub struct DeviceChoice {
 }
 
 impl DeviceChoice {
-    /// Whether the device can be used.
+    /// Returns whether the device can be used.
     ///
     /// # Errors
     /// [`DeviceError`]: it is not in this program, or not on this machine.

@@ -25,7 +25,7 @@ pub enum DeviceName {
 pub(super) const NAMES: &str = "cpu, tch-cpu or tch-cuda:0 (or another number)";
 
 impl DeviceName {
-    /// What computes, in a few words.
+    /// Returns what computes, in a few words.
     pub fn about(self) -> &'static str {
         match self {
             Self::Cpu => "the processor, by burn",
@@ -34,7 +34,7 @@ impl DeviceName {
         }
     }
 
-    /// Whether this device is the processor, whose cores trainings share.
+    /// Returns whether this device is the processor, whose cores trainings share.
     pub(super) fn is_processor(self) -> bool {
         matches!(self, Self::Cpu | Self::TchCpu)
     }

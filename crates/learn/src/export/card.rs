@@ -22,7 +22,7 @@ pub(super) const FORMAT: u32 = 2;
 
 /// What a model is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Card {
     /// Version of this format.
     pub format: u32,
@@ -39,6 +39,7 @@ pub struct Card {
     /// What comes out.
     pub output: Output,
     /// How good it is on rows that it was not trained on; `None` where nobody measured it.
+    #[serde(alias = "held-out")]
     pub held_out: Option<HeldOut>,
     /// Of two classes, the threshold that suits the silo's own rows; `None` where there are too few of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +58,7 @@ pub struct Card {
 
 /// What a model was trained for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct CardTask {
     /// What the columns mean.
     pub schema: Schema,
@@ -69,7 +70,7 @@ pub struct CardTask {
 
 /// Where a model comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Origin {
     /// The model in one word: `served`, `own`, `coalition`, `global`.
     pub which: String,
@@ -104,7 +105,7 @@ pub struct Origin {
 
 /// A coalition of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Coalition {
     /// Number of the coalition, from 1.
     pub number: u32,
@@ -116,7 +117,7 @@ pub struct Coalition {
 
 /// One number of a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct CardColumn {
     /// Name of the number: that of the column, `column=level`, or `column is missing`.
     pub name: String,
@@ -171,7 +172,7 @@ pub enum Output {
 
 /// Metrics on rows that were not trained on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct HeldOut {
     /// Number of rows.
     pub rows: u64,
@@ -200,7 +201,7 @@ impl HeldOut {
         is_missing.then(|| unmeasured(&self.metric, self.rows))
     }
 
-    /// What the model is worth beside a constant prediction, in sentences; nothing where one is not known.
+    /// Returns what the model is worth beside a constant prediction, in sentences; nothing where one is not known.
     pub fn in_words(&self) -> Option<String> {
         let (own, constant) = self.beside_constant()?;
         let name: MetricName = serde_json::from_value(self.metric.clone().into()).ok()?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use task::questions::RowsProfile;
+use task::schema::ReadCells;
 
 use super::card::Card;
 use super::predictor::Predictor;
@@ -45,7 +46,10 @@ impl Card {
         };
         let by_own = |name: &str| own?.columns.get(name)?.plausible();
         let numbers = schema.columns();
-        let numbers = numbers.filter(|(_, feature)| feature.kind.levels().is_none());
+        let numbers = numbers.filter(|(_, feature)| match feature.kind.cells() {
+            ReadCells::Numbers { .. } => true,
+            ReadCells::Levels(_) => false,
+        });
         let known = numbers.filter_map(|(name, _)| {
             let found = by_own(name).or_else(|| by_scale(name));
             Some((name, found.or_else(|| by_usual(name))?))

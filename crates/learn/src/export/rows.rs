@@ -32,7 +32,7 @@ pub struct RowsToPredict {
 }
 
 impl RowsToPredict {
-    /// What is left out, or read otherwise than it stands in the file; sentences without a full stop.
+    /// Returns what is left out, or read otherwise than it stands in the file; sentences without a full stop.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -50,7 +50,7 @@ struct RowToPredict {
     kept: Vec<String>,
     /// Numbers of the row, or why it is not predicted.
     numbers: Result<Vec<f64>, String>,
-    /// Whether the row does not fit the schema.
+    /// True if the row does not fit the schema.
     bad: bool,
 }
 

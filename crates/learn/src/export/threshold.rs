@@ -8,22 +8,24 @@ const LEAST: usize = 10;
 
 /// A threshold for the probability of the second of two classes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Threshold {
     /// The second class, which is predicted where its probability is at least `value`.
     pub class: String,
     /// The threshold, between 0 and 1.
     pub value: f64,
     /// Rates of the threshold on the validation rows that it was chosen on.
+    #[serde(alias = "chosen-on")]
     pub chosen_on: Rates,
     /// Rates of the threshold on the held-out rows, on which nothing was chosen; `None` where one of the
     /// classes has no row there.
+    #[serde(alias = "held-out")]
     pub held_out: Option<Rates>,
 }
 
 /// What a threshold gives on some rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct Rates {
     /// Rows of the second class.
     pub positives: usize,

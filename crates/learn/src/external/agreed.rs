@@ -37,7 +37,7 @@ pub(super) enum Begins {
 }
 
 impl Agreed {
-    /// What an agreement says. The model that a proposer's program held reaches the learner from
+    /// Returns what an agreement says. The model that a proposer's program held reaches the learner from
     /// outside.
     pub(super) fn by(task: &ExternalTask) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Agreed {
         }
     }
 
-    /// What is agreed before the first silo of a simulation: the rest is as its program says.
+    /// Returns what is agreed before the first silo of a simulation: the rest is as its program says.
     pub(super) fn before(task: &ExternalTask) -> Self {
         Self {
             frozen: match &task.frozen {

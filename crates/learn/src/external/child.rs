@@ -196,12 +196,12 @@ impl Child {
         }
     }
 
-    /// Whether the program has ended, or has said something that nobody asked for.
+    /// Returns whether the program has ended, or has said something that nobody asked for.
     pub(super) fn is_over(&mut self) -> bool {
         self.ender.has_ended() || !matches!(self.replies.try_recv(), Err(mpsc::TryRecvError::Empty))
     }
 
-    /// How the program ended, with the last line of its standard error.
+    /// Returns how the program ended, with the last line of its standard error.
     fn ended(&mut self) -> String {
         let Ender::Process(process) = &self.ender else {
             return "it has closed the connection".into();
@@ -291,7 +291,7 @@ impl Process {
         rustix::process::Pid::from_raw(self.process.id().cast_signed())
     }
 
-    /// Whether the process has ended. Its number, which is that of its group, is still its own.
+    /// Returns whether the process has ended. Its number, which is that of its group, is still its own.
     #[cfg(unix)]
     fn has_ended(&mut self) -> bool {
         use rustix::io::Errno;
@@ -361,7 +361,7 @@ fn watch(lives: &Weak<Mutex<Process>>, most: usize) {
     }
 }
 
-/// Whether the process ends within this time.
+/// Returns whether the process ends within this time.
 #[expect(
     clippy::disallowed_methods,
     reason = "std has no wait for a process with a time limit"

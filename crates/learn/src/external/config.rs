@@ -32,6 +32,8 @@ pub struct LearnerConfig {
     pub processes: usize,
     /// Folder in which the program runs.
     pub folder: PathBuf,
+    /// Rounds of the federation, which the program is told; no key of the table.
+    pub rounds: Option<u64>,
 }
 
 /// As it is written.
@@ -108,6 +110,7 @@ impl From<WrittenCommand> for LearnerConfig {
                 timeout: Duration::from_secs(program.timeout),
                 processes: program.processes,
                 folder: PathBuf::new(),
+                rounds: None,
             },
         }
     }
@@ -137,6 +140,7 @@ impl LearnerConfig {
             timeout: Duration::from_secs(TIMEOUT),
             processes: PROCESSES,
             folder: PathBuf::new(),
+            rounds: None,
         }
     }
 
@@ -149,6 +153,14 @@ impl LearnerConfig {
         }
     }
 
+    /// The same program in a federation of this many rounds.
+    pub fn with_rounds(&self, rounds: u64) -> Self {
+        Self {
+            rounds: Some(rounds),
+            ..self.clone()
+        }
+    }
+
     /// Makes it relative to the folder of the file that it is written in.
     pub fn resolve(&mut self, folder: &Path) {
         if let Some(socket) = &mut self.socket {
@@ -157,7 +169,7 @@ impl LearnerConfig {
         self.folder = folder.to_owned();
     }
 
-    /// Whether its numbers are in range, and it names exactly one of command and socket.
+    /// Returns whether its numbers are in range, and it names exactly one of command and socket.
     ///
     /// # Errors
     /// [`DataError::Config`].

@@ -21,9 +21,9 @@ pub struct Described {
     pub personal: usize,
     /// Training, validation and test rows.
     pub rows: [usize; 3],
-    /// Whether strategies can modify its gradients.
+    /// True if strategies can modify its gradients.
     pub gradients: bool,
-    /// Whether the program gives outputs row by row.
+    /// True if the program gives outputs row by row.
     pub outputs: bool,
     /// Digest of the tensors that it has besides and does not train.
     pub frozen: Option<String>,
@@ -33,7 +33,7 @@ pub struct Described {
     pub columns: Vec<String>,
     /// Labels of the classes that its model tells apart; empty where they have none.
     pub classes: Vec<String>,
-    /// Whether the program gives the model that it holds, for all to start from.
+    /// True if the program gives the model that it holds, for all to start from.
     pub gives_start: bool,
     /// Names of the metrics that it measures and that can be agreed; empty where it could not measure the model before the first
     /// round.

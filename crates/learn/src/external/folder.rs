@@ -93,7 +93,7 @@ impl Exchanged {
         Ok(())
     }
 
-    /// Whether nobody has changed, moved or removed the file since.
+    /// Returns whether nobody has changed, moved or removed the file since.
     pub(super) fn is_as_written(&self) -> bool {
         let now = self.state();
         now.is_ok_and(|now| self.written.get() == Some(&now))

@@ -84,7 +84,7 @@ mod linux {
             }
         }
 
-        /// How many processes there are of the program with this number.
+        /// Returns how many processes there are of the program with this number.
         pub(in crate::external) fn count(&self, id: u32) -> usize {
             let group = self.group.as_ref();
             let group = group.and_then(|group| fs::read_to_string(group.join("cgroup.procs")).ok());
@@ -116,7 +116,7 @@ mod linux {
             ended
         }
 
-        /// Whether the process of this folder has the mark. One that has ended, or is another user's, shows no
+        /// Returns whether the process of this folder has the mark. One that has ended, or is another user's, shows no
         /// environment.
         fn is_marked(&self, folder: &Path) -> bool {
             let entry = [MARK.as_bytes(), b"=", self.mark.as_bytes()].concat();

@@ -30,8 +30,6 @@ pub struct ExternalLearner {
     pub(super) doubts: Vec<Doubt>,
     /// The rows of every part with their targets, once they are known.
     pub(super) targets: Mutex<BTreeMap<&'static str, Arc<PartTargets>>>,
-    /// The rounds whose seeds were asked for, by seed, so that the program is told in which round it trains.
-    rounds: Mutex<BTreeMap<u64, u64>>,
 }
 
 /// What of a program could not be compared with what is agreed.
@@ -167,11 +165,10 @@ impl ExternalLearner {
             trial: agreed.trial.or(found.filter(Trial::says_something)),
             doubts,
             targets: Mutex::default(),
-            rounds: Mutex::default(),
         })
     }
 
-    /// What the silos after this one are held to: what is agreed, and where nothing is, what this
+    /// Returns what the silos after this one are held to: what is agreed, and where nothing is, what this
     /// program says.
     pub(super) fn agreed(&self) -> Agreed {
         let session = &self.session;
@@ -229,9 +226,8 @@ impl ExternalLearner {
     ) -> Result<Update, LearnError> {
         fits(&self.layout, start)?;
         self.part(Split::Train)?;
-        let round = locked(&self.rounds).get(&seed).copied();
         self.session
-            .train(None, start, personal, how, (seed, round), progress)
+            .train(None, start, personal, how, seed, progress)
     }
 }
 
@@ -242,7 +238,7 @@ impl Learner for ExternalLearner {
 
     fn seed(&self, silo_seed: u64, round: u64) -> u64 {
         let seed = mixed_seed(silo_seed, round);
-        locked(&self.rounds).insert(seed, round);
+        self.session.note_round(seed, round);
         seed
     }
 

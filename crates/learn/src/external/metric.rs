@@ -86,7 +86,7 @@ pub(super) fn measured_here(
     }
 }
 
-/// What a silo's program measures, and what to do, without a full stop.
+/// Returns what a silo's program measures, and what to do, without a full stop.
 fn remedy(silo: &str, metric: MetricName, found: &[String]) -> String {
     format!(
         "the program of {silo:?} measures {}; agree on one of these (`metric` of [task.external]; one that Rota does \

@@ -50,7 +50,7 @@ pub use study::{MOST_HELD, external_silo, external_study};
 pub use table::TableByProgram;
 pub use wire::PROTOCOL;
 
-/// What a mutex guards, also after a thread panicked that held it: nothing here is left half changed.
+/// Returns what a mutex guards, also after a thread panicked that held it: nothing here is left half changed.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

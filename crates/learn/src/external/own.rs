@@ -79,7 +79,7 @@ fn measured(
     }
 }
 
-/// How the learner's model differs from the agreed one, as a clause.
+/// Returns how the learner's model differs from the agreed one, as a clause.
 fn difference(agreed: &Layout, found: &Layout) -> Option<String> {
     if agreed == found {
         return None;

@@ -45,7 +45,7 @@ struct SharedModels {
 struct RunningPrograms {
     /// By place, of those that run.
     enders: Vec<Option<Ender>>,
-    /// Whether none may be started any more.
+    /// True if none may be started any more.
     over: bool,
 }
 
@@ -280,7 +280,7 @@ impl ProgramSlot {
     }
 }
 
-/// Whether two models share their memory, and so are the same.
+/// Returns whether two models share their memory, and so are the same.
 fn same_memory(one: &Params, other: &Params) -> bool {
     let (one, other) = (one.document(), other.document());
     one.as_ptr() == other.as_ptr() && one.len() == other.len()

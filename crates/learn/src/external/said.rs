@@ -26,7 +26,7 @@ pub(super) struct ProgramStderr {
     end: Vec<u8>,
     /// The line that it has begun, up to [`LINE`].
     line: Vec<u8>,
-    /// Whether the last byte was a carriage return, which a line feed may follow.
+    /// True if the last byte was a carriage return, which a line feed may follow.
     returned: bool,
     /// Bytes of that line that are left out.
     cut: u64,
@@ -38,7 +38,7 @@ pub(super) struct ProgramStderr {
     passed: u64,
     /// Lines and bytes left out since that was last said.
     left_out: (u64, u64),
-    /// Whether a line has said that nothing more is passed on.
+    /// True if a line has said that nothing more is passed on.
     over: bool,
 }
 

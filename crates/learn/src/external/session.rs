@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use methods::learner::{GradientModifier, Split};
@@ -11,6 +11,7 @@ use methods::{Layout, LearnError, Metrics, Params, Progress, Training, Update, W
 use super::child::silent;
 use super::folder::Exchanged;
 use super::frozen::Frozen;
+use super::locked;
 use super::programs::{Programs, Talk, Trouble, read, unexpected};
 use super::results::{outputs_in, trial_in};
 use super::wire::{
@@ -70,6 +71,16 @@ pub(super) struct Session {
     pub(super) personal: Arc<Layout>,
     /// The seed that it was opened with, and the personal state of that seed.
     pub(super) first: (u64, Params),
+    rounds: Mutex<KnownRounds>,
+}
+
+/// What is known of the rounds in which a silo trains.
+#[derive(Default)]
+struct KnownRounds {
+    /// By the seeds of their trainings.
+    by_seed: BTreeMap<u64, u64>,
+    /// That of the last training.
+    last: Option<u64>,
 }
 
 impl Session {
@@ -118,6 +129,7 @@ impl Session {
             layout,
             personal,
             first: (start, Params::empty()),
+            rounds: Mutex::default(),
         };
         session.first.1 = session
             .ask_personal(start)
@@ -129,12 +141,17 @@ impl Session {
         &self.silo.name
     }
 
-    /// Whether strategies can modify its gradients.
+    /// Notes the round of a training with this seed, so that the program is told in which round it trains.
+    pub(super) fn note_round(&self, seed: u64, round: u64) {
+        locked(&self.rounds).by_seed.insert(seed, round);
+    }
+
+    /// Returns whether strategies can modify its gradients.
     pub(super) fn has_gradients(&self) -> bool {
         self.opened.can(GRADIENTS)
     }
 
-    /// Whether the program gives the model that it holds before any training.
+    /// Returns whether the program gives the model that it holds before any training.
     pub(super) fn gives_start(&self) -> bool {
         self.opened.can(INITIAL)
     }
@@ -253,7 +270,7 @@ impl Session {
         })
     }
 
-    /// What the program computes with this model for a batch that it makes up; `None` where it makes
+    /// Returns what the program computes with this model for a batch that it makes up; `None` where it makes
     /// up none.
     pub(super) fn try_out(&self, model: &Params) -> Result<Option<Trial>, LearnError> {
         if !self.opened.can(TRY) {
@@ -272,16 +289,24 @@ impl Session {
         })
     }
 
-    /// Trains. `rows` is the file of the rows, where Rota hands them over; the round is told where it is known.
+    /// Trains. `rows` is the file of the rows, where Rota hands them over; the round is told where it was
+    /// [noted](Self::note_round).
     pub(super) fn train(
         &self,
         rows: Option<&PathBuf>,
         start: &Params,
         personal: &Params,
         (training, modifier): (&Training, Option<&GradientModifier<'_>>),
-        (seed, round): (u64, Option<u64>),
+        seed: u64,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
+        let round = {
+            let mut known = locked(&self.rounds);
+            let round = known.by_seed.get(&seed).copied();
+            known.last = round.or(known.last);
+            round
+        };
+        let rounds = self.programs.config().rounds;
         let go = |talk: &mut Talk<'_>| {
             // The program may have been asked something else for long.
             if progress(BEGINNING).is_break() {
@@ -319,6 +344,7 @@ impl Session {
                 training,
                 seed,
                 round,
+                rounds,
                 modifier,
             })?;
             let (samples, values) = follow(talk, progress)?;
@@ -356,6 +382,7 @@ impl Session {
         personal: &Params,
         split: Split,
     ) -> Result<Metrics, LearnError> {
+        let round = locked(&self.rounds).last;
         self.twice(|talk| {
             let model = self.programs.write_shared(model)?;
             let own = self.personal_file(personal)?;
@@ -365,6 +392,8 @@ impl Session {
                 model: &model.path,
                 personal: own.as_ref().map(|own| &own.path),
                 split,
+                round,
+                rounds: self.programs.config().rounds,
             };
             match talk.ask(&request, "while it measured a model")? {
                 Reply::Measured { samples, metrics } => Ok(measured(samples, metrics)),
@@ -461,7 +490,7 @@ fn introduce(talk: &mut Talk<'_>, silo: &ProgramSilo) -> Result<OpenedSilo, Trou
     Ok(opened)
 }
 
-/// How these names differ from the agreed ones, as a clause; each is the name of such a thing.
+/// Returns how these names differ from the agreed ones, as a clause; each is the name of such a thing.
 fn apart(agreed: &[String], found: &[String], thing: &str) -> String {
     let missing = agreed.iter().find(|name| !found.contains(name));
     let surplus = found.iter().find(|name| !agreed.contains(name));
@@ -472,7 +501,7 @@ fn apart(agreed: &[String], found: &[String], thing: &str) -> String {
     }
 }
 
-/// How classes differ from the agreed ones, as a clause.
+/// Returns how classes differ from the agreed ones, as a clause.
 fn classes_apart(agreed: &[String], found: &[String]) -> String {
     format!(
         "its classes are others than the agreed ones, so that the model would take one for another: {}; agreed \
@@ -484,7 +513,7 @@ fn classes_apart(agreed: &[String], found: &[String]) -> String {
     )
 }
 
-/// How columns differ from the agreed ones, as a clause.
+/// Returns how columns differ from the agreed ones, as a clause.
 fn columns_apart(agreed: &[String], found: &[String]) -> String {
     let what = apart(agreed, found, "column");
     format!(

@@ -194,14 +194,9 @@ impl TableByProgram {
         fits(&self.table.layout(), start)?;
         let file = self.rows(start)?;
         let seen = self.seen(start);
-        let update = self.session.train(
-            Some(&file.path),
-            &seen,
-            personal,
-            how,
-            (seed, None),
-            progress,
-        )?;
+        let update = self
+            .session
+            .train(Some(&file.path), &seen, personal, how, seed, progress)?;
         let shared = Params::gather(start.layout(), &[&update.shared, start]);
         Ok(Update {
             shared: shared.expect("what the program does not see is as at the start"),
@@ -246,7 +241,9 @@ impl Learner for TableByProgram {
     }
 
     fn seed(&self, silo_seed: u64, round: u64) -> u64 {
-        self.table.seed(silo_seed, round)
+        let seed = self.table.seed(silo_seed, round);
+        self.session.note_round(seed, round);
+        seed
     }
 
     fn train(
@@ -312,6 +309,7 @@ impl Learner for TableByProgram {
             units: None,
             // They would be fitted without the program.
             linear_rows: None,
+            answers: None,
         }
     }
 }

@@ -52,6 +52,9 @@ pub(super) enum ProgramRequest<'a> {
         /// The round, from 1, where it is known.
         #[serde(skip_serializing_if = "Option::is_none")]
         round: Option<u64>,
+        /// The rounds of the federation, where they are known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rounds: Option<u64>,
         modifier: Option<Modifier<'a>>,
     },
     /// During a training: it is not needed any more. The answer to the training is then `stopped`,
@@ -64,6 +67,12 @@ pub(super) enum ProgramRequest<'a> {
         model: &'a PathBuf,
         personal: Option<&'a PathBuf>,
         split: Split,
+        /// The round in which the silo trained last, where there is one and it is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        round: Option<u64>,
+        /// The rounds of the federation, where they are known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rounds: Option<u64>,
     },
     /// Asks for the outputs of a model row by row, and the targets. The answer is `done`.
     Outputs {
@@ -199,12 +208,12 @@ pub(super) struct OpenedSilo {
 }
 
 impl OpenedSilo {
-    /// Whether the program says that it can do `what`.
+    /// Returns whether the program says that it can do `what`.
     pub(super) fn can(&self, what: &str) -> bool {
         self.capabilities.iter().any(|name| name == what)
     }
 
-    /// Whether a program that was started again says the same of the silo. Initial values may differ:
+    /// Returns whether a program that was started again says the same of the silo. Initial values may differ:
     /// they are used before the first round only, and a program may draw new ones at every start.
     pub(super) fn is_like(&self, earlier: &Self) -> bool {
         let without = |opened: &Self| {
@@ -345,6 +354,7 @@ mod tests {
             training: &training,
             seed: u64::MAX,
             round: Some(2),
+            rounds: Some(5),
             modifier: None,
         };
         let mut sent = Vec::new();
@@ -355,6 +365,7 @@ mod tests {
         assert_eq!(read["type"], "train");
         assert_eq!(read["seed"], u64::MAX);
         assert_eq!(read["round"], 2);
+        assert_eq!(read["rounds"], 5);
         assert_eq!(read["training"]["optimiser"]["rate"], 0.5);
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct ColumnScaling {
     features: usize,
     /// Whether the target is scaled, too: one number or several on one scale.
     target: bool,
-    /// Whether rows have labels instead of the target, which are not scaled.
+    /// True if rows have labels instead of the target, which are not scaled.
     labelled: bool,
     summary: Arc<Layout>,
 }

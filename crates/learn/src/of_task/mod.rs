@@ -107,7 +107,7 @@ impl TaskStudy for TaskConfig {
     }
 }
 
-/// Whether the model of a constant task can have this many numbers.
+/// Returns whether the model of a constant task can have this many numbers.
 fn check_parameters(parameters: usize) -> Result<(), DataError> {
     let wrong = match parameters {
         0 => "`parameters` must be at least 1".to_owned(),

@@ -22,7 +22,7 @@ struct ColumnSpread {
 }
 
 impl ColumnSpread {
-    /// Whether a silo with this column is far from other silos: its mean from all their rows
+    /// Returns whether a silo with this column is far from other silos: its mean from all their rows
     /// together, or its deviation from that within most of them.
     fn is_far_from(self, others: Self, within: &[f64]) -> bool {
         let enough = self.rows >= ROWS && others.rows >= ROWS;

@@ -88,7 +88,7 @@ pub struct Study {
 }
 
 impl StudySilo {
-    /// Whether Rota trains its model, from its table of rows. Programs and benchmarks without rows
+    /// Returns whether Rota trains its model, from its table of rows. Programs and benchmarks without rows
     /// train elsewhere.
     fn trains_here(&self) -> Option<&Arc<TableLearner>> {
         let own = |table: &&Arc<TableLearner>| {
@@ -97,7 +97,7 @@ impl StudySilo {
         self.table.as_ref().filter(own)
     }
 
-    /// Whether every model has the same metrics at both silos, because they hold the same test rows: in
+    /// Returns whether every model has the same metrics at both silos, because they hold the same test rows: in
     /// some benchmarks all silos do. Both are silos of one study.
     pub fn tests_like(&self, other: &Self) -> bool {
         match (self.trains_here(), other.trains_here()) {

@@ -93,7 +93,7 @@ fn a_round_beyond_a_limit_is_refused_and_has_no_line() {
     let below = |limit: f64| limit * (1.0 - 1e-12);
     for (less, key) in [
         (limits(Some(below(epsilon)), None), "epsilon = "),
-        (limits(None, Some(below(alone))), "epsilon-alone = "),
+        (limits(None, Some(below(alone))), "epsilon-all-collude = "),
     ] {
         let why = Fresh::new().ledger(less).record(&spent).unwrap_err();
         let LedgerError::Spent { limit, .. } = &why else {

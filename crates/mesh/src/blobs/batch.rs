@@ -180,14 +180,14 @@ impl Batch {
         complete
     }
 
-    /// Whether every blob was delivered.
+    /// Returns whether every blob was delivered.
     pub(crate) fn is_delivered(&self) -> bool {
         self.states()
             .iter()
             .all(|state| matches!(state, BlobState::Delivered))
     }
 
-    /// Whether chunks of an incomplete blob are present.
+    /// Returns whether chunks of an incomplete blob are present.
     pub(crate) fn is_started(&self) -> bool {
         let started =
             |state: &BlobState| matches!(state, BlobState::Started(board) if board.present() > 0);

@@ -131,7 +131,7 @@ impl Fetcher {
         holders
     }
 
-    /// Whether a disconnected holder connects again in time.
+    /// Returns whether a disconnected holder connects again in time.
     async fn one_returns(&self, holders: &[Holder]) -> bool {
         let disconnected = holders.iter().filter(|holder| !holder.peer.is_connected());
         let returns: Vec<_> = disconnected

@@ -85,7 +85,7 @@ impl Tree {
         &self.values
     }
 
-    /// Whether these bytes are the chunk of this number.
+    /// Returns whether these bytes are the chunk of this number.
     pub(crate) fn holds(&self, chunk: u64, bytes: &[u8]) -> bool {
         match self.values.get(chunk as usize) {
             Some(&expected) => value((chunk, bytes)) == expected,

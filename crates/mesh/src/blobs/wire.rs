@@ -31,7 +31,7 @@ pub(crate) struct Ask {
     pub(crate) hash: Hash,
     /// Largest size that the client accepts, in bytes.
     pub(crate) limit: u64,
-    /// Whether the client still needs the tree.
+    /// True if the client still needs the tree.
     pub(crate) tree: bool,
 }
 

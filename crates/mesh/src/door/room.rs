@@ -95,13 +95,13 @@ impl Room {
         }
     }
 
-    /// Whether `source` is the address of a member, or a connection that a member relays.
+    /// Returns whether `source` is the address of a member, or a connection that a member relays.
     fn is_known(&self, source: ConnectionSource) -> bool {
         let mut known = self.known.values().flatten();
         source == ConnectionSource::Relayed || known.any(|known| *known == source)
     }
 
-    /// What an operator is told about where it is: an address of a member, or a net.
+    /// Returns what an operator is told about where it is: an address of a member, or a net.
     pub(super) fn name(&self, source: ConnectionSource) -> Option<String> {
         match source {
             ConnectionSource::Address(ip) if self.is_known(source) => Some(ip.to_string()),

@@ -37,7 +37,7 @@ pub(super) struct OwnKeySearch {
     next: Instant,
     /// The look under way. Gives where another process answered.
     looking: JoinSet<Option<String>>,
-    /// Whether the silo was told.
+    /// True if the silo was told.
     told: bool,
 }
 
@@ -56,7 +56,7 @@ impl OwnKeySearch {
         }
     }
 
-    /// When the next look is due.
+    /// Returns when the next look is due.
     pub(super) fn due(&self) -> Option<Instant> {
         let looks = !self.addresses.is_empty() && !self.told && self.looking.is_empty();
         looks.then_some(self.next)
@@ -79,7 +79,7 @@ impl OwnKeySearch {
         });
     }
 
-    /// What the look found. Pending without one.
+    /// Returns what the look found. Pending without one.
     pub(super) async fn found(&mut self) -> Option<Option<String>> {
         let found = self.looking.join_next().await?;
         Some(found.ok().flatten())

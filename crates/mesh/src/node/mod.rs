@@ -78,10 +78,10 @@ struct MemberLink {
     round_trip: Option<(Duration, Duration)>,
     /// Pings in a row without an answer.
     silent: u32,
-    /// Whether the connection is new. Then the member is reported up to the silo again, because the
+    /// True if the connection is new. Then the member is reported up to the silo again, because the
     /// member may have restarted.
     renewed: bool,
-    /// Whether its program only checks its addresses and leaves again.
+    /// True if its program only checks its addresses and leaves again.
     probing: bool,
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct Node {
     /// What this node does to find another process with its own key.
     own_key: OwnKeySearch,
     judging: WaitingFrames,
-    /// Whether no other node can dial this one.
+    /// True if no other node can dial this one.
     dials_only: bool,
     /// Members with a known address, which may relay.
     addressed: BTreeSet<MemberIndex>,

@@ -243,7 +243,7 @@ fn places(roster: &[Contact], own: PublicKey) -> Result<(&Contact, Vec<&Contact>
     Ok((me, others.collect()))
 }
 
-/// Where the others can be dialled.
+/// Returns where the others can be dialled.
 ///
 /// # Errors
 /// [`MeshError`]: an address that is none.

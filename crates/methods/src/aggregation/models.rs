@@ -110,7 +110,7 @@ impl<'a> Models<'a> {
     }
 }
 
-/// Whether all values of a model are finite.
+/// Returns whether all values of a model are finite.
 pub(super) fn is_finite(model: &Params) -> bool {
     if model.is_known_finite() {
         return true;

@@ -1,6 +1,6 @@
 //! Chooses the number of coalitions by held-out losses.
 //!
-//! With in-sample losses every silo's own model is the best on its own data, so the program prefers
+//! With in-sample losses every silo's local model is the best on its own data, so the program prefers
 //! `n` coalitions of one silo each. The number is therefore chosen by losses on data that did not
 //! form the coalitions. One coalition of all silos and `n` single silos are always among the
 //! candidates.
@@ -29,7 +29,7 @@ pub struct GroupingCandidate {
 /// skipped (they are tried in ascending order), except 1 and the number of entries.
 ///
 /// * `scores`: losses that form the coalitions. They should be cross-fitted, that is, have the
-///   out-of-fold losses of the silos' own models on the diagonal; with in-sample losses too few
+///   out-of-fold losses of the silos' local models on the diagonal; with in-sample losses too few
 ///   silos merge.
 /// * `held_out`: the loss of a grouping on data that formed neither models nor coalitions: that of
 ///   the coalitions' mean models in a second cross-evaluation where there is one, otherwise
@@ -93,7 +93,7 @@ pub fn transfer(losses: &Scores, assignment: &[u32]) -> f64 {
         .objective(assignment)
 }
 
-/// Whether every silo's own model is the best on its own data, as it is for in-sample losses.
+/// Returns whether every silo's local model is the best on its own data, as it is for in-sample losses.
 /// Then more coalitions never cost more, and the best grouping into at most `K` coalitions has `K`.
 pub fn own_is_best(scores: &Scores) -> bool {
     let n = scores.len();
@@ -144,7 +144,7 @@ mod tests {
         Scores::from_rows(rows).unwrap()
     }
 
-    /// Two kinds of three silos; own models overfit by `gain`.
+    /// Two kinds of three silos; local models overfit by `gain`.
     fn two_kinds(gain: f64) -> Vec<Vec<f64>> {
         let loss = |i: usize, j: usize| {
             let apart = if i % 2 == j % 2 { 0.5 } else { 1.0 };
@@ -161,7 +161,7 @@ mod tests {
         let own = |grouping: &[u32]| transfer(&in_sample, grouping);
         let alone = candidates(&in_sample, 1, own, &|| false).unwrap();
         assert_eq!(best(&alone).unwrap().coalitions, 6);
-        // Out of sample a silo's own model is worse than its kind's.
+        // Out of sample a silo's local model is worse than its kind's.
         let held_out = scores(&two_kinds(-0.1));
         let fresh = candidates(
             &in_sample,
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn prove_at_most_is_the_minimum_over_all_numbers() {
-        // Held-out losses: own models are not the best.
+        // Held-out losses: local models are not the best.
         let rows = two_kinds(-0.1);
         assert!(!own_is_best(&scores(&rows)) && own_is_best(&scores(&two_kinds(0.1))));
         let solution = prove_at_most(&scores(&rows), 5, 1, &|| false).unwrap();

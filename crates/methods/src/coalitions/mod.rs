@@ -66,9 +66,9 @@ pub struct Solution {
     pub objective: f64,
     /// A proven lower bound of the program's value; equal to `objective` if `optimal`.
     pub lower_bound: f64,
-    /// Whether the grouping is proven to be the best (up to [`TOLERANCE`]).
+    /// True if the grouping is proven to be the best (up to [`TOLERANCE`]).
     pub optimal: bool,
-    /// Whether the search was stopped early: only then does the answer depend on the machine.
+    /// True if the search was stopped early: only then does the answer depend on the machine.
     pub stopped: bool,
 }
 
@@ -233,7 +233,7 @@ impl CoalitionProgram {
         }
     }
 
-    /// How much of the cost of a grouping a better one could save at most, from 0 to 1, by what `proof`
+    /// Returns how much of the cost of a grouping a better one could save at most, from 0 to 1, by what `proof`
     /// proves. The cost is what the objective is above `Σ_i min_j L_ij`, so that a row of large
     /// losses does not hide the differences of the others. `None` if the proof is not about as many
     /// entries, or proves nothing.
@@ -309,7 +309,7 @@ impl CoalitionProgram {
         bound::lower_bound(self).max(certificate::bound(self, assignment))
     }
 
-    /// Whether a lower bound proves `cost` optimal, up to rounding.
+    /// Returns whether a lower bound proves `cost` optimal, up to rounding.
     fn closes(&self, cost: f64, bound: f64) -> bool {
         bound >= self.closing_bound(cost)
     }
@@ -327,13 +327,13 @@ impl CoalitionProgram {
         self.shift + self.cost(assignment)
     }
 
-    /// Whether two objective values of this program are equal up to rounding.
+    /// Returns whether two objective values of this program are equal up to rounding.
     pub fn same(&self, a: f64, b: f64) -> bool {
         let size = (a - self.shift).abs().max((b - self.shift).abs()) + self.size;
         size.is_finite() && (a - b).abs() <= TOLERANCE * size
     }
 
-    /// Whether `assignment` groups the entries into exactly the required number of coalitions,
+    /// Returns whether `assignment` groups the entries into exactly the required number of coalitions,
     /// numbered in the order of their first entry.
     pub fn is_canonical(&self, assignment: &[u32]) -> bool {
         assignment.len() == self.n
@@ -389,7 +389,7 @@ impl CoalitionProgram {
     }
 }
 
-/// What part of `cost` is above `bound`, from 0 to 1.
+/// Returns what part of `cost` is above `bound`, from 0 to 1.
 fn relative_gap(cost: f64, bound: f64) -> f64 {
     if cost > bound.max(0.0) {
         ((cost - bound) / cost).min(1.0)
@@ -417,7 +417,7 @@ pub fn canonical(assignment: &[u32]) -> Vec<u32> {
         .collect()
 }
 
-/// Whether coalitions are numbered in the order of their first entry.
+/// Returns whether coalitions are numbered in the order of their first entry.
 fn is_canonical(assignment: &[u32]) -> bool {
     let mut next = 0;
     assignment.iter().all(|&coalition| {

@@ -36,6 +36,8 @@ pub struct Capabilities<'a> {
     pub units: Option<&'a dyn UnitGradients>,
     /// The rows of a linear model.
     pub linear_rows: Option<&'a dyn LinearRows>,
+    /// Answers to questions about all rows.
+    pub answers: Option<&'a dyn Answers>,
 }
 
 impl Capabilities<'_> {
@@ -52,9 +54,10 @@ impl Capabilities<'_> {
         stochastic: None,
         units: None,
         linear_rows: None,
+        answers: None,
     };
 
-    /// Whether the capability is among these.
+    /// Returns whether the capability is among these.
     pub fn has(&self, capability: Capability) -> bool {
         match capability {
             Capability::Summaries => self.summaries.is_some(),
@@ -68,6 +71,7 @@ impl Capabilities<'_> {
             Capability::StochasticModels => self.stochastic.is_some(),
             Capability::UnitGradients => self.units.is_some(),
             Capability::LinearRows => self.linear_rows.is_some(),
+            Capability::Answers => self.answers.is_some(),
         }
     }
 
@@ -109,7 +113,7 @@ impl dyn Learner + '_ {
         found.ok_or(MissingCapability(Capability::RobustFits))
     }
 
-    /// Whether the learner has this capability.
+    /// Returns whether the learner has this capability.
     pub fn has(&self, capability: Capability) -> bool {
         self.capabilities().has(capability)
     }
@@ -139,6 +143,15 @@ impl dyn Learner + '_ {
     pub fn linear_rows(&self) -> Result<&dyn LinearRows, MissingCapability> {
         let found = self.capabilities().linear_rows;
         found.ok_or(MissingCapability(Capability::LinearRows))
+    }
+
+    /// Answers to questions about all rows.
+    ///
+    /// # Errors
+    /// [`MissingCapability`] where the rows are not here.
+    pub fn answers(&self) -> Result<&dyn Answers, MissingCapability> {
+        let found = self.capabilities().answers;
+        found.ok_or(MissingCapability(Capability::Answers))
     }
 
     /// Outputs of a model, row by row.
@@ -182,6 +195,19 @@ pub trait LinearRows {
 
     /// The loss of a row.
     fn linear_loss(&self) -> PlainLoss;
+}
+
+/// Answers of a silo to the questions of an agreement, from all of its rows.
+pub trait Answers {
+    /// A number that tells the silo from others as long as a question lasts, and says nothing of who it is.
+    fn pseudonym(&self, question: usize) -> u64;
+
+    /// The silo's numbers for the next round of a question, counted from 0 as the agreement lists them;
+    /// `opened` are the sums of its earlier rounds. As integers modulo 2⁶⁴, because they are added up.
+    ///
+    /// # Errors
+    /// [`LearnError::Failed`]: why the silo does not answer, in a sentence that tells nothing of its rows.
+    fn answer(&self, question: usize, opened: &[Vec<u64>]) -> Result<Vec<u64>, LearnError>;
 }
 
 /// Count, sum and spread of the columns, for a scale that the whole federation shares.
@@ -236,7 +262,7 @@ pub trait RobustFits {
 pub struct ExactFit {
     /// The rule for the strength of the ridge.
     pub ridge: Ridge,
-    /// Whether the ridge pulls the weights towards those of the start model, instead of towards 0.
+    /// True if the ridge pulls the weights towards those of the start model, instead of towards 0.
     pub around_start: bool,
 }
 
@@ -321,7 +347,7 @@ pub trait Outputs {
         split: Split,
     ) -> Result<Metrics, LearnError>;
 
-    /// What these [`outputs`](Self::outputs) are worth row by row, of which
+    /// Returns what these [`outputs`](Self::outputs) are worth row by row, of which
     /// [`measure`](Self::measure) gives the means; `model` holds the scale that they are on.
     ///
     /// # Errors
@@ -357,7 +383,7 @@ pub trait Classifiers {
     /// `classes`, at least 1) by cross-entropy: k of its outputs is `classes`. On tables a
     /// perceptron with these hidden widths; a learner of other data takes a network that suits
     /// them. Its layout depends on `classes` and `hidden` only; its buffers, if any, are among
-    /// those of this learner's own models; nothing of it is personal. It gives its [`Outputs`].
+    /// those of this learner's local models; nothing of it is personal. It gives its [`Outputs`].
     fn classifier(&self, labels: &[u32], classes: usize, hidden: &[usize]) -> Arc<dyn Learner>;
 }
 

@@ -25,11 +25,13 @@ pub enum Capability {
     UnitGradients,
     /// [`LinearRows`](super::LinearRows).
     LinearRows,
+    /// [`Answers`](super::Answers).
+    Answers,
 }
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Summaries,
         Self::RobustLosses,
         Self::RobustFits,
@@ -41,9 +43,10 @@ impl Capability {
         Self::StochasticModels,
         Self::UnitGradients,
         Self::LinearRows,
+        Self::Answers,
     ];
 
-    /// What the learner lacks, and what to do.
+    /// Returns what the learner lacks, and what to do.
     fn lack(self) -> &'static str {
         match self {
             Self::Summaries => {
@@ -83,12 +86,16 @@ impl Capability {
                  perceptrons with a hidden layer; use an mlp with at least one hidden layer"
             }
             Self::UnitGradients => {
-                "has no gradients of single rows, which noised sums need: they are known for linear and \
-                 logistic models and for perceptrons; use one of these, or `mode = \"masked\"`"
+                "has no gradients of single rows, which differentially private sums need: they are known for linear and \
+                 logistic models and for perceptrons; use one of these, or `mode = \"secure-aggregation\"`"
             }
             Self::LinearRows => {
                 "has no rows of a linear model, which hierarchical needs: use a linear or a logistic model, \
                  or another strategy, such as fedavg"
+            }
+            Self::Answers => {
+                "has no table of rows, from which questions are answered: write the files of the rows in \
+                 [data]"
             }
         }
     }

@@ -12,7 +12,7 @@
 //!   [single rows](RowAccess), [outputs](Outputs) of a model row by row,
 //!   [classifiers](Classifiers) over the same rows, [stochastic models](StochasticModels),
 //!   [summaries](Summaries) of the columns, gradients of [single units](UnitGradients), and the rows of
-//!   [linear models](LinearRows).
+//!   [linear models](LinearRows), and [answers](Answers) to questions about all rows.
 //!
 //! A capability is asked for by its accessor, such as
 //! [`robust`](trait.Learner.html#method.robust); the answer is the capability, or an error that
@@ -76,6 +76,7 @@ mod capability;
 mod error;
 mod job;
 mod optimiser;
+mod own_metric;
 mod quadratic;
 mod row_results;
 mod training;
@@ -89,14 +90,15 @@ use crate::params::{Layout, Params};
 use crate::robust::Radius;
 
 pub use capabilities::{
-    Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, LinearRows, Outputs, RobustFits,
-    RobustLosses, RowAccess, RowsOfModel, SquaresRow, Stochastic, StochasticModels, Summaries,
-    UnitGradients, UnitRows,
+    Answers, Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, LinearRows, Outputs,
+    RobustFits, RobustLosses, RowAccess, RowsOfModel, SquaresRow, Stochastic, StochasticModels,
+    Summaries, UnitGradients, UnitRows,
 };
 pub use capability::{Capability, MissingCapability};
 pub use error::LearnError;
 pub use job::{Job, Work};
 pub use optimiser::{ADAM, OptimiserState};
+pub use own_metric::OwnMetric;
 pub use quadratic::QuadraticLearner;
 pub use row_results::{RowResults, together};
 pub use training::{Decay, GradientModifier, Metrics, Optimiser, Progress, Training, Update};
@@ -128,6 +130,9 @@ pub enum Task {
     /// Change nothing: the contribution is the start model as it is (with what the strategy
     /// reports beside it, such as the model's loss).
     Keep,
+    /// Answer the question of this number, from 0, in the agreement. What a silo contributes depends on what
+    /// was opened of the question before, which is in the state.
+    Answer(u32),
 }
 
 /// A silo's own data and the model family, as seen by the federation. Object-safe and without
@@ -219,7 +224,7 @@ pub trait Learner: Send + Sync {
         Some(vec![self.domain()?; self.samples() as usize])
     }
 
-    /// What this learner can do beyond the core; [`Capabilities::NONE`] for one that can do
+    /// Returns what this learner can do beyond the core; [`Capabilities::NONE`] for one that can do
     /// nothing more. A learner that wraps another one names every field.
     fn capabilities(&self) -> Capabilities<'_>;
 }
@@ -252,6 +257,9 @@ impl dyn Learner + '_ {
                 let shared = self.summaries()?.summarise()?;
                 Ok(Update::kept(&shared, personal, self.samples()))
             }
+            Task::Answer(_) => Err(LearnError::Failed(
+                "a question is answered from what its earlier rounds have opened".into(),
+            )),
         }
     }
 

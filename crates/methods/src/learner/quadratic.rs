@@ -353,6 +353,7 @@ impl Learner for QuadraticLearner {
             stochastic: has(Capability::StochasticModels).then_some(self as _),
             units: has(Capability::UnitGradients).then_some(self as _),
             linear_rows: None,
+            answers: None,
         }
     }
 }

@@ -26,7 +26,7 @@ impl RowResults {
         self.scores.values().next().map_or(0, Vec::len)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -55,7 +55,7 @@ pub enum Decay {
 }
 
 impl Decay {
-    /// What the rate is multiplied with in the `round`-th training, from 1.
+    /// Returns what the rate is multiplied with in the `round`-th training, from 1.
     pub fn factor(self, round: u64) -> f64 {
         let before = round.saturating_sub(1);
         match self {
@@ -163,7 +163,7 @@ impl<'a> GradientModifier<'a> {
         }
     }
 
-    /// Whether the modifier changes nothing.
+    /// Returns whether the modifier changes nothing.
     pub fn is_none(&self) -> bool {
         self.mu == 0.0 && self.shift.is_none() && self.frozen.is_none()
     }

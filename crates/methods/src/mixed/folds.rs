@@ -1,7 +1,7 @@
 //! Whether the sites' own fits would have served them better than the shrunken ones.
 //!
 //! At the end of the rounds every site measures both by cross-validation on its own rows: the fit around the
-//! common model, with `μ`, `T` and `s²` as they are, and a fit of its own rows alone with a ridge. The sites'
+//! global model, with `μ`, `T` and `s²` as they are, and a fit of its own rows alone with a ridge. The sites'
 //! sums of the losses, and of the squares of their differences, say which is better on average, and by how many
 //! standard errors.
 
@@ -91,7 +91,7 @@ impl OwnFoldLosses {
         self.square += other.square;
     }
 
-    /// Whether fits alone are better by more than the standard error of the mean difference over sites.
+    /// Returns whether fits alone are better by more than the standard error of the mean difference over sites.
     pub fn says_alone(&self) -> bool {
         if self.sites < 2.0 {
             return false;

@@ -67,18 +67,18 @@ impl Family {
 pub enum MixedError {
     /// What all know does not fit the rows.
     #[error(
-        "the common model has {known} coefficients, and the rows need {needed}: one for each column and \
+        "the global model has {known} coefficients, and the rows need {needed}: one for each column and \
          the intercept"
     )]
     Width {
-        /// Coefficients of the common model.
+        /// Coefficients of the global model.
         known: usize,
         /// Columns of the rows, and one.
         needed: usize,
     },
     /// A fit that did not converge, or a number that is not finite.
     #[error(
-        "the fit of this site's own rows around the common model gives numbers that are not finite: look \
+        "the fit of this site's own rows around the global model gives numbers that are not finite: look \
          for columns of very large values, and scale them"
     )]
     NotFinite,

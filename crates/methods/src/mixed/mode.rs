@@ -112,7 +112,7 @@ impl SiteRows<'_> {
         each.map(|((mean, root), v)| mean + root * v).collect()
     }
 
-    /// What one row adds to log likelihood and squared residual, its `y − ŷ`, and its weight ŵ.
+    /// Returns what one row adds to log likelihood and squared residual, its `y − ŷ`, and its weight ŵ.
     fn row(&self, output: f64, target: f64) -> (f64, f64, f64, f64) {
         match self.family {
             Family::Gaussian => {

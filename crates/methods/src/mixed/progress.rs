@@ -38,7 +38,7 @@ impl Default for MixedSettings {
     }
 }
 
-/// Whether W is sent whole in this round, from 1, where diagonals are enough in most.
+/// Returns whether W is sent whole in this round, from 1, where diagonals are enough in most.
 pub fn is_whole(round: u64) -> bool {
     matches!(round, 1 | 3 | 6)
 }
@@ -65,7 +65,7 @@ pub struct MixedProgress {
     pub powers: Vec<(u64, bool)>,
     /// Log likelihood of all rows, at the estimates before the last step.
     pub log_likelihood: f64,
-    /// Whether the last step was short enough to end.
+    /// True if the last step was short enough to end.
     pub done: bool,
 }
 

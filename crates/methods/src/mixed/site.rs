@@ -13,7 +13,7 @@ pub struct SumsShape {
     pub varying: Varying,
     /// Whether W is sent whole (its upper triangle row by row), or its diagonal.
     pub whole: bool,
-    /// Whether there is noise to estimate.
+    /// True if there is noise to estimate.
     pub noise: bool,
 }
 
@@ -118,7 +118,7 @@ impl SiteSums {
         &self.numbers
     }
 
-    /// Whether a site can have these numbers: no size beyond all bounds, nothing negative that is a square or a
+    /// Returns whether a site can have these numbers: no size beyond all bounds, nothing negative that is a square or a
     /// variance, and no entry of W larger than its diagonal allows.
     pub fn is_plausible(&self) -> bool {
         let diagonal = self.diagonal();

@@ -23,7 +23,7 @@ impl Layer {
         self.ranges.iter().map(Range::len).sum()
     }
 
-    /// Whether the layer holds no value.
+    /// Returns whether the layer holds no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,6 +1,7 @@
 //! Names, shapes and roles of a model's tensors, and their canonical safetensors header.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The role of a tensor. Not stored in files: it follows from the model that the federation agreed on.
@@ -41,7 +42,7 @@ impl TensorSpec {
         self.shape.iter().product()
     }
 
-    /// Whether the tensor holds no value.
+    /// Returns whether the tensor holds no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -155,12 +156,12 @@ impl Layout {
         Arc::new(layout)
     }
 
-    /// Whether the layer of the tensor of that name normalises; `None` where nobody said it.
+    /// Returns whether the layer of the tensor of that name normalises; `None` where nobody said it.
     pub fn norm(&self, tensor: &str) -> Option<bool> {
         self.norms.get(tensor).copied()
     }
 
-    /// What is said of all tensors.
+    /// Returns what is said of all tensors.
     pub(super) fn norms(&self) -> &BTreeMap<String, bool> {
         &self.norms
     }
@@ -181,13 +182,13 @@ impl Layout {
         self.offsets.last().copied().unwrap_or(0)
     }
 
-    /// Whether there is no value at all.
+    /// Returns whether there is no value at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Positions of the values of tensor `index` among all values.
-    pub fn range(&self, index: usize) -> std::ops::Range<usize> {
+    pub fn range(&self, index: usize) -> Range<usize> {
         self.offsets[index]..self.offsets[index + 1]
     }
 
@@ -238,6 +239,13 @@ impl Layout {
     /// The tensors that are trained: all but buffers.
     pub fn trained(&self) -> Arc<Self> {
         self.select(|tensor| tensor.role != Role::Buffer)
+    }
+
+    /// Places of the values of all trained tensors, in file order.
+    pub fn trained_ranges(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let tensors = self.tensors.iter().enumerate();
+        let trained = tensors.filter(|(_, tensor)| tensor.role != Role::Buffer);
+        trained.map(|(at, _)| self.range(at))
     }
 
     /// In words, for error messages: `bias [1], weight [1, 10]`.

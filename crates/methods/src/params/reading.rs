@@ -61,7 +61,7 @@ impl Reading {
     }
 }
 
-/// Where the values of a safetensors document begin: behind the header, whose length stands first.
+/// Returns where the values of a safetensors document begin: behind the header, whose length stands first.
 fn values_at(blob: &[u8]) -> Option<usize> {
     let length = u64::from_le_bytes(*blob.first_chunk()?);
     let at = usize::try_from(length).ok()?.checked_add(8)?;

@@ -25,7 +25,7 @@ pub struct Params {
     layout: Arc<Layout>,
     document: Bytes,
     reading: Arc<OnceLock<Reading>>,
-    /// Whether every value is known to be finite.
+    /// True if every value is known to be finite.
     finite: bool,
 }
 
@@ -36,7 +36,7 @@ impl std::fmt::Debug for Params {
 }
 
 impl PartialEq for Params {
-    /// Whether names, shapes and bits are equal.
+    /// Returns whether names, shapes and bits are equal.
     fn eq(&self, other: &Self) -> bool {
         self.document == other.document
     }
@@ -114,7 +114,7 @@ impl Params {
         }
     }
 
-    /// Whether every value is known to be finite, because the model has passed a
+    /// Returns whether every value is known to be finite, because the model has passed a
     /// [`Gate`](super::Gate). If not, they may still be finite: nobody has looked.
     pub(crate) fn is_known_finite(&self) -> bool {
         self.finite
@@ -162,7 +162,7 @@ impl Params {
         self.reading().hash
     }
 
-    /// What one pass over the document finds; it is made once. The largest value of a document that all
+    /// Returns what one pass over the document finds; it is made once. The largest value of a document that all
     /// cores hash is left out.
     pub fn reading(&self) -> Reading {
         *self.reading.get_or_init(|| match self.document.len() {

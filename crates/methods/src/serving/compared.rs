@@ -12,7 +12,7 @@ pub struct ComparedModels {
     pub on: ComparedOn,
     /// The comparison, the local model first; empty where the silo has too few rows to compare.
     pub measured: Vec<Measured>,
-    /// Whether it was compared on so few rows of classes that the one row more of each, which losses are measured
+    /// True if it was compared on so few rows of classes that the one row more of each, which losses are measured
     /// with, says much of the advantages. Against luck that is good for the silo itself. In a mean over silos it
     /// stays, because it goes the same way at all.
     pub(super) few: bool,
@@ -25,7 +25,7 @@ pub struct ComparedModels {
 }
 
 impl ComparedModels {
-    /// What the silo serves where it chooses by its own rows alone.
+    /// Returns what the silo serves where it chooses by its own rows alone.
     pub fn alone(self) -> Served {
         let candidate = choose(&self.measured);
         self.serve(candidate)

@@ -34,7 +34,7 @@ pub struct CandidateComparison<'a> {
     pub global: Option<(&'a Params, usize)>,
     /// Parts that its training rows are divided into, at least 2.
     pub folds: usize,
-    /// Whether its coalition's model is a candidate in every [adaptation](Adaptation) to its own rows.
+    /// True if its coalition's model is a candidate in every [adaptation](Adaptation) to its own rows.
     pub adapted: bool,
 }
 
@@ -146,7 +146,7 @@ impl CandidateComparison<'_> {
         }
     }
 
-    /// Whether these are few rows of classes, so that the row more of each says much of what is measured.
+    /// Returns whether these are few rows of classes, so that the row more of each says much of what is measured.
     fn few_of_classes(&self, rows: &[f64], split: Split) -> bool {
         let (model, personal) = &self.local.model;
         rows.iter().sum::<f64>() < FEW_ROWS as f64

@@ -23,7 +23,7 @@ pub(super) fn without_folds(
     })
 }
 
-/// Whether a model gives the rows held out chances of classes.
+/// Returns whether a model gives the rows held out chances of classes.
 pub(super) fn has_classes(
     learner: &dyn Learner,
     (model, personal): (&Params, &Params),

@@ -60,7 +60,7 @@ pub fn with_own_intercept(
     Ok((Params::from_values(layout, &values), personal.clone()))
 }
 
-/// Where a convex function is least, from `start` on.
+/// Returns where a convex function is least, from `start` on.
 fn least<E>(start: f64, mut f: impl FnMut(f64) -> Result<f64, E>) -> Result<f64, E> {
     let middle = f(start)?;
     let mut edge = |sign: f64| -> Result<f64, E> {

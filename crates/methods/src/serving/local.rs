@@ -76,7 +76,7 @@ pub struct Tuned {
     pub loss: f64,
     /// The loss of the federation's own training alone, for as many epochs.
     pub untuned: Option<f64>,
-    /// Whether learning rates and weight decays were searched.
+    /// True if learning rates and weight decays were searched.
     pub rates: bool,
     /// What was tried, in trainings of as many epochs as the federation's: the final one included.
     pub trainings: f64,
@@ -400,7 +400,7 @@ impl<'a> LocalSearch<'a> {
         }
     }
 
-    /// Whether the loss is one of classes, of which a model may be too sure.
+    /// Returns whether the loss is one of classes, of which a model may be too sure.
     fn has_classes(&self) -> bool {
         let personal = self.learner.initial_personal(self.alone.initial);
         let start = (self.alone.start.clone(), personal);
@@ -414,7 +414,7 @@ impl<'a> LocalSearch<'a> {
         self.rows.iter().sum()
     }
 
-    /// How much the federation's training, alone, lowers the loss of a fold by training on it.
+    /// Returns how much the federation's training, alone, lowers the loss of a fold by training on it.
     fn seen(&mut self, without: Option<&[f64]>) -> Option<Vec<f64>> {
         let without = without?;
         let (rate, weight_decay) = rate_and_decay(&self.training.optimiser);

@@ -65,7 +65,7 @@ impl Default for ServeConfig {
 }
 
 impl ServeConfig {
-    /// Whether the number of folds can be used.
+    /// Returns whether the number of folds can be used.
     ///
     /// # Errors
     /// What it must be.
@@ -113,7 +113,7 @@ impl Candidate {
         }
     }
 
-    /// Whether the silo makes it alone, with its plain learner.
+    /// Returns whether the silo makes it alone, with its plain learner.
     pub fn is_own(self) -> bool {
         matches!(self, Self::Local | Self::Robust)
     }

@@ -22,7 +22,7 @@ pub enum PersonalParts {
 }
 
 impl PersonalParts {
-    /// What is to be said of them, as the end of a sentence; nothing where the rounds trained them.
+    /// Returns what is to be said of them, as the end of a sentence; nothing where the rounds trained them.
     pub fn words(self) -> &'static str {
         match self {
             Self::Trained => "",
@@ -38,7 +38,7 @@ impl PersonalParts {
     }
 }
 
-/// Whether a model depends on a personal state that is still that of the start, drawn with this seed.
+/// Returns whether a model depends on a personal state that is still that of the start, drawn with this seed.
 pub fn is_never_trained(
     equipped: &dyn Learner,
     (model, personal): (&Params, &Params),

@@ -1,4 +1,4 @@
-//! The ways to a silo's own model, and the rules by which one is chosen.
+//! The ways to a silo's local model, and the rules by which one is chosen.
 
 use serde::{Deserialize, Serialize};
 

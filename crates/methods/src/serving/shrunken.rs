@@ -1,8 +1,8 @@
 //! A model of a silo's own rows whose weights are shrunken towards a model of the federation.
 //!
-//! A ridge regression whose penalty pulls towards the common model in place of 0, or, in Bayes' words, the
-//! most probable model with a normal prior around the common one. With a strong ridge it is the common model
-//! with an intercept of the silo's own, with a weak one the silo's own model; its own rows say which, by
+//! A ridge regression whose penalty pulls towards the global model in place of 0, or, in Bayes' words, the
+//! most probable model with a normal prior around the common one. With a strong ridge it is the global model
+//! with an intercept of the silo's own, with a weak one the silo's local model; its own rows say which, by
 //! cross-validation.
 
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use crate::learner::{Capability, ExactFit, Job, LearnError, Learner, Work};
 use crate::params::Params;
 use crate::robust::Ridge;
 
-/// Strengths of the ridge that are tried. With the largest the weights hardly leave the common model's.
+/// Strengths of the ridge that are tried. With the largest the weights hardly leave the global model's.
 const RIDGES: [f64; 7] = [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0];
 
 /// The exact fit to the training rows of `learner` whose ridge pulls the weights towards those of `model`;

@@ -18,7 +18,7 @@ use super::Vectors;
 /// most `√(2/m)·‖x‖·‖y‖`. The map is linear: sketches of updates are differences of sketches.
 ///
 /// A function of the seed and of the number of columns, the same on every machine: silos with
-/// the same seed can compare sketches that each computed from its own model.
+/// the same seed can compare sketches that each computed from its local model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sketch {

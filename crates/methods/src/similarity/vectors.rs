@@ -164,7 +164,7 @@ impl<T: Copy + Into<f64>> Vectors<'_, T> {
         }
     }
 
-    /// Whether all values of a row are zero.
+    /// Returns whether all values of a row are zero.
     pub(super) fn is_zero(&self, row: usize) -> bool {
         self.position(row, |value| value != 0.0).is_none()
     }

@@ -28,7 +28,7 @@ pub trait AssignAndAggregate: Send + Sync {
     /// The local training of a round.
     fn training(&self) -> &Training;
 
-    /// Whether contributions come with their number of training rows.
+    /// Returns whether contributions come with their number of training rows.
     fn by_rows(&self) -> bool {
         false
     }
@@ -38,7 +38,7 @@ pub trait AssignAndAggregate: Send + Sync {
         false
     }
 
-    /// Who takes part in a round, see [`Plan::participants`].
+    /// Returns who takes part in a round, see [`Plan::participants`].
     fn participants(&self, state: &State, round: u64) -> Option<Vec<u16>> {
         let _ = (state, round);
         None

@@ -39,7 +39,7 @@ impl Decision {
         }
     }
 
-    /// Whether this is the [fixed](Self::fixed) decision with this assignment; `rule` is the sentence
+    /// Returns whether this is the [fixed](Self::fixed) decision with this assignment; `rule` is the sentence
     /// that says what the assignment has to be.
     ///
     /// # Errors

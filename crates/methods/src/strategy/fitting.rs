@@ -73,11 +73,11 @@ impl Fitting {
         Task::Train(self.training().clone())
     }
 
-    /// How this learner finds its model in a round of a plan, whose learning rate may have fallen.
+    /// Returns how this learner finds its model in a round of a plan, whose learning rate may have fallen.
     pub(crate) fn of(&self, task: &Task, learner: &dyn Learner) -> Self {
         let training = match task {
             Task::Train(training) => training,
-            Task::Summarise | Task::Keep => self.training(),
+            Task::Summarise | Task::Keep | Task::Answer(_) => self.training(),
         };
         match self {
             Self::Trained(_) => Self::Trained(training.clone()),

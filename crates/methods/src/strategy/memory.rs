@@ -45,7 +45,7 @@ pub struct Edges {
 }
 
 impl Memory {
-    /// Whether nothing is kept.
+    /// Returns whether nothing is kept.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -40,6 +40,7 @@ use crate::params::{Layout, Params};
 pub use assign_and_aggregate::AssignAndAggregate;
 pub use catalogue::config::StrategyConfig;
 pub use catalogue::methods::{Method, STRATEGIES, drafted_options};
+pub use catalogue::sees::{NoisedUse, StrategyView};
 pub use catalogue::{StrategyInfo, StrategyOptions, build, described};
 pub use client::apfl::Apfl;
 pub use client::ditto::Ditto;
@@ -92,6 +93,7 @@ pub use server::one_model::tfl::Tfl;
 pub use sheet::{ModelEntry, Scores, ScoresError, Sheet};
 pub use state::State;
 pub use wrappers::altered_decisions::with_altered_decisions;
+pub use wrappers::asking::{QuestionRounds, QuestionState, QuestionsFirst, answer_size};
 pub use wrappers::participation::Participation;
 pub use wrappers::personal_layers::{INTERCEPT, LAST_LAYER, NORM_LAYERS};
 pub use wrappers::standardise::{
@@ -105,18 +107,18 @@ pub trait Strategy: Send + Sync {
     /// The name people use on the command line.
     fn name(&self) -> &'static str;
 
-    /// Whether its state is keyed by member.
+    /// Returns whether its state is keyed by member.
     fn names(&self) -> Names {
         Names::Removed
     }
 
-    /// Whether plans may name some of the members only. Which, follows from the state, so it cannot be
+    /// Returns whether plans may name some of the members only. Which, follows from the state, so it cannot be
     /// read off the chain.
     fn draws_members(&self) -> bool {
         false
     }
 
-    /// What a silo learns with under this strategy: its own learner, with all that the method needs
+    /// Returns what a silo learns with under this strategy: its own learner, with all that the method needs
     /// at the silo behind the same contract (a changed objective, control variates, personal
     /// layers). Everything that meets models of the federation uses the equipped learner: the
     /// initial model, training, evaluation. By default as it is.
@@ -145,7 +147,7 @@ pub trait Strategy: Send + Sync {
         State::genesis(learner.initial(seed))
     }
 
-    /// What round `round` (from 1) asks of the members.
+    /// Returns what round `round` (from 1) asks of the members.
     fn plan(&self, state: &State, round: u64) -> Plan;
 
     /// A silo's part in a round: what it contributes, and the coalition that its entry names. By
@@ -183,7 +185,7 @@ pub trait Strategy: Send + Sync {
         participant.robust_loss(scored)
     }
 
-    /// Whether the outcome of a round numbers its coalitions as the state before did, so that a
+    /// Returns whether the outcome of a round numbers its coalitions as the state before did, so that a
     /// silo without an entry in it stays where it was.
     fn keeps_numbers(&self, round: u64) -> bool {
         let _ = round;
@@ -210,7 +212,7 @@ pub trait Strategy: Send + Sync {
         vec![model.clone()]
     }
 
-    /// Whether a contribution that passed the [`Gate`](crate::params::Gate) may enter the bundle
+    /// Returns whether a contribution that passed the [`Gate`](crate::params::Gate) may enter the bundle
     /// of a round. A lead asks before it gives a receipt, so that one unusable contribution is
     /// refused by itself and does not cost all members the round.
     ///
@@ -219,6 +221,16 @@ pub trait Strategy: Send + Sync {
     fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
         let _ = (entry, round);
         Ok(())
+    }
+
+    /// The same, of a round that the state before it tells from others, and not its number alone. By default
+    /// [`admit`](Self::admit).
+    ///
+    /// # Errors
+    /// In one sentence, what is wrong with it.
+    fn admit_after(&self, state: &State, entry: &ModelEntry, round: u64) -> Result<(), String> {
+        let _ = state;
+        self.admit(entry, round)
     }
 
     /// The lead's choice. May use any effort; need not be the same on every machine.
@@ -240,7 +252,7 @@ pub trait Strategy: Send + Sync {
         None
     }
 
-    /// Whether a member accepts a decision: feasible, with a true claim, and nothing better found.
+    /// Returns whether a member accepts a decision: feasible, with a true claim, and nothing better found.
     /// Tolerant of last bits.
     ///
     /// # Errors
@@ -265,7 +277,7 @@ pub trait Strategy: Send + Sync {
         round: u64,
     ) -> Result<Outcome, SettleError>;
 
-    /// Whether the federation ends with this state, before the last round of its charter. By default
+    /// Returns whether the federation ends with this state, before the last round of its charter. By default
     /// it does not.
     fn ends(&self, state: &State) -> bool {
         let _ = state;
@@ -295,7 +307,7 @@ pub fn summary_layout(learner: &dyn Learner) -> Option<Arc<Layout>> {
     Some(summaries.summary_layout())
 }
 
-/// What a silo that takes part learns with under a strategy: [`Strategy::equip`] and
+/// Returns what a silo that takes part learns with under a strategy: [`Strategy::equip`] and
 /// [`Strategy::can_take_part`].
 ///
 /// # Errors

@@ -73,7 +73,7 @@ pub struct Scored<'a> {
     /// The personal state that goes with the models of this round: as the silo's own training
     /// left it.
     pub personal: &'a Params,
-    /// Whether the silo contributed this model itself.
+    /// True if the silo contributed this model itself.
     pub own: bool,
 }
 

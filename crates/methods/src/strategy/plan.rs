@@ -16,9 +16,9 @@ pub struct Plan {
     pub starts: Vec<Digest>,
     /// The task of a participant.
     pub task: Task,
-    /// Whether every participant scores every entry on its own data afterwards.
+    /// True if every participant scores every entry on its own data afterwards.
     pub cross_evaluate: bool,
-    /// Whether an entry carries the number of its training rows.
+    /// True if an entry carries the number of its training rows.
     pub weights: bool,
 }
 

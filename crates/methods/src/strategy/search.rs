@@ -26,10 +26,10 @@ pub(crate) trait Search {
     /// No grouping has a smaller objective than this.
     fn lower_bound(&self) -> f64;
 
-    /// Whether two objectives are the same but for rounding.
+    /// Returns whether two objectives are the same but for rounding.
     fn same(&self, a: f64, b: f64) -> bool;
 
-    /// What a grouping is to be, for a member that refuses one.
+    /// Returns what a grouping is to be, for a member that refuses one.
     fn rule(&self) -> String;
 
     /// The decision of a lead that has searched.
@@ -49,7 +49,7 @@ pub(crate) trait Search {
         })
     }
 
-    /// Whether a member accepts the decision of a lead that has searched.
+    /// Returns whether a member accepts the decision of a lead that has searched.
     ///
     /// # Errors
     /// [`Objection`]: no grouping of these entries, a claim that is not true, or a grouping that is

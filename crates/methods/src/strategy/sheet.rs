@@ -84,7 +84,7 @@ impl Scores {
         self.n
     }
 
-    /// Whether there is no entry.
+    /// Returns whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.n == 0
     }

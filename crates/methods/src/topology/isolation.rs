@@ -25,7 +25,7 @@ pub struct Isolation {
 }
 
 impl Isolation {
-    /// Whether all adversaries have the smallest prior, and no honest client has.
+    /// Returns whether all adversaries have the smallest prior, and no honest client has.
     pub fn singled_out(&self) -> bool {
         self.adversaries_minimal == self.adversaries && self.honest_minimal == 0
     }

@@ -56,7 +56,7 @@ pub(super) fn level(b: &[f64], w: &[f64]) -> Vec<f64> {
     below.iter().zip(w).map(above).collect()
 }
 
-/// Whether `weights` is a point of the simplex, up to rounding.
+/// Returns whether `weights` is a point of the simplex, up to rounding.
 pub(super) fn contains(weights: &[f64]) -> bool {
     let total: f64 = weights.iter().sum();
     (total - 1.0).abs() <= TOLERANCE && weights.iter().all(|weight| *weight >= 0.0)

@@ -62,7 +62,7 @@ impl Epsilon {
         self.0
     }
 
-    /// Whether there is any bound.
+    /// Returns whether there is any bound.
     pub fn is_bound(self) -> bool {
         self.0.is_finite()
     }

@@ -7,7 +7,7 @@
 //! a small probability **δ** (*differential privacy*). Who sees the published sums can therefore hardly
 //! tell whether the unit was there, whatever else they know.
 //!
-//! Each noised sum costs something. The [`Accountant`] adds up what it cost. For Gaussian noise this is
+//! Each differentially private sum costs something. The [`Accountant`] adds up what it cost. For Gaussian noise this is
 //! exact, with one number μ for everything so far:
 //!
 //! ```text
@@ -26,7 +26,7 @@
 //!
 //! # Two numbers, always
 //!
-//! ε holds as long as no more than c authors pool what they know. If **all** others do, only the silo's own
+//! ε holds as long as no more than c authors collude. If **all** others do, only the silo's own
 //! noise is left, and **ε_alone** holds, for μ·√(a−c). A [`Bound`] has both, and shows both.
 //!
 //! ```
@@ -124,7 +124,7 @@ fn shown(squares: f64, delta: Delta) -> Epsilon {
     })
 }
 
-/// Adds up what noised sums cost.
+/// Adds up what differentially private sums cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Accountant {
     /// Σ 1/z².
@@ -156,7 +156,7 @@ impl Accountant {
         libm::sqrt(self.shared)
     }
 
-    /// μ if all others pool what they know, without the margin.
+    /// μ if all others collude, without the margin.
     pub fn mu_alone(&self) -> f64 {
         libm::sqrt(self.alone)
     }
@@ -190,12 +190,12 @@ impl Bound {
         self.delta
     }
 
-    /// ε, as long as at most c authors pool what they know.
+    /// ε, as long as at most c authors collude.
     pub fn epsilon(&self) -> Epsilon {
         self.epsilon
     }
 
-    /// ε_alone, if all others pool what they know.
+    /// ε_alone, if all others collude.
     pub fn alone(&self) -> Epsilon {
         self.alone
     }

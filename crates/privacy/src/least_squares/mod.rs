@@ -1,4 +1,4 @@
-//! A linear model from one noised sum: what every row adds to it, and how the model is solved from it.
+//! A linear model from one differentially private sum: what every row adds to it, and how the model is solved from it.
 //!
 //! # The idea
 //!
@@ -156,7 +156,7 @@ impl RowProducts {
         width * (width + 3) / 2
     }
 
-    /// What clips and rounds the numbers of a unit.
+    /// Returns what clips and rounds the numbers of a unit.
     pub fn clip(self) -> Clip {
         let sensitivity = Sensitivity::new(self.numbers() as u64);
         let sensitivity = sensitivity.expect("at most 33,000 numbers");

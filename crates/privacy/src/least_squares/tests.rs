@@ -89,7 +89,7 @@ fn every_row_of_a_grid_has_numbers_of_norm_c_at_most_and_integers_within_delta()
     }
 }
 
-/// Whether the sums with and without the last person differ by Δ at most, and by the norm of all numbers of
+/// Returns whether the sums with and without the last person differ by Δ at most, and by the norm of all numbers of
 /// this person without clipping.
 fn neighbours(features: usize, count: usize) -> [bool; 2] {
     let mut random = TestRandom(features as u64);

@@ -1,4 +1,4 @@
-//! Who spoiled a sum: everything that an author sent in a round follows from its secret and the list, but
+//! Who corrupted a sum: everything that an author sent in a round follows from its secret and the list, but
 //! for its vector's numbers. So an author that discloses its secret can be examined by anybody who kept
 //! what it sent.
 //!
@@ -159,7 +159,7 @@ pub fn examine(
     Ok(deviation?)
 }
 
-/// What is wrong with a masked vector of the right size. `others` are the other authors, ascending.
+/// Returns what is wrong with a masked vector of the right size. `others` are the other authors, ascending.
 fn deviation<W: Word>(
     mask: &Mask,
     others: &[u16],
@@ -200,7 +200,7 @@ fn deviation<W: Word>(
     }))
 }
 
-/// What is wrong with a coordinate of a weighted vector without its mask.
+/// Returns what is wrong with a coordinate of a weighted vector without its mask.
 fn wrong(at: u64, value: i64, fixed: Fixed, weight: u64) -> Option<MaskDeviation> {
     let most = fixed.most().saturating_mul(weight);
     if value.unsigned_abs() > most {

@@ -1,4 +1,4 @@
-//! The one key derivation of masked rounds: BLAKE3 in derive-key mode.
+//! The one key derivation of secure-aggregation rounds: BLAKE3 in derive-key mode.
 //!
 //! `KDF(label; parts)` has the context `rota masks 1 ` + label and hashes the parts, each behind its
 //! length as eight little-endian bytes. It gives 32 bytes for keys. For scalars it gives 64 bytes,

@@ -109,7 +109,7 @@ impl MemberKeys {
         self.position
     }
 
-    /// What the Contribution carries.
+    /// Returns what the Contribution carries.
     pub fn public(&self) -> &PublicPoints {
         &self.public
     }

@@ -15,7 +15,7 @@ use super::keys::MemberKeys;
 use super::ready::{OwnKeysError, ReadyList, Root};
 use super::transcript::Transcripts;
 
-/// The hash of the final block of a masked round.
+/// The hash of the final block of a secure-aggregation round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockHash(pub [u8; 32]);
 
@@ -216,7 +216,7 @@ impl Opening {
         self.root
     }
 
-    /// Whether this opening unlocks shares of these transcripts, for this list.
+    /// Returns whether this opening unlocks shares of these transcripts, for this list.
     pub(crate) fn unlocks(&self, ready: &ReadyList, transcripts: &Transcripts) -> bool {
         self.root == ready.root() && self.transcripts == *transcripts.id()
     }
@@ -232,7 +232,7 @@ impl Opening {
     }
 }
 
-/// Whether the transcripts are those of a list.
+/// Returns whether the transcripts are those of a list.
 fn of(ready: &ReadyList, transcripts: &Transcripts) -> bool {
     let all = transcripts.all();
     all.iter()

@@ -6,7 +6,7 @@ use super::group::{ENCODED, Point, PointError};
 use super::keys::{MemberKeys, PublicPoints};
 use super::polynomial::place;
 
-/// Members of a federation with masked rounds, at most. Work grows with the square of it.
+/// Members of a federation with secure-aggregation rounds, at most. Work grows with the square of it.
 pub const MOST_MEMBERS: usize = 1000;
 
 /// The hash that binds all masks of a round to its list and to its decision.
@@ -37,11 +37,11 @@ pub struct Listed {
     pub share: [u8; ENCODED],
 }
 
-/// Why there can be no masked round with a list.
+/// Why there can be no secure-aggregation round with a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReadyError {
     /// Too many members.
-    #[error("{0} members, a federation with masked rounds has at most {MOST_MEMBERS}")]
+    #[error("{0} members, a federation with secure-aggregation rounds has at most {MOST_MEMBERS}")]
     Members(u16),
     /// A quorum that is no quorum.
     #[error(
@@ -54,7 +54,7 @@ pub enum ReadyError {
         members: u16,
     },
     /// Fewer than a quorum.
-    #[error("{ready} members are ready, a masked round needs {quorum}")]
+    #[error("{ready} members are ready, a secure-aggregation round needs {quorum}")]
     Few {
         /// Members of the list.
         ready: usize,
@@ -163,7 +163,7 @@ impl ReadyList {
         self.root
     }
 
-    /// How many members are ready.
+    /// Returns the number of members that are ready.
     pub fn count(&self) -> usize {
         self.members.len()
     }

@@ -1,7 +1,7 @@
 //! A rehearsal: a member masks a known vector with known secrets, so that others can do the same and
-//! compare. It finds a program that masks otherwise than others do, before a real sum is spoiled by it.
+//! compare. It finds a program that masks otherwise than others do, before a real sum is corrupted by it.
 //!
-//! In a real round nobody can tell who spoiled a sum: all secrets stay at home. In a rehearsal all of them
+//! In a real round nobody can tell who corrupted a sum: all secrets stay at home. In a rehearsal all of them
 //! follow from one challenge, which whoever asks has drawn, so nothing in it is secret. No real secret, key
 //! or vector is used, and the answer is a hash.
 

@@ -326,7 +326,7 @@ impl Transcripts {
         })
     }
 
-    /// How many authors there are.
+    /// Returns how many authors there are.
     pub fn count(&self) -> usize {
         self.all.len()
     }

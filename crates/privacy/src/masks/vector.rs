@@ -84,7 +84,7 @@ impl Shape {
         self.words() * self.width().bytes() as usize
     }
 
-    /// What is wrong with the words of an opened sum from word `at` on, if anything is.
+    /// Returns what is wrong with the words of an opened sum from word `at` on, if anything is.
     pub fn judge<W: Word>(self, at: u64, words: &[W]) -> Option<Void> {
         let judged = words.iter().zip(at..).map(|(word, at)| {
             let value = word.signed();
@@ -134,7 +134,7 @@ pub enum VectorError {
 pub struct MaskedBytes {
     /// The bytes that are sent.
     pub bytes: Vec<u8>,
-    /// How many coordinates were clipped.
+    /// Number of coordinates that were clipped.
     pub clipped: u64,
 }
 

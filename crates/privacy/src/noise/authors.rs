@@ -14,7 +14,7 @@ use super::multiplier::{BITS, Multiplier};
 pub struct AuthorsError {
     /// The fewest authors of a sum.
     pub fewest: u16,
-    /// Members that may pool what they know.
+    /// Members that may collude.
     pub colluders: u16,
 }
 
@@ -54,7 +54,7 @@ impl Authors {
         self.fewest
     }
 
-    /// c, the members that may pool what they know.
+    /// c, the members that may collude.
     pub fn colluders(self) -> u16 {
         self.colluders
     }

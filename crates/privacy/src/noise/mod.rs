@@ -89,7 +89,7 @@ impl Noise {
         gaussian.draw(&mut self.stream)
     }
 
-    /// How many numbers were drawn so far.
+    /// Returns the number of numbers that were drawn so far.
     pub fn drawn(&self) -> u64 {
         self.drawn
     }

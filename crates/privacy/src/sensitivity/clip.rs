@@ -150,7 +150,7 @@ impl Clip {
         fits
     }
 
-    /// Whether the integers have at most norm Δ.
+    /// Returns whether the integers have at most norm Δ.
     fn fits<T: Copy + Into<f64>>(self, unit: &[T], factor: f64) -> bool {
         // Beyond 2^40 a coordinate alone is longer than Δ; below it no sum of squares overflows.
         let mut squares = 0_u128;

@@ -128,7 +128,7 @@ impl Sensitivity {
         self.steps() + (self.dimension as f64).sqrt() / 2.0
     }
 
-    /// Whether integers with this sum of squares have at most norm Δ. Exact.
+    /// Returns whether integers with this sum of squares have at most norm Δ. Exact.
     pub fn holds(self, squares: u128) -> bool {
         let most = match self.steps {
             Steps::Whole(steps) => {
@@ -167,7 +167,7 @@ impl Sensitivity {
         10_201 * u128::from(self.dimension)
     }
 
-    /// The largest absolute value that an honest coordinate of a noised sum has: Δ for each of `units`,
+    /// The largest absolute value that an honest coordinate of a differentially private sum has: Δ for each of `units`,
     /// and 10·σ·√authors, ten standard deviations of the noise of all. A sum beyond is void. Discrete
     /// Gaussian noise is subgaussian with its σ (Canonne, Kamath and Steinke 2020), and that of k authors with
     /// σ·√k, so noise alone exceeds it in less than 2·e⁻⁵⁰ of all coordinates, four of 10²².

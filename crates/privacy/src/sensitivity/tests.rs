@@ -111,7 +111,7 @@ fn data(random: &mut TestRandom, clip: Clip) -> Vec<Vec<f64>> {
     vec![vector(0.7), vector(2.0), vector(1e-9), halves, last]
 }
 
-/// Whether all of `count` random data sets keep to Δ, and to L.
+/// Returns whether all of `count` random data sets keep to Δ, and to L.
 fn neighbours(sensitivity: Sensitivity, rule: RoundingRule, count: usize, seed: u64) -> [bool; 2] {
     let (mut random, clip) = (TestRandom(seed), clip(sensitivity));
     let steps = sensitivity.steps();

@@ -17,7 +17,7 @@ use crate::verification;
 
 pub use crate::rotation::Rotation;
 pub use crate::verification::Verification;
-pub use privacy::{Group, Masked, Noise, Privacy, Real, Release, Sums, Unit};
+pub use privacy::{Group, Masked, Noise, Privacy, Real, Release, RoundMode, Sums, Unit};
 
 /// The format of agreements and messages that a new federation begins with, unless its rounds need a
 /// newer one. A change of the fields below, of their order, of the layout of [`Charter::work`], or of
@@ -71,7 +71,7 @@ pub enum CharterError {
     #[error("the federation's name {0}")]
     Name(NameError),
     /// A number out of range.
-    #[error("charter: {key} is {value}, it must be {allowed}")]
+    #[error("protocol: {key} is {value}, it must be {allowed}")]
     Range {
         /// The field, as `federation.toml` names it.
         key: &'static str,
@@ -81,14 +81,14 @@ pub enum CharterError {
         allowed: String,
     },
     /// Masked rounds of fewer than four members, which tolerate no colluder.
-    #[error("masked rounds need at least 4 members, there are {members}")]
+    #[error("secure-aggregation rounds need at least 4 members, there are {members}")]
     TooFewToMask {
         /// Members in the roster.
         members: usize,
     },
     /// Masked rounds that not all members check.
     #[error(
-        "the charter's verification is {0}: in masked rounds it must be full, because every member has to \
+        "the charter's verification is {0}: in secure-aggregation rounds it must be full, because every member has to \
          check a list before it helps to open its sums"
     )]
     MaskedUnverified(Verification),
@@ -106,17 +106,17 @@ pub enum CharterError {
     /// Institutions whose updates become visible, out of order, or where noise covers them.
     #[error(
         "the institutions whose updates become visible must be named once and in ascending order, and only \
-         in masked rounds without noise"
+         in secure-aggregation rounds without noise"
     )]
     Shows,
     /// Noised sums of members of whom one has not said how many rows it has at most.
     #[error(
-        "{0} declares no `rows`: in masked and noised rounds every member does, because sums are divided by the \
+        "{0} declares no `rows`: in differentially private rounds every member does, because sums are divided by the \
          agreed numbers of rows"
     )]
     UndeclaredRows(String),
     /// A number of the noise out of range.
-    #[error("charter: {key} is {number:?}, it must be {allowed}")]
+    #[error("protocol: {key} is {number:?}, it must be {allowed}")]
     Noise {
         /// The field, as `federation.toml` names it.
         key: &'static str,
@@ -129,7 +129,7 @@ pub enum CharterError {
     #[error("{0} is in two groups, a member may be in one")]
     TwoGroups(String),
     /// Masked rounds in a format that does not have their messages.
-    #[error("masked rounds need message format {needed}, the agreement has format {0}", needed = Formats::MASKED)]
+    #[error("secure-aggregation rounds need message format {needed}, the agreement has format {0}", needed = Formats::MASKED)]
     MaskedFormat(u8),
 }
 
@@ -394,7 +394,10 @@ impl Charter {
 
     /// Whether entries are tied to members from round to round by a name.
     pub fn shows_names(&self) -> bool {
-        self.privacy == Privacy::ClearWithNames
+        match self.privacy.mode() {
+            RoundMode::Named => true,
+            RoundMode::Clear | RoundMode::Masked(_) | RoundMode::Noised(..) => false,
+        }
     }
 
     /// The fewest contributions that it may ask for, in a federation of so many members: 2f + 1, or all
@@ -442,13 +445,13 @@ impl Charter {
         name::check(&self.name).map_err(CharterError::Name)?;
         range("rounds", self.rounds, self.rounds >= 1, "at least 1".into())?;
         range(
-            "beat",
+            "heartbeat",
             self.beat_ms,
             (10..=600_000).contains(&self.beat_ms),
             "between 10 and 600000 milliseconds".into(),
         )?;
         range(
-            "patience",
+            "straggler-timeout",
             self.patience.into(),
             self.patience >= 1,
             "at least 1 beat".into(),

@@ -23,7 +23,7 @@ impl Member {
                 result,
             } => self.leading().keys_checked(round, from, result),
             Answer::Masked { list, result } => self.masking().masked(list, result),
-            Answer::Verified { sheet, result } => self.round.masks.checked(sheet, result),
+            Answer::Verified { sheet, result } => self.rounds.round.masks.checked(sheet, result),
             Answer::Unmasked { block, result } => self.settling().unmasked(block, result),
             Answer::Combined {
                 block,
@@ -47,12 +47,12 @@ impl Member {
             } => self.signing().held(round, &blobs, result),
             Answer::Decided { sheet, result } => {
                 if let Err(reason) = self.leading().decided(sheet, result) {
-                    self.voting().nullify(reason);
+                    self.fail_as_lead(reason);
                 }
             }
             Answer::Checked { case, result } => {
                 let kept = self.judging().checked(case, result);
-                self.against_lead(self.round.number, kept);
+                self.against_lead(self.rounds.round.number, kept);
             }
             Answer::Settled { case, result } => self.judging().settled(case, result),
             Answer::Kept {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::charter::Epoch;
-use crate::charter::privacy::{self, Masked, Sum, Voids};
 use crate::effects::Record;
 use crate::envelope;
 use crate::format::Formats;
@@ -131,29 +130,6 @@ impl Config {
         u64::from_le_bytes(*first)
     }
 
-    /// The agreement on masked rounds, if rounds are masked.
-    pub(in crate::member) fn masked(&self) -> Option<&Masked> {
-        self.epoch.charter.privacy.masked()
-    }
-
-    /// Fewest members of a list of a masked round: a quorum, and with noise the fewest authors of a sum.
-    pub(in crate::member) fn fewest_ready(&self) -> usize {
-        let noised = self.masked().filter(|masked| masked.noise().is_some());
-        let authors = noised.map_or(0, Masked::fewest_authors);
-        self.epoch.roster.quorum().max(3).max(authors)
-    }
-
-    /// The sums that are opened if these members, ascending, are ready for a masked round after these void sums.
-    pub(in crate::member) fn sums(&self, voids: &Voids, ready: &[MemberIndex]) -> Vec<Sum> {
-        let sums = |masked: &Masked| masked.sums(voids, &self.epoch.roster, ready);
-        self.masked().map(sums).unwrap_or_default()
-    }
-
-    /// How many of so many ready members can open the sums of a masked round.
-    pub(in crate::member) fn threshold(&self, ready: usize) -> usize {
-        privacy::threshold(&self.epoch.roster, ready)
-    }
-
     /// The other members, ascending.
     pub(in crate::member) fn others(&self) -> Vec<MemberIndex> {
         let members = self.epoch.roster.members();
@@ -170,11 +146,5 @@ impl Config {
     /// Signs a message.
     pub(in crate::member) fn seal(&self, round: u64, view: u64, body: Body) -> (Message, Bytes) {
         envelope::seal(&self.epoch, &self.key, round, view, self.me, body)
-    }
-
-    /// The last round: that of the charter, or an earlier one with which the strategy ended the
-    /// federation. Before such a round is adopted here, nothing is known of it.
-    pub(in crate::member) fn last_round(&self) -> u64 {
-        self.ended.unwrap_or(self.epoch.charter.rounds)
     }
 }

@@ -26,80 +26,36 @@ mod queries;
 mod receive;
 mod restart;
 mod rounds;
+mod steps;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::charter::privacy::Circle;
 use crate::effects::{Effect, Input, Record};
 use crate::envelope::Opened;
-use crate::hash::Hash;
-use crate::message::Message;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
 pub use config::{Config, Examine, Start};
 pub use governance::approvals::KEPT;
 
-use consensus::ballots::Ballots;
-use consensus::chain::Chain;
-use consensus::judge::Judged;
-use consensus::links::Presence;
+use consensus::Consensus;
 use consensus::outbox::Outbox;
-use consensus::participation::{JournalState, ParticipationState};
-use consensus::stage::Lead;
-use consensus::sync::Sync;
-use governance::amendments::Amendments;
-use governance::recoveries::Recoveries;
+use consensus::participation::JournalState;
+use governance::Governance;
 use governance::recovery::still_handles;
-use rounds::adoption::Adoption;
-use rounds::completion::Completion;
-use rounds::masked::settling::Settlement;
-use rounds::round::Round;
+use rounds::Rounds;
 
 /// The state machine of one member: its whole behaviour towards the others.
 pub struct Member {
     config: Config,
     now: Time,
-    chain: Chain,
-    ballots: Ballots,
-    view: View,
-    round: Round,
-    adoption: Adoption,
-    lead: Option<Lead>,
-    sync: Sync,
-    participation: ParticipationState,
-    presence: Presence,
-    next_beat: Time,
-    /// Members against whom there is evidence.
-    accused: BTreeSet<MemberIndex>,
-    completion: Completion,
-    /// The only sum that this member ever answers, once it has answered one (M3).
-    circle: Option<Circle>,
-    settlement: Settlement,
-    amendments: Amendments,
-    recoveries: Recoveries,
-    /// The agreement has changed: this member does nothing more.
-    over: bool,
+    consensus: Consensus,
+    rounds: Rounds,
+    governance: Governance,
     out: Outbox,
-}
-
-/// The current view.
-struct View {
-    number: u64,
-    lead: MemberIndex,
-    entered: Time,
-    /// When the lead's progress counter last grew, and its value.
-    last_progress: Time,
-    progress_counter: Option<u64>,
-    /// This member's entry, once the lead has given a receipt for it.
-    receipt: Option<Hash>,
-    /// The lead's proposal, once it is here.
-    judged: Option<Judged>,
-    /// Messages by the leads of later views.
-    early: VecDeque<Message>,
 }
 
 impl Member {
@@ -120,23 +76,9 @@ impl Member {
             Start::Lost => (JournalState::Lost, Vec::new()),
         };
         let mut member = Self {
-            chain: Chain::new(epoch),
-            ballots: Ballots::default(),
-            view: View::new(1, epoch.lead(1), now),
-            round: Round::new(epoch.began.round + 1, now),
-            adoption: Adoption::default(),
-            lead: None,
-            sync: Sync::new(past),
-            participation: ParticipationState::new(past),
-            presence: Presence::new(epoch),
-            next_beat: now + epoch.beat(),
-            accused: BTreeSet::new(),
-            completion: Completion::default(),
-            circle: None,
-            settlement: Settlement::default(),
-            amendments: Amendments::default(),
-            recoveries: Recoveries::default(),
-            over: false,
+            consensus: Consensus::new(epoch, past, now),
+            rounds: Rounds::new(epoch, config.ended, now),
+            governance: Governance::new(config.paused),
             out: Outbox::new(config.me),
             config,
             now,
@@ -153,7 +95,7 @@ impl Member {
     /// A time before that of an earlier step counts as that earlier time.
     pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
         self.now = self.now.max(now);
-        if self.over || self.recoveries.signed() && !still_handles(&input) {
+        if self.consensus.over || self.governance.recoveries.signed() && !still_handles(&input) {
             return;
         }
         match input {
@@ -177,7 +119,7 @@ impl Member {
                 let known = self.amending().arrived(key);
                 self.follow(known);
             }
-            Input::Resume => self.config.paused = false,
+            Input::Resume => self.governance.paused = false,
             Input::Recover { lost, abandon } => self.recovering().recover(lost, abandon),
             Input::GiveUp { round } => self.recovering().give_up(round),
             Input::KeyElsewhere => self.own_key().elsewhere(),
@@ -193,7 +135,7 @@ impl Member {
     /// nothing is left.
     fn run_until_quiet(&mut self) {
         loop {
-            if self.over {
+            if self.consensus.over {
                 break;
             }
             self.drive();
@@ -207,7 +149,7 @@ impl Member {
     /// Does everything that is possible or due in the present state.
     fn drive(&mut self) {
         self.recovering().sign_standing();
-        if self.recoveries.signed() {
+        if self.governance.recoveries.signed() {
             if let Some(passage) = self.recovering().go_on() {
                 self.pass(passage);
             }
@@ -219,18 +161,17 @@ impl Member {
             self.adopting().request_plan();
         }
         self.contributing().train();
-        self.signing().score();
         self.contributing().contribute();
         self.contributing().say_nothing();
-        self.signing().sign();
-        self.masking().mask();
-        self.masking().sign();
+        let kind = self.rounds.kind;
+        kind.answer(self);
         self.lead();
-        if !self.participation.listening() {
+        if !self.consensus.participation.listening() {
             // Otherwise the proposal stays: this member may be allowed to vote later in this view.
             self.judge();
         }
-        if let Some(reason) = self.timing().lead_fails() {
+        let spans = self.rounds.spans(&self.config.epoch);
+        if let Some(reason) = self.timing().lead_fails(spans) {
             self.voting().nullify(reason);
         }
         self.each_beat();

@@ -13,22 +13,27 @@ impl Member {
         if let Body::Proposal(proposal) = &message.body {
             // The certificates inside may bring this member to the proposal's view.
             for certificate in proposal.parent.iter().chain(&proposal.skipped) {
-                if !self.chain.has(certificate.view, certificate.verdict) {
+                if !self
+                    .consensus
+                    .chain
+                    .has(certificate.view, certificate.verdict)
+                {
                     self.add_certificate(certificate.clone());
                 }
             }
         }
-        let furthest = self.view.number + 2 * self.config.epoch.roster.len() as u64;
-        if of_view && !(self.view.number..=furthest).contains(&message.view) {
+        let furthest = self.consensus.view.number + 2 * self.config.epoch.roster.len() as u64;
+        if of_view && !(self.consensus.view.number..=furthest).contains(&message.view) {
             return;
         }
         let by_lead = || match &message.body {
-            Body::Proposal(proposal) if message.view == self.view.number => {
+            Body::Proposal(proposal) if message.view == self.consensus.view.number => {
                 let epoch = &self.config.epoch;
-                self.chain
+                self.consensus
+                    .chain
                     .may_propose(epoch, message.view, message.sender, proposal)
             }
-            _ => message.sender == self.chain.lead(&self.config.epoch, message.view),
+            _ => message.sender == self.consensus.chain.lead(&self.config.epoch, message.view),
         };
         if of_view && !by_lead() {
             if self.config.epoch.charter.rotation.follows_rounds() {
@@ -37,13 +42,13 @@ impl Member {
                 return;
             }
             let view = message.view;
-            let lead = self.chain.lead(&self.config.epoch, view);
+            let lead = self.consensus.chain.lead(&self.config.epoch, view);
             let lead = self.config.epoch.roster.name(lead).to_owned();
             let reason = Refusal::NotTheLead { kind, view, lead };
             return self.out.refuse(message.sender, message.round, reason);
         }
-        if of_view && message.view != self.view.number {
-            return self.view.keep_early(message);
+        if of_view && message.view != self.consensus.view.number {
+            return self.consensus.view.keep_early(message);
         }
         self.take(message);
     }
@@ -73,7 +78,7 @@ impl Member {
                 self.receive_vote(message)
             }
             Body::Progress { counter, .. } => {
-                self.view.progressed(self.now, counter);
+                self.consensus.view.progressed(self.now, counter);
             }
             Body::SyncRequest {
                 after,

@@ -3,7 +3,7 @@
 use crate::certificate::Verdict;
 use crate::effects::Record;
 use crate::member::Member;
-use crate::member::rounds::round::Round;
+use crate::message::Body;
 
 impl Member {
     /// Takes back the records of the journal. Gives the last round that was adopted.
@@ -13,37 +13,51 @@ impl Member {
         for record in records {
             match record {
                 Record::Final { blocks, proof } => {
-                    self.chain.advance(&self.config.epoch, blocks, proof);
+                    self.consensus
+                        .chain
+                        .advance(&self.config.epoch, blocks, proof);
                 }
                 Record::Certified(certificate)
                     if matches!(certificate.verdict, Verdict::Outcome { .. }) =>
                 {
-                    self.chain.settle(certificate, self.now);
+                    self.consensus.chain.settle(certificate, self.now);
                 }
                 Record::Certified(certificate) => {
                     if matches!(certificate.verdict, Verdict::Final(_)) {
                         // A final block is recorded like this while an ancestor is missing.
-                        self.chain.unresolved = Some(certificate.clone());
+                        self.consensus.chain.unresolved = Some(certificate.clone());
                     }
-                    self.chain.insert(certificate, self.now);
+                    self.consensus.chain.insert(certificate, self.now);
                 }
-                Record::Block(block) => self.chain.keep(block.hash(), block),
-                Record::Vote(message) => self.ballots.restore(&self.config.epoch, message),
-                Record::Proposed(message) => self.ballots.restore(&self.config.epoch, message),
+                Record::Block(block) => self.consensus.chain.keep(block.hash(), block),
+                Record::Vote(message) => match message.body {
+                    Body::Outcome { .. } => {
+                        self.rounds.outcomes.restore(&self.config.epoch, message);
+                    }
+                    _ => self.consensus.ballots.restore(&self.config.epoch, message),
+                },
+                Record::Proposed(message) => {
+                    self.consensus.ballots.restore(&self.config.epoch, message)
+                }
                 Record::Contributed(message) => own = Some(message),
                 Record::Applied { round } => applied = round,
-                Record::Standing(message) => self.recoveries.restore(message),
-                Record::Confirmed(confirmed) => self.recoveries.restore_confirmed(*confirmed),
-                Record::Circle(circle) => self.circle = Some(circle).filter(|of| !of.0.is_empty()),
+                Record::Standing(message) => self.governance.recoveries.restore(message),
+                Record::Confirmed(confirmed) => {
+                    self.governance.recoveries.restore_confirmed(*confirmed)
+                }
+                Record::Circle(circle) => {
+                    self.rounds.circle = Some(circle).filter(|of| !of.0.is_empty())
+                }
                 Record::Outdated(what) => self.own_key().stop_signing(what),
             }
         }
-        let tip = self.chain.tip.view;
-        self.chain.unresolved.take_if(|proof| proof.view <= tip);
-        // A final masked round without a known outcome is still under way.
-        let next = self.chain.learned.round + u64::from(self.chain.settled());
-        self.round = Round::new(next, self.now);
-        if let Some(message) = own.filter(|message| message.round == self.round.number) {
+        let tip = self.consensus.chain.tip.view;
+        self.consensus
+            .chain
+            .unresolved
+            .take_if(|proof| proof.view <= tip);
+        self.finishing().resume();
+        if let Some(message) = own {
             self.contributing().restore(message);
         }
         applied
@@ -51,17 +65,13 @@ impl Member {
 
     /// Enters the first view, or the one in which this member stopped.
     pub(in crate::member) fn begin(&mut self, applied: u64) {
-        if applied >= self.config.last_round() {
+        if applied >= self.adopting().last_round() {
             self.adopting().all_rounds_applied();
         }
-        let view = (self.chain.tip.view + 1)
-            .max(self.chain.highest() + 1)
-            .max(self.ballots.highest());
+        let view = (self.consensus.chain.tip.view + 1)
+            .max(self.consensus.chain.highest() + 1)
+            .max(self.consensus.ballots.highest());
         self.enter(view);
-        self.adoption.applied = applied;
-        if applied < self.chain.learned.round {
-            let missing = self.chain.final_rounds(&self.config.epoch, applied);
-            self.adoption.waiting = missing;
-        }
+        self.finishing().await_after(applied);
     }
 }

@@ -395,7 +395,7 @@ macro_rules! work_kinds {
             /// Unlocking shares of the masks of a final round.
             Unmask, Unmasked: "unmask", "unlocking shares of masks";
             /// Training for a masked round.
-            Prepare, Prepared: "prepare", "training for a masked round";
+            Prepare, Prepared: "prepare", "training for a secure-aggregation round";
             /// Masking a vector.
             Mask, Masked: "mask", "masking its vector";
             /// Fetching and checking masked vectors.

@@ -3,7 +3,7 @@
 use crate::QuestionStopped;
 use crate::sums::{CommonKnowledge, Gates};
 
-/// Whether the counts allow another round.
+/// Returns whether the counts allow another round.
 pub(crate) fn gates(gates: &Gates, known: &CommonKnowledge) -> Result<(), QuestionStopped> {
     let (counts, rules) = (&known.counts, &known.rules);
     let coefficients = gates.coefficients as u64;

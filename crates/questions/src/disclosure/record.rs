@@ -37,7 +37,7 @@ impl AnswerRecord {
         answered.find(|answered| answered.question == *question && answered.answer.is_some())
     }
 
-    /// Whether a site may answer the first round of a question.
+    /// Returns whether a site may answer the first round of a question.
     ///
     /// # Errors
     /// The first rule that it breaks.
@@ -131,7 +131,7 @@ impl AnswerRecord {
         columns.sort();
         columns.dedup();
         let unknowns = (all.rows - known.counts.rows) * columns.len() as f64;
-        let before: u64 = self.answered.iter().map(|answered| answered.opened).sum();
+        let before: u64 = self.others(question).map(|answered| answered.opened).sum();
         let numbers = before + opened + layout.len() as u64;
         if numbers as f64 * rules.unknowns_per_number > unknowns {
             return Err(Broken::Numbers.into());
@@ -160,14 +160,38 @@ impl AnswerRecord {
         let p = question.coefficients() as f64;
         let unknowns = (all.sites - 1.0 - colluders as f64) * p * (p + 3.0) / 2.0;
         let same = self
-            .answered
-            .iter()
+            .others(question)
             .filter(|answered| answered.question.is_of_sites());
         let before: u64 = same.map(|answered| answered.opened).sum();
         if (before + numbers) as f64 * rules.unknowns_per_number > unknowns {
             return Err(Broken::Numbers.into());
         }
         Ok(())
+    }
+
+    /// Returns what was answered beside the rounds of a question that is not over.
+    fn others<'a>(&'a self, question: &'a FederatedQuestion) -> impl Iterator<Item = &'a Answered> {
+        let under_way =
+            |answered: &&Answered| answered.answer.is_none() && answered.question == *question;
+        self.answered
+            .iter()
+            .filter(move |answered| !under_way(answered))
+    }
+
+    /// Keeps that a round of a question is answered, before it is: with it `opened` numbers of the question are
+    /// open.
+    pub fn begin(&mut self, question: &FederatedQuestion, table: &RowTable, opened: u64) {
+        let under_way =
+            |answered: &&mut Answered| answered.answer.is_none() && answered.question == *question;
+        match self.answered.iter_mut().find(under_way) {
+            Some(answered) => answered.opened = answered.opened.max(opened),
+            None => self.answered.push(Answered {
+                question: question.clone(),
+                opened,
+                answer: None,
+                rows: fingerprints(table),
+            }),
+        }
     }
 
     /// Keeps a question of which rounds were opened, whether or not there was an answer.
@@ -187,7 +211,7 @@ impl AnswerRecord {
 /// others, of which a third may be opened.
 const SITES_OF_META: u64 = 13;
 
-/// Whether an institution allows a question at all.
+/// Returns whether an institution allows a question at all.
 fn allowed(question: &FederatedQuestion, rules: &AnswerRules) -> Result<(), Broken> {
     let name = question.kind.name();
     if rules
@@ -242,7 +266,7 @@ fn dominance(
     Ok(())
 }
 
-/// How many of these are not among the others. Both are sorted, and may hold equal numbers.
+/// Returns how many of these are not among the others. Both are sorted, and may hold equal numbers.
 fn missing_from(of: &[u64], others: &[u64]) -> usize {
     let mut at = 0;
     let missing = of.iter().filter(|number| {

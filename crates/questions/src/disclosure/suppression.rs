@@ -3,7 +3,7 @@
 //! Cells of 1 to m−1 rows, and for each of them further cells, so that row and column sums do not determine it: a
 //! rectangle of nonzero cells that leaves the hidden counts a range of m or more.
 
-/// Which cells are hidden, row by row. What may be printed of row and column sums says [`totals`].
+/// Returns which cells are hidden, row by row. What may be printed of row and column sums says [`totals`].
 pub fn hidden(counts: &[Vec<f64>], smallest: u64) -> Vec<Vec<bool>> {
     let small = |count: f64| count > 0.0 && count < smallest as f64;
     let mut hidden: Vec<Vec<bool>> = counts

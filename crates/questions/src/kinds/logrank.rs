@@ -43,7 +43,7 @@ pub struct LogrankOutcome {
     pub statistic: f64,
     /// Its degrees of freedom.
     pub freedom: f64,
-    /// Whether each site is a stratum.
+    /// True if each site is a stratum.
     pub by_site: bool,
 }
 

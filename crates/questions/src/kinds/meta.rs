@@ -53,7 +53,7 @@ pub enum SiteEffect {
 pub struct Meta {
     /// What each site estimates.
     pub effect: SiteEffect,
-    /// Whether τ² is estimated by REML. Only where every site's vector may be seen.
+    /// True if τ² is estimated by REML. Only where every site's vector may be seen.
     #[serde(default)]
     pub reml: bool,
 }
@@ -66,7 +66,7 @@ pub struct MetaProgress {
     /// What the round at τ² = 0 told.
     first: Option<FirstRound>,
     rounds: usize,
-    /// Whether the next round is the last.
+    /// True if the next round is the last.
     last: bool,
 }
 
@@ -93,7 +93,7 @@ pub struct MetaOutcome {
     pub hartung_knapp: Estimate,
     /// Variance τ² between sites.
     pub between: f64,
-    /// Whether τ² is that of REML.
+    /// True if τ² is that of REML.
     pub reml: bool,
     /// Cochran's Q.
     pub heterogeneity: f64,

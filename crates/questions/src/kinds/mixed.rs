@@ -96,7 +96,7 @@ impl Mixed {
         self.terms.len() + 1
     }
 
-    /// Which coefficients differ between sites.
+    /// Returns which coefficients differ between sites.
     fn varying(&self) -> Vec<bool> {
         let slopes = self.terms.iter().map(|term| self.slopes.contains(term));
         [true].into_iter().chain(slopes).collect()

@@ -24,7 +24,11 @@ pub(crate) const WITHOUT_LIMITS: QuestionRules = QuestionRules {
 
 /// The whole question with the tables of all sites, without what sites check.
 pub(crate) fn asked(question: &FederatedQuestion, sites: &[RowTable]) -> AskedQuestion {
-    ask(question, sites, |_, _, _| Ok(())).unwrap()
+    let asked = ask(question, sites, |_, _, _| Ok(())).unwrap();
+    assert!(asked.rounds.len() as u64 <= question.most_rounds());
+    let lengths = asked.rounds.iter().map(|round| round.layout.len());
+    assert!(lengths.max().unwrap_or(0) <= question.largest_sum());
+    asked
 }
 
 /// The answer to a question of this kind, with these agreed ranges and without limits of counts.

@@ -88,7 +88,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 
 const OF_THIS_CODE: &str = "of this code";
 
-/// What a page, empty where there is none, is beside code of this stamp.
+/// Returns what a page, empty where there is none, is beside code of this stamp.
 fn state(page: &str, stamp: &str) -> &'static str {
     match (page.is_empty(), page.contains(stamp)) {
         (true, _) => "never measured",

@@ -53,7 +53,7 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
         .filter(|line| !line.trim_start().starts_with("//"))
 }
 
-/// What the lock file says of packages that come from elsewhere, one after the other.
+/// Returns what the lock file says of packages that come from elsewhere, one after the other.
 fn libraries(lock: &str) -> impl Iterator<Item = &str> {
     let packages = lock.split("[[package]]");
     packages.filter(|package| package.contains("\nsource = "))

@@ -4,7 +4,7 @@
 
 use super::*;
 
-/// Two ways of learning on the built-in patients, over two seeds.
+/// Two strategies on the built-in patients, over two seeds.
 const SMALL: &str = "
 name = 'small'
 description = 'Patients in four hospitals.'
@@ -79,7 +79,7 @@ fn without_times(page: &str) -> Vec<&str> {
     let times = words.windows(2).enumerate();
     let times = times.filter(|(_, pair)| pair[0].parse::<f64>().is_ok() && unit(pair[1]));
     let times: Vec<usize> = times.map(|(at, _)| at).collect();
-    assert!(times.len() >= 3, "of all, and of every way of learning");
+    assert!(times.len() >= 3, "of all, and of every strategy");
     let other = words.into_iter().enumerate();
     let other = other.filter(|(at, _)| !times.contains(at) && !times.contains(&at.wrapping_sub(1)));
     other.map(|(_, word)| word).collect()

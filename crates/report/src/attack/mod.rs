@@ -53,7 +53,7 @@ pub fn membership(found: &MembershipAttack, command: &str) -> String {
     )
 }
 
-/// The page of the attack on a node's own model.
+/// The page of the attack on a node's local model.
 pub fn own(found: &OwnMembership, command: &str) -> String {
     let tests = [MeasuredBar {
         name: "low loss as the sign of a training row".into(),

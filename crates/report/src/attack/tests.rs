@@ -93,7 +93,7 @@ fn a_page_of_canaries_has_every_run_beside_the_claim() {
 fn a_page_of_own_rows_says_that_it_is_the_weakest_attack() {
     let losses: Vec<_> = (0..40).map(f64::from).collect();
     let found = OwnMembership::of("trial: the model", &losses, &losses);
-    let page = found.map(|found| own(&found, "rota attack membership --config silo.toml"));
+    let page = found.map(|found| own(&found, "rota attack membership --config node.toml"));
     let page = page.unwrap_or_default();
     assert!(
         page.contains("weakest attack") && page.contains("0.500"),

@@ -65,14 +65,14 @@ fn positive(story: &Story) -> &str {
     story.settings.classes.get(1).map_or("1", String::as_str)
 }
 
-/// One silo: ROC against its own model, calibration with rows, confusion.
+/// One silo: ROC against its local model, calibration with rows, confusion.
 fn one(story: &Story, silo: &SiloStory, classes: &ClassResults) -> Markup {
     let name = |what: &str| format!("{}-{}-{what}", story.scenario, silo.name);
     html! {
         div.trio {
             @if !classes.roc.is_empty() {
                 figure {
-                    figcaption { "ROC: adopted model, and own model dashed" }
+                    figcaption { "ROC: adopted model, and local model dashed" }
                     (drawing(&format!("ROC curves of {}", silo.name), SIZE, SIZE, html! {
                         (axes("false positive rate", "true positive rate"))
                         (curve(silo, &classes.roc_local, "dashed"))
@@ -111,7 +111,7 @@ fn curve(silo: &SiloStory, points: &[(f64, f64)], more: &str) -> Markup {
     html! {
         @if !places.is_empty() {
             g class={ "curve " (colour(silo.in_coalition())) " " (more) } {
-                title { (silo.name) @if !more.is_empty() { ", own model" } }
+                title { (silo.name) @if !more.is_empty() { ", local model" } }
                 path.hit d=(format!("M{}", places.join("L"))) {}
                 path d=(format!("M{}", places.join("L"))) {}
             }
@@ -257,7 +257,7 @@ mod tests {
         let page = section(&story(2)).into_string();
         for (part, times) in [
             ("<details open>", 2),
-            ("ROC: adopted model, and own model dashed", 2),
+            ("ROC: adopted model, and local model dashed", 2),
             // At each silo and, being the only bin, among those of all.
             ("60 rows: predicted 0.25, observed 0.50", 4),
             ("<th scope=\"row\">&lt;ill&gt;</th>", 2),

@@ -37,7 +37,7 @@ fn words(advice: &Advice) -> String {
     sentences.join(" ")
 }
 
-/// Whether to learn together, and why, in sentences.
+/// Returns whether to learn together, and why, in sentences.
 fn advised(advice: &Advice) -> Vec<String> {
     let metric = advice.comparison.metrics[0].key();
     let mut sentences = match (&advice.verdict, &advice.best) {
@@ -61,7 +61,7 @@ fn advised(advice: &Advice) -> Vec<String> {
     sentences
 }
 
-/// What silos make alone, in words.
+/// Returns what silos make alone, in words.
 fn alone(advice: &Advice) -> &'static str {
     match advice.alone.as_str() {
         "constant" => {
@@ -71,7 +71,7 @@ fn alone(advice: &Advice) -> &'static str {
     }
 }
 
-/// What is counted where rows are too few: persons, where rows are of persons.
+/// Returns what is counted where rows are too few: persons, where rows are of persons.
 fn units(advice: &Advice) -> &'static str {
     match advice.comparison.variants[0].grouped {
         true => "persons",
@@ -109,7 +109,7 @@ fn not_known(advice: &Advice, why: WhyNotKnown, minutes: Option<f64>) -> String 
             alone(advice)
         ),
         WhyNotKnown::Untuned(silos) => format!(
-            "Not known: at {} the own model could not be tuned, because {units} are too few to divide, or not here. A \
+            "Not known: at {} the local model could not be tuned, because {units} are too few to divide, or not here. A \
              gain over such a model is none over what a silo could make alone. Get more {units}.",
             numbers::plural(silos, "silo"),
         ),
@@ -120,7 +120,7 @@ fn not_known(advice: &Advice, why: WhyNotKnown, minutes: Option<f64>) -> String 
     because + &best
 }
 
-/// What was not trained or tuned to the end, of what is compared, in a sentence.
+/// Returns what was not trained or tuned to the end, of what is compared, in a sentence.
 fn not_finished(advice: &Advice) -> Option<String> {
     let compared = |label: &str| label == advice.alone || Some(label) == advice.best.as_deref();
     let rows = advice.comparison.variants[0].strategies.iter();
@@ -146,7 +146,7 @@ fn gain(advice: &Advice) -> Option<String> {
     })
 }
 
-/// What speaks for the recommended way of learning, and what it costs, in sentences.
+/// Returns what speaks for the recommended strategy, and what it costs, in sentences.
 fn together(advice: &Advice, label: &str) -> Vec<String> {
     let metric = advice.comparison.metrics[0].key();
     let (winners, members, losers) = advice.members;

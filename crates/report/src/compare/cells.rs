@@ -20,13 +20,13 @@ pub(super) struct TextTable {
 }
 
 impl TextTable {
-    /// Whether a column holds anything; the first one, of names, does.
+    /// Returns whether a column holds anything; the first one, of names, does.
     pub(super) fn filled(&self, column: usize) -> bool {
         column == 0 || self.rows.iter().any(|row| !row[column].is_empty())
     }
 }
 
-/// A metric of the members, or of the silos outside.
+/// A metric of the members, or of the unseen silos.
 pub(super) fn scope(row: &ComparisonRow, at: usize, outside: bool) -> Option<&MetricScope> {
     row.metrics.get(at)?.scope(outside)
 }
@@ -45,7 +45,7 @@ pub(super) fn decimals(values: impl Iterator<Item = f64>) -> usize {
     }
 }
 
-/// Decimals that show about three digits of the value nearest to 0: where one way of learning fails, its large
+/// Decimals that show about three digits of the value nearest to 0: where one strategy fails, its large
 /// loss is not to take the digits away by which the others differ.
 pub(super) fn fine_decimals(values: impl Iterator<Item = f64>) -> usize {
     let sizes = values.map(f64::abs).filter(|value| value.is_finite());

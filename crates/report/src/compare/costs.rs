@@ -1,4 +1,4 @@
-//! What a way of learning takes: communication, work, and how stable its groups are.
+//! What a strategy takes: communication, work, and how stable its groups are.
 
 use lab::compare::{Comparison, ComparisonRow, CostToReach, Spread, VariantTable};
 

@@ -9,8 +9,8 @@ use super::table::metric_words;
 /// Rounds that are shown, and the last one.
 const SHOWN: [u64; 10] = [1, 2, 3, 5, 10, 20, 30, 50, 100, 200];
 
-/// The most important metric after some of the rounds, of the silos outside where there are any, and the
-/// seconds of a training; nothing where no way of learning has two rounds.
+/// The most important metric after some of the rounds, of the unseen silos where there are any, and the
+/// seconds of a training; nothing where no strategy has two rounds.
 pub(super) fn table(comparison: &Comparison, variant: &VariantTable) -> Option<TextTable> {
     let outside = !variant.outside.is_empty();
     let rows: Vec<&ComparisonRow> = variant
@@ -48,7 +48,7 @@ pub(super) fn table(comparison: &Comparison, variant: &VariantTable) -> Option<T
         label.chain(each).chain([seconds]).collect()
     };
     let rounds = shown.iter().map(|round| format!("round {round}"));
-    let who = if outside { "silos outside" } else { "members" };
+    let who = if outside { "unseen silos" } else { "members" };
     Some(TextTable {
         title: format!("course of {}, {who}", metric_words(comparison.metrics[0])),
         note: "Each column: the mean over silos after that round, on test rows. seconds: how long one training took, \

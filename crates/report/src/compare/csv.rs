@@ -1,4 +1,4 @@
-//! A comparison as one CSV file: a line for every way of learning, model, metric, group of silos and
+//! A comparison as one CSV file: a line for every strategy, model, metric, group of silos and
 //! reference, and for every subgroup of rows.
 
 use lab::compare::{
@@ -67,7 +67,7 @@ pub fn csv(comparison: &Comparison) -> String {
                     gain.as_ref().map(|gain| gain.difference.clone())
                 };
                 let mut against = vec![Against {
-                    over: "own model".into(),
+                    over: "local model".into(),
                     inside: of(&served.inside),
                     outside: of(&served.outside),
                 }];
@@ -194,7 +194,7 @@ fn reaches(row: &ComparisonRow) -> Vec<String> {
         .collect()
 }
 
-/// What noise bounds, as it is measured; empty without noise.
+/// Returns what noise bounds, as it is measured; empty without noise.
 fn bounds(row: &ComparisonRow) -> [String; 3] {
     let noise = row.noise.as_ref();
     [

@@ -15,10 +15,10 @@ const LABELS: f64 = 150.0;
 /// Colours before lines are dashed.
 const COLOURS: usize = 7;
 
-/// The charts of a variant by round, bytes and wall-clock seconds; nothing where no way of learning has rounds.
+/// The charts of a variant by round, bytes and wall-clock seconds; nothing where no strategy has rounds.
 pub(super) fn charts(name: &str, metric: &str, variant: &VariantTable) -> Markup {
     let outside = !variant.outside.is_empty();
-    let who = if outside { "silos outside" } else { "members" };
+    let who = if outside { "unseen silos" } else { "members" };
     let value = move |point: &CurvePoint| if outside { point.outside } else { point.inside };
     let by_round = |point: &CurvePoint| Some(point.round as f64);
     let by_bytes = |point: &CurvePoint| Some(point.bytes / 1e6);

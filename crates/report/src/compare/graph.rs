@@ -52,7 +52,7 @@ pub(super) fn section(variant: &VariantTable) -> Markup {
 #[derive(Debug, PartialEq)]
 struct JoinedMembers {
     members: Vec<usize>,
-    /// Whether they are many and each is joined to each.
+    /// True if they are many and each is joined to each.
     complete: bool,
 }
 

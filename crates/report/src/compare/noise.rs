@@ -5,7 +5,7 @@ use lab::summary::NO_BOUND;
 
 use super::cells::TextTable;
 
-/// ε, with what holds if all others pool what they know, and δ of every way of learning with noise; `None`
+/// ε, with what holds if all others collude, and δ of every strategy with noise; `None`
 /// without one.
 pub(super) fn table(variant: &VariantTable) -> Option<TextTable> {
     let bound = |value: Option<f64>| value.map_or_else(|| NO_BOUND.into(), above);

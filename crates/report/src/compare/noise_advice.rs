@@ -45,7 +45,7 @@ fn words(advice: &NoiseAdvice) -> String {
     sentences.join(" ")
 }
 
-/// Whether to join with one kind of release, and why.
+/// Returns whether to join with one kind of release, and why.
 fn release(one: &ReleaseAdvice, metric: &str) -> String {
     let noise = one.noise.as_ref().map_or("noise", |noise| &noise.words);
     let Some(gain) = one.gain else {
@@ -94,7 +94,7 @@ fn release(one: &ReleaseAdvice, metric: &str) -> String {
     sentence + &price
 }
 
-/// How a model with this gain compares with another one.
+/// Returns how a model with this gain compares with another one.
 fn compared(gain: &Interval) -> &'static str {
     match gain {
         gain if gain.low > 0.0 => "significantly better than",
@@ -108,7 +108,7 @@ fn interval(interval: &Interval) -> String {
     interval_words(interval, decimals(values.into_iter()))
 }
 
-/// What would change advice not to join.
+/// Returns what would change advice not to join.
 fn what_changes(changes: &WhatChanges) -> String {
     let epsilon = match &changes.epsilon {
         NeededTimes::At { times, noise } => format!(

@@ -124,7 +124,7 @@ fn cell(text: &str) -> Markup {
     }
 }
 
-/// What was tried for every way of learning.
+/// Returns what was tried for every strategy.
 fn tuning(comparison: &Comparison) -> Markup {
     let rows = |variant: &VariantTable| -> Vec<[String; 4]> {
         let each = variant.strategies.iter().flat_map(|row| {

@@ -54,7 +54,7 @@ fn table(paper: &PaperTable) -> TextTable {
     }
 }
 
-/// How near the data are, what is not known, and what the words mean.
+/// Returns how near the data are, what is not known, and what the words mean.
 fn note(paper: &PaperTable) -> String {
     let how = &paper.how;
     let data = match paper.data {

@@ -23,7 +23,7 @@ fn gain(served: &ServedSummary, outside: bool) -> Option<&ServedGain> {
     }
 }
 
-/// The served models under every way of learning; `None` where that was not measured.
+/// The served models under every strategy; `None` where that was not measured.
 pub(super) fn table(
     metric: MetricName,
     variant: &VariantTable,
@@ -44,7 +44,7 @@ pub(super) fn table(
     let decimals = fine_decimals(each);
     let (mut lines, mut intervals) = (Vec::new(), Vec::new());
     if let Some(own) = own {
-        let mut cells = means("own model".into(), Some(own), decimals);
+        let mut cells = means("local model".into(), Some(own), decimals);
         cells.resize(7, String::new());
         lines.push(cells);
         intervals.push(None);
@@ -71,7 +71,7 @@ pub(super) fn table(
         "tuned",
         "other",
     ];
-    let who = if outside { "silos outside" } else { "members" };
+    let who = if outside { "unseen silos" } else { "members" };
     Some(TextTable {
         title: format!("what {who} would serve: {}", metric.key()),
         note: note(outside),
@@ -99,12 +99,12 @@ fn means(label: String, scope: Option<&MetricScope>, decimals: usize) -> Vec<Str
     ]
 }
 
-/// What was gained over the own model.
+/// Returns what was gained over the local model.
 fn interval(served: &ServedSummary, outside: bool) -> Option<Interval> {
     gain(served, outside)?.difference.interval()
 }
 
-/// The line of one way of learning.
+/// The line of one strategy.
 fn line(label: &str, served: &ServedSummary, outside: bool, decimals: usize) -> Vec<String> {
     let gain = gain(served, outside);
     let interval = interval(served, outside);
@@ -120,10 +120,10 @@ fn line(label: &str, served: &ServedSummary, outside: bool, decimals: usize) -> 
     cells
 }
 
-/// What the columns mean.
+/// Returns what the columns mean.
 fn note(outside: bool) -> String {
     format!(
-        "Each silo chooses on its own rows between the strategy's model and models that it trains alone{}. own model: \
+        "Each silo chooses on its own rows between the strategy's model and models that it trains alone{}. local model: \
          the best one trained alone, by cross-validation. harmed: silos that are significantly worse off than with \
          it / how many of those that serve another model would seem so by chance.{}",
         if outside {
@@ -134,14 +134,14 @@ fn note(outside: bool) -> String {
         if outside {
             ""
         } else {
-            " own, strategy, tuned, other: how many members serve their own model, the strategy's, the strategy's \
+            " own, strategy, tuned, other: how many members serve their local model, the strategy's, the strategy's \
              fine-tuned on their rows, or another one (robust and trained alone, the mean of all coalitions', or \
              under noise the strategy's with an own intercept, or an own fit shrunken towards it)."
         }
     )
 }
 
-/// Members by what they serve: their own model, the strategy's, a fine-tuned one, another one.
+/// Members by what they serve: their local model, the strategy's, a fine-tuned one, another one.
 fn choices(served: &ServedSummary) -> [String; 4] {
     let of = |name: &str| served.candidates.get(name).copied().unwrap_or(0.0);
     let others = of("robust") + of("global") + of("own-intercept") + of("shrunken");

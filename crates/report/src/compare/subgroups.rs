@@ -69,7 +69,7 @@ pub(super) fn table(
     } else {
         String::new()
     };
-    let who = if outside { "silos outside" } else { "members" };
+    let who = if outside { "unseen silos" } else { "members" };
     Some(TextTable {
         title: format!("subgroups of rows, {who}: {}", metric.key()),
         note: format!(

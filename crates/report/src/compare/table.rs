@@ -125,12 +125,12 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
     }
 }
 
-/// What the columns mean, where this many silos were compared with local training.
+/// Returns what the columns mean, where this many silos were compared with local training.
 fn results_note(tested: usize) -> String {
     let chance = BY_CHANCE * tested as f64;
     let what = "silos: mean over silos, each counting once. rows: over all test rows. worst: the worst silo. \
                 apart: standard deviation over silos, so how unlike their results are. best round: as silos, but \
-                after the round that is best on test rows (of the silos outside, where there are any).";
+                after the round that is best on test rows (of the unseen silos, where there are any).";
     match tested {
         0 => what.to_owned(),
         _ => format!(
@@ -141,7 +141,7 @@ fn results_note(tested: usize) -> String {
     }
 }
 
-/// How much better a way of learning is than a reference.
+/// Returns how much better a strategy is than a reference.
 fn difference<'a>(
     row: &'a ComparisonRow,
     reference: &ComparisonRow,
@@ -152,7 +152,7 @@ fn difference<'a>(
     against.difference(outside)
 }
 
-/// What the intervals are of, and which differences stand when all are looked at together.
+/// Returns what the intervals are of, and which differences stand when all are looked at together.
 fn how_sure(variant: &VariantTable, local: Option<&ComparisonRow>, outside: bool) -> String {
     let (Some(local), rows) = (local, &variant.strategies) else {
         return String::new();
@@ -196,7 +196,7 @@ fn few_seeds(seeds: usize) -> String {
     )
 }
 
-/// What remains of the best of several ways of learning on seeds that did not choose it.
+/// Returns what remains of the best of several strategies on seeds that did not choose it.
 fn best_of(variant: &VariantTable, outside: bool, decimals: usize) -> String {
     let best = variant.best.as_ref().filter(|best| best.outside == outside);
     best.map_or_else(String::new, |best| confirmed(best, decimals))
@@ -256,7 +256,7 @@ fn others(metrics: &[MetricName], variant: &VariantTable, outside: bool) -> Text
     };
     TextTable {
         title: if outside {
-            "other metrics, silos outside".into()
+            "other metrics, unseen silos".into()
         } else {
             "other metrics".into()
         },
@@ -304,7 +304,7 @@ fn setting(value: &Value) -> String {
     }
 }
 
-/// Ways of learning that were not trained to the end, a line for each.
+/// Strategies that were not trained to the end, a line for each.
 pub(super) fn unfinished(variant: &VariantTable) -> Vec<String> {
     let rows = variant.strategies.iter();
     let rows = rows.filter(|row| !row.unfinished.is_empty());
@@ -312,7 +312,7 @@ pub(super) fn unfinished(variant: &VariantTable) -> Vec<String> {
         .collect()
 }
 
-/// Seeds that failed, a line for each way of learning.
+/// Seeds that failed, a line for each strategy.
 pub(super) fn failures(variant: &VariantTable) -> Vec<String> {
     let line = |row: &ComparisonRow| {
         let (seed, reason) = row.failed.first()?;

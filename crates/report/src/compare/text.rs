@@ -89,7 +89,7 @@ pub(super) fn trained(comparison: &Comparison) -> String {
     }
 }
 
-/// How settings and rounds were chosen.
+/// Returns how settings and rounds were chosen.
 pub(super) fn how(comparison: &Comparison) -> String {
     let tune = &comparison.tune;
     if tune.validation == 0.0 {
@@ -110,7 +110,7 @@ pub(super) fn how(comparison: &Comparison) -> String {
     let widened = match tune.widen {
         0 => "The search was not widened where it ended at an edge (--widen)".into(),
         times => format!(
-            "Where the best round was the last one, or a setting at the edge of what was tried, the search went on \
+            "Where the best round was the last one, or a setting at the edge of what was tried, the search continued \
              with twice the rounds and the next value, {} at most",
             numbers::plural(times, "time"),
         ),

@@ -12,7 +12,7 @@ const WRITTEN: usize = 30;
 /// Most members that are drawn.
 const DRAWN: usize = 400;
 
-/// The groupings of all ways of learning that form groups; nothing where none does.
+/// The groupings of all strategies that form groups; nothing where none does.
 pub(super) fn section(name: &str, variant: &VariantTable) -> Markup {
     let grouped = variant
         .strategies

@@ -21,7 +21,7 @@ pub(super) fn tables(all: &Laboratory) -> Vec<LabTable> {
     beside.into_iter().chain(own).collect()
 }
 
-/// What processes did, beside the simulation of the same experiment.
+/// Returns what processes did, beside the simulation of the same experiment.
 fn beside_simulation(all: &Laboratory, simulated: &Laboratory) -> LabTable {
     let note = "The same scenario, faults and seeds, with real processes / in virtual time. Taken over: \
                 time from the stop of a lead until another one was at work, median and worst. Longest \

@@ -197,7 +197,7 @@ fn one(
     }
 }
 
-/// What the colours mean.
+/// Returns what the colours mean.
 pub(crate) fn key() -> Markup {
     let box_of = |class: &str| {
         html! { svg.key viewBox="0 0 14 14" aria-hidden="true" {

@@ -51,7 +51,7 @@ impl CoalitionCourse {
         Self { rounds }
     }
 
-    /// Whether the grouping ever changed.
+    /// Returns whether the grouping ever changed.
     pub(crate) fn changed(&self) -> bool {
         self.rounds.windows(2).any(|pair| pair[0].1 != pair[1].1)
     }
@@ -258,7 +258,7 @@ fn csv(story: &Story, course: &CoalitionCourse) -> String {
     download::csv(&["silo", "round", "coalition"], rows)
 }
 
-/// How often and when groupings changed, in one sentence.
+/// Returns how often and when groupings changed, in one sentence.
 pub(crate) fn said(course: &CoalitionCourse) -> String {
     let changes: Vec<u64> = course
         .rounds

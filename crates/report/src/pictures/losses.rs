@@ -106,7 +106,7 @@ impl<'a> LossPicture<'a> {
         self.losses.losses[self.order[row]][self.order[column]]
     }
 
-    /// What a model loses beyond the best of its row; infinite where it is not finite.
+    /// Returns what a model loses beyond the best of its row; infinite where it is not finite.
     fn excess(&self, row: usize, column: usize) -> f64 {
         let finite = (0..self.len())
             .map(|at| self.loss(row, at))
@@ -155,7 +155,7 @@ impl<'a> LossPicture<'a> {
         block.and_then(|(coalition, ..)| *coalition)
     }
 
-    /// What models of the own and of other coalitions lose beyond the best, on average.
+    /// Returns what models of the own and of other coalitions lose beyond the best, on average.
     fn said(&self) -> String {
         let (mut within, mut beyond) = ((0.0, 0), (0.0, 0));
         for row in 0..self.len() {
@@ -269,7 +269,7 @@ impl<'a> LossPicture<'a> {
         }
     }
 
-    /// What the steps mean.
+    /// Returns what the steps mean.
     fn scale(&self, side: f64) -> Markup {
         const STEP: f64 = 34.0;
         let y = side + 16.0;

@@ -374,7 +374,7 @@ impl<'a> GroupTree<'a> {
         }
     }
 
-    /// Where names have no room: the letters of the groups, beside their silos.
+    /// Returns where names have no room: the letters of the groups, beside their silos.
     fn letters(&self, (top, row): (f64, f64)) -> Markup {
         if self.named() {
             return html! {};

@@ -29,7 +29,7 @@ pub(crate) fn sections(story: &Story) -> Markup {
     }
 }
 
-/// What the strategy keeps under a name that ends so, for example `.lambda`.
+/// Returns what the strategy keeps under a name that ends so, for example `.lambda`.
 fn kept<'a>(memory: &'a std::collections::BTreeMap<String, Value>, end: &str) -> Option<&'a Value> {
     let mut found = memory.iter().filter(|(name, _)| name.ends_with(end));
     found.next().map(|(_, value)| value)

@@ -35,7 +35,7 @@ impl<'a> Regions<'a> {
         }
     }
 
-    /// What the colours mean; empty without regions.
+    /// Returns what the colours mean; empty without regions.
     pub(super) fn legend(&self) -> Markup {
         html! {
             @if !self.0.is_empty() {

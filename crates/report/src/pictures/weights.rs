@@ -56,7 +56,7 @@ pub(super) fn section(story: &Story) -> Markup {
     }
 }
 
-/// How even the last weights are.
+/// Returns how even the last weights are.
 fn said(story: &Story, lambda: &[WeightsAfter]) -> String {
     let Some((round, last)) = lambda.last() else {
         return String::new();

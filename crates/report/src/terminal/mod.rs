@@ -160,7 +160,7 @@ fn rows(
     Ok(())
 }
 
-/// What the stars of the table mean; nothing where one model stands alone.
+/// Returns what the stars of the table mean; nothing where one model stands alone.
 fn star(comparison: &ComparisonTable) -> &'static str {
     if comparison.columns.len() <= 1 {
         return "";
@@ -353,7 +353,7 @@ fn leads(out: &mut impl Write, story: &Story) -> io::Result<()> {
     Ok(())
 }
 
-/// How a view ended, in words.
+/// Returns how a view ended, in words.
 pub(crate) fn ending(story: &Story, view: &ViewLead) -> String {
     let took = numbers::seconds((view.to - view.from).max(0.0));
     let reason = story.reason(view.view).map(numbers::plain);
@@ -432,7 +432,7 @@ pub(crate) fn unusable(story: &Story) -> Vec<(String, String)> {
             ModelKind::OwnIntercept,
             "the global model with own intercepts",
         ),
-        (ModelKind::Local, "the own model"),
+        (ModelKind::Local, "the local model"),
         (ModelKind::Pooled, "the model of all rows"),
         (ModelKind::Constant, "the constant prediction"),
     ];

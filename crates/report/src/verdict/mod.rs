@@ -82,7 +82,7 @@ pub fn long_name(metric: &str) -> &str {
     }
 }
 
-/// Where the federation's model is of no use.
+/// Returns where the federation's model is of no use.
 fn no_use(story: &Story) -> Option<String> {
     let affected: Vec<(&SiloStory, &str)> = story
         .silos
@@ -111,7 +111,7 @@ fn no_use(story: &Story) -> Option<String> {
     })
 }
 
-/// Where the federation's model is worse than a constant prediction, on average over the held-out rows
+/// Returns where the federation's model is worse than a constant prediction, on average over the held-out rows
 /// of all members.
 fn worse_than_constant(story: &Story) -> Option<String> {
     let (mut own, mut constant, mut rows) = (0.0, 0.0, 0.0);
@@ -180,7 +180,7 @@ impl AloneModels {
     }
 }
 
-/// At how many silos the own model was not tuned, so that a gain over it says little.
+/// At how many silos the local model was not tuned, so that a gain over it says little.
 fn not_tuned(story: &Story) -> Option<String> {
     let untuned = story.untuned();
     if untuned.is_empty() {
@@ -188,13 +188,13 @@ fn not_tuned(story: &Story) -> Option<String> {
     }
     if story.tuning.is_none() {
         return Some(
-            "No own model could be tuned, so this is not compared with the best that a silo makes alone: a gain over a \
+            "No local model could be tuned, so this is not compared with the best that a silo makes alone: a gain over a \
              model with the federation's settings may be none."
                 .into(),
         );
     }
     Some(format!(
-        "At {} the own model could not be tuned, because {} are too few to divide, or not here: {}. A gain there may be \
+        "At {} the local model could not be tuned, because {} are too few to divide, or not here: {}. A gain there may be \
          none over a tuned one.",
         plural(untuned.len(), "silo"),
         story.units(),
@@ -202,7 +202,7 @@ fn not_tuned(story: &Story) -> Option<String> {
     ))
 }
 
-/// How many silos gain and lose by the federation's model over the best that they make alone, and who most.
+/// Returns how many silos gain and lose by the federation's model over the best that they make alone, and who most.
 fn who_gains(story: &Story, table: &ComparisonTable) -> Option<String> {
     if table.gains.is_empty() || !story.usable {
         return None;
@@ -330,12 +330,12 @@ fn names(found: &[(&SiloStory, Interval)], story: &Story, table: &ComparisonTabl
     text
 }
 
-/// What an interval is of: other held-out rows, and no other training.
+/// Returns what an interval is of: other held-out rows, and no other training.
 fn interval_of(story: &Story) -> String {
     format!("95 % interval over {} ", story.units())
 }
 
-/// The means of the federation's models and of own models, by silo and by row.
+/// The means of the federation's models and of local models, by silo and by row.
 fn on_average(story: &Story, table: &ComparisonTable) -> Option<String> {
     let (own, coalition) = (table.mean(Column::Own)?, table.mean(Column::Coalition)?);
     if own.no_use.is_some() || coalition.no_use.is_some() {
@@ -445,7 +445,7 @@ fn against_one_model(story: &Story, table: &ComparisonTable) -> Option<String> {
     ))
 }
 
-/// How many members serve which model.
+/// Returns how many members serve which model.
 fn what_is_served(story: &Story, table: &ComparisonTable) -> Option<String> {
     let mean = table.served_mean.as_ref()?;
     let members = table.served.iter().take(table.rows.len()).flatten();
@@ -482,7 +482,7 @@ fn what_is_served(story: &Story, table: &ComparisonTable) -> Option<String> {
     ))
 }
 
-/// How many silos the served model harms, and how many it would by chance.
+/// Returns the number of silos that the served model harms, and how many it would by chance.
 fn harmed(story: &Story) -> Option<String> {
     let found = story.harmed.as_ref().filter(|found| found.not_own > 0)?;
     let all = found.compared;
@@ -509,7 +509,7 @@ fn harmed(story: &Story) -> Option<String> {
     })
 }
 
-/// The means of silos outside the federation.
+/// The means of unseen silos.
 fn outsiders(table: &ComparisonTable) -> Option<String> {
     let means = table.outside_means.as_ref()?;
     let each = table.columns.iter().zip(means);
@@ -519,7 +519,7 @@ fn outsiders(table: &ComparisonTable) -> Option<String> {
                 "{} with {}",
                 cell.as_ref()?.text,
                 match column {
-                    Column::Own => "their own models",
+                    Column::Own => "their local models",
                     Column::Global => "one global model",
                     Column::Coalition => "the model that the federation gives them",
                 }

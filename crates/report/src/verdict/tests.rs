@@ -200,7 +200,7 @@ fn that_own_models_were_not_tuned_is_said() {
     assert!(!said(&story).contains("could not be tuned"));
     story.silos[1].local_tuned = None;
     let text = said(&story);
-    let some = "At 1 silo the own model could not be tuned, because rows are too few to divide, or not here: \
+    let some = "At 1 silo the local model could not be tuned, because rows are too few to divide, or not here: \
                 Hospital 02. A gain there may be none over a tuned one.";
     assert!(text.contains(some), "{text}");
     assert!(text.contains("better than the best model that each silo makes alone"));
@@ -319,7 +319,7 @@ fn served_pooled_and_outside_models_are_in_it() {
         text.ends_with(
             " Each silo then picks the model that it will use, judged on its own rows without the held-out \
              ones, beside what all silos find (a node picks by its own rows alone). On average over silos the mean absolute error of these models is 5.000. Picked: coalition's 1, own 1. Mean \
-             over 1 silo outside the federation: 9.000 with their own models, 7.000 with one global model, \
+             over 1 silo outside the federation: 9.000 with their local models, 7.000 with one global model, \
              8.000 with the model that the federation gives them."
         ),
         "{text}"

@@ -43,6 +43,9 @@ pub(super) struct QuestionFile {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct RawQuestion {
+    /// Why it is asked: for the nodes of a federation, whose institutions approve it.
+    #[serde(default, rename = "reason")]
+    _reason: Option<String>,
     #[serde(default)]
     filter: Vec<Condition>,
     #[serde(default)]
@@ -109,13 +112,6 @@ impl QuestionFile {
         let inputs = question.inputs();
         inputs.map_err(|error| CommandError::usage(format!("{file}: {error}")))?;
         Ok(Self { question, sites })
-    }
-}
-
-impl SitesTable {
-    /// The format of a file.
-    pub(super) fn format_of<'a>(&'a self, file: &'a RowsFile) -> &'a Format {
-        file.format.as_ref().unwrap_or(&self.format)
     }
 }
 

@@ -9,6 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use formatting::numbers;
+use node::answers::tables::SiteTable;
 use questions::disclosure::AnswerRecord;
 use questions::outcome::{PrintedTable, sheets};
 use questions::{
@@ -21,10 +22,9 @@ use serde::Serialize;
 use super::{CommandError, wrapped};
 use crate::cli::AskOptions;
 use file::QuestionFile;
-use tables::SiteTable;
 
 /// Said of every answer.
-const SIMULATED: &str = "This is the simulation of a question: one process plays all sites. Nodes do not answer questions yet.";
+const SIMULATED: &str = "A simulation: one process plays all sites. `rota federation ask` asks the nodes of a federation.";
 
 /// What the sites have answered, by their names.
 type Records = BTreeMap<String, AnswerRecord>;
@@ -32,7 +32,7 @@ type Records = BTreeMap<String, AnswerRecord>;
 /// An answered question as JSON.
 #[derive(Serialize)]
 struct AskedDocument<'a> {
-    /// Always true: nodes do not answer questions yet.
+    /// Always true: one process plays all sites.
     simulated: bool,
     question: &'a str,
     mode: &'a str,
@@ -108,7 +108,7 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
             mode: if question.mode == QuestionMode::Clear {
                 "clear"
             } else {
-                "masked"
+                "secure-aggregation"
             },
             sites: sites.iter().map(|(name, _)| name.as_str()).collect(),
             rounds: asked.rounds.len(),
@@ -142,7 +142,7 @@ fn opened(asked: &AskedQuestion) -> u64 {
     rounds.map(|round| round.layout.len() as u64).sum()
 }
 
-/// What was opened, in one line.
+/// Returns what was opened, in one line.
 fn opened_line(asked: &AskedQuestion, stored: bool) -> String {
     if stored {
         return "opened    nothing: this is the stored answer of an identical question".to_owned();
@@ -165,7 +165,7 @@ fn opened_line(asked: &AskedQuestion, stored: bool) -> String {
 /// A played question.
 struct PlayedQuestion {
     asked: AskedQuestion,
-    /// Whether an identical question was answered before.
+    /// True if an identical question was answered before.
     stored: bool,
 }
 

@@ -119,7 +119,7 @@ fn absence_in(
     Ok(out.flush()?)
 }
 
-/// What sums tell, in words.
+/// Returns what sums tell, in words.
 fn write_absence(out: &mut impl Write, found: &AbsenceAttack) -> io::Result<()> {
     let Some(last) = found.rounds.last().map(|round| round.round) else {
         return writeln!(

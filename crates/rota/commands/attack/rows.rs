@@ -40,7 +40,7 @@ pub(super) fn membership(options: &AttackMembership) -> Result<(), CommandError>
     print(&found, how.json, || found.lines())
 }
 
-/// The attack on a node's own model.
+/// The attack on a node's local model.
 fn own(config: &Path, page: Option<&Path>, how: &AttackHow) -> Result<(), CommandError> {
     let losses = own_losses(config)?;
     let found = OwnMembership::of(&losses.about, &losses.train, &losses.held_out);
@@ -68,7 +68,7 @@ pub(super) fn canary(options: &AttackCanary) -> Result<(), CommandError> {
     if !has_noise(&scenario) {
         return Err(CommandError::usage(
             "this scenario has no noise, so no epsilon is claimed that could be audited: add `[privacy]` with \
-             `mode = \"masked+noised\"`",
+             `mode = \"differential-privacy\"`",
         ));
     }
     announce(how, &format!("simulating {runs} federations"));

@@ -59,9 +59,9 @@ struct OutputNotes {
     silos: usize,
     limit: Duration,
     at_most: bool,
-    /// Whether every silo's own model is the best on its own data.
+    /// True if every silo's local model is the best on its own data.
     in_sample: bool,
-    /// Whether held-out losses were given.
+    /// True if held-out losses were given.
     judged: bool,
 }
 
@@ -275,7 +275,7 @@ impl CoalitionsResult {
             OutputNotes {
                 in_sample: true, ..
             } => {
-                "Every silo's own model is the best on its own data, as with losses measured on the \
+                "Every silo's local model is the best on its own data, as with losses measured on the \
                  training rows; then single silos always win. Give --held-out, or cross-fitted \
                  losses."
             }

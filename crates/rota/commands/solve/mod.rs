@@ -149,7 +149,7 @@ pub(crate) enum SolveError {
 }
 
 impl SolveError {
-    /// How the program ends with it.
+    /// Returns how the program ends with it.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Unwritable { .. } => Exit::Failure,

@@ -32,7 +32,7 @@ impl<T> Default for Shared<T> {
 }
 
 impl<T: Clone> Shared<T> {
-    /// Whether a silo has claimed the computation.
+    /// Returns whether a silo has claimed the computation.
     pub(crate) fn is_claimed(&self) -> bool {
         self.0.claimed.load(Ordering::Relaxed)
     }
@@ -163,7 +163,7 @@ pub(super) struct SignatureCache(Mutex<[HashMap<Hash, bool, Uniform>; 2]>);
 const GENERATION: usize = 1 << 19;
 
 impl SignatureCache {
-    /// Whether that signature is known to be valid, strictly if `strict`.
+    /// Returns whether that signature is known to be valid, strictly if `strict`.
     pub(super) fn is_valid(&self, key: &Hash, strict: bool) -> bool {
         let generations = locked(&self.0);
         generations

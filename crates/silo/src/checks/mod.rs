@@ -54,9 +54,10 @@ pub struct Checks {
 /// Work done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Totals {
-    /// Whether results were cached for all silos; then the numbers count distinct work.
+    /// True if results were cached for all silos; then the numbers count distinct work.
+    #[serde(rename = "cache")]
     pub memo: bool,
-    /// Whether members signed by keyed hashes, which were checked every time and are not counted.
+    /// True if members signed by keyed hashes, which were checked every time and are not counted.
     pub simulated_signatures: bool,
     /// Signatures checked.
     pub signatures: u64,

@@ -1,4 +1,4 @@
-//! Transcripts of masked rounds that hold, so that none is checked twice.
+//! Transcripts of secure-aggregation rounds that hold, so that none is checked twice.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

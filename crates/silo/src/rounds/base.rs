@@ -72,7 +72,7 @@ impl RoundBase {
         }
     }
 
-    /// The model that training of a masked round begins with: differences are sent.
+    /// The model that training of a secure-aggregation round begins with: differences are sent.
     ///
     /// # Errors
     /// The round does not train the agreed model.
@@ -107,7 +107,7 @@ impl RoundBase {
         self.encoding.len(&self.gate.layout, reference) as u64
     }
 
-    /// What a silo of this coalition sends of its trained model, and keeps for the next time;
+    /// Returns what a silo of this coalition sends of its trained model, and keeps for the next time;
     /// `rest` is what it kept the last time. Also the model as it passed the gate. Refused if other
     /// members would not accept it.
     pub(crate) fn send(
@@ -223,7 +223,7 @@ impl RoundBase {
     }
 }
 
-/// What the void sums of the present epoch have shown.
+/// Returns what the void sums of the present epoch have shown.
 fn voids(config: &SiloConfig, settled: &Settled) -> Voids {
     let note = settled.document.masked.as_ref();
     let note = note.filter(|note| note.epoch == config.member.epoch.id);

@@ -63,6 +63,12 @@ impl Contributed {
     pub fn loss(&self) -> f64 {
         self.metrics.get("loss").copied().unwrap_or(f64::NAN)
     }
+
+    /// Training metrics besides the loss.
+    pub fn further(&self) -> BTreeMap<String, f64> {
+        let others = self.metrics.iter().filter(|(name, _)| *name != "loss");
+        others.map(|(name, value)| (name.clone(), *value)).collect()
+    }
 }
 
 /// Trains from the model of a coalition, and checks that other members will accept the result. `rest`

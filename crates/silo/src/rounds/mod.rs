@@ -9,8 +9,8 @@ mod agree;
 mod base;
 mod contribute;
 mod masked;
-mod noised;
 mod score;
+mod sums;
 
 pub use adopt::adopt;
 pub use agree::{check, decide, settle};
@@ -19,26 +19,27 @@ pub use contribute::{Contributed, contribute};
 pub use score::score;
 
 pub use masked::{
-    NoiseDraws, NoisedPart, NoisedShare, NotVoid, OpenSum, VoidRound, disclosed_secret,
-    noised_outcome, noised_part, noised_share, read_unmaskings, unit_vectors, vector_bytes,
-    wrong_transcript,
+    NoiseDraws, NoisedPart, NoisedShare, NotVoid, OpenSum, VoidRound, noised_outcome, noised_part,
+    noised_share, read_unmaskings, unit_vectors, vector_bytes, wrong_transcript,
 };
 
 pub(crate) use base::{outcome_gate, with_model};
-#[cfg(test)]
-pub(crate) use masked::SecretIntegers;
 pub(crate) use masked::{
-    Combined, MaskedVectorBytes, OpeningRound, PreparedInput, PreparedRound, check_keys,
-    check_start, check_transcripts, combine, mask, open_sums, public, read_list, ready, shape,
-    transcript_bytes,
+    Combined, MaskedVectorBytes, OpeningRound, check_keys, check_transcripts, combine, mask,
+    open_sums, public, read_list, ready, shape, transcript_bytes,
 };
-pub(crate) use noised::{Noised, NoisedVector, check_noise};
+#[cfg(test)]
+pub(crate) use sums::SecretIntegers;
+pub use sums::disclosed_secret;
+pub(crate) use sums::{
+    PreparedInput, PreparedRound, PreparedSummand, SumBasis, check_start, check_summand, summand,
+};
 
 use methods::strategy::Participant;
 
 use crate::config::SiloConfig;
 
-/// What a strategy needs to know of a silo in a round.
+/// Returns what a strategy needs to know of a silo in a round.
 fn participant<'a>(
     config: &'a SiloConfig,
     round: u64,

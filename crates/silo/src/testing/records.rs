@@ -17,7 +17,7 @@ pub(crate) fn adopted(round: u64) -> JournalRecord {
     })
 }
 
-/// What the protocol notes of this round after it was applied.
+/// Returns what the protocol notes of this round after it was applied.
 pub(crate) fn applied(round: u64) -> JournalRecord {
     JournalRecord::Protocol(protocol::Record::Applied { round })
 }

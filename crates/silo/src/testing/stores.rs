@@ -117,7 +117,7 @@ impl MemoryBlobs {
         self.0.lock().unwrap().0.keys().copied().collect()
     }
 
-    /// Whether these bytes, not others that are equal, are such a copy.
+    /// Returns whether these bytes, not others that are equal, are such a copy.
     pub(crate) fn is_laid_down(&self, bytes: &Bytes) -> bool {
         let laid = self.1.lock().unwrap();
         laid.iter().any(|copy| copy.as_ptr() == bytes.as_ptr())

@@ -1,4 +1,4 @@
-//! A silo whose vectors are wrong: what the others keep of the round that it spoiled, and for how long.
+//! A silo whose vectors are wrong: what the others keep of the round that it corrupted, and for how long.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,10 +21,10 @@ use crate::rounds::{VoidRound, disclosed_secret};
 use crate::testing::*;
 use crate::{Adopted, Blobs, JournalRecord, SiloHandle, Stopped, StoreError, forget_ended, spawn};
 
-/// The round that is spoiled, of so many.
+/// The round that is corrupted, of so many.
 const SPOILED: u64 = 2;
 const ROUNDS: u64 = 4;
-/// The silo that spoils it.
+/// The silo that corrupts it.
 const FAULTY: u16 = 2;
 
 /// A store that changes the last byte of the vector that its silo masks for one round, or for all.
@@ -76,7 +76,7 @@ fn start(silos: &TestSilos, i: u16) -> SiloHandle {
     }
 }
 
-/// Starts a silo that spoils the sum of a round, or those of all.
+/// Starts a silo that corrupts the sum of a round, or those of all.
 pub(super) fn spoiling(silos: &TestSilos, i: u16, spoils: Option<u64>) -> SiloHandle {
     let rig = &silos.rigs[usize::from(i)];
     let (mut surroundings, ends) = rig.surroundings();
@@ -89,7 +89,7 @@ pub(super) fn spoiling(silos: &TestSilos, i: u16, spoils: Option<u64>) -> SiloHa
     spawn(config(&silos.epoch, i), surroundings).unwrap()
 }
 
-/// The adoption of the spoiled round, and the blob with the silo's secret behind it.
+/// The adoption of the corrupted round, and the blob with the silo's secret behind it.
 fn kept(rig: &Rig) -> Option<(Adopted, Hash)> {
     let mut adopted = None;
     for record in rig.journal.records() {
@@ -107,7 +107,7 @@ fn kept(rig: &Rig) -> Option<(Adopted, Hash)> {
     None
 }
 
-/// Whether all blobs of the spoiled round are here, and only its secret.
+/// Returns whether all blobs of the corrupted round are here, and only its secret.
 fn checked(rig: &Rig) -> (Adopted, Secret) {
     let (adopted, hash) = kept(rig).unwrap();
     assert_eq!(secrets(rig), 1);
@@ -192,7 +192,7 @@ fn the_secret_of_a_void_round_stays_until_the_agreement_changes_and_names_who_sp
         for silo in &mut running {
             kill(silo).await;
         }
-        // Nothing of the spoiled round is left once another one was adopted.
+        // Nothing of the corrupted round is left once another one was adopted.
         for (rig, name) in silos.rigs.iter().zip(names) {
             assert_eq!((rig.blobs.get(&name), secrets(rig)), (None, 0));
             let gone = |blob: &[u8; 32]| rig.blobs.get(&Hash(*blob)).is_none();

@@ -14,7 +14,7 @@ use crate::JournalRecord;
 use crate::site::OwnContributions;
 use crate::testing::{config, epoch, key};
 
-/// A block of a masked round in which these are ready; the first of them is an author.
+/// A block of a secure-aggregation round in which these are ready; the first of them is an author.
 fn block(epoch: &Epoch, round: u64, ready: &[u16]) -> Block {
     let ready: Vec<_> = ready.iter().copied().map(MemberIndex).collect();
     let signature = Signature::from_bytes(&[0; 64]);

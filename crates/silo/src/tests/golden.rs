@@ -99,7 +99,7 @@ fn settled() -> Settled {
     Settled::new(3, vec![hash(1), hash(2)], vec![0, 1], state)
 }
 
-/// After a masked round with everything in it: a void sum, and one that tells something.
+/// After a secure-aggregation round with everything in it: a void sum, and one that tells something.
 fn masked(search: SpoilerSearch) -> Settled {
     let state = State {
         models: vec![model(1.0)],

@@ -1,4 +1,4 @@
-//! Masked rounds of whole silos: the sums are those of clear rounds, and nothing secret is left.
+//! Secure-aggregation rounds of whole silos: the sums are those of clear rounds, and nothing secret is left.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub(super) fn groups<'a>(groups: &'a [&'a [(u16, u64)]]) -> impl Fn(&mut Charter
 /// One group of all four.
 pub(super) const ALL: &[&[(u16, u64)]] = &[&[(0, 1), (1, 1), (2, 1), (3, 1)]];
 
-/// What every silo has adopted once all are done, and their surroundings.
+/// Returns what every silo has adopted once all are done, and their surroundings.
 fn adopted(n: u16, change: impl Fn(&mut Charter), fault: SiloFault) -> (Vec<f32>, Vec<Rig>) {
     adopted_by(epoch_with(n, ROUNDS, change), fault)
 }
@@ -89,7 +89,7 @@ pub(super) enum SiloFault {
     },
 }
 
-/// What rounds of these optima, weighted, give: every model goes half the way.
+/// Returns what rounds of these optima, weighted, give: every model goes half the way.
 pub(super) fn expected(authors: &[(u16, u64)]) -> Vec<f32> {
     let weights: f64 = authors.iter().map(|(_, weight)| *weight as f64).sum();
     let sum = authors

@@ -48,7 +48,7 @@ pub(super) fn near(found: &[f32], expected: &[f32]) {
 
 const ALL: [(u16, u64); 4] = [(0, 1), (1, 1), (2, 1), (3, 1)];
 
-/// What a silo drew noise for, and how often it noted that it contributes, as its journal has it.
+/// Returns what a silo drew noise for, and how often it noted that it contributes, as its journal has it.
 fn noted(rig: &Rig) -> (Vec<(u64, [u8; 32])>, Vec<u64>) {
     let records = rig.journal.transactions().concat();
     let drawn = |record: &JournalRecord| match record {

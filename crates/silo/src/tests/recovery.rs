@@ -73,7 +73,7 @@ impl RecoveringSilos {
         panic!("silo {i} has adopted {:?} only", self.rounds(i));
     }
 
-    /// How often a silo was told that others have gone on without it.
+    /// Returns how often a silo was told that others have gone on without it.
     fn left_behind(&self, i: u16) -> usize {
         let notices = self.rigs[usize::from(i)].notices.borrow();
         let told = |notice: &Notice| matches!(notice, Notice::Protocol(Report::LeftBehind { .. }));

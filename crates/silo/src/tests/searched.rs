@@ -1,4 +1,4 @@
-//! A silo that spoils every sum with noise: the others find it by halves, and go on without it.
+//! A silo that corrupts every sum with noise: the others find it by halves, and go on without it.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::Notice;
 use crate::testing::{Rig, virtually};
 
 const ROUNDS: u64 = 8;
-/// The silo that spoils sums.
+/// The silo that corrupts sums.
 const SPOILER: u16 = 4;
 
 fn members(some: impl IntoIterator<Item = u16>) -> Vec<MemberIndex> {
     some.into_iter().map(MemberIndex).collect()
 }
 
-/// What a silo told of who spoils sums, and after which round.
+/// Returns what a silo told of who corrupts sums, and after which round.
 fn searched(rig: &Rig) -> Vec<(u64, Voids)> {
     let notices = rig.notices.borrow();
     let searched = notices.iter().filter_map(|(_, notice)| match notice {

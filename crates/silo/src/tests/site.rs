@@ -68,7 +68,7 @@ impl TestLedger {
         self.lines.lock().unwrap().clone()
     }
 
-    /// What the silo had computed when its line was refused.
+    /// Returns what the silo had computed when its line was refused.
     pub(super) fn refused(&self) -> Vec<Bytes> {
         self.refused.lock().unwrap().clone()
     }
@@ -541,7 +541,7 @@ fn more_rounds(epoch: &Epoch, rounds: u64) -> Amendment {
     }
 }
 
-/// What a silo signed, and why it did not, after its ledger was put back as it was before the last rounds of an
+/// Returns what a silo signed, and why it did not, after its ledger was put back as it was before the last rounds of an
 /// epoch that is over. In the present one it has contributed nothing yet.
 fn put_back_after_a_change(first: Arc<Epoch>) -> (Vec<u64>, Vec<(u64, String)>) {
     virtually(async move {

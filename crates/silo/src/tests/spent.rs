@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use crate::testing::*;
 use crate::{Activity, Checks, Spent, spawn};
 
-/// What took longest: work of a kind, or the disk.
+/// Returns what took longest: work of a kind, or the disk.
 fn longest(spent: &Spent) -> (Option<Activity>, Duration) {
     let work = spent.work.iter().map(|(of, took)| (Some(*of), *took));
     let all = work.chain([(None, spent.disk)]);

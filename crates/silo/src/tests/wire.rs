@@ -38,7 +38,7 @@ impl SentBytes {
         }
     }
 
-    /// Whether these bytes are in any of it.
+    /// Returns whether these bytes are in any of it.
     fn has(&self, bytes: &[u8]) -> bool {
         assert!(bytes.len() >= 4, "shorter ones are everywhere");
         let mut all = self.frames.iter().chain(&self.blobs);
@@ -70,7 +70,7 @@ fn all_rounds(epoch: Arc<Epoch>, site: impl FnOnce(&Rig) -> Site) -> TestSilos {
     })
 }
 
-/// What is kept of a round is a secret and what follows from it, or a model: all of it is searched for, and its
+/// Returns what is kept of a round is a secret and what follows from it, or a model: all of it is searched for, and its
 /// hash.
 fn pieces(computed: &Bytes) -> Vec<Vec<u8>> {
     let mut pieces = vec![Hash::of(computed).0.to_vec()];

@@ -56,7 +56,7 @@ pub(super) fn hours(hours: u32) -> f64 {
     60.0 * f64::from(hours)
 }
 
-/// Whether a drug was started in the first minutes of a stay.
+/// Returns whether a drug was started in the first minutes of a stay.
 pub(super) fn started_within(offset: &str, minutes: f64) -> bool {
     number(offset).is_some_and(|offset| (0.0..minutes).contains(&offset))
 }

@@ -156,7 +156,7 @@ fn known(text: &str) -> Option<f64> {
     number(text).filter(|value| *value >= 0.0)
 }
 
-/// What was measured of every stay, by its id.
+/// Returns what was measured of every stay, by its id.
 fn measured<'a>(
     table: &'a RawFile,
     column: &'a str,
@@ -175,7 +175,7 @@ const COLUMNS: [&str; 6] = [
     "unitdischargeoffset",
 ];
 
-/// How many medicines every stay began in its first day, by its id.
+/// Returns the number of medicines that every stay began in its first day, by its id.
 fn medicines_of(medicines: &RawFile) -> Result<BTreeMap<&str, u32>, DataError> {
     let mut counts = BTreeMap::<&str, u32>::new();
     for [stay, offset] in medicines.cells(["patientunitstayid", "drugstartoffset"])? {

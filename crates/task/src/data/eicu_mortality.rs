@@ -34,7 +34,7 @@ pub struct EicuMortalityConfig {
     /// Fewest stays in which a drug must have been given to be a feature. Default 1: all drugs.
     #[schemars(extend("x-unit" = "stays"))]
     pub least_stays: usize,
-    /// Whether hospitals whose region is not known take part, too. Default false.
+    /// True if hospitals whose region is not known take part, too. Default false.
     pub no_region: bool,
 }
 

@@ -45,7 +45,7 @@ pub enum DataError {
         column: String,
         /// The names there are.
         columns: Vec<String>,
-        /// Whether the configuration can give the name that the column has in this file.
+        /// True if the configuration can give the name that the column has in this file.
         renamed: bool,
     },
     /// A column of a file holds what no table can hold.
@@ -230,7 +230,7 @@ pub enum DataError {
     Config(String),
 }
 
-/// What may be wrong with a file that has no such column.
+/// Returns what may be wrong with a file that has no such column.
 fn without(column: &str, columns: &[String], renamed: bool) -> String {
     let near = nearest(column, columns.iter().map(String::as_str));
     if !near.is_empty() {

@@ -79,7 +79,7 @@ pub fn heart_config() -> RowsConfig {
     }
 }
 
-/// What the columns of the four files mean.
+/// Returns what the columns of the four files mean.
 ///
 /// # Errors
 /// [`DataError`], never: the description is complete.

@@ -80,7 +80,7 @@ impl From<Rule> for String {
 }
 
 impl Rule {
-    /// Whether a cell is positive; `None` where it is text but a number is needed.
+    /// Returns whether a cell is positive; `None` where it is text but a number is needed.
     pub fn holds(&self, cell: &str) -> Option<bool> {
         let order = match (number(cell), number(&self.value)) {
             (Some(cell), Some(value)) => cell.partial_cmp(&value)?,
@@ -93,12 +93,12 @@ impl Rule {
         Some(self.operator.holds(order))
     }
 
-    /// Whether the rule compares numbers by size: `>`, `>=`, `<` or `<=`.
+    /// Returns whether the rule compares numbers by size: `>`, `>=`, `<` or `<=`.
     pub fn is_order(&self) -> bool {
         !matches!(self.operator, Operator::Equal | Operator::Unequal)
     }
 
-    /// Whether a finite number is positive.
+    /// Returns whether a finite number is positive.
     pub fn holds_for(&self, value: f64) -> bool {
         let order = number(&self.value).and_then(|own| value.partial_cmp(&own));
         order.is_some_and(|order| self.operator.holds(order))
@@ -121,7 +121,7 @@ pub fn without_zeros(text: &str) -> Option<&str> {
     (fine && zeros.bytes().all(|byte| byte == b'0')).then_some(whole)
 }
 
-/// Whether all numbers among the cells of a column are whole and written with zeros behind the point.
+/// Returns whether all numbers among the cells of a column are whole and written with zeros behind the point.
 /// Programs write them so where some values of the column are missing, and such codes are the same as
 /// without the zeros. Where only some are, as in `250` and `250.0`, they are different codes.
 pub fn are_with_zeros<'a>(cells: impl Iterator<Item = &'a str>) -> bool {
@@ -136,7 +136,7 @@ pub fn are_with_zeros<'a>(cells: impl Iterator<Item = &'a str>) -> bool {
     some
 }
 
-/// Whether two texts name one class: the same text, however its accents are written, or the same whole number
+/// Returns whether two texts name one class: the same text, however its accents are written, or the same whole number
 /// with zeros behind the point in one of them.
 pub fn same_class(a: &str, b: &str) -> bool {
     let same = |a: &str, b: &str| without_zeros(a).unwrap_or(a) == without_zeros(b).unwrap_or(b);

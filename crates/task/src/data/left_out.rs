@@ -14,7 +14,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// What to try where every row is left out.
+    /// Returns what to try where every row is left out.
     pub fn remedy(self) -> &'static str {
         if self.no_silo > self.no_target + self.incomplete + self.excluded {
             return "check the column that names the silo";
@@ -29,7 +29,7 @@ impl LeftOut {
         }
     }
 
-    /// Whether no row was left out.
+    /// Returns whether no row was left out.
     pub fn is_empty(self) -> bool {
         self == Self::default()
     }

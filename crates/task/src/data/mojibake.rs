@@ -61,7 +61,7 @@ pub(crate) fn meant(text: &str) -> Option<String> {
     meant.next()
 }
 
-/// Whether a text has the same bytes as another, each in its encoding: that in which the first was read, and
+/// Returns whether a text has the same bytes as another, each in its encoding: that in which the first was read, and
 /// that of the other.
 pub(crate) fn same_bytes(text: &str, other: &str) -> Option<(Charset, Charset)> {
     if text.is_ascii() || other.is_ascii() || text == other {
@@ -79,7 +79,7 @@ pub(crate) fn same_bytes(text: &str, other: &str) -> Option<(Charset, Charset)> 
 pub struct Mojibake {
     /// The column that holds it.
     pub column: String,
-    /// Whether another file has the text that is meant.
+    /// True if another file has the text that is meant.
     pub elsewhere: bool,
     /// What it is, in a sentence.
     pub what: String,

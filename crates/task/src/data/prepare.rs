@@ -216,7 +216,7 @@ struct Basis<'a> {
 }
 
 impl Basis<'_> {
-    /// What is subtracted from a column or target of these moments and this agreed range, and what divides
+    /// Returns what is subtracted from a column or target of these moments and this agreed range, and what divides
     /// the difference.
     fn scale(
         &self,
@@ -386,7 +386,7 @@ pub(super) fn rows_of(
     rows.within(chosen(&table.domains, part))
 }
 
-/// What stands beside the rows of a part; nothing where nothing stands beside any row.
+/// Returns what stands beside the rows of a part; nothing where nothing stands beside any row.
 fn chosen<T: Copy>(all: &[T], part: &[usize]) -> Vec<T> {
     match all {
         [] => Vec::new(),

@@ -137,7 +137,7 @@ impl Table {
         self.values.len() / self.columns.len().max(1)
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -417,7 +417,7 @@ impl Rows {
         self.targets.len() / self.outputs.max(1)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -207,7 +207,7 @@ fn series(raw: &RawFile) -> Result<Vec<Series<'_>>, DataError> {
     Ok(series)
 }
 
-/// Where years begin in the series of a state, from a year on.
+/// Returns where years begin in the series of a state, from a year on.
 fn years(from: usize) -> impl Iterator<Item = usize> {
     (from..YEARS).map(|year| year * YEAR)
 }

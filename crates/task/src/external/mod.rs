@@ -290,7 +290,7 @@ impl ExternalTask {
         }
     }
 
-    /// Where the model before the first round comes from, as an agreement says it.
+    /// Returns where the model before the first round comes from, as an agreement says it.
     pub fn start(&self) -> StartFrom {
         match (self.start, &self.model) {
             (Some(start), _) => start,
@@ -299,7 +299,7 @@ impl ExternalTask {
         }
     }
 
-    /// Whether the model before the first round is known without a program.
+    /// Returns whether the model before the first round is known without a program.
     pub fn start_is_known(&self) -> bool {
         self.start() == StartFrom::Tensors
     }

@@ -59,7 +59,7 @@ impl Trial {
         ))
     }
 
-    /// Whether there are outputs, and all are finite: a program may find that it can make up no batch.
+    /// Returns whether there are outputs, and all are finite: a program may find that it can make up no batch.
     pub fn says_something(&self) -> bool {
         !self.outputs.is_empty() && self.outputs.iter().all(|value| value.is_finite())
     }

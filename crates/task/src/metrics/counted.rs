@@ -36,7 +36,7 @@ impl RocArea {
         self.ascending.len()
     }
 
-    /// Whether each row is positive, in the order in which they were given.
+    /// Returns whether each row is positive, in the order in which they were given.
     pub fn positive(&self) -> Vec<bool> {
         let mut all = vec![false; self.rows()];
         for &(row, positive) in &self.ascending {

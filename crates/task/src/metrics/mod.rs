@@ -6,10 +6,9 @@ mod written;
 use crate::data::Rows;
 use crate::loss::{Loss, softmax};
 use methods::Metrics;
-use methods::learner::RowResults;
+use methods::learner::{OwnMetric, RowResults};
 
 pub use counted::{BalancedAccuracy, CalibrationError, RocArea};
-pub use written::OwnMetric;
 
 /// A metric that reports compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +78,7 @@ impl MetricName {
         }
     }
 
-    /// Whether larger is better.
+    /// Returns whether larger is better.
     pub fn higher_is_better(self) -> bool {
         match self {
             Self::Own(own) => own.higher_is_better(),

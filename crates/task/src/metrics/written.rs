@@ -1,105 +1,21 @@
 //! Metrics as files have them: a known one by its name, another one with what is better.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{LazyLock, Mutex, PoisonError};
 
+use methods::learner::OwnMetric;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::MetricName;
 
-/// A metric that programs measure, and that Rota does not know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OwnMetric {
-    name: &'static str,
-    higher: bool,
-}
-
-impl OwnMetric {
-    /// The metric of this name.
-    pub fn name(self) -> &'static str {
-        self.name
-    }
-
-    /// Whether larger is better.
-    pub fn higher_is_better(self) -> bool {
-        self.higher
-    }
-}
-
-/// Longest name of a metric, in bytes.
-const LONGEST: usize = 64;
-
-/// As it is written: `{ own = "f1", better = "larger" }`.
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct WrittenOwn {
-    /// Its name, as programs give it beside `loss`.
-    #[schemars(length(min = 1, max = 64))]
-    own: String,
-    /// Which values are better.
-    better: Better,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum Better {
-    /// The larger ones.
-    Larger,
-    /// The smaller ones.
-    Smaller,
-}
-
-static NAMES: LazyLock<Mutex<BTreeSet<&'static str>>> = LazyLock::new(Mutex::default);
-
-/// The name for as long as the process lives; a few files name a few metrics.
-fn lasting(name: &str) -> &'static str {
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(&known) = names.get(name) {
-        return known;
-    }
-    let name = &*Box::leak(Box::<str>::from(name));
-    names.insert(name);
-    name
-}
-
-impl TryFrom<WrittenOwn> for OwnMetric {
-    type Error = String;
-
-    fn try_from(written: WrittenOwn) -> Result<Self, String> {
-        let name = &written.own;
-        if MetricName::of(name).is_some() {
-            return Err(format!("the metric {name:?} is known: write it as a text"));
-        }
-        if name.is_empty() || name.len() > LONGEST || name.chars().any(char::is_control) {
-            return Err(format!(
-                "a metric has a name of at most {LONGEST} bytes without control characters"
-            ));
-        }
-        Ok(Self {
-            name: lasting(name),
-            higher: written.better == Better::Larger,
-        })
-    }
-}
-
 impl Serialize for MetricName {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self::Own(own) = self else {
             return serializer.serialize_str(self.key());
         };
-        let written = WrittenOwn {
-            own: own.name.to_owned(),
-            better: if own.higher {
-                Better::Larger
-            } else {
-                Better::Smaller
-            },
-        };
-        written.serialize(serializer)
+        own.serialize(serializer)
     }
 }
 
@@ -123,10 +39,16 @@ impl<'de> Visitor<'de> for WrittenMetric {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<MetricName, A::Error> {
-        let written = WrittenOwn::deserialize(MapAccessDeserializer::new(map))?;
-        OwnMetric::try_from(written)
-            .map(MetricName::Own)
-            .map_err(A::Error::custom)
+        let own = OwnMetric::deserialize(MapAccessDeserializer::new(map))?;
+        match MetricName::of(own.name()) {
+            Some(known) => {
+                let known = known.key();
+                Err(A::Error::custom(format!(
+                    "the metric {known:?} is known: write it as a text"
+                )))
+            }
+            None => Ok(MetricName::Own(own)),
+        }
     }
 }
 
@@ -143,7 +65,7 @@ impl schemars::JsonSchema for MetricName {
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let known = Self::ALL.map(Self::key);
-        let own = generator.subschema_for::<WrittenOwn>();
+        let own = generator.subschema_for::<OwnMetric>();
         schemars::json_schema!({
             "description": "A metric that reports compare: a known one by its name, or one of the programs' own.",
             "anyOf": [{ "type": "string", "enum": known }, own],

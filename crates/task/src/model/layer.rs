@@ -34,7 +34,7 @@ pub enum LayerConfig {
 }
 
 impl LayerConfig {
-    /// Whether there is, or may be, a norm layer in it.
+    /// Returns whether there is, or may be, a norm layer in it.
     pub(super) fn normalises(&self) -> bool {
         match self {
             // Where the shapes of input and output differ, which is known later, it has one of its own.
@@ -61,7 +61,7 @@ pub struct ConvConfig {
     /// the size of the image at stride 1 with odd kernels.
     #[serde(default)]
     pub padding: Option<usize>,
-    /// Whether a bias is added to every channel. Default: true. A norm layer directly after it cancels
+    /// True if a bias is added to every channel. Default: true. A norm layer directly after it cancels
     /// the bias.
     #[serde(default = "yes")]
     pub bias: bool,

@@ -76,7 +76,7 @@ impl NetworkConfig {
 }
 
 impl NetworkConfig {
-    /// Whether it normalises over the batch, and so has running means and variances.
+    /// Returns whether it normalises over the batch, and so has running means and variances.
     pub fn has_running_statistics(&self) -> bool {
         self.norm == NormConfig::Batch && self.design().layers.iter().any(LayerConfig::normalises)
     }

@@ -5,10 +5,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use super::tests::{levels_in, quantity_in};
 use super::*;
 use crate::schema::ColumnType;
 
-/// What is proposed for sixty rows with a column `x` of these cells in turn.
+/// Returns what is proposed for sixty rows with a column `x` of these cells in turn.
 fn column(file: &str, cells: &[&str], wishes: Wishes) -> Result<SchemaProposal, String> {
     let mut text = String::from("age,x,died\n");
     for row in 0..60 {
@@ -54,6 +55,11 @@ fn numbers_that_are_written_as_codes_are_asked_about() {
         &["8140.3", "8500.30", "8500.3", "9680.3"],
         &["2.01", "2.1", "2.10", "7.4"],
         &["0041.2", "0119.7", "1204.1", "2250.9"],
+        &["99.04", "88.72", "45.13", "39.95", "38.93"],
+        &["99.04", "88.7", "45.13", "96.71"],
+        &["401.9", "428", "272.4", "585.6"],
+        &["8500.3", "8140.6", "9680.3", "8070.2"],
+        &["51.23", "47.01", "53.05", "81.54", "81.51"],
     ]
     .into_iter()
     .enumerate()
@@ -72,7 +78,7 @@ fn numbers_that_are_written_as_codes_are_asked_about() {
             ..Wishes::default()
         };
         let codes = column(&file, cells, codes).unwrap();
-        let levels = &kind(&codes).levels().unwrap().listed;
+        let levels = &levels_in(kind(&codes)).unwrap().listed;
         assert!(
             cells
                 .iter()
@@ -123,7 +129,7 @@ fn numbers_with_a_unit_in_every_cell_are_asked_about() {
             ..Wishes::default()
         };
         let proposal = column(&file, &cells, answered).unwrap();
-        let quantity = kind(&proposal).quantity().unwrap();
+        let quantity = quantity_in(kind(&proposal));
         assert_eq!(quantity.unit.as_deref(), Some(unit));
         let (_, what) = proposal
             .columns
@@ -184,7 +190,7 @@ fn bounds_among_numbers_are_asked_about_and_the_rule_is_agreed() {
                 ..Wishes::default()
             };
             let proposal = column(&file, &cells, wishes).unwrap();
-            assert_eq!(kind(&proposal).quantity().unwrap().censored, Some(rule));
+            assert_eq!(quantity_in(kind(&proposal)).censored, Some(rule));
             let (_, what) = proposal
                 .columns
                 .iter()
@@ -230,7 +236,7 @@ fn a_text_of_another_site_in_another_encoding_is_asked_about() {
     let levels = |proposal: &SchemaProposal| {
         let ward = proposal.schema.columns().find(|(name, _)| *name == "ward");
         ward.map_or(0, |(_, feature)| {
-            feature.kind.levels().unwrap().listed.len()
+            levels_in(&feature.kind).unwrap().listed.len()
         })
     };
     let utf8 = rows("S\u{FC}d");

@@ -78,7 +78,7 @@ pub(super) fn category(cells: &Cells<'_>, wishes: &Wishes, codes: bool, asked: b
     ColumnUse::Category(feature, cells.with_missing(what), notes)
 }
 
-/// What the column holds, in one phrase: its listed levels, and how many rows have any other.
+/// Returns what the column holds, in one phrase: its listed levels, and how many rows have any other.
 fn said(cells: &Cells<'_>, listed: &[(&str, usize)], others: Option<usize>, codes: bool) -> String {
     let each: Vec<String> = listed
         .iter()
@@ -101,7 +101,7 @@ fn said(cells: &Cells<'_>, listed: &[(&str, usize)], others: Option<usize>, code
     }
 }
 
-/// What became of rare levels, as a sentence; `None` where there are none.
+/// Returns what became of rare levels, as a sentence; `None` where there are none.
 fn not_listed(cells: &Cells<'_>, rare: &[(&str, usize)], wishes: &Wishes) -> Option<String> {
     let (first, _) = rare.first()?;
     let some: Vec<String> = rare

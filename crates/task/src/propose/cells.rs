@@ -148,17 +148,17 @@ impl<'a> Cells<'a> {
         self.count - self.missing
     }
 
-    /// Whether every value is a number.
+    /// Returns whether every value is a number.
     pub(super) fn all_numbers(&self) -> bool {
         self.present() > 0 && self.numeric == self.present()
     }
 
-    /// Whether all values are whole numbers.
+    /// Returns whether all values are whole numbers.
     pub fn whole(&self) -> bool {
         self.numbers.iter().all(|(number, _)| number.fract() == 0.0)
     }
 
-    /// Whether the column holds numbers, and a few cells that are none: one odd cell makes no category
+    /// Returns whether the column holds numbers, and a few cells that are none: one odd cell makes no category
     /// of a column.
     pub(super) fn mostly_numbers(&self) -> bool {
         let share = 100 * self.numeric / self.present().max(1);
@@ -176,7 +176,7 @@ impl<'a> Cells<'a> {
         odd
     }
 
-    /// Whether the column could say which silo a row is of.
+    /// Returns whether the column could say which silo a row is of.
     pub(super) fn may_name_silos(&self) -> bool {
         let distinct = self.values.len();
         let enough = (2..=1000).contains(&distinct) && self.present() >= 10 * distinct;

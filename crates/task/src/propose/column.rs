@@ -10,7 +10,7 @@ use crate::schema::{ColumnType, FeatureColumns, Quantity};
 /// Most distinct values of a column of whole numbers that may hold codes.
 const CODES: usize = 30;
 
-/// Whether numbers look like codes: whole and few, and the name says so or some have leading zeros.
+/// Returns whether numbers look like codes: whole and few, and the name says so or some have leading zeros.
 fn looks_like_codes(cells: &Cells<'_>) -> bool {
     let named = ["id", "code", "type", "class", "category", "kind", "group"];
     let named = words(cells.name)

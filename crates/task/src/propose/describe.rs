@@ -14,7 +14,7 @@ const POSITIVE: [&str; 12] = [
     "1", "yes", "true", "y", "t", "positive", "pos", "ill", "dead", "died", "case", "event",
 ];
 
-/// Whether the column to predict is a number, and no class.
+/// Returns whether the column to predict is a number, and no class.
 pub(super) fn is_number(cells: &Cells<'_>, wishes: &Wishes) -> bool {
     let many = cells.values.len() > CLASSES || !cells.whole();
     cells.all_numbers() && many && wishes.positive.is_none()

@@ -4,9 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::data::Format;
 
-/// Codes as which the numbers of a column are written, in a phrase.
+/// Codes as which the numbers of a column are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WrittenForm(pub(super) String);
+pub(super) struct WrittenForm {
+    /// What tells it, in a phrase.
+    pub(super) why: String,
+    /// True if they are whole numbers that any program could have written.
+    pub(super) whole: bool,
+}
 
 /// A number as it is written, without its sign.
 struct WrittenCell<'a> {
@@ -17,10 +22,22 @@ struct WrittenCell<'a> {
     rows: usize,
 }
 
+impl WrittenCell<'_> {
+    fn is_negative(&self) -> bool {
+        self.text.starts_with(['-', '\u{2212}'])
+    }
+
+    /// The digits behind the decimal mark, without zeros at their end.
+    fn decimals(&self) -> &str {
+        let part = self.part.as_deref().unwrap_or_default();
+        part.trim_end_matches('0')
+    }
+}
+
 /// Part of the rows of a column, one in so many, that have to show it: one odd cell is a slip of the hand.
 const SHARE: usize = 100;
 
-/// What the written form of the numbers of one file tells, by its different cells with their rows. A program
+/// Returns what the written form of the numbers of one file tells, by its different cells with their rows. A program
 /// writes the numbers of a column in one way: in the shortest form, with a fixed number of decimals, or with a
 /// fixed number of digits. Cells that are no plain numbers do not count.
 pub(super) fn written_form(cells: &BTreeMap<&str, usize>, format: &Format) -> Option<WrittenForm> {
@@ -55,9 +72,9 @@ pub(super) fn written_form(cells: &BTreeMap<&str, usize>, format: &Format) -> Op
     let enough = |count: usize| count >= 2 && SHARE * count >= rows;
     let found = zero_ahead(&all, &enough)
         .or_else(|| twice(&all, &enough))
-        .or_else(|| decimals(&all, &enough))
-        .or_else(|| catalogue(&all, rows));
-    found.map(WrittenForm)
+        .or_else(|| decimals(&all, &enough));
+    let found = found.map(|why| WrittenForm { why, whole: false });
+    found.or_else(|| catalogue(&all, rows))
 }
 
 /// `038.9` and `007`.
@@ -75,12 +92,8 @@ fn zero_ahead(all: &[WrittenCell<'_>], enough: &dyn Fn(usize) -> bool) -> Option
 fn twice(all: &[WrittenCell<'_>], enough: &dyn Fn(usize) -> bool) -> Option<String> {
     let mut same: BTreeMap<(&str, &str, bool), Vec<&WrittenCell<'_>>> = BTreeMap::new();
     for cell in all {
-        let part = cell.part.as_deref().unwrap_or_default();
-        let key = (
-            cell.whole.trim_start_matches('0'),
-            part.trim_end_matches('0'),
-            cell.text.starts_with(['-', '\u{2212}']),
-        );
+        let whole = cell.whole.trim_start_matches('0');
+        let key = (whole, cell.decimals(), cell.is_negative());
         same.entry(key).or_default().push(cell);
     }
     let decimals = |cell: &WrittenCell<'_>| cell.part.as_deref().map_or(0, str::len);
@@ -131,45 +144,44 @@ fn decimals(all: &[WrittenCell<'_>], enough: &dyn Fn(usize) -> bool) -> Option<S
     })
 }
 
-/// Few different numbers of one width, with decimals, and far between: `250.1`, `401.9`, `428.0`.
-fn catalogue(all: &[WrittenCell<'_>], rows: usize) -> Option<String> {
-    let [first, .., last] = all else {
-        return None;
-    };
-    let part = first.part.as_deref().filter(|part| !part.is_empty())?;
-    let width = (first.whole.len(), part.len());
-    let fixed = |cell: &WrittenCell<'_>| {
-        let part = cell.part.as_deref().unwrap_or_default();
-        (cell.whole.len(), part.len()) == width && !cell.text.starts_with('-')
-    };
-    let repeated = all.len() >= 3 && rows >= 5 * all.len();
-    let zeros =
-        |cell: &WrittenCell<'_>| cell.part.iter().all(|part| part.bytes().all(|b| b == b'0'));
-    if !repeated || width.0 < 3 || !all.iter().all(fixed) || all.iter().all(zeros) {
+/// Few different numbers of one width and far between: `250.1`, `401.9`, `428`; `99.04`, `88.72`, `45.13`; of
+/// whole ones eight at least: `470`, `871`. Measured numbers have several widths, come close to each other, or are
+/// rounded.
+fn catalogue(all: &[WrittenCell<'_>], rows: usize) -> Option<WrittenForm> {
+    let mut widths: BTreeMap<usize, usize> = BTreeMap::new();
+    let unsigned = || all.iter().filter(|cell| !cell.is_negative());
+    unsigned().for_each(|cell| *widths.entry(cell.whole.len()).or_default() += cell.rows);
+    let (&width, &own) = widths.iter().max_by_key(|(_, rows)| **rows)?;
+    let cells = || unsigned().filter(move |cell| cell.whole.len() == width);
+    let most = cells().map(|cell| cell.decimals().len()).max()?;
+    let whole = most == 0;
+    let (fewest, digits) = if whole { (8, 3) } else { (3, 4) };
+    // A cell that slipped has another width.
+    if 10 * own < 9 * rows || width < 2 || width + most < digits {
         return None;
     }
-    let steps: Option<Vec<u64>> = all
-        .iter()
-        .map(|cell| {
-            format!("{}{}", cell.whole, cell.part.as_deref()?)
-                .parse()
-                .ok()
-        })
-        .collect();
-    let mut steps = steps?;
-    steps.sort_unstable();
-    let step = steps
-        .windows(2)
-        .fold(0, |step, pair| divisor(step, pair[1] - pair[0]));
-    let places = (steps.last()? - steps.first()?) / step.max(1) + 1;
-    let sparse = 20 * (steps.len() as u64) < places;
-    sparse.then(|| {
-        format!(
+    let mut places: BTreeMap<u64, usize> = BTreeMap::new();
+    for cell in cells() {
+        let place = format!("{}{:0<most$}", cell.whole, cell.decimals());
+        *places.entry(place.parse().ok()?).or_default() += cell.rows;
+    }
+    let rounded = places.iter().filter(|(place, _)| place.is_multiple_of(5));
+    let rounded: usize = rounded.map(|(_, rows)| rows).sum();
+    if places.len() < fewest || own < 5 * places.len() || 10 * rounded > 7 * own {
+        return None;
+    }
+    let (first, last) = (places.keys().next()?, places.keys().next_back()?);
+    let steps = places.keys().zip(places.keys().skip(1));
+    let step = steps.fold(0, |step, (one, next)| divisor(step, next - one));
+    let between = (last - first) / step.max(1) + 1;
+    (20 * (places.len() as u64) < between).then(|| {
+        let why = format!(
             "its cells are {} numbers of one width, from {:?} to {:?}, with many rows each",
-            all.len(),
-            first.text,
-            last.text
-        )
+            places.len(),
+            cells().next().map_or("", |cell| cell.text),
+            cells().next_back().map_or("", |cell| cell.text)
+        );
+        WrittenForm { why, whole }
     })
 }
 
@@ -182,10 +194,10 @@ fn divisor(a: u64, b: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// What is told of these cells, each in twelve rows.
+    /// Returns what is told of these cells, each in twelve rows.
     fn of(cells: &[&str]) -> Option<String> {
         let cells = cells.iter().map(|cell| (*cell, 12)).collect();
-        written_form(&cells, &Format::default()).map(|form| form.0)
+        written_form(&cells, &Format::default()).map(|form| form.why)
     }
 
     #[test]
@@ -206,6 +218,23 @@ mod tests {
             (
                 &["250.1", "401.9", "428.0", "414.2"],
                 "4 numbers of one width",
+            ),
+            (&["99.04", "88.72", "45.13", "39.95"], "of one width"),
+            (&["99.04", "88.7", "45.13", "38.93"], "of one width"),
+            (&["401.9", "428", "272.4", "585.6"], "of one width"),
+            (&["12.41", "57.03", "83.9"], "3 numbers of one width"),
+            (&["52.6113", "53.111", "88.0117"], "of one width"),
+            (
+                &[
+                    "470", "871", "291", "392", "683", "194", "313", "247", "189",
+                ],
+                "9 numbers of one width",
+            ),
+            (
+                &[
+                    "99213", "99284", "71046", "80053", "36415", "93001", "70553", "45378",
+                ],
+                "from \"36415\" to \"99284\"",
             ),
         ] {
             let found = of(cells);
@@ -237,6 +266,16 @@ mod tests {
             &["70.0", "72.5", "75.0", "77.5"],
             &["110.0", "120.0", "130.0", "185.0"],
             &["101.0", "250.0", "317.0"],
+            &["36.5", "37.25", "38.75", "41.1"],
+            &[
+                "100", "150", "225", "350", "400", "650", "700", "850", "137",
+            ],
+            &[
+                "1961", "1974", "1980", "1983", "1988", "1995", "2003", "2011",
+            ],
+            &["150", "163", "168", "171", "174", "180", "185", "191"],
+            &["12.5", "25.0", "37.5", "50.0", "62.5"],
+            &["10.25", "20.5", "30.75", "61.5"],
             &["-1.5", "1.5"],
             &["+1", "1"],
             &["a", "b"],

@@ -52,7 +52,7 @@ pub struct Wishes {
     pub positive: Option<String>,
     /// The column that names each row's silo; by default each file is a silo.
     pub silo_column: Option<String>,
-    /// Number of pretend silos to which the rows are dealt in turn, in place of a silo for each file.
+    /// Number of synthetic silos to which the rows are dealt in turn, in place of a silo for each file.
     pub pretend_silos: Option<usize>,
     /// The column that says whose a row is: all rows of one stay in one part. By default what looks so.
     pub group: Option<String>,
@@ -77,7 +77,7 @@ pub struct Wishes {
     pub units: Vec<(String, String)>,
     /// Columns in which bounds such as `<0.5` stand among the numbers, and how these are read.
     pub censored: Vec<(String, Censored)>,
-    /// Whether the rows of one silo are enough, because others are to read the description: to agree on
+    /// True if the rows of one silo are enough, because others are to read the description: to agree on
     /// columns, not to simulate a federation.
     pub alone: bool,
     /// The marks in numbers, where files leave them open.
@@ -147,7 +147,7 @@ impl Wishes {
             .chain(self.censored.iter().map(|(column, _)| column))
     }
 
-    /// What is known of the texts of a column: a level that is kept is one, whatever its text usually means.
+    /// Returns what is known of the texts of a column: a level that is kept is one, whatever its text usually means.
     pub(in crate::propose) fn marks_of(&self, column: &str, header: &[String]) -> ColumnMarks {
         let kept = self.keep.iter().filter(|(name, _)| name == column);
         ColumnMarks {
@@ -157,7 +157,7 @@ impl Wishes {
         }
     }
 
-    /// Whether a level, or a rare class, is listed however few rows have it.
+    /// Returns whether a level, or a rare class, is listed however few rows have it.
     fn keeps(&self, column: &str, level: &str) -> bool {
         let same = |(name, kept): &(String, String)| name == column && kept == level;
         self.keep.iter().any(same)
@@ -179,7 +179,7 @@ impl Wishes {
         (own, all)
     }
 
-    /// What the person has said about the rows: numbers that are kept, and columns that are learned from.
+    /// Returns what the person has said about the rows: numbers that are kept, and columns that are learned from.
     fn answers(&self) -> RowAnswers {
         let mut answers = RowAnswers::default();
         for (column, value) in &self.keep {
@@ -423,14 +423,14 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     Ok(proposal)
 }
 
-/// What all rows together tell that a person should look at before anything is learned from them: columns
+/// Returns what all rows together tell that a person should look at before anything is learned from them: columns
 /// that give the target away, and rows that are there twice. One sentence each, without a full stop.
 pub fn noticed(data: &DataSet) -> Vec<String> {
     let leaks = leak::leaks_of(data).into_iter().map(|leak| leak.question);
     leaks.chain(persons::repeated(&data.silos).note()).collect()
 }
 
-/// How a file is written, as far as that can be seen: encoding, separator, marks in numbers.
+/// Returns how a file is written, as far as that can be seen: encoding, separator, marks in numbers.
 ///
 /// # Errors
 /// [`DataError`]: it cannot be read, is no table, or has numbers that can be read in two ways.
@@ -438,7 +438,7 @@ pub fn format_of(file: &Path) -> Result<Format, DataError> {
     sniff::read(file, &Marks::default()).map(|(format, _)| format)
 }
 
-/// How each of these files is written, as far as that can be seen. `marks` answer what the files leave
+/// Returns how each of these files is written, as far as that can be seen. `marks` answer what the files leave
 /// open.
 ///
 /// # Errors
@@ -523,7 +523,7 @@ fn silos(
     };
     Err(DataError::Config(format!(
         "all rows are of one silo, and a federation needs several: {hint}; or split the rows into trial silos with \
-         --pretend-silos 3"
+         --split-into 3"
     )))
 }
 

@@ -87,7 +87,7 @@ pub(super) fn words(column: &str) -> Vec<String> {
     words
 }
 
-/// Whether a column's name says that it stands for persons.
+/// Returns whether a column's name says that it stands for persons.
 pub(super) fn names_persons(column: &str) -> bool {
     words(column)
         .iter()
@@ -157,14 +157,14 @@ pub(super) fn personal(column: &str, values: &BTreeMap<String, usize>) -> Option
     None
 }
 
-/// Whether nearly all of these texts are days.
+/// Returns whether nearly all of these texts are days.
 pub(super) fn are_dates(texts: &[&str]) -> bool {
     let present = texts.iter().filter(|text| !text.is_empty());
     let days = present.clone().filter(|text| is_date(text)).count();
     days > 0 && 10 * days >= 9 * present.count()
 }
 
-/// Whether a text may be a level of a category: short, and on one line.
+/// Returns whether a text may be a level of a category: short, and on one line.
 pub(super) fn may_be_level(text: &str) -> bool {
     text.chars().count() <= LEVEL && !text.contains(char::is_control)
 }

@@ -107,6 +107,8 @@ impl Sorted {
                 self.features.push(feature);
             }
             ColumnUse::Odd => asked.odd(&cells),
+            // Whoever says whose a row is has said what the column is.
+            ColumnUse::Question(_) if asked.asks_whose(&name) => {}
             ColumnUse::Question(question) => asked.questions.sentences.push(question),
             ColumnUse::LeftOut(why) => self.leave_out(&name, why),
         }

@@ -2,7 +2,23 @@
 use std::fmt::Write;
 
 use super::*;
-use crate::schema::{ColumnType, FeatureColumns, Levels, MissingRule};
+use crate::schema::{ColumnType, FeatureColumns, Levels, MissingRule, Quantity, ReadCells};
+
+/// The levels of a category.
+pub(super) fn levels_in(kind: &ColumnType) -> Option<&Levels> {
+    match kind.cells() {
+        ReadCells::Levels(levels) => Some(levels),
+        ReadCells::Numbers { .. } => None,
+    }
+}
+
+/// Returns what is agreed of numbers.
+pub(super) fn quantity_in(kind: &ColumnType) -> &Quantity {
+    match kind.cells() {
+        ReadCells::Numbers { agreed, .. } => agreed,
+        ReadCells::Levels(levels) => panic!("{levels:?}"),
+    }
+}
 
 /// Proposes for one file with these bytes.
 fn of(name: &str, bytes: &[u8], wishes: &Wishes) -> Result<SchemaProposal, DataError> {
@@ -49,7 +65,7 @@ fn wishes() -> Wishes {
 }
 
 fn levels_of<'a>(proposal: &'a SchemaProposal, name: &str) -> &'a Levels {
-    feature(proposal, name).kind.levels().unwrap()
+    levels_in(&feature(proposal, name).kind).unwrap()
 }
 
 fn feature<'a>(proposal: &'a SchemaProposal, name: &str) -> &'a FeatureColumns {
@@ -78,7 +94,7 @@ fn a_table_with_semicolons_and_decimal_commas_is_described() {
     assert_eq!(weight.missing, MissingRule::Median);
     let levels = &levels_of(&proposal, "station").listed;
     assert_eq!(levels.len(), 3);
-    assert!(feature(&proposal, "aufnahme_id").kind.levels().is_some());
+    assert!(levels_in(&feature(&proposal, "aufnahme_id").kind).is_some());
     let out: Vec<&str> = proposal
         .left_out
         .iter()
@@ -111,7 +127,7 @@ fn what_the_user_knows_is_followed() {
         feature(&proposal, "aufnahme_id").kind,
         ColumnType::Integer(_)
     ));
-    assert!(feature(&proposal, "alter").kind.levels().is_some());
+    assert!(levels_in(&feature(&proposal, "alter").kind).is_some());
     assert!(
         proposal
             .left_out
@@ -129,7 +145,7 @@ fn one_silo_is_refused_and_the_columns_that_could_name_silos_are_named() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("--silo-column: \"klinik\""), "{error}");
-    assert!(error.contains("--pretend-silos 3"), "{error}");
+    assert!(error.contains("--split-into 3"), "{error}");
 }
 
 #[test]

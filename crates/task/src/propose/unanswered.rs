@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::alike::alike;
 use super::{Cells, Wishes};
 use crate::data::{DataError, Format, RawFile, nearest, number};
-use crate::questions::{AskedAt, RowAnswers, RowQuestion, Unanswered, stand_ins};
+use crate::questions::{AskedAt, RowAnswers, RowDoubt, RowQuestion, Unanswered, stand_ins};
 use crate::typed::{typed, typed_pair};
 
 /// What only a person can answer, and what the person has answered.
@@ -44,9 +44,7 @@ impl OpenQuestions<'_> {
             }
         }
         let known = || cells.values.keys().map(String::as_str);
-        // A number that was asked about is found however it is spelt: -9e30 is the one of thirty zeros.
-        let odd = stand_ins(&cells.numbers);
-        let is_odd = |level: &str| odd.iter().any(|(value, _)| number(level) == Some(*value));
+        let is_odd = odd_numbers(&cells);
         for (_, level) in self.wishes.keep.iter().filter(|(column, _)| column == name) {
             let is_there = cells.values.contains_key(level) || is_odd(level);
             if !is_there {
@@ -66,6 +64,12 @@ impl OpenQuestions<'_> {
             self.questions.sentences.push(question.at(AskedAt::Draft));
             self.questions.questions.push(question);
         }
+    }
+
+    /// Returns whether it is asked if a column says whose a row is.
+    pub(super) fn asks_whose(&self, column: &str) -> bool {
+        let mut asked = self.questions.questions.iter();
+        asked.any(|question| question.column == column && question.doubt == RowDoubt::Identifier)
     }
 
     /// Asks whether numbers stand for missing values.
@@ -106,8 +110,7 @@ impl OpenQuestions<'_> {
     /// Asks about a level that is kept of a column that is read as numbers.
     pub(super) fn kept_number(&mut self, cells: &Cells<'_>) {
         let column = cells.name;
-        let odd = stand_ins(&cells.numbers);
-        let is_odd = |level: &str| odd.iter().any(|(value, _)| number(level) == Some(*value));
+        let is_odd = odd_numbers(cells);
         let mut kept = self.wishes.keep.iter().filter(|(name, _)| name == column);
         if let Some((_, level)) = kept.find(|(_, level)| !is_odd(level)) {
             self.questions.sentences.push(format!(
@@ -134,6 +137,13 @@ impl OpenQuestions<'_> {
             odd_cells(cells),
         ));
     }
+}
+
+/// Tells which texts are numbers of a column that are asked about, however they are spelt: -9e30 is the one of thirty
+/// zeros.
+fn odd_numbers(cells: &Cells<'_>) -> impl Fn(&str) -> bool + use<> {
+    let odd = stand_ins(&cells.numbers);
+    move |text| odd.iter().any(|(value, _)| number(text) == Some(*value))
 }
 
 /// The cells of a column of numbers that are none, and what to say if they are missing values.

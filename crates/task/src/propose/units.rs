@@ -22,7 +22,7 @@ pub struct Misread {
 }
 
 impl Wishes {
-    /// How the numbers of a column are read.
+    /// Returns how the numbers of a column are read.
     pub(super) fn measured(&self, column: &str) -> MeasuredColumn<'_> {
         let units = self.units.iter().filter(|(name, _)| name == column);
         let rule = self.censored.iter().find(|(name, _)| name == column);
@@ -34,15 +34,14 @@ impl Wishes {
 }
 
 impl Cells<'_> {
-    /// That the numbers are written as codes are, and why, if they are.
+    /// That the numbers are written as no program writes those that are measured, and why, if they are.
     pub fn written_as_codes(&self) -> Option<String> {
-        let WrittenForm(why) = self.form.as_ref()?;
-        Some(format!("its numbers are written as codes are: {why}"))
+        self.form.as_ref().filter(|form| !form.whole).map(as_codes)
     }
 
-    /// What to ask where the numbers are written as codes are.
+    /// Returns what to ask where the numbers are written as codes are.
     pub(super) fn form_question(&self) -> Option<String> {
-        let why = self.written_as_codes()?;
+        let why = as_codes(self.form.as_ref()?);
         let (name, typed) = (self.name, typed(self.name));
         Some(format!(
             "column {name:?}: {why}. If it holds codes, say --category \
@@ -59,7 +58,7 @@ impl Cells<'_> {
         numbers
     }
 
-    /// What stands around the numbers of this column; nothing where the cells are no such numbers.
+    /// Returns what stands around the numbers of this column; nothing where the cells are no such numbers.
     pub fn misread(&self) -> Vec<Misread> {
         let around = &self.around;
         let known = self.numeric + around.cells;
@@ -117,7 +116,7 @@ impl Cells<'_> {
         self.misread().into_iter().map(remedy).collect()
     }
 
-    /// What to ask where most cells are numbers with something around them.
+    /// Returns what to ask where most cells are numbers with something around them.
     pub(super) fn around_question(&self) -> Option<String> {
         let found = self.misread();
         let numbers = self.all_around();
@@ -138,6 +137,10 @@ impl Cells<'_> {
     }
 }
 
+fn as_codes(form: &WrittenForm) -> String {
+    format!("its numbers are written as codes are: {}", form.why)
+}
+
 /// "3 have", "1 has".
 fn have(cells: usize) -> String {
     format!("{cells} {}", verb(cells, "have"))
@@ -155,7 +158,7 @@ mod tests {
     use super::*;
     use crate::data::{Format, RawFile};
 
-    /// What stands around the numbers of a column with these cells, each six times.
+    /// Returns what stands around the numbers of a column with these cells, each six times.
     fn of(cells: &[&str]) -> Vec<String> {
         let rows: String = cells.iter().map(|cell| format!("\"{cell}\",1\n")).collect();
         let text = format!("x,y\n{}", rows.repeat(6));

@@ -22,7 +22,7 @@ pub struct RowAnswers {
 }
 
 impl RowAnswers {
-    /// Whether a person said that this number of a column is a measured one.
+    /// Returns whether a person said that this number of a column is a measured one.
     pub fn keeps(&self, column: &str, value: f64) -> bool {
         let same = |text: &String| number(text) == Some(value);
         self.keep
@@ -30,7 +30,7 @@ impl RowAnswers {
             .is_some_and(|kept| kept.iter().any(same))
     }
 
-    /// Whether a question is answered.
+    /// Returns whether a question is answered.
     pub fn answers(&self, question: &RowQuestion) -> bool {
         match question.doubt {
             RowDoubt::StandIn(value) => self.keeps(&question.column, value),
@@ -38,7 +38,7 @@ impl RowAnswers {
         }
     }
 
-    /// Whether a person said that this column is something to learn from.
+    /// Returns whether a person said that this column is something to learn from.
     pub fn learns(&self, column: &str) -> bool {
         self.learn.iter().any(|name| name == column)
     }
@@ -104,7 +104,7 @@ pub enum AskedAt {
     Scenario,
     /// An institution brings its rows to columns that are agreed on.
     Member,
-    /// An institution has a `silo.toml`.
+    /// An institution has a `node.toml`.
     Node,
 }
 
@@ -152,7 +152,7 @@ impl RowQuestion {
                     ),
                     AskedAt::Node => (
                         format!(
-                            "write `missing = {{ {column:?} = [\"{value}\"] }}` below [data.rows.names] of silo.toml"
+                            "write `missing = {{ {column:?} = [\"{value}\"] }}` below [data.rows.names] of node.toml"
                         ),
                         format!(
                             "`keep = {{ {column:?} = [\"{value}\"] }}` below [data.rows.answers]"
@@ -181,7 +181,7 @@ impl RowQuestion {
                     let learn = match at {
                         AskedAt::Node => {
                             format!(
-                                "write `learn = [{column:?}]` below [data.rows.answers] of silo.toml"
+                                "write `learn = [{column:?}]` below [data.rows.answers] of node.toml"
                             )
                         }
                         _ => format!("say --keep {}", typed(column)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::data::{DataSet, Table, Target};
-use crate::schema::{FeatureColumns, Schema};
+use crate::schema::{FeatureColumns, ReadCells, Schema};
 
 /// Most numbers to predict that are looked at.
 const TARGETS: usize = 4;
@@ -160,20 +160,23 @@ fn places(table: &Table, schema: &Schema) -> Vec<(String, EncodedPlaces)> {
     let own = table.columns.iter().enumerate();
     let own: BTreeMap<&str, usize> = own.map(|(at, name)| (name.as_str(), at)).collect();
     let column = |(name, feature): (&str, &FeatureColumns)| {
-        let levels = feature.kind.levels();
-        let all = levels.map_or(Vec::new(), |levels| levels.all());
         let at = |level: &String| own.get(format!("{name}={level}").as_str()).copied();
-        let kind = match levels {
-            None => RowValues::Numbers,
-            Some(levels) if levels.listed.iter().all(|level| is_code(level)) => RowValues::Codes,
-            Some(_) => RowValues::Texts,
-        };
-        let other = levels.filter(|levels| levels.other);
-        let places = EncodedPlaces {
-            kind,
-            number: own.get(name).copied().filter(|_| levels.is_none()),
-            levels: all.iter().skip(1).filter_map(at).collect(),
-            other: other.map(|levels| levels.listed.len()),
+        let places = match feature.kind.cells() {
+            ReadCells::Numbers { .. } => EncodedPlaces {
+                kind: RowValues::Numbers,
+                number: own.get(name).copied(),
+                levels: Vec::new(),
+                other: None,
+            },
+            ReadCells::Levels(levels) => EncodedPlaces {
+                kind: match levels.listed.iter().all(|level| is_code(level)) {
+                    true => RowValues::Codes,
+                    false => RowValues::Texts,
+                },
+                number: None,
+                levels: levels.all().iter().skip(1).filter_map(at).collect(),
+                other: levels.other.then_some(levels.listed.len()),
+            },
         };
         (name.to_owned(), places)
     };

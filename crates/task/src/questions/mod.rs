@@ -17,7 +17,7 @@ pub(crate) use self::identifier::{groups_of, identifiers};
 pub use self::profile::{ColumnProfile, RowsProfile};
 pub(crate) use self::stand_in::stand_ins;
 
-/// What a person has to say about the rows of a data set that were read by a schema, and has not said.
+/// Returns what a person has to say about the rows of a data set that were read by a schema, and has not said.
 pub fn questions(data: &DataSet, answers: &RowAnswers) -> Vec<RowQuestion> {
     let Some(rows) = RowColumns::of(data) else {
         return Vec::new();

@@ -57,7 +57,7 @@ impl RowsProfile {
         }
     }
 
-    /// Where later rows are of another kind than these, in sentences without a full stop.
+    /// Returns where later rows are of another kind than these, in sentences without a full stop.
     pub fn differences(&self, now: &Self) -> Vec<String> {
         let both = self.columns.iter();
         let both = both.filter_map(|(name, own)| Some((name, own, now.columns.get(name)?)));
@@ -105,7 +105,7 @@ impl ColumnProfile {
         (width > 0.0).then_some([low - width, high + width])
     }
 
-    /// How later values differ from these, where they are hardly of one kind.
+    /// Returns how later values differ from these, where they are hardly of one kind.
     fn difference(&self, now: &Self) -> Option<String> {
         let share = |of: &Self| of.missing as f64 / (of.rows + of.missing).max(1) as f64;
         if share(now) - share(self) > MOVED {
@@ -143,7 +143,7 @@ impl ColumnProfile {
     }
 }
 
-/// Whether the middle of one spread lies beyond nearly all of another one that has a spread at all.
+/// Returns whether the middle of one spread lies beyond nearly all of another one that has a spread at all.
 fn is_beyond(spread: [f64; 5], other: [f64; 5]) -> bool {
     let [low, .., high] = spread;
     low < high && !(low..=high).contains(&other[2])

@@ -70,12 +70,12 @@ fn upper(numbers: &[(f64, usize)], may: fn(f64) -> bool) -> Vec<(f64, usize)> {
     ends.iter().filter(stands_in).copied().collect()
 }
 
-/// Whether a number is one that people or programs write where they have none.
+/// Returns whether a number is one that people or programs write where they have none.
 fn is_coded(value: f64) -> bool {
     is_extreme(value) || repeats_digits(value)
 }
 
-/// Whether a number has one digit, as -1 and 9 do.
+/// Returns whether a number has one digit, as -1 and 9 do.
 fn one_digit(value: f64) -> bool {
     value.fract() == 0.0 && (1.0..10.0).contains(&value.abs())
 }

@@ -62,7 +62,7 @@ impl StandIns {
         self.numbers.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// What stands in for them, in sentences without a full stop.
+    /// Returns what stands in for them, in sentences without a full stop.
     pub(super) fn said(&self) -> &[String] {
         &self.said
     }

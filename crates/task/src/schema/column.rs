@@ -1,5 +1,7 @@
 //! Feature columns: type, unit, range or levels, and the rule for missing values.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -37,7 +39,7 @@ impl ColumnNames {
         }
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn count(&self) -> usize {
         self.iter().count()
     }
@@ -76,7 +78,7 @@ pub struct Quantity {
 pub struct Levels {
     /// All values, in order. The first is the one that the others are compared with.
     pub listed: Vec<String>,
-    /// Whether values that are not listed count as one more level instead of being refused.
+    /// True if values that are not listed count as one more level instead of being refused.
     pub other: bool,
 }
 
@@ -93,20 +95,34 @@ impl Levels {
     }
 }
 
-impl ColumnType {
-    /// What is agreed about its numbers; `None` for a category.
-    pub fn quantity(&self) -> Option<&Quantity> {
-        match self {
-            Self::Number(quantity) | Self::Integer(quantity) => Some(quantity),
-            Self::Category(_) => None,
-        }
-    }
+/// How the cells of a column are read. Whatever depends on it matches every way by name, so that the compiler finds
+/// all places that a further one concerns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ReadCells<'a> {
+    /// As numbers of which this is agreed, whole ones only or any.
+    Numbers {
+        /// What is agreed about them.
+        agreed: &'a Quantity,
+        /// True if they have to be whole.
+        whole: bool,
+    },
+    /// As one of these levels.
+    Levels(&'a Levels),
+}
 
-    /// Values of the column, if it is a category.
-    pub fn levels(&self) -> Option<&Levels> {
+impl ColumnType {
+    /// Returns how its cells are read.
+    pub fn cells(&self) -> ReadCells<'_> {
         match self {
-            Self::Category(levels) => Some(levels),
-            Self::Number(_) | Self::Integer(_) => None,
+            Self::Number(agreed) => ReadCells::Numbers {
+                agreed,
+                whole: false,
+            },
+            Self::Integer(agreed) => ReadCells::Numbers {
+                agreed,
+                whole: true,
+            },
+            Self::Category(levels) => ReadCells::Levels(levels),
         }
     }
 }
@@ -170,17 +186,17 @@ pub enum MissingRule {
 }
 
 impl MissingRule {
-    /// Whether one more column says that a value was missing.
+    /// Returns whether one more column says that a value was missing.
     pub fn marks(self) -> bool {
         matches!(self, Self::Indicator | Self::MiddleIndicator)
     }
 
-    /// Whether the middle of what is agreed takes the place of a missing value.
+    /// Returns whether the middle of what is agreed takes the place of a missing value.
     pub fn is_middle(self) -> bool {
         matches!(self, Self::Middle | Self::MiddleIndicator)
     }
 
-    /// Whether what takes the place of a missing value follows from rows.
+    /// Returns whether what takes the place of a missing value follows from rows.
     pub fn looks_at_rows(self) -> bool {
         matches!(self, Self::Mean | Self::Median | Self::Indicator)
     }
@@ -203,12 +219,12 @@ pub fn merged(columns: impl IntoIterator<Item = FeatureColumns>) -> Vec<FeatureC
     let mut merged: Vec<FeatureColumns> = Vec::new();
     for column in columns {
         let same = merged.last_mut().filter(|last| last.describes_as(&column));
-        match same.filter(|last| last.kind.levels().is_none()) {
-            Some(last) => column
+        match (same, column.kind.cells()) {
+            (Some(last), ReadCells::Numbers { .. }) => column
                 .name
                 .iter()
                 .for_each(|name| last.name.push(name.into())),
-            None => merged.push(column),
+            (Some(_), ReadCells::Levels(_)) | (None, _) => merged.push(column),
         }
     }
     merged
@@ -238,7 +254,7 @@ impl FeatureColumns {
         }
     }
 
-    /// Whether the other differs in its names only.
+    /// Returns whether the other differs in its names only.
     fn describes_as(&self, other: &Self) -> bool {
         (&self.kind, self.missing) == (&other.kind, other.missing)
     }
@@ -268,7 +284,7 @@ impl Quantity {
             Some([low, high]) if !(low.is_finite() && high.is_finite() && low < high) => {
                 Err("`range` needs two numbers, the smaller one first".into())
             }
-            _ => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 }

@@ -61,19 +61,19 @@ impl LocalNames {
         found.map_or(text, String::as_str)
     }
 
-    /// Whether the files do not have an agreed column.
+    /// Returns whether the files do not have an agreed column.
     pub fn lacks(&self, agreed: &str) -> bool {
         self.absent.iter().any(|name| name == agreed)
     }
 
-    /// What is known of the texts of an agreed column.
+    /// Returns what is known of the texts of an agreed column.
     pub fn marks(&self, schema: &Schema, agreed: &str) -> ColumnMarks {
         let mut marks = ColumnMarks::default();
         self.add_marks(&schema.agreed_values(), agreed, &mut marks);
         marks
     }
 
-    /// What is known of the texts of every column of a file with this header.
+    /// Returns what is known of the texts of every column of a file with this header.
     pub(super) fn marks_of_file(&self, schema: &Schema, header: &[String]) -> Vec<ColumnMarks> {
         let values = schema.agreed_values();
         let agreed = values.keys().copied();
@@ -110,7 +110,7 @@ impl LocalNames {
             .extend(missing.map(|text| composed(text).into_owned()));
     }
 
-    /// Whether all names that somebody left open are filled in, and the schema, or who reads other columns
+    /// Returns whether all names that somebody left open are filled in, and the schema, or who reads other columns
     /// (`also`), knows all columns that they stand for. `whole`: the column to predict is read, too.
     ///
     /// # Errors
@@ -162,7 +162,7 @@ impl LocalNames {
         Ok(())
     }
 
-    /// What they say as lines of TOML, one for each name and code: to paste below `[data.rows.names]`.
+    /// Returns what they say as lines of TOML, one for each name and code: to paste below `[data.rows.names]`.
     pub fn written(&self) -> Vec<String> {
         let text = |text: &str| serde_json::Value::from(text).to_string();
         let list = |texts: &[String]| {
@@ -202,7 +202,7 @@ impl LocalNames {
         columns.chain(codes).collect()
     }
 
-    /// Whether the schema, or who reads other columns, knows all columns that names stand for.
+    /// Returns whether the schema, or who reads other columns, knows all columns that names stand for.
     fn is_agreed(&self, schema: &Schema, also: &[&str]) -> Result<(), DataError> {
         let agreed = schema.names().chain(schema.target.name.iter());
         let filters = schema.only.iter().map(|filter| filter.column.as_str());

@@ -1,6 +1,8 @@
 //! How the numbers of a column are read where they do not stand alone in their cells.
 
-use super::{Censored, LocalNames, Schema};
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use super::{Censored, LocalNames, ReadCells, Schema};
 use crate::data::Format;
 
 /// What may stand around the numbers of a column.
@@ -13,11 +15,14 @@ pub struct MeasuredColumn<'a> {
 }
 
 impl Schema {
-    /// How the numbers of a column are read, by its agreed name: what is agreed of it, and what a file says
+    /// Returns how the numbers of a column are read, by its agreed name: what is agreed of it, and what a file says
     /// of it by itself.
     pub fn measured<'a>(&'a self, column: &str, local: &'a LocalNames) -> MeasuredColumn<'a> {
         let feature = self.columns().find(|(name, _)| *name == column);
-        let quantity = feature.and_then(|(_, feature)| feature.kind.quantity());
+        let quantity = feature.and_then(|(_, feature)| match feature.kind.cells() {
+            ReadCells::Numbers { agreed, .. } => Some(agreed),
+            ReadCells::Levels(_) => None,
+        });
         let target = Some(&self.target).filter(|_| feature.is_none());
         let target = target.filter(|target| target.name.iter().any(|name| name == column));
         let unit = match (quantity, target) {

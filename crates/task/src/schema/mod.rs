@@ -28,7 +28,9 @@ use crate::data::{DataError, Target, number, same_class};
 
 pub use censored::Censored;
 pub use column::merged;
-pub use column::{ColumnNames, ColumnType, FeatureColumns, LEVEL, Levels, MissingRule, Quantity};
+pub use column::{
+    ColumnNames, ColumnType, FeatureColumns, LEVEL, Levels, MissingRule, Quantity, ReadCells,
+};
 pub use filter::Filter;
 pub use local::{LocalNames, OPEN};
 pub use measured::MeasuredColumn;
@@ -126,7 +128,7 @@ impl Schema {
         }
     }
 
-    /// Whether the schema can be used.
+    /// Returns whether the schema can be used.
     ///
     /// # Errors
     /// [`DataError::Config`]: the first contradiction in it.
@@ -183,39 +185,45 @@ impl Schema {
             name,
             fill: match feature.missing {
                 MissingRule::Median => Fill::Median,
-                rule if rule.is_middle() => Fill::Middle,
-                _ => Fill::Mean,
+                MissingRule::Middle | MissingRule::MiddleIndicator => Fill::Middle,
+                MissingRule::Mean
+                | MissingRule::Indicator
+                | MissingRule::Refuse
+                | MissingRule::Drop => Fill::Mean,
             },
             range,
         };
-        let agreed = |feature: &FeatureColumns| feature.kind.quantity().and_then(|of| of.range);
         let share = Some([0.0, 1.0]);
-        let numbers = self
-            .columns()
-            .filter(|(_, feature)| feature.kind.levels().is_none());
-        let numbers = numbers.map(|(name, feature)| column(name.into(), feature, agreed(feature)));
-        let levels = self.columns().flat_map(|(name, feature)| {
-            let levels = feature.kind.levels().map(Levels::all);
-            levels
-                .into_iter()
-                .flatten()
-                .skip(1)
-                .map(move |level| column(format!("{name}={level}"), feature, share))
-        });
-        let indicators = self
-            .columns()
-            .filter(|(_, feature)| feature.missing.marks());
-        let indicators =
-            indicators.map(|(name, feature)| column(format!("{name} is missing"), feature, share));
-        numbers.chain(levels).chain(indicators).collect()
+        let (mut numbers, mut levels, mut indicators) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, feature) in self.columns() {
+            match feature.kind.cells() {
+                ReadCells::Numbers { agreed, .. } => {
+                    numbers.push(column(name.into(), feature, agreed.range));
+                }
+                ReadCells::Levels(agreed) => {
+                    let compared = agreed.all().into_iter().skip(1);
+                    let name = |level: String| format!("{name}={level}");
+                    levels.extend(compared.map(|level| column(name(level), feature, share)));
+                }
+            }
+            if feature.missing.marks() {
+                indicators.push(column(format!("{name} is missing"), feature, share));
+            }
+        }
+        numbers.append(&mut levels);
+        numbers.append(&mut indicators);
+        numbers
     }
 
     /// The positions of the first number of every column among the [encoded](Self::encoded) ones: a missing
     /// cell is missing in all numbers of its column.
     pub fn first_numbers(&self) -> Vec<usize> {
         let levels = || {
-            let kinds = self.columns().map(|(_, feature)| feature.kind.levels());
-            kinds.flatten().map(|levels| levels.all().len())
+            self.columns()
+                .filter_map(|(_, feature)| match feature.kind.cells() {
+                    ReadCells::Numbers { .. } => None,
+                    ReadCells::Levels(levels) => Some(levels.all().len()),
+                })
         };
         let numbers = self.columns().count() - levels().count();
         let mut next = numbers;
@@ -229,10 +237,14 @@ impl Schema {
 
     /// The values that are agreed on by name, by column.
     pub(crate) fn agreed_values(&self) -> BTreeMap<&str, Vec<&str>> {
-        let levels = self.columns().filter_map(|(name, feature)| {
-            let listed = &feature.kind.levels()?.listed;
-            Some((name, listed.iter().map(String::as_str).collect()))
-        });
+        let levels = self
+            .columns()
+            .filter_map(|(name, feature)| match feature.kind.cells() {
+                ReadCells::Numbers { .. } => None,
+                ReadCells::Levels(Levels { listed, .. }) => {
+                    Some((name, listed.iter().map(String::as_str).collect()))
+                }
+            });
         let classes = self.target.classes.iter().flatten();
         let classes = classes.flat_map(|class| class.values().iter().map(String::as_str));
         let classes: Vec<&str> = classes.collect();
@@ -240,24 +252,28 @@ impl Schema {
         levels.chain(target).collect()
     }
 
-    /// Whether a cell of this column may hold such a value.
+    /// Returns whether a cell of this column may hold such a value.
     pub fn allows(&self, column: &str, value: &str) -> bool {
         let feature = self.columns().find(|(name, _)| *name == column);
-        if let Some(levels) = feature.and_then(|(_, feature)| feature.kind.levels()) {
-            return levels.other || levels.listed.iter().any(|level| level == value);
-        }
+        let numbers = match feature.map(|(_, feature)| feature.kind.cells()) {
+            Some(ReadCells::Levels(levels)) => {
+                return levels.other || levels.listed.iter().any(|level| level == value);
+            }
+            Some(ReadCells::Numbers { .. }) => true,
+            None => false,
+        };
         match &self.target.classes {
             Some(classes) if self.target.name.iter().any(|name| name == column) => classes
                 .iter()
                 .flat_map(ClassValues::values)
                 .any(|allowed| same_class(allowed, value)),
             // A column of a condition may hold anything.
-            _ if feature.is_none() && !self.target.name.iter().any(|name| name == column) => true,
+            _ if !numbers && !self.target.name.iter().any(|name| name == column) => true,
             _ => number(value).is_some(),
         }
     }
 
-    /// What is predicted.
+    /// Returns what is predicted.
     pub fn target(&self) -> Target {
         self.target.kind()
     }

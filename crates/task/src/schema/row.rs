@@ -1,10 +1,12 @@
 //! Reads the rows of a file by a schema: finds its columns by name, and encodes cell by cell.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::path::Path;
 
 use super::absent::StandIns;
 use super::{
-    ColumnType, FeatureColumns, Levels, LocalNames, MeasuredColumn, MissingRule, Quantity, Schema,
+    FeatureColumns, Levels, LocalNames, MeasuredColumn, MissingRule, Quantity, ReadCells, Schema,
 };
 use crate::data::{
     ColumnMarks, DataError, Format, RawFile, RawRow, RawRows, are_with_zeros, composed, number,
@@ -36,7 +38,7 @@ pub struct FileLayout<'a> {
     /// Of every column of the file whether its whole numbers are all written with zeros behind the point:
     /// as categories these are left out.
     zeros: Vec<bool>,
-    /// Whether no row decides how another one is read.
+    /// True if no row decides how another one is read.
     alone: bool,
     targets: Vec<usize>,
     filters: Vec<usize>,
@@ -102,7 +104,10 @@ impl<'a> FileLayout<'a> {
             marks: local.marks_of_file(schema, header),
             levels: schema
                 .columns()
-                .map(|(_, feature)| feature.kind.levels().map_or(Vec::new(), Levels::all))
+                .map(|(_, feature)| match feature.kind.cells() {
+                    ReadCells::Numbers { .. } => Vec::new(),
+                    ReadCells::Levels(levels) => levels.all(),
+                })
                 .map(|levels| levels.iter().map(|level| composed(level).into()).collect())
                 .collect(),
             measured: schema
@@ -135,7 +140,10 @@ impl<'a> FileLayout<'a> {
             .chain(&layout.subgroup);
         let used: Vec<usize> = used.copied().collect();
         let categories = schema.columns().zip(&layout.features);
-        let categories = categories.filter(|((_, feature), _)| feature.kind.levels().is_some());
+        let categories = categories.filter(|((_, feature), _)| match feature.kind.cells() {
+            ReadCells::Numbers { .. } => false,
+            ReadCells::Levels(_) => true,
+        });
         let categories: Vec<usize> = categories
             .filter_map(|(_, &place)| place)
             .chain(layout.subgroup)
@@ -307,16 +315,15 @@ impl<'a> FileLayout<'a> {
             }
             let value = cell.map(|text| self.value(name, place, text));
             let wrong = |expected: String| self.wrong(row, place, &expected);
-            let (quantity, whole) = match &feature.kind {
-                ColumnType::Category(agreed) => {
+            match feature.kind.cells() {
+                ReadCells::Levels(agreed) => {
                     level(agreed, (own, seen), value, &mut levels).map_err(wrong)?;
-                    continue;
                 }
-                ColumnType::Number(quantity) => (quantity, false),
-                ColumnType::Integer(quantity) => (quantity, true),
-            };
-            let number = |text| self.number((quantity, measured), whole, text);
-            numbers.push(value.map_or(Ok(f64::NAN), number).map_err(wrong)?);
+                ReadCells::Numbers { agreed, whole } => {
+                    let number = |text| self.number((agreed, measured), whole, text);
+                    numbers.push(value.map_or(Ok(f64::NAN), number).map_err(wrong)?);
+                }
+            }
         }
         numbers.append(&mut levels);
         numbers.append(&mut missing);
@@ -338,7 +345,7 @@ impl<'a> FileLayout<'a> {
             Some([low, high]) if !(low..=high).contains(&value) => {
                 Err(format!("the agreed range is {low} to {high}"))
             }
-            _ => Ok(value),
+            Some(_) | None => Ok(value),
         }
     }
 
@@ -356,8 +363,10 @@ impl<'a> FileLayout<'a> {
         let value = self.local.value(column, text);
         let agreed = || {
             let feature = self.schema.columns().find(|(name, _)| *name == column);
-            let levels = feature.and_then(|(_, feature)| feature.kind.levels());
-            levels.is_some_and(|levels| levels.listed.iter().any(|level| level == value))
+            match feature.map(|(_, feature)| feature.kind.cells()) {
+                Some(ReadCells::Levels(levels)) => levels.listed.iter().any(|own| own == value),
+                Some(ReadCells::Numbers { .. }) | None => false,
+            }
         };
         let zeros = self.zeros[place];
         match without_zeros(value).filter(|_| zeros && !(self.alone && agreed())) {
@@ -371,18 +380,18 @@ impl<'a> FileLayout<'a> {
         (!self.is_missing(row, place)).then_some(text)
     }
 
-    /// Whether the cell of a column of the file means that the value is missing.
+    /// Returns whether the cell of a column of the file means that the value is missing.
     pub fn is_missing(&self, row: &RawRow, place: usize) -> bool {
         let text = row.cells.get(place).unwrap_or_default();
         self.format.is_missing_in(&self.marks[place], text)
     }
 
-    /// What means a missing value, by column of the file.
+    /// Returns what means a missing value, by column of the file.
     pub fn marks(&self) -> &[ColumnMarks] {
         &self.marks
     }
 
-    /// What stands in for the columns that the file does not have, in sentences without a full stop.
+    /// Returns what stands in for the columns that the file does not have, in sentences without a full stop.
     pub fn absent(&self) -> &[String] {
         self.stand_ins.said()
     }
@@ -398,14 +407,16 @@ impl<'a> FileLayout<'a> {
     }
 }
 
-/// What stands for a missing value by agreement alone: the middle of the range, or half of each of these levels
+/// Returns what stands for a missing value by agreement alone: the middle of the range, or half of each of these levels
 /// but the first.
 fn middle(feature: &FeatureColumns, levels: &[String]) -> Vec<f64> {
-    let Some(quantity) = feature.kind.quantity() else {
-        return vec![0.5; levels.len().saturating_sub(1)];
-    };
-    let middle = quantity.range.map(|[low, high]| f64::midpoint(low, high));
-    vec![middle.unwrap_or(f64::NAN)]
+    match feature.kind.cells() {
+        ReadCells::Levels(_) => vec![0.5; levels.len().saturating_sub(1)],
+        ReadCells::Numbers { agreed, .. } => {
+            let middle = agreed.range.map(|[low, high]| f64::midpoint(low, high));
+            vec![middle.unwrap_or(f64::NAN)]
+        }
+    }
 }
 
 /// One number for each level but the first.

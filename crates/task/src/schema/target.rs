@@ -41,7 +41,7 @@ pub struct TargetColumn {
     /// the other class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Rule>,
-    /// Whether the columns are the pixels of a mask, row by row; false by default.
+    /// True if the columns are the pixels of a mask, row by row; false by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mask: bool,
 }
@@ -124,7 +124,7 @@ impl TargetColumn {
         }
     }
 
-    /// What the column is for a model.
+    /// Returns what the column is for a model.
     pub(super) fn kind(&self) -> Target {
         let first = self.name.iter().next().unwrap_or_default();
         let unit = || {

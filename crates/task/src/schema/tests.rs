@@ -35,7 +35,7 @@ fn file(text: &str) -> RawFile {
     RawFile::of_text("a.csv".into(), text, &Format::default()).unwrap()
 }
 
-/// What becomes of the rows of this text, or the error.
+/// Returns what becomes of the rows of this text, or the error.
 fn read(schema: &Schema, names: &str, text: &str) -> Result<Vec<ReadRow>, String> {
     let (names, format, file) = (
         toml::from_str(names).unwrap(),
@@ -309,7 +309,7 @@ fn units_bounds_and_accents_are_read_as_agreed() {
     );
     let error = read(&agreed, "units = { aeg = 'Y' }", text).unwrap_err();
     assert!(error.contains("\"aeg\" stands in `units`"), "{error}");
-    // An older agreement or silo.toml may have the accents as letters of their own.
+    // An older agreement or node.toml may have the accents as letters of their own.
     let older = toml::to_string(&agreed).unwrap().replace("ö", "o\u{308}");
     let older = schema(&older);
     assert_ne!(older, agreed);

@@ -1,5 +1,7 @@
 //! A feature column as files and agreements write it: one table, whose keys depend on its `type`.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -32,7 +34,7 @@ struct Written {
     /// What its cells hold: `"number"` (the default), `"integer"` or `"category"`.
     #[serde(default, rename = "type")]
     kind: WrittenType,
-    /// The unit of its numbers, for people; in the files it may stand before or behind each number.
+    /// The unit of its numbers, as text; in the files it may stand before or behind each number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unit: Option<String>,
     /// Smallest and largest number that it may hold; by default any.
@@ -45,7 +47,7 @@ struct Written {
     /// All values of a category, in order. The first is the one that the others are compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     levels: Option<Vec<String>>,
-    /// Whether values outside `levels` count as one more level, `other`, instead of being refused;
+    /// True if values outside `levels` count as one more level, `other`, instead of being refused;
     /// false by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     other: bool,
@@ -72,28 +74,31 @@ impl TryFrom<Written> for FeatureColumns {
         } = written;
         let first = name.iter().next().unwrap_or_default().to_owned();
         let wrong = |text: &str| Err(format!("the column {first:?}: {text}"));
-        let category = kind == WrittenType::Category;
-        let kind = match (kind, levels) {
-            (WrittenType::Category, None) => return wrong("a category needs `levels`"),
-            (_, Some(_)) if !category => return wrong("`levels` go with `type = \"category\"`"),
-            _ if other && !category => return wrong("`other` goes with `type = \"category\"`"),
-            _ if category && (range.is_some() || unit.is_some()) => {
-                return wrong("`range` and `unit` go with numbers");
+        let quantity = Quantity {
+            unit,
+            range,
+            censored,
+        };
+        let kind = match kind {
+            WrittenType::Number | WrittenType::Integer if levels.is_some() => {
+                return wrong("`levels` go with `type = \"category\"`");
             }
-            _ if category && censored.is_some() => {
-                return wrong("`censored` goes with numbers");
+            WrittenType::Number | WrittenType::Integer if other => {
+                return wrong("`other` goes with `type = \"category\"`");
             }
-            (_, Some(listed)) => ColumnType::Category(Levels { listed, other }),
-            (kind, None) => {
-                let quantity = Quantity {
-                    unit,
-                    range,
-                    censored,
+            WrittenType::Number => ColumnType::Number(quantity),
+            WrittenType::Integer => ColumnType::Integer(quantity),
+            WrittenType::Category => {
+                let Some(listed) = levels else {
+                    return wrong("a category needs `levels`");
                 };
-                match kind {
-                    WrittenType::Integer => ColumnType::Integer(quantity),
-                    _ => ColumnType::Number(quantity),
+                if quantity.range.is_some() || quantity.unit.is_some() {
+                    return wrong("`range` and `unit` go with numbers");
                 }
+                if quantity.censored.is_some() {
+                    return wrong("`censored` goes with numbers");
+                }
+                ColumnType::Category(Levels { listed, other })
             }
         };
         Ok(Self {

@@ -14,7 +14,7 @@ use crate::data::{
 };
 use crate::propose::Cells;
 use crate::schema::{
-    ClassValues, ColumnType, FeatureColumns, Levels, LocalNames, MissingRule, OPEN, Schema,
+    ClassValues, FeatureColumns, Levels, LocalNames, MissingRule, OPEN, ReadCells, Schema,
 };
 use crate::typed::typed_pair;
 
@@ -208,42 +208,44 @@ impl SurveyBuilder<'_> {
             return Ok(());
         };
         let means = |text: &str| self.local.value(name, text).to_owned();
-        if let ColumnType::Category(Levels {
-            listed: levels,
-            other,
-        }) = &feature.kind
-        {
-            let mut by_level: BTreeMap<&str, usize> = BTreeMap::new();
-            let (mut others, mut odd) = (0, Vec::new());
-            for (text, rows) in &cells.values {
-                let value = means(text);
-                match levels.iter().find(|level| composed(level) == value) {
-                    Some(level) => *by_level.entry(level).or_default() += rows,
-                    None if *other => others += rows,
-                    None => odd.push((text.clone(), *rows)),
+        match feature.kind.cells() {
+            ReadCells::Levels(Levels {
+                listed: levels,
+                other,
+            }) => {
+                let mut by_level: BTreeMap<&str, usize> = BTreeMap::new();
+                let (mut others, mut odd) = (0, Vec::new());
+                for (text, rows) in &cells.values {
+                    let value = means(text);
+                    match levels.iter().find(|level| composed(level) == value) {
+                        Some(level) => *by_level.entry(level).or_default() += rows,
+                        None if *other => others += rows,
+                        None => odd.push((text.clone(), *rows)),
+                    }
                 }
+                let each = levels.iter().map(|level| {
+                    let rows = by_level.get(level.as_str()).copied().unwrap_or_default();
+                    format!("{level} {rows}")
+                });
+                let mut what = each.collect::<Vec<_>>().join(", ");
+                if *other {
+                    write!(what, "; all others together {others}")
+                        .expect("a String takes everything");
+                }
+                self.said(name, &cells, what);
+                self.unknown(name, &odd, levels);
             }
-            let each = levels.iter().map(|level| {
-                let rows = by_level.get(level.as_str()).copied().unwrap_or_default();
-                format!("{level} {rows}")
-            });
-            let mut what = each.collect::<Vec<_>>().join(", ");
-            if *other {
-                write!(what, "; all others together {others}").expect("a String takes everything");
-            }
-            self.said(name, &cells, what);
-            self.unknown(name, &odd, levels);
-        } else {
-            let odd = self.untranslated(name, &cells);
-            self.said(name, &cells, cells.range());
-            self.no_numbers(name, &odd, &cells);
-            let quantity = feature.kind.quantity();
-            self.numbers(name, quantity.and_then(|quantity| quantity.range), &cells);
-            let codes = cells.written_as_codes();
-            let doubt = codes.map(|why| format!("{name}: {why}, and numbers are agreed"));
-            self.survey.doubts.extend(doubt);
-            if matches!(feature.kind, ColumnType::Integer(_)) && !cells.whole() {
-                self.not_whole(name, &cells);
+            ReadCells::Numbers { agreed, whole } => {
+                let odd = self.untranslated(name, &cells);
+                self.said(name, &cells, cells.range());
+                self.no_numbers(name, &odd, &cells);
+                self.numbers(name, agreed.range, &cells);
+                let codes = cells.written_as_codes();
+                let doubt = codes.map(|why| format!("{name}: {why}, and numbers are agreed"));
+                self.survey.doubts.extend(doubt);
+                if whole && !cells.whole() {
+                    self.not_whole(name, &cells);
+                }
             }
         }
         if feature.missing == MissingRule::Refuse && cells.missing > 0 {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{LISTED, SurveyBuilder, listed};
 use crate::data::{Format, RawFile, composed, nearest};
 use crate::propose::Cells;
-use crate::schema::{FeatureColumns, LocalNames, MissingRule, OPEN};
+use crate::schema::{FeatureColumns, LocalNames, MissingRule, OPEN, ReadCells};
 
 /// The name of an agreed column in the files, as they are read; the agreed one where nobody has filled it in.
 pub(super) fn called<'n>(local: &'n LocalNames, agreed: &'n str) -> Cow<'n, str> {
@@ -17,21 +17,21 @@ pub(super) fn called<'n>(local: &'n LocalNames, agreed: &'n str) -> Cow<'n, str>
 }
 
 impl SurveyBuilder<'_> {
-    /// Whether the agreement has something to put in where an agreed column has no value.
+    /// Returns whether the agreement has something to put in where an agreed column has no value.
     pub(super) fn is_filled(&self, name: &str) -> bool {
         let feature = self.schema.columns().find(|(own, _)| *own == name);
         let rule = feature.map_or(MissingRule::Refuse, |(_, feature)| feature.missing);
         !matches!(rule, MissingRule::Refuse | MissingRule::Drop)
     }
 
-    /// Whether somebody says rightly that the files do not have an agreed column.
+    /// Returns whether somebody says rightly that the files do not have an agreed column.
     pub(super) fn lacks(&self, name: &str) -> bool {
         let own = called(self.local, name);
         let there = |(file, _): &(RawFile, Format)| file.header.iter().any(|column| *column == own);
         self.local.lacks(name) && self.is_filled(name) && !self.raw.iter().any(there)
     }
 
-    /// What is said of a column that the files do not have.
+    /// Returns what is said of a column that the files do not have.
     pub(super) fn lacking(&self, name: &str) -> Option<(String, String)> {
         self.lacks(name).then(|| {
             (
@@ -90,7 +90,11 @@ impl SurveyBuilder<'_> {
                 }
             }
         }
-        if counts.is_empty() || feature.kind.levels().is_none() {
+        let codes = match feature.kind.cells() {
+            ReadCells::Numbers { .. } => false,
+            ReadCells::Levels(_) => true,
+        };
+        if counts.is_empty() || !codes {
             return String::new();
         }
         let all: Vec<(String, usize)> = counts.into_iter().collect();

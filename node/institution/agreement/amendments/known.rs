@@ -57,7 +57,7 @@ impl KnownAmendment {
         unheard.map(|member| epoch.roster.name(member)).collect()
     }
 
-    /// What the amendment changes, one line each, for an institution whose own side is this now, and `after` an
+    /// Returns what the amendment changes, one line each, for an institution whose own side is this now, and `after` an
     /// agreement comes into force.
     ///
     /// # Errors

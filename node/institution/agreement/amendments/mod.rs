@@ -57,7 +57,7 @@ pub struct FoundAmendments {
 }
 
 impl FoundAmendments {
-    /// What this institution says to an amendment.
+    /// Returns what this institution says to an amendment.
     pub fn word(&self, amendment: &Hash) -> Option<&AmendmentWord> {
         let mut words = self.words.iter();
         words.find(|word| word.amendment.hash() == *amendment)
@@ -84,7 +84,7 @@ impl FoundAmendments {
         known
     }
 
-    /// What this institution says to amendments of this epoch.
+    /// Returns what this institution says to amendments of this epoch.
     pub fn words_of(&self, epoch: &Hash) -> impl Iterator<Item = &AmendmentWord> {
         let words = self.words.iter();
         words.filter(move |word| word.epoch == *epoch)
@@ -129,7 +129,7 @@ impl AmendmentFolder {
         found
     }
 
-    /// What the folder has, without the amendments that are only known.
+    /// Returns what the folder has, without the amendments that are only known.
     pub fn words(&self) -> FoundAmendments {
         let mut found = FoundAmendments::default();
         for path in self.files(WORD) {

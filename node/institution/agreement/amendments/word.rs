@@ -15,7 +15,7 @@ pub struct AmendmentWord {
     pub amendment: Amendment,
     /// Counts up with every word of the institution: of those to one amendment the highest counts.
     pub number: u64,
-    /// Whether the institution approves the amendment. If not, an approval that was given before is
+    /// True if the institution approves the amendment. If not, an approval that was given before is
     /// withdrawn.
     pub stands: bool,
 }

@@ -1,4 +1,4 @@
-//! The lines about masked rounds.
+//! The lines about secure-aggregation rounds.
 
 use protocol::message::Message;
 use protocol::privacy::{Circle, SpoilerSearch};
@@ -7,11 +7,12 @@ use silo::Notice;
 
 use super::News;
 use crate::events::NodeEvent;
+use crate::federation::told;
 use crate::spoilers;
 use crate::verify::EvidenceFile;
 
 impl News {
-    /// Prints a report of a masked round; any other is not for the operator.
+    /// Prints a report of a secure-aggregation round; any other is not for the operator.
     pub(super) fn masked_report(&mut self, at: Time, report: &Report) {
         match report {
             Report::GroupsIncomplete { round, members } => {
@@ -22,13 +23,7 @@ impl News {
                          many rounds, and the agreement has to change"
                     )
                 } else {
-                    let names = missing.join(", ");
-                    let why = match self.fewest_authors() {
-                        Some(fewest) => format!(
-                            "a sum with noise needs {fewest} institutions, and {names} is not ready"
-                        ),
-                        None => format!("no group is complete, because {names} is not ready"),
-                    };
+                    let why = told(&self.epoch.charter.privacy).waits(&missing.join(", "));
                     format!("warning: round {round} waits: {why}. No agreed round is lost")
                 };
                 let round = *round;
@@ -123,12 +118,6 @@ impl News {
             }
             _ => {}
         }
-    }
-
-    /// The fewest authors of a sum with noise; `None` without noise.
-    fn fewest_authors(&self) -> Option<usize> {
-        let masked = self.epoch.charter.privacy.masked()?;
-        masked.noise().map(|_| masked.fewest_authors())
     }
 }
 

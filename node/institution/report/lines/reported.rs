@@ -282,7 +282,7 @@ impl News {
     }
 }
 
-/// What people read where a lead left out what it had signed to have.
+/// Returns what people read where a lead left out what it had signed to have.
 fn left_out(round: u64, lead: &str, signed: bool, kept: Option<&str>) -> String {
     let own = match signed {
         true => {

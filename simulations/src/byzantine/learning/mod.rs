@@ -1,5 +1,5 @@
 //! Members that follow the protocol and lie about what they learned: about their model, the labels of
-//! their rows, or their losses. No check can find them; only the way of learning can bear them.
+//! their rows, or their losses. No check can find them; only the strategy can bear them.
 
 use std::sync::Arc;
 
@@ -234,6 +234,7 @@ impl Learner for Liar {
             stochastic: inner.stochastic.map(|_| self as _),
             units: inner.units,
             linear_rows: inner.linear_rows,
+            answers: inner.answers,
         }
     }
 }

@@ -182,7 +182,7 @@ impl Core {
         true
     }
 
-    /// Whether a silo gets a frame that is delivered: a Byzantine one may keep it from itself.
+    /// Returns whether a silo gets a frame that is delivered: a Byzantine one may keep it from itself.
     fn hears(&mut self, to: usize, frame: &Bytes) -> bool {
         let Some(mut tamper) = self.ports[to].tamper.take() else {
             return true;
@@ -195,7 +195,7 @@ impl Core {
         hears
     }
 
-    /// Whether two silos run and the link between them is open in both directions.
+    /// Returns whether two silos run and the link between them is open in both directions.
     pub(super) fn connected(&self, a: usize, b: usize) -> bool {
         let alive = self.ports[a].alive() && self.ports[b].alive();
         alive && self.links.cuts.open(a, b) && self.links.cuts.open(b, a)

@@ -1,4 +1,4 @@
-//! Makes a plan go with masked rounds: where one value alone goes with them, and nobody has to choose.
+//! Makes a plan go with secure-aggregation rounds: where one value alone goes with them, and nobody has to choose.
 //!
 //! What somebody has to choose (another strategy, another model) stays as it is, and [`PrivacyTable::faults`]
 //! lists it.

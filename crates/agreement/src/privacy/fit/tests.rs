@@ -1,4 +1,4 @@
-//! Plans that nobody made for masked rounds.
+//! Plans that nobody made for secure-aggregation rounds.
 #![allow(clippy::unwrap_used)]
 
 use crate::charter_config::CharterConfig;

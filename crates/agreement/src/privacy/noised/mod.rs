@@ -1,8 +1,8 @@
-//! What masked rounds with noise cannot do, because it breaks the bound that the noise gives: the keys of an
+//! What secure-aggregation rounds with noise cannot do, because it breaks the bound that the noise gives: the keys of an
 //! agreement that are refused with them, why, and what to choose in their place.
 
 use methods::learner::{Optimiser, Training};
-use methods::strategy::{Method, StrategyConfig};
+use methods::strategy::{NoisedUse, StrategyConfig};
 use protocol::charter::{Noise, Release, Unit};
 use task::{ModelConfig, NoiseFault, TableTask, TaskConfig};
 
@@ -14,7 +14,10 @@ pub(super) mod split;
 
 /// The keys that do not go with noise.
 pub(super) fn all(of: &MaskedTask<'_>, noise: &Noise, table: &PrivacyTable) -> Vec<KeyFault> {
-    let solved = noise.release != Release::Steps;
+    let solved = match noise.release {
+        Release::Steps => false,
+        Release::Once { .. } => true,
+    };
     let mut faults = Vec::new();
     if solved {
         faults.extend(once::all(of, table));
@@ -38,12 +41,12 @@ fn of_task(task: &TaskConfig, unit: &Unit) -> Vec<KeyFault> {
             "task.external",
             "cannot be used where sums are noised: each row's gradient has to be clipped by itself, and nobody \
              can check that a program of one's own does so. Choose a model of `[task.table]`, or \
-             `mode = \"masked\"`",
+             `mode = \"secure-aggregation\"`",
         ),
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => fault(
             "task",
             "has no rows whose gradients could be clipped: choose a model of `[task.table]`, or \
-             `mode = \"masked\"`",
+             `mode = \"secure-aggregation\"`",
         ),
     };
     other.into_iter().collect()
@@ -64,7 +67,7 @@ fn of_table(task: &TableTask, unit: &Unit) -> Vec<KeyFault> {
     faults
 }
 
-/// Whether rows of one person are known to belong together.
+/// Returns whether rows of one person are known to belong together.
 fn of_unit(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
     let Unit::Person(column) = unit else {
         return None;
@@ -75,18 +78,18 @@ fn of_unit(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
             "names the column {column:?}, and the rows of a person are told apart by `group` of \
              `[task.table.split]`, which must name the same one"
         );
-        ("privacy.unit", what)
+        ("privacy.privacy-unit", what)
     })
 }
 
-/// The strategies of noised rounds.
-const CHOOSE: &str = "choose fedavg for plain steps or, with its `momentum`, for steps with momentum, fedadam, \
-                      fedyogi or fedadagrad for adaptive ones, or `mode = \"masked\"`";
+/// The strategies of differentially private rounds.
+pub(super) const CHOOSE: &str = "choose fedavg for plain steps or, with its `momentum`, for steps with momentum, fedadam, \
+                      fedyogi or fedadagrad for adaptive ones, or `mode = \"secure-aggregation\"`";
 
 fn of_strategy(strategy: &StrategyConfig) -> Vec<KeyFault> {
     let name = strategy.name();
     let mut faults = Vec::new();
-    if let Some(why) = unfit(&strategy.method) {
+    if let Some(why) = unfit(strategy.method.noised()) {
         let what =
             format!("is {name:?}, which cannot be used where sums are noised: {why}; {CHOOSE}");
         faults.push(("strategy.name", what));
@@ -135,56 +138,33 @@ fn of_training(training: &Training) -> Vec<KeyFault> {
             TRAINING,
             keeps,
             "must have neither `momentum` nor `weight-decay` where sums are noised: silos send gradients and \
-             keep nothing between rounds. The common model may have momentum: write `momentum` in `[strategy]`, \
+             keep nothing between rounds. The global model may have momentum: write `momentum` in `[strategy]`, \
              with the strategy fedavg",
         ),
     ])
 }
 
-/// Why a method cannot take part in noised rounds; every method by name, so that a new one has to be thought
-/// of here.
-fn unfit(method: &Method) -> Option<&'static str> {
-    match method {
-        Method::FedAvg(_) | Method::FedAdam(_) | Method::FedYogi(_) | Method::FedAdagrad(_) => None,
-        Method::FedProx(_) => {
+/// Why a method cannot take part in differentially private rounds.
+fn unfit(of: NoisedUse) -> Option<&'static str> {
+    match of {
+        NoisedUse::Steps => None,
+        NoisedUse::NoTerm => {
             Some("its proximal term is zero in the first step, and there is only one")
         }
-        Method::FedPer(_)
-        | Method::FedRep(_)
-        | Method::FedBn(_)
-        | Method::Ditto(_)
-        | Method::Apfl(_)
-        | Method::PFedMe(_)
-        | Method::FedAla(_) => {
+        NoisedUse::OwnTraining => {
             Some("silos train layers or models of their own on rows without noise")
         }
-        Method::FedNova(_) => {
+        NoisedUse::EvenSteps => {
             Some("silos take one step each, so there are no numbers of steps to even out")
         }
-        Method::Scaffold(_) | Method::FedDyn(_) | Method::FedCg(_) | Method::FedSr(_) => {
+        NoisedUse::KeptNumbers => {
             Some("silos keep numbers from rounds without noise, or send more than a gradient")
         }
-        Method::Hierarchical(_) => Some(
+        NoisedUse::NoBound => Some(
             "its sums have no bound for one row, because they depend on fits of all rows of a silo",
         ),
-        Method::Local(_) | Method::RobustLocal(_) => Some("nothing is added up"),
-        Method::CsRcfl(_)
-        | Method::Hcct(_)
-        | Method::HcctE(_)
-        | Method::HcctP(_)
-        | Method::Fesem(_)
-        | Method::Cfl(_)
-        | Method::FedCollab(_)
-        | Method::PFedGraph(_)
-        | Method::Custom(_)
-        | Method::Tfl(_)
-        | Method::Drfa(_)
-        | Method::Afl(_)
-        | Method::MaxFl(_)
-        | Method::FedFa(_)
-        | Method::Superquantile(_)
-        | Method::Ifca(_)
-        | Method::Flsc(_) => Some("it needs models, losses or scores of single silos"),
+        NoisedUse::NoSum => Some("nothing is added up"),
+        NoisedUse::SingleSilos => Some("it needs models, losses or scores of single silos"),
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn fault(task: &TableTask, by_unit: bool, rows: bool) -> Option<KeyFa
         // A group begins when its first row does.
         _ if by_unit && rows && split.test_from.is_some() && split.group.is_some() => (
             "holds out groups by the time of their first rows",
-            "protect whole groups, with `unit = { person = \"…\" }` in `[privacy]`, or leave out `group`",
+            "protect whole groups, with `privacy-unit = { person = \"…\" }` in `[privacy]`, or leave out `group`",
         ),
         _ if by_unit => return None,
         (Some(_), _) => (
@@ -41,7 +41,7 @@ pub(crate) fn fault(task: &TableTask, by_unit: bool, rows: bool) -> Option<KeyFa
     Some(("task.table.split", what))
 }
 
-/// Whether files of the task say of which part their rows are.
+/// Returns whether files of the task say of which part their rows are.
 fn files_have_parts(task: &TableTask) -> bool {
     let Some(Source::Rows(rows)) = &task.data else {
         return false;

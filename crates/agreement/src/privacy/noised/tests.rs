@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use methods::strategy::STRATEGIES;
-use protocol::charter::{Masked, Noise, Privacy, Real, Release, Sums, Unit};
+use protocol::charter::{Masked, Noise, Privacy, Real, Release, RoundMode, Sums, Unit};
 
 use crate::agreement::Agreement;
 use crate::privacy::tests::text;
 
-/// The strategies of noised rounds.
+/// The strategies of differentially private rounds.
 const STEPS: [&str; 4] = ["fedavg", "fedadam", "fedyogi", "fedadagrad"];
 
 pub(super) const TRAINING: &str =
@@ -26,16 +26,16 @@ pub(super) fn strategy(name: &str, more: &str, training: &str) -> String {
 pub(super) fn noised(edits: &[(&str, &str)]) -> String {
     let fedavg = strategy("fedavg", "", TRAINING);
     let base = [
-        ("privacy.mode", "\"masked+noised\""),
+        ("privacy.mode", "\"differential-privacy\""),
         ("privacy.epsilon", "2.0"),
         ("strategy", &*fedavg),
         ("task.table.standardise", "\"none\""),
-        ("charter.max-model-norm", ""),
+        ("protocol.max-model-norm", ""),
     ];
     let text = text(&[&base[..], edits].concat());
     // Every institution declares its rows.
     let mut file: toml::Table = toml::from_str(&text).unwrap();
-    for silo in file["silo"].as_array_mut().unwrap() {
+    for silo in file["member"].as_array_mut().unwrap() {
         let silo = silo.as_table_mut().unwrap();
         silo.insert("rows".into(), toml::Value::Integer(250));
     }
@@ -66,8 +66,10 @@ fn why(edits: &[(&str, &str)]) -> String {
 }
 
 pub(super) fn noise_of(agreement: &Agreement) -> Noise {
-    let privacy = &agreement.epoch.charter.privacy;
-    privacy.masked().unwrap().noise().unwrap().clone()
+    match agreement.epoch.charter.privacy.mode() {
+        RoundMode::Noised(_, noise) => noise.clone(),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -91,7 +93,10 @@ fn a_noised_agreement_has_the_noise_of_its_epsilon_and_is_written_with_z() {
     });
     assert_eq!(charter.privacy, expected);
     let written = agreement.to_toml().unwrap();
-    assert!(written.contains("mode = \"masked+noised\""), "{written}");
+    assert!(
+        written.contains("mode = \"differential-privacy\""),
+        "{written}"
+    );
     assert!(!written.contains("epsilon"), "{written}");
     let again = Agreement::parse("again", &written).unwrap();
     assert_eq!(again.epoch.id, agreement.epoch.id);
@@ -114,10 +119,10 @@ fn what_all_rounds_bound_keeps_to_epsilon_and_has_epsilon_alone_beside_it() {
 fn z_c_and_authors_are_read_as_they_are_written() {
     let agreement = read(&[
         ("privacy.epsilon", ""),
-        ("privacy.z", "20.5"),
-        ("privacy.clip", "0.1"),
+        ("privacy.noise-multiplier", "20.5"),
+        ("privacy.clipping-norm", "0.1"),
         ("privacy.delta", "0.000001"),
-        ("privacy.fewest-authors", "2"),
+        ("privacy.min-authors", "2"),
     ]);
     let noise = noise_of(&agreement);
     let numbers = [noise.clip, noise.z, noise.delta].map(Real::value);
@@ -212,28 +217,31 @@ fn what_breaks_the_bound_is_refused_with_why_and_what_to_choose() {
             "only sums",
         ),
         (
-            &[("charter.names", "\"shown\"")],
+            &[("protocol.names", "\"shown\"")],
             "`names` must be \"removed\"",
         ),
         (
-            &[("privacy.unit", "{ person = \"patient\" }")],
+            &[("privacy.privacy-unit", "{ person = \"patient\" }")],
             "must name the same one",
         ),
         (
-            &[("privacy.smallest-sum", "3")],
-            "for masked rounds without noise only",
+            &[("privacy.min-sum-size", "3")],
+            "for secure-aggregation rounds without noise only",
         ),
         (
             &[("privacy.group", "[{ north = 1, south = 1, east = 1 }]")],
-            "for masked rounds without noise only",
+            "for secure-aggregation rounds without noise only",
         ),
-        (&[("privacy.z", "20.0")], "`epsilon` says it too"),
+        (
+            &[("privacy.noise-multiplier", "20.0")],
+            "`epsilon` says it too",
+        ),
         (&[("privacy.epsilon", "")], "`epsilon = 1.0`"),
         (&[("privacy.epsilon", "0.0")], "epsilon of 0"),
         (&[("privacy.delta", "0.5")], "delta of 0.5"),
-        (&[("privacy.clip", "0.0")], "clip is 0"),
-        (&[("privacy.fewest-authors", "1")], "fewest-authors is 1"),
-        (&[("privacy.fewest-authors", "4")], "fewest-authors is 4"),
+        (&[("privacy.clipping-norm", "0.0")], "clipping-norm is 0"),
+        (&[("privacy.min-authors", "1")], "min-authors is 1"),
+        (&[("privacy.min-authors", "4")], "min-authors is 4"),
     ];
     for (edits, said) in cases {
         let why = why(edits);
@@ -267,10 +275,16 @@ fn less_noise_is_marked_among_the_changes() {
         let of = |change: crate::Changed| (change.key, change.weaker.is_some());
         changes.into_iter().map(of).collect::<Vec<_>>()
     };
-    let with = |z: &str| read(&[("privacy.epsilon", ""), ("privacy.z", z)]);
+    let with = |z: &str| read(&[("privacy.epsilon", ""), ("privacy.noise-multiplier", z)]);
     let (less, more) = (with("10.0"), with("20.0"));
-    assert_eq!(changes(&more, &less), [("privacy.z".to_owned(), true)]);
-    assert_eq!(changes(&less, &more), [("privacy.z".to_owned(), false)]);
+    assert_eq!(
+        changes(&more, &less),
+        [("privacy.noise-multiplier".to_owned(), true)]
+    );
+    assert_eq!(
+        changes(&less, &more),
+        [("privacy.noise-multiplier".to_owned(), false)]
+    );
 }
 
 #[test]
@@ -278,7 +292,7 @@ fn more_rounds_with_noise_are_marked_as_telling_more() {
     let rounds = |rounds: &str| {
         read(&[
             ("privacy.epsilon", ""),
-            ("privacy.z", "20.0"),
+            ("privacy.noise-multiplier", "20.0"),
             ("rounds", rounds),
         ])
     };
@@ -342,7 +356,7 @@ fn no_amendment_adds_noise_to_such_a_split_and_one_that_has_it_goes_on() {
     };
     // The schema and the scale are another question.
     let masked = noised
-        .replace("masked+noised", "masked")
+        .replace("differential-privacy", "secure-aggregation")
         .replace("epsilon = 2.0\n", "");
     let said = amended(&masked, &noised);
     assert!(

@@ -1,6 +1,6 @@
 //! The audit with canaries: a lower bound on ε, measured on runs of a federation with noise.
 //!
-//! *Canaries* are invented units that silos have beside their rows. The gradient of each is one large number in a
+//! *Canaries* are synthetic units that silos have beside their rows. The gradient of each is one large number in a
 //! coordinate of its own, so that clipping leaves the longest vector that one unit may have. A coin decides for
 //! each whether it is in. The auditor sees all opened sums, and knows all real rows, as the bound allows an
 //! attacker to: it takes their gradients off. What is left in a coordinate is the canary, if it is in, and noise.
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use agreement::bound;
 use methods::Learner;
-use protocol::charter::Noise;
+use protocol::charter::{Noise, RoundMode};
 use serde::Serialize;
 use silo::SiloConfig;
 use silo::rounds::noised_part;
@@ -57,7 +57,7 @@ pub struct CanaryOptions {
 
 /// What the audit found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct CanaryAudit {
     /// Name of the scenario.
     pub scenario: String,
@@ -86,7 +86,7 @@ pub struct CanaryAudit {
 
 /// One run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct CanaryRun {
     /// Its seed.
     pub seed: u64,
@@ -156,15 +156,16 @@ impl PlantedStudy {
             silo.rows.train += (canaries + silos - 1 - at) / silos;
         }
         let federation = Federation::of(scenario, &study)?;
-        let noise = federation.epoch.charter.privacy.masked();
-        let noise = noise.and_then(|masked| masked.noise()).cloned();
-        let noise = noise.ok_or_else(|| {
-            let file = &scenario.file;
-            RunError::Setup(format!(
-                "{file}: its sums have no noise, so no ε is claimed that could be audited: add `[privacy]` with \
-                 `mode = \"masked+noised\"`"
-            ))
-        })?;
+        let noise = match federation.epoch.charter.privacy.mode() {
+            RoundMode::Noised(_, noise) => noise.clone(),
+            RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => {
+                let file = &scenario.file;
+                return Err(RunError::Setup(format!(
+                    "{file}: its sums have no noise, so no ε is claimed that could be audited: add `[privacy]` with \
+                     `mode = \"differential-privacy\"`"
+                )));
+            }
+        };
         let mut coordinates: Vec<_> = (0..numbers).collect();
         Random::new(scenario.seed, "coordinates of canaries").shuffle(&mut coordinates);
         coordinates.truncate(canaries);
@@ -196,7 +197,7 @@ impl PlantedStudy {
         members.collect()
     }
 
-    /// What the opened sums of a run leave in the coordinate of each canary, besides the real rows.
+    /// Returns what the opened sums of a run leave in the coordinate of each canary, besides the real rows.
     fn scores(
         &self,
         inside: &[bool],
@@ -297,7 +298,7 @@ fn audited(
 }
 
 impl CanaryAudit {
-    /// What was found, as lines of text.
+    /// Returns what was found, as lines of text.
     pub fn lines(&self) -> Vec<String> {
         let runs = formatting::numbers::plural(self.runs.len(), "run");
         let mut lines = vec![
@@ -329,7 +330,7 @@ impl CanaryAudit {
         lines
     }
 
-    /// What follows, in words.
+    /// Returns what follows, in words.
     pub fn verdict(&self) -> String {
         let (above, runs) = (self.above, self.runs.len());
         // With right bounds one of twenty is above the truth; more than three times as many are not chance.

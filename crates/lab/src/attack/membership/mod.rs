@@ -23,7 +23,7 @@ use std::sync::Arc;
 use agreement::{bound, most_auc};
 use formatting::numbers::plural;
 use protocol::Charter;
-use protocol::charter::Unit;
+use protocol::charter::{RoundMode, Unit};
 use serde::Serialize;
 use simulations::pool::Threads;
 use simulations::{Federation, Options, RunError, Scenario};
@@ -66,7 +66,7 @@ impl Default for MembershipOptions {
 
 /// How well membership can be told.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct MembershipAttack {
     /// Name of the scenario.
     pub scenario: String,
@@ -155,13 +155,15 @@ pub fn membership(
     })
 }
 
-/// Whether the noise of a federation protects persons.
+/// Returns whether the noise of a federation protects persons.
 fn protects_persons(charter: &Charter) -> bool {
-    let noise = charter.privacy.masked().and_then(|masked| masked.noise());
-    noise.is_some_and(|noise| matches!(noise.unit, Unit::Person(_)))
+    match charter.privacy.mode() {
+        RoundMode::Noised(_, noise) => matches!(noise.unit, Unit::Person(_)),
+        RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => false,
+    }
 }
 
-/// What is not tried where whole persons are members or not, or single rows.
+/// Returns what is not tried where whole persons are members or not, or single rows.
 fn not_tried(persons: bool) -> Vec<String> {
     let rows = if persons {
         "the rows of a person one by one"
@@ -223,7 +225,7 @@ fn tests(
 }
 
 impl MembershipAttack {
-    /// What was found, as lines of text.
+    /// Returns what was found, as lines of text.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![
             format!(

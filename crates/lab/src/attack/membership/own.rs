@@ -1,4 +1,4 @@
-//! The loss of a node's own model on its own rows: those that it learned from, and those that were held out.
+//! The loss of a node's local model on its own rows: those that it learned from, and those that were held out.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ const NOT_TRIED: &str = "shadows, of which only a simulation can train enough; t
 
 /// How well the loss of one model tells the rows that it learned from apart from rows that were held out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub struct OwnMembership {
     /// What the model is.
     pub model: String,
@@ -57,7 +57,7 @@ impl OwnMembership {
         })
     }
 
-    /// What was found, as lines of text.
+    /// Returns what was found, as lines of text.
     pub fn lines(&self) -> Vec<String> {
         let verdict = if self.auc.low > 0.5 {
             "The model has lower losses on its training rows than on the held-out rows: it has memorised some of \

@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use agreement::PrivacyTable;
 use learn::Study;
 use methods::learner::RowResults;
 use methods::{Learner, Params, Split};
 use protocol::MemberIndex;
-use protocol::charter::Unit;
+use protocol::charter::{RoundMode, Unit};
 use silo::outcome::genesis;
 use silo::rounds::unit_vectors;
 use silo::{Notice, SiloConfig};
@@ -56,12 +55,12 @@ impl ShadowSetting {
         study: &Study,
         federation: Federation,
     ) -> Result<Self, RunError> {
-        let noise = federation.epoch.charter.privacy.masked();
-        let noise = noise.and_then(|masked| masked.noise());
-        let persons = noise.is_some_and(|noise| matches!(noise.unit, Unit::Person(_)));
-        let noised = noise.is_some();
-        let masked = scenario.privacy.as_ref();
-        let federation = if !noised && masked.is_some_and(PrivacyTable::is_masked) {
+        let (noised, persons, masked) = match federation.epoch.charter.privacy.mode() {
+            RoundMode::Noised(_, noise) => (true, matches!(noise.unit, Unit::Person(_)), false),
+            RoundMode::Masked(_) => (false, false, true),
+            RoundMode::Clear | RoundMode::Named => (false, false, false),
+        };
+        let federation = if masked {
             // Masks cancel: what is learned is the same.
             let clear = Scenario {
                 privacy: None,
@@ -166,7 +165,7 @@ impl ShadowSetting {
         single.collect()
     }
 
-    /// How confident a model is in the targets of every unit: the mean over its rows.
+    /// Returns how confident a model is in the targets of every unit: the mean over its rows.
     fn confidences(&self, model: &Params) -> Result<Vec<f64>, RunError> {
         let mut all = Vec::new();
         for silo in &self.silos {
@@ -207,7 +206,7 @@ impl SiloUnits {
     }
 }
 
-/// What a model gives for the training rows of a silo.
+/// Returns what a model gives for the training rows of a silo.
 fn results(learner: &dyn Learner, model: &Params) -> Result<RowResults, RunError> {
     let own = Params::gather(&learner.layout(), &[model]);
     let own = own.ok_or_else(|| refused("its models have other tensors than a silo's"))?;

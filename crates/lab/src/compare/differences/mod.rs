@@ -1,4 +1,4 @@
-//! How much better one way of learning is than another, with 95 % intervals.
+//! How much better one strategy is than another, with 95 % intervals.
 //!
 //! Two things may be otherwise another time: the seed, and the test rows. From three seeds on, the spread
 //! over seeds counts by Student's distribution, which knows how little so few tell; with fewer, intervals are
@@ -27,7 +27,7 @@ const FEWEST: usize = 200;
 /// Rows drawn in all, about, above which there are fewer draws.
 const ROWS: usize = 20_000_000;
 
-/// How much better one way of learning is than another. Positive is better, whether the metric is to
+/// How much better one strategy is than another. Positive is better, whether the metric is to
 /// be high or low.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeanDifference {
@@ -68,12 +68,12 @@ pub enum NoInterval {
     NotMeasured,
 }
 
-/// One scope of a comparison: members, or silos outside.
+/// One scope of a comparison: members, or unseen silos.
 pub(super) struct ComparedPair<'a> {
     pub(super) metric: &'a str,
     pub(super) higher_is_better: bool,
     pub(super) outside: bool,
-    /// Results of one way of learning, and which model of a silo.
+    /// Results of one strategy, and which model of a silo.
     pub(super) ours: (&'a [&'a UnitResult], SiloModel),
     pub(super) theirs: (&'a [&'a UnitResult], SiloModel),
     /// Draws of rows that other pairs may have made.

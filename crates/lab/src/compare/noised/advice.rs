@@ -34,15 +34,15 @@ const MOST_EPSILON: f64 = 1000.0;
 /// Whether a federation with noise is worth joining.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NoiseAdvice {
-    /// Whether it is, with one kind of release at least.
+    /// True if it is, with one kind of release at least.
     pub joins: bool,
     /// Every kind of release at the asked ε.
     pub releases: Vec<ReleaseAdvice>,
     /// What would change advice not to join.
     pub changes: Option<WhatChanges>,
-    /// Seeds for which every way of learning was measured.
+    /// Seeds for which every strategy was measured.
     pub seeds: usize,
-    /// Whether time was over before all of them were.
+    /// True if time was over before all of them were.
     pub cut_short: bool,
     /// The comparison.
     pub comparison: Comparison,
@@ -84,7 +84,7 @@ impl ReleaseAdvice {
         }
     }
 
-    /// Whether the whole interval of the gain is above 0.
+    /// Returns whether the whole interval of the gain is above 0.
     pub fn joins(&self) -> bool {
         self.gain.is_some_and(|gain| gain.low > 0.0)
     }
@@ -250,7 +250,7 @@ struct MoreNeeded<'a> {
 }
 
 impl MoreNeeded<'_> {
-    /// What more silos, and more rows, would change.
+    /// Returns what more silos, and more rows, would change.
     fn more(&self, progress: &mut dyn FnMut(&CompareProgress)) -> (NeededTimes, NeededTimes) {
         let unknown = |why: String| (NeededTimes::Unknown(why.clone()), NeededTimes::Unknown(why));
         let imitation = match self.imitation() {
@@ -287,7 +287,7 @@ impl MoreNeeded<'_> {
         (silos.unwrap_or_else(none), rows.unwrap_or_else(none))
     }
 
-    /// What the rows of the scenario look like.
+    /// Returns what the rows of the scenario look like.
     fn imitation(&self) -> Result<Imitation, String> {
         let said = |error: &dyn std::fmt::Display| error.to_string();
         let (variant, entry) = (&self.experiment.variants[0], &self.experiment.entries[0]);
@@ -314,7 +314,7 @@ impl MoreNeeded<'_> {
             .ok_or_else(|| "synthetic rows cannot be made for such targets".into())
     }
 
-    /// Whether the advice would be to join with so many times the silos and rows.
+    /// Returns whether the advice would be to join with so many times the silos and rows.
     fn joins(
         &self,
         imitation: &Arc<Imitation>,

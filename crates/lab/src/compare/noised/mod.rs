@@ -24,7 +24,7 @@ use super::file::RunSettings;
 
 /// Label of the federation without noise.
 pub(super) const WITHOUT: &str = "without noise";
-/// Label of each silo alone with the fit that is shrunken towards the common model, towards 0 here. What that fit
+/// Label of each silo alone with the fit that is shrunken towards the global model, towards 0 here. What that fit
 /// gains is none of the federation's.
 pub(super) const OWN_TO_ZERO: &str = "own-fit, shrunken to 0";
 
@@ -76,7 +76,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Whether its rows are those of files or of a program, which may be an institution's own.
+    /// Returns whether its rows are those of files or of a program, which may be an institution's own.
     pub fn reads_own_rows(&self) -> bool {
         let (variant, entry) = (&self.variants[0], &self.entries[0]);
         let scenario = self.scenario(variant, entry, &RunSettings::new(), 0);
@@ -107,7 +107,7 @@ impl Experiment {
         }
     }
 
-    /// Whether there are settings for the model of the scenario.
+    /// Returns whether there are settings for the model of the scenario.
     fn known_model(&self) -> Result<(), ExperimentError> {
         let task = self.scenario.get("task").and_then(|task| task.get("table"));
         let model = task.and_then(|table| table.get("model"));
@@ -116,7 +116,7 @@ impl Experiment {
         }
         Err(self.fault(format!(
             "`--epsilon`: expected `model = \"{model}\"` of [task.table], for which there are settings with noise. \
-             For another model write a table [privacy] with `mode = \"{mode}\"`, `epsilon` and `clip`: rounds and \
+             For another model write a table [privacy] with `mode = \"{mode}\"`, `epsilon` and `clipping-norm`: rounds and \
              training are then those of the scenario",
             model = release::MODEL,
             mode = release::MODE,
@@ -127,9 +127,9 @@ impl Experiment {
 /// The federation as its scenario has it, at this ε.
 fn as_agreed(agreed: &Table, own: &ExperimentEntry, epsilon: f64) -> ExperimentEntry {
     let mut privacy = agreed.clone();
-    privacy.remove("z");
+    privacy.remove("noise-multiplier");
     privacy.insert("epsilon".into(), epsilon.into());
-    let release = privacy.get("release").and_then(Value::as_str);
+    let release = privacy.get("mechanism").and_then(Value::as_str);
     let label = release::label(release.unwrap_or(RELEASES[0].name), epsilon);
     let mut entry = ExperimentEntry {
         label,
@@ -150,7 +150,7 @@ impl ReleaseSettings {
 }
 
 impl ExperimentEntry {
-    /// Whether it is a federation with noise that was added beside each silo alone.
+    /// Returns whether it is a federation with noise that was added beside each silo alone.
     fn is_noised(&self) -> bool {
         self.fixed && self.set.contains_key("privacy")
     }

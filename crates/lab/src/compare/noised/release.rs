@@ -4,13 +4,13 @@ use agreement::NOISED;
 use toml::{Table, Value};
 
 /// The mode of federations with noise.
-pub(super) const MODE: &str = "masked+noised";
+pub(super) const MODE: &str = "differential-privacy";
 /// The model that the settings are for.
 pub(super) const MODEL: &str = "logistic";
 
 /// What is released in rounds with noise, and with which settings.
 pub(super) struct ReleaseSettings {
-    /// Its name, as in `release` of [privacy].
+    /// Its name, as in `mechanism` of [privacy].
     pub(super) name: &'static str,
     rounds: i64,
     /// What else stands in `[privacy]`.
@@ -24,15 +24,15 @@ pub(super) struct ReleaseSettings {
 /// measures how much that is.
 pub(super) const RELEASES: &[ReleaseSettings] = &[
     ReleaseSettings {
-        name: "steps",
+        name: "gradients",
         rounds: NOISED.rounds as i64,
-        keys: &[("clip", NOISED.clip)],
+        keys: &[("clipping-norm", NOISED.clip)],
         rate: NOISED.rate,
     },
     ReleaseSettings {
-        name: "once",
+        name: "sufficient-statistics",
         rounds: 1,
-        keys: &[("rows-norm", 2.0)],
+        keys: &[("max-row-norm", 2.0)],
         rate: NOISED.rate,
     },
 ];
@@ -53,11 +53,11 @@ impl ReleaseSettings {
         ])
     }
 
-    /// What it changes in the scenario, at this ε.
+    /// Returns what it changes in the scenario, at this ε.
     pub(super) fn set(&self, epsilon: f64) -> Table {
         let mut privacy = table([
             ("mode", MODE.into()),
-            ("release", self.name.into()),
+            ("mechanism", self.name.into()),
             ("epsilon", epsilon.into()),
         ]);
         privacy.extend(table_of(self.keys));

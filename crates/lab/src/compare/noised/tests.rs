@@ -77,7 +77,7 @@ fn each_silo_alone_no_noise_and_every_epsilon_stand_side_by_side() {
         "once, epsilon 100, shrunken",
     ];
     assert_eq!(labels, expected);
-    for (release, rounds) in [("steps", 20.0), ("once", 1.0)] {
+    for (release, rounds) in [("gradients", 20.0), ("sufficient-statistics", 1.0)] {
         beside_the_others(&comparison, release, rounds);
     }
     assert_eq!(row(&comparison, "own-fit").noise, None);
@@ -116,7 +116,7 @@ fn beside_the_others(comparison: &Comparison, release: &str, rounds: f64) {
 
 #[test]
 fn a_scenario_with_noise_keeps_its_settings_at_every_epsilon() {
-    let noise = "[privacy]\nmode = \"masked+noised\"\nz = 30.0\nclip = 2.0\n";
+    let noise = "[privacy]\nmode = \"differential-privacy\"\nnoise-multiplier = 30.0\nclipping-norm = 2.0\n";
     let comparison = compared(&scenario(noise), &[1.0]);
     let noised = row(&comparison, "steps, epsilon 1");
     // Its own eight rounds.

@@ -43,7 +43,7 @@ fn set(address: &str) -> PublicSet {
     }
 }
 
-/// What the server answers under a path.
+/// Returns what the server answers under a path.
 fn answer(path: &str) -> Vec<u8> {
     let with = |head: &str, body: &[u8]| [head.as_bytes(), b"\r\n\r\n", body].concat();
     let ok = |length: usize| format!("HTTP/1.1 200 OK\r\nContent-Length: {length}");

@@ -23,7 +23,7 @@ fn scenario(charter: &str, lies: bool) -> Result<Scenario, String> {
         data = \"diabetes\"
         standardise = \"silo\"
         model = {{ linear = {{ loss = \"absolute\" }} }}
-        [charter]
+        [protocol]
         {charter}
         [strategy]
         name = \"fedavg\"

@@ -78,12 +78,12 @@ fn a_predictor_gives_the_bits_of_the_learner() {
     }
 }
 
-/// What is said about a file of rows, by a model of the clinic.
+/// Returns what is said about a file of rows, by a model of the clinic.
 fn answer(text: &str, names: &str, keep: &[&str]) -> Result<Predicted, String> {
     answer_by(CLINIC, text, names, keep, BadRows::Refuse)
 }
 
-/// What is said about a file of rows, by a model of this schema, where bad rows are refused or skipped.
+/// Returns what is said about a file of rows, by a model of this schema, where bad rows are refused or skipped.
 fn answer_by(
     schema: &str,
     text: &str,

@@ -129,7 +129,7 @@ impl TableLearner {
         }
     }
 
-    /// Whether every model has the same metrics on the test rows of both: these are the same rows in memory,
+    /// Returns whether every model has the same metrics on the test rows of both: these are the same rows in memory,
     /// and unit and device are the same. Both learn one task, so loss and family of models are the same too.
     pub(crate) fn tests_like(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.test, &other.test)
@@ -378,6 +378,7 @@ impl Learner for TableLearner {
             stochastic: self.stochastic_widths().map(|_| self as _),
             units: self.has_unit_gradients().then_some(self as _),
             linear_rows: self.exact_loss().map(|_| self as _),
+            answers: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{TableLearner, fits};
 use crate::models::{Loss, RegressionLoss};
 
 impl TableLearner {
-    /// Whether a robust loss is known: for absolute loss of one number and for classes, of linear
+    /// Returns whether a robust loss is known: for absolute loss of one number and for classes, of linear
     /// models and of dense layers.
     pub(super) fn has_robust_losses(&self) -> bool {
         let (linear, widths) = (self.model.linear().is_some(), self.model.widths());
@@ -25,7 +25,7 @@ impl TableLearner {
         }
     }
 
-    /// Whether a robust fit is known: for linear models with absolute loss and logistic models.
+    /// Returns whether a robust fit is known: for linear models with absolute loss and logistic models.
     pub(super) fn has_robust_fits(&self) -> bool {
         let known = matches!(
             self.loss,

@@ -162,6 +162,7 @@ impl Learner for StochasticLearner {
             stochastic: None,
             units: None,
             linear_rows: None,
+            answers: None,
         }
     }
 }

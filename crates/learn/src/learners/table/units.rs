@@ -11,7 +11,7 @@ use crate::data::Rows;
 use crate::models::{DenseLayers, Loss, RegressionLoss};
 
 impl TableLearner {
-    /// Whether rows have gradients of their own.
+    /// Returns whether rows have gradients of their own.
     pub(super) fn has_unit_gradients(&self) -> bool {
         let dense = self.model.linear().is_some() || self.model.widths().is_some();
         dense && self.scale.is_none() && !matches!(self.loss, Loss::Dice { .. })

@@ -58,7 +58,7 @@ impl NetworkFit {
         }
     }
 
-    /// Whether a tensor is moved by its gradient.
+    /// Returns whether a tensor is moved by its gradient.
     fn moves(&self, position: usize) -> bool {
         let buffer = self.network.plan.tensors[position].spec.role == Role::Buffer;
         !buffer

@@ -43,7 +43,7 @@ pub(super) enum TensorFill {
 pub(super) struct TensorSlot {
     pub(super) spec: TensorSpec,
     pub(super) fill: TensorFill,
-    /// Whether weight decay applies.
+    /// True if weight decay applies.
     pub(super) decayed: bool,
 }
 
@@ -99,7 +99,7 @@ pub(super) enum Op {
 }
 
 impl Op {
-    /// Whether the rows of a step influence each other in it.
+    /// Returns whether the rows of a step influence each other in it.
     pub(super) fn normalises_batches(&self) -> bool {
         match self {
             Self::BatchNorm { .. } => true,

@@ -94,7 +94,7 @@ struct NetworkBuilder {
     style: Style,
     /// Channels, height and width at this depth.
     shape: [usize; 3],
-    /// Whether the values are an image, and not a plain vector.
+    /// True if the values are an image, and not a plain vector.
     image: bool,
     tensors: Vec<TensorDraft>,
     /// Layers with tensors so far.

@@ -35,7 +35,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Whether there is a hidden layer between the features and the classes.
+    /// Returns whether there is a hidden layer between the features and the classes.
     pub(crate) fn suits(widths: &[usize]) -> bool {
         widths.len() >= 3
     }

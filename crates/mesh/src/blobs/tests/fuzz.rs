@@ -62,7 +62,7 @@ fn blob(length: usize) -> Bytes {
     (0..length).map(|at| (at / 7 + at / CHUNK) as u8).collect()
 }
 
-/// What a client writes that wants all of these blobs.
+/// Returns what a client writes that wants all of these blobs.
 async fn requests(asks: &[Ask]) -> io::Result<Vec<u8>> {
     let mut to = Cursor::new(Vec::new());
     wire::write_asks(&mut to, asks).await?;
@@ -73,7 +73,7 @@ async fn requests(asks: &[Ask]) -> io::Result<Vec<u8>> {
     Ok(to.into_inner())
 }
 
-/// What a holder answers that has a small blob and a large one.
+/// Returns what a holder answers that has a small blob and a large one.
 async fn answers(small: &[u8], large: &Tree) -> io::Result<Vec<u8>> {
     let mut to = Cursor::new(Vec::new());
     wire::write_length(&mut to, Some(small.len() as u64)).await?;

@@ -78,7 +78,7 @@ impl BreakdownCase {
         all.fold(f64::INFINITY, f64::min)
     }
 
-    /// Whether every value is within the range of the honest ones.
+    /// Returns whether every value is within the range of the honest ones.
     fn within(&self, combined: &Params) -> bool {
         (0..self.rows[0].len()).all(|place| {
             let values = || self.honest().iter().map(|row| row[place]);

@@ -6,7 +6,7 @@ use super::{WeightsError, check};
 /// which MaxFL counts the clients that the global model appeals to. It is largest, ¼, at `F_k = ρ_k`.
 ///
 /// * `losses`: `F_k`, of the global model on the client's data.
-/// * `required`: `ρ_k`, loss of the client's own model on the same data; with a global loss above it
+/// * `required`: `ρ_k`, loss of the client's local model on the same data; with a global loss above it
 ///   the client would leave.
 ///
 /// # Errors
@@ -50,7 +50,7 @@ pub fn maxfl_steps(
     Ok(slopes.iter().map(|slope| rate * slope / total).collect())
 }
 
-/// Which clients join the global group in the variant that HCCT is compared with (Sun et al. 2024):
+/// Returns which clients join the global group in the variant that HCCT is compared with (Sun et al. 2024):
 /// client `k` does if `F_k < ‖w_k − w‖²`, the others train alone.
 ///
 /// * `losses`: `F_k`, of the global model `w` on the client's data.

@@ -11,7 +11,7 @@ use crate::matrix::Matrix;
 /// Options of CFL: when and how it splits a cluster. Defaults are those of the authors' code.
 ///
 /// A cluster is split after `after_round` rounds if it has more than `larger_than` clients, their
-/// mean update is short (`‖mean Δ‖ < mean_below`: the common model has converged) and one of their
+/// mean update is short (`‖mean Δ‖ < mean_below`: the global model has converged) and one of their
 /// updates is long (`max ‖Δ‖ > largest_above`: for that client it has not).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -96,7 +96,7 @@ impl CflRule {
         }
     }
 
-    /// Whether a cluster of `clients` whose updates have these norms is to be split in `round`.
+    /// Returns whether a cluster of `clients` whose updates have these norms is to be split in `round`.
     pub fn splits(&self, norms: Norms, clients: usize, round: u64) -> bool {
         norms.mean < self.mean_below
             && norms.largest > self.largest_above

@@ -72,7 +72,7 @@ impl PricedCut {
 }
 
 impl Proof {
-    /// Whether the proof is about `n` entries: a price for every pair, and prices that are finite and
+    /// Returns whether the proof is about `n` entries: a price for every pair, and prices that are finite and
     /// not negative.
     pub fn fits(&self, n: usize) -> bool {
         self.prices.len() == n * n.saturating_sub(1) / 2

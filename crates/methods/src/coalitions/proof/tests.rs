@@ -41,7 +41,7 @@ fn exact_optimum(program: &CoalitionProgram) -> i128 {
         .unwrap()
 }
 
-/// Whether a bound is at most `optimum / UNITS`, but for 2⁻⁵⁰.
+/// Returns whether a bound is at most `optimum / UNITS`, but for 2⁻⁵⁰.
 fn is_below(bound: f64, optimum: i128) -> bool {
     // A product with a power of two is exact.
     let scale = (1u64 << 50) as f64;

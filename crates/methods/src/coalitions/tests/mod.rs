@@ -207,7 +207,7 @@ proptest! {
         prop_assert!((solve(&rows, n).objective - own).abs() < 1e-10);
         let all: f64 = rows.iter().flatten().sum();
         prop_assert!((solve(&rows, 1).objective - all / n as f64).abs() < 1e-10);
-        // If every silo's own model is the best on its data, more coalitions never cost more.
+        // If every silo's local model is the best on its data, more coalitions never cost more.
         let mut rows = rows;
         for (i, row) in rows.iter_mut().enumerate() {
             row[i] = row.iter().copied().fold(f64::INFINITY, f64::min);

@@ -244,7 +244,7 @@ impl BranchNetwork {
         (at(STEP) - at(-STEP)) / (2.0 * STEP)
     }
 
-    /// Whether a ReLU is so near its kink that a difference would reach across.
+    /// Returns whether a ReLU is so near its kink that a difference would reach across.
     fn at_a_kink(&self) -> bool {
         let (_, traces) = self.propagation.run(&self.shares, &self.parameters);
         traces

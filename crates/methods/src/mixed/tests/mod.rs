@@ -20,7 +20,7 @@ struct Run {
     family: Family,
     varying: Varying,
     settings: MixedSettings,
-    /// Whether W is sent whole in some rounds only.
+    /// True if W is sent whole in some rounds only.
     lean: bool,
     rounds: u64,
 }

@@ -73,12 +73,12 @@ pub struct Sent {
 }
 
 impl Encoding {
-    /// Whether the encoding rounds nothing.
+    /// Returns whether the encoding rounds nothing.
     pub fn is_exact(&self) -> bool {
         *self == Self::F32
     }
 
-    /// Whether its numbers can be used.
+    /// Returns whether its numbers can be used.
     pub fn is_valid(&self) -> bool {
         match self {
             Self::TopK(part) => *part > 0.0 && *part <= 0.5,

@@ -109,7 +109,7 @@ impl Gate {
         self.pass(encoding.decode(&self.layout, &document, references)?)
     }
 
-    /// Whether a model of this layout with such a largest absolute value passes for certain.
+    /// Returns whether a model of this layout with such a largest absolute value passes for certain.
     fn passes(&self, largest: LargestAbs) -> bool {
         let norm = largest.norm_at_most(self.layout.len());
         norm.is_finite() && norm <= self.norm

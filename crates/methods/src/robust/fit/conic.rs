@@ -34,7 +34,7 @@ pub(super) struct Optimum {
     pub(super) variables: Vec<f64>,
     /// The solver's dual value: a lower bound of the optimum, as far as its dual point is feasible.
     pub(super) bound: f64,
-    /// Whether [`TOLERANCE`] was reached, not only [`REDUCED`].
+    /// True if [`TOLERANCE`] was reached, not only [`REDUCED`].
     pub(super) full: bool,
 }
 

@@ -34,7 +34,7 @@ pub struct FitConfig {
     /// ρ ≥ 0: half of it times the squared Euclidean norm of the weights is added to the loss.
     #[serde(default)]
     pub ridge: f64,
-    /// Whether the model has an intercept, which is not counted in the norm and the ridge.
+    /// True if the model has an intercept, which is not counted in the norm and the ridge.
     #[serde(default)]
     pub intercept: bool,
 }
@@ -51,7 +51,7 @@ pub struct Fit {
     /// The solver's dual value: a lower bound of the objective of every model, up to the solver's
     /// residuals.
     pub bound: f64,
-    /// Whether the solver reached its tolerance (1e-9), and not only the reduced one (1e-5).
+    /// True if the solver reached its tolerance (1e-9), and not only the reduced one (1e-5).
     pub converged: bool,
 }
 
@@ -153,7 +153,7 @@ pub(super) fn plain_logistic(
     newton::logistic_ridge(rows, ridge, offsets).map_err(not_solved)
 }
 
-/// What to add to the outputs of rows with a single label: the intercept of least log loss on them
+/// Returns what to add to the outputs of rows with a single label: the intercept of least log loss on them
 /// and on one row more of each label at their mean output (Laplace's rule of succession where all
 /// outputs are 0).
 fn one_label(rows: &Samples, offsets: &[f64]) -> f64 {
@@ -184,7 +184,7 @@ fn one_label(rows: &Samples, offsets: &[f64]) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// Whether the labels are separable: some model has no row on the wrong side of its boundary and at
+/// Returns whether the labels are separable: some model has no row on the wrong side of its boundary and at
 /// least one on the right side. Then the plain logistic fit does not exist.
 ///
 /// # Errors

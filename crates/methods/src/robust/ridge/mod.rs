@@ -1,7 +1,7 @@
 //! Fits of linear models by plain loss and a ridge, whose strength may be chosen by
 //! cross-validation.
 //!
-//! What a silo's own model is in CS-RCFL (Konti et al. 2024): the least loss on its rows, without
+//! What a silo's local model is in CS-RCFL (Konti et al. 2024): the least loss on its rows, without
 //! robustness, which enters by the cross-evaluation only. With few rows a plain fit overfits, and on
 //! separable labels it does not exist; the ridge makes it unique. It may pull towards any
 //! model, such as that of the silo's coalition, instead of towards 0.
@@ -83,7 +83,7 @@ impl Default for Ridge {
 }
 
 impl Ridge {
-    /// Whether the rule can be applied.
+    /// Returns whether the rule can be applied.
     pub fn is_valid(&self) -> bool {
         let valid = |ridge: &f64| ridge.is_finite() && *ridge >= 0.0;
         match self {
@@ -146,7 +146,7 @@ pub fn ridge_fit(
     })
 }
 
-/// What to add to a model that has these outputs on the rows.
+/// Returns what to add to a model that has these outputs on the rows.
 fn step(
     rows: &Samples,
     loss: PlainLoss,

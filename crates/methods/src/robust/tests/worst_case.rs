@@ -45,7 +45,7 @@ fn steepest(slope: &[f64], norm: Norm) -> Vec<f64> {
     direction.into_iter().map(|value| value / length).collect()
 }
 
-/// What moving all atoms from their rows costs: at least the Wasserstein distance.
+/// Returns what moving all atoms from their rows costs: at least the Wasserstein distance.
 fn moved(atoms: &[Atom], rows: &Samples, loss: RowLoss, cost: TransportCost) -> f64 {
     let TransportCost { norm, label_cost } = cost;
     let rows: Vec<_> = rows.iter().collect();

@@ -1,6 +1,6 @@
 //! Serving decided together: every silo judges what it measured beside what all silos measured.
 //!
-//! With few rows a silo cannot tell an advantage over its own model from luck, and keeps its own although most
+//! With few rows a silo cannot tell an advantage over its local model from luck, and keeps its own although most
 //! silos would gain. So the advantage that it measured is shrunken towards the mean of all silos, by empirical
 //! Bayes (Morris 1983, "Parametric empirical Bayes inference", JASA 78): the less it knows, and the more alike
 //! silos are, the more the others count.
@@ -38,7 +38,7 @@ const CLEAR: f64 = 2.0;
 struct AdvantageSums {
     /// Number of silos.
     silos: f64,
-    /// Sum of the advantages over their own models.
+    /// Sum of the advantages over their local models.
     advantages: f64,
     /// Sum of the squares of these.
     squares: f64,
@@ -125,7 +125,7 @@ impl Together {
         all
     }
 
-    /// What a silo serves with this comparison: by the rule for one that [chooses alone](choose), with every
+    /// Returns what a silo serves with this comparison: by the rule for one that [chooses alone](choose), with every
     /// advantage and its standard error shrunken. With few rows of classes it chooses alone.
     pub fn serve(&self, compared: ComparedModels) -> Served {
         if compared.few {

@@ -29,7 +29,7 @@ fn together(silos: &[(f64, f64)]) -> (Together, Vec<Vec<Measured>>) {
     (Together::sums(silos.iter().map(|one| &one[..])), silos)
 }
 
-/// What every silo serves.
+/// Returns what every silo serves.
 fn choices(silos: &[(f64, f64)]) -> Vec<Candidate> {
     let (together, silos) = together(silos);
     silos.iter().map(|one| together.choose(one)).collect()
@@ -62,7 +62,7 @@ fn advantages_are_shrunken_as_calculated_by_hand() {
     near(shrunken(&together, &silos[0]), (3.0 / 8.0, first));
     let unsure = (28.0_f64 / 11.0 + 3.0 * 16.0 / 121.0).sqrt();
     near(shrunken(&together, &silo(-1.0, 2.0)), (5.0 / 11.0, unsure));
-    // Losses follow; the own model, with which all are compared, stays.
+    // Losses follow; the local model, with which all are compared, stays.
     let all = together.shrunken(&silos[0]);
     assert!((all[1].loss - (1.0 - 3.0 / 8.0)).abs() < 1e-12);
     assert_eq!(all[0], silos[0][0]);

@@ -59,7 +59,7 @@ pub fn gram_f64<T: Copy + Into<f64> + Sync>(rows: &Vectors<'_, T>) -> Result<Mat
     Ok(symmetric(rows.len(), &all, &sums))
 }
 
-/// Whether everything is computed in `f64`.
+/// Returns whether everything is computed in `f64`.
 pub(super) fn is_small(rows: &Vectors<'_>) -> bool {
     let n = rows.len();
     (n * (n + 1) / 2).saturating_mul(rows.columns()) <= SMALL

@@ -21,11 +21,11 @@ pub struct StrategyConfig {
     /// The method, by `name`, and its own options.
     #[serde(flatten)]
     pub method: Method,
-    /// Whether a first round agrees on a common scale. Not a key of the table: the task sets it, by
+    /// True if a first round agrees on a common scale. Not a key of the table: the task sets it, by
     /// `standardise = "federation"`.
     #[serde(skip_serializing)]
     pub standardise: bool,
-    /// Whether the start model has a common scale already, which all later models keep. Not a key of
+    /// True if the start model has a common scale already, which all later models keep. Not a key of
     /// the table: the agreement sets it where a federation continues an earlier one.
     #[serde(skip_serializing)]
     pub scale_agreed: bool,
@@ -151,7 +151,7 @@ impl StrategyConfig {
             .then_some(options.weight)
     }
 
-    /// Whether all options are in their ranges, and a federation of `members` can run it.
+    /// Returns whether all options are in their ranges, and a federation of `members` can run it.
     ///
     /// # Errors
     /// [`StrategyError`]: the first thing that is wrong.

@@ -3,6 +3,7 @@
 pub(crate) mod config;
 pub(crate) mod methods;
 mod remarks;
+pub(crate) mod sees;
 
 use serde_json::Value;
 
@@ -178,7 +179,7 @@ fn aggregation(config: &StrategyConfig) -> Result<Aggregation, StrategyError> {
     Ok(rule.clone())
 }
 
-/// Whether a training can be carried out.
+/// Returns whether a training can be carried out.
 fn check_training(training: &Training) -> Result<(), StrategyError> {
     let Training {
         epochs,

@@ -26,7 +26,7 @@ const KEPT: [&str; 2] = ["apfl", "apfl-own"];
 pub struct Apfl {
     /// Weight of a silo's model in the mean that becomes the global model.
     pub weight: WeightRule,
-    /// Share α of the silo's own model in the mixture that it uses, above 0 and at most 1. Default 0.5;
+    /// Share α of the silo's local model in the mixture that it uses, above 0 and at most 1. Default 0.5;
     /// the paper tries 0.25, 0.5 and 0.75.
     #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub alpha: f64,
@@ -51,7 +51,7 @@ impl Apfl {
             self.alpha,
         )?;
         if !matches!(setting.training.optimiser, Optimiser::Sgd { .. }) {
-            // The step of the own model is the mixture's times α, which only SGD scales with its rate.
+            // The step of the local model is the mixture's times α, which only SGD scales with its rate.
             return Err(StrategyError::Option {
                 option: "training.optimiser",
                 allowed: "sgd for apfl",

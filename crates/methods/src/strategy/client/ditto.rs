@@ -1,4 +1,4 @@
-//! Ditto (Li et al. 2021): a common model, and at every silo one of its own that stays near it.
+//! Ditto (Li et al. 2021): a global model, and at every silo one of its own that stays near it.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ const KEPT: [&str; 2] = ["ditto", "ditto-own"];
 pub struct Ditto {
     /// Weight of a silo's model in the mean that becomes the global model.
     pub weight: WeightRule,
-    /// Strength λ of the proximal term in the objective of a silo's own model `v`,
-    /// `F_k(v) + λ/2·‖v − w‖²` around the global model `w`. At 0 the own model is trained alone.
+    /// Strength λ of the proximal term in the objective of a silo's local model `v`,
+    /// `F_k(v) + λ/2·‖v − w‖²` around the global model `w`. At 0 the local model is trained alone.
     /// Default 0.1; the paper chooses among 0.05, 0.1, 0.2, 1 and 2.
     #[schemars(range(min = 0))]
     pub lambda: f64,
@@ -67,7 +67,7 @@ impl StrategyWrapper for ProximalLearner {
     }
 }
 
-/// A learner that trains the common model, and one of its own near it.
+/// A learner that trains the global model, and one of its own near it.
 struct WithOwn {
     lambda: f64,
     models: PersonalModel,

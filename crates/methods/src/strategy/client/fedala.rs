@@ -116,7 +116,7 @@ impl WithLocalAggregation {
         self.weights.part(0)
     }
 
-    /// `θ̂`: the common model, with the upper layers mixed.
+    /// `θ̂`: the global model, with the upper layers mixed.
     fn mixed(&self, model: &Params, own: &Params, weights: &Params) -> Params {
         let [from, to] = [own, model].map(|of| self.of(of));
         let upper = Params::build(self.upper(), |into| {

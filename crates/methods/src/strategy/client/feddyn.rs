@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::personal_model::trained_positions;
 use crate::learner::{Capability, GradientModifier, Job, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Params};
 use crate::strategy::options::{MethodSetting, positive};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
+use crate::strategy::server::one_model::one_model;
 use crate::strategy::wrappers::learner_wrapper::{
     LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
 };
@@ -18,7 +18,7 @@ use crate::strategy::{EquipError, Outcome, SettleError, Sheet, State, Strategy, 
 
 /// Name of a silo's gradient of its own objective, in the personal state.
 const GRADIENT: &str = "feddyn.gradient";
-/// Name of the correction `−h/α` of the common model, in the state.
+/// Name of the correction `−h/α` of the global model, in the state.
 const CORRECTION: &str = "feddyn.correction";
 
 /// Options of FedDyn.
@@ -71,18 +71,12 @@ impl StrategyWrapper for Dynamic {
     }
 
     fn adopt(&self, before: &State, sheet: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
-        let (Some(start), [mean]) = (before.models.first(), &after.state.models[..]) else {
-            return Err(SettleError::Infeasible("there is one model for all".into()));
-        };
+        let (start, mean) = one_model(&before.models, &after.state.models)?;
         let layout = start.layout();
-        if mean.layout() != layout {
-            let why = "the models have other tensors".into();
-            return Err(SettleError::Infeasible(why));
-        }
         let share = sheet.entries.len() as f64 / self.members as f64;
         let former = before.tables.get(CORRECTION).and_then(|kept| kept.first());
         let (mut model, mut correction) = (mean.values().to_vec(), vec![0.0; layout.len()]);
-        for at in trained_positions(mean) {
+        for at in layout.trained_ranges().flatten() {
             let [start, mean] = [start, mean].map(|of| f64::from(of.values()[at]));
             let former = former.map_or(0.0, |former| f64::from(former.values()[at]));
             let now = former + share * (mean - start);

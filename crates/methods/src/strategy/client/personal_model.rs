@@ -1,23 +1,21 @@
 //! A model of the silo's own in its personal state, which personalised methods train beside the common one.
 
-use std::sync::Arc;
-
 use crate::learner::Learner;
-use crate::params::{Attached, LayoutError, Params, Role};
+use crate::params::{Attached, LayoutError, Params};
 use crate::strategy::wrappers::standardise::without_scale;
 
 /// A whole model in the personal state, buffers such as running statistics included, and what the
-/// learner keeps beside it (personal layers), which the training of the common model must not change.
-/// Only the scale that the federation agreed on is the common model's.
+/// learner keeps beside it (personal layers), which the training of the global model must not change.
+/// Only the scale that the federation agreed on is the global model's.
 pub(super) struct PersonalModel(Attached);
 
 /// What a silo keeps under a method with a model of its own.
 pub(super) struct OwnAndBeside {
-    /// What the learner keeps beside the common model.
+    /// What the learner keeps beside the global model.
     pub(super) rest: Params,
-    /// The own model, in the layout of the common one.
+    /// The local model, in the layout of the common one.
     pub(super) own: Params,
-    /// What the learner keeps beside the own model.
+    /// What the learner keeps beside the local model.
     pub(super) beside: Params,
 }
 
@@ -30,18 +28,18 @@ impl PersonalModel {
         Attached::new(&rest, &kept).map(Self)
     }
 
-    /// The personal state before the first round: the own model is the one that the learner starts with.
+    /// The personal state before the first round: the local model is the one that the learner starts with.
     pub(super) fn initial(&self, inner: &dyn Learner, seed: u64) -> Params {
         let rest = inner.initial_personal(seed);
         self.write(&rest, (&inner.initial(seed), &rest))
     }
 
-    /// What the personal state holds beside the common model.
+    /// Returns what the personal state holds beside the global model.
     pub(super) fn rest(&self, personal: &Params) -> Params {
         self.0.split(personal).0
     }
 
-    /// What the personal state holds.
+    /// Returns what the personal state holds.
     pub(super) fn read(&self, model: &Params, personal: &Params) -> OwnAndBeside {
         let (rest, kept) = self.0.split(personal);
         let own = Params::gather(model.layout(), &[&kept[0], model]);
@@ -52,7 +50,7 @@ impl PersonalModel {
         }
     }
 
-    /// The personal state with the own model and what is kept beside it.
+    /// The personal state with the local model and what is kept beside it.
     pub(super) fn write(&self, rest: &Params, (own, beside): (&Params, &Params)) -> Params {
         let own = Params::gather(self.0.part(0), &[own]);
         let own = own.expect("tensors of this model");
@@ -63,20 +61,11 @@ impl PersonalModel {
 /// `a + share·(b − a)` in the trained tensors, in `f64`, with the buffers of `b`. Both have one layout.
 pub(super) fn between(a: &Params, b: &Params, share: f64) -> Params {
     let layout = b.layout();
-    let trained = trained_positions(b);
     Params::build(layout, |into| {
         into.copy_from_slice(b.values());
-        for at in trained {
+        for at in layout.trained_ranges().flatten() {
             let (from, to) = (f64::from(a.values()[at]), f64::from(b.values()[at]));
             into[at] = (from + share * (to - from)) as f32;
         }
     })
-}
-
-/// Positions of the trained values of a model.
-pub(super) fn trained_positions(model: &Params) -> Vec<usize> {
-    let layout: &Arc<_> = model.layout();
-    let tensors = layout.tensors().iter().enumerate();
-    let trained = tensors.filter(|(_, tensor)| tensor.role != Role::Buffer);
-    trained.flat_map(|(at, _)| layout.range(at)).collect()
 }

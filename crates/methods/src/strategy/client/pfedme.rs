@@ -1,4 +1,4 @@
-//! pFedMe (Dinh, Tran & Nguyen 2020): the common model minimises the Moreau envelopes of the silos' losses,
+//! pFedMe (Dinh, Tran & Nguyen 2020): the global model minimises the Moreau envelopes of the silos' losses,
 //! and every silo uses the model of its own that attains its envelope.
 
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use crate::learner::{
 use crate::params::Params;
 use crate::strategy::options::{MethodSetting, at_least_one, positive, require};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
+use crate::strategy::server::one_model::one_model;
 use crate::strategy::wrappers::learner_wrapper::{
     LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
 };
@@ -27,20 +28,20 @@ const KEPT: [&str; 2] = ["pfedme", "pfedme-own"];
 pub struct PFedMe {
     /// Weight of a silo's model in the mean.
     pub weight: WeightRule,
-    /// Strength λ of the proximal term that holds a silo's own model near its copy of the common one,
+    /// Strength λ of the proximal term that holds a silo's local model near its copy of the common one,
     /// above 0, and below 2 by the learning rate of `training`, beyond which training diverges. Default 1;
     /// the paper's is 15, with small rates.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub lambda: f64,
-    /// Rate η of the steps of the copy towards the own model; ηλ must not exceed 1. Default 0.15, so that ηλ
+    /// Rate η of the steps of the copy towards the local model; ηλ must not exceed 1. Default 0.15, so that ηλ
     /// is about the paper's.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub rate: f64,
-    /// Number R of these steps in a round; before each the own model is trained. Default 5; the paper has 20,
+    /// Number R of these steps in a round; before each the local model is trained. Default 5; the paper has 20,
     /// with one batch before each.
     #[schemars(range(min = 1))]
     pub local_rounds: u32,
-    /// Share β of the way from the common model to the mean of the copies, above 0; more than 1 goes
+    /// Share β of the way from the global model to the mean of the copies, above 0; more than 1 goes
     /// beyond it. Default 1.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub beta: f64,
@@ -91,7 +92,7 @@ impl PFedMe {
 }
 
 /// Algorithm 1 of the paper: R times a silo trains `θ` near its copy `w` with `λ/2·‖θ − w‖²` and sets
-/// `w ← w − ηλ(w − θ)`; the common model becomes `(1 − β)·itself + β·mean of the copies`.
+/// `w ← w − ηλ(w − θ)`; the global model becomes `(1 − β)·itself + β·mean of the copies`.
 #[derive(Clone, Copy)]
 struct Enveloped {
     lambda: f64,
@@ -114,13 +115,7 @@ impl StrategyWrapper for Enveloped {
         if self.beta == 1.0 {
             return Ok(after);
         }
-        let (Some(start), [mean]) = (before.models.first(), &after.state.models[..]) else {
-            return Err(SettleError::Infeasible("there is one model for all".into()));
-        };
-        if mean.layout() != start.layout() {
-            let why = "the models have other tensors".into();
-            return Err(SettleError::Infeasible(why));
-        }
+        let (start, mean) = one_model(&before.models, &after.state.models)?;
         let moved = between(start, mean, self.beta);
         let mut after = after;
         after.state.models = vec![moved];

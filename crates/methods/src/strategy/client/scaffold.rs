@@ -10,6 +10,7 @@ use crate::learner::{
 use crate::params::{Attached, Layout, Params};
 use crate::strategy::options::{MethodSetting, positive};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
+use crate::strategy::server::one_model::one_model;
 use crate::strategy::wrappers::learner_wrapper::{
     LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
 };
@@ -77,14 +78,7 @@ impl StrategyWrapper for Controlled {
     }
 
     fn adopt(&self, before: &State, sheet: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
-        let (Some(before), [mean]) = (before.models.first(), &after.state.models[..]) else {
-            return Err(SettleError::Infeasible("there is one model for all".into()));
-        };
-        if before.layout() != mean.layout() {
-            return Err(SettleError::Infeasible(
-                "the models have other tensors".into(),
-            ));
-        }
+        let (before, mean) = one_model(&before.models, &after.state.models)?;
         let attached = Attached::find(before.layout(), &[CONTROL]);
         let ((start, controls), (reached, changes)) =
             (attached.split(before), attached.split(mean));

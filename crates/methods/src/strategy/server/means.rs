@@ -56,7 +56,7 @@ pub(crate) fn combined(
     }
 }
 
-/// Where every entry belongs as long as coalitions stay as they are: the coalition that it started
+/// Returns where every entry belongs as long as coalitions stay as they are: the coalition that it started
 /// from, or for one that has none (a newcomer) that whose model is nearest. A coalition that does
 /// not exist counts as none: a member that claims one must not cost the others their round.
 pub(crate) fn kept(state: &State, sheet: &Sheet) -> Result<Vec<u32>, DecideError> {

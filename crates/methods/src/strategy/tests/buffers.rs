@@ -38,8 +38,8 @@ fn counting(model: &Params, value: f32) -> Params {
     })
 }
 
-/// What a silo uses after one training for every one of these values of the common model's buffers,
-/// with the last of these common models.
+/// Returns what a silo uses after one training for every one of these values of the global model's buffers,
+/// with the last of these global models.
 fn used(learner: &Arc<dyn Learner>, common: &[f32]) -> Params {
     let mut personal = learner.initial_personal(7);
     let mut model = learner.initial(7);
@@ -118,10 +118,10 @@ fn a_silo_that_goes_on_alone_has_its_own_buffers() {
     assert_eq!(
         count(&personal, 200.0),
         201.0,
-        "it leaves, from the common model"
+        "it leaves, from the global model"
     );
     personal = train(&personal, 500.0);
-    assert_eq!(count(&personal, 500.0), 202.0, "it goes on from its own");
+    assert_eq!(count(&personal, 500.0), 202.0, "it continues from its own");
 }
 
 #[test]

@@ -93,8 +93,8 @@ fn a_radius_above_0_needs_robust_losses_where_the_strategy_measures_within_it() 
 #[test]
 fn every_wrapper_passes_on_all_capabilities_but_those_that_it_uses_up() {
     use Capability::{
-        ExactFits, LinearRows, ModifiedGradients, RobustFits, RobustLosses, StochasticModels,
-        Summaries,
+        Answers, ExactFits, LinearRows, ModifiedGradients, RobustFits, RobustLosses,
+        StochasticModels, Summaries,
     };
     for (name, strategy) in strategies(false) {
         let equipped = strategy.equip(Arc::new(quadratic([1.0; 5]))).unwrap();
@@ -110,6 +110,7 @@ fn every_wrapper_passes_on_all_capabilities_but_those_that_it_uses_up() {
                 ModifiedGradients,
                 StochasticModels,
                 LinearRows,
+                Answers,
             ],
             "fedcg" => &[
                 Summaries,
@@ -119,11 +120,12 @@ fn every_wrapper_passes_on_all_capabilities_but_those_that_it_uses_up() {
                 ModifiedGradients,
                 StochasticModels,
                 LinearRows,
+                Answers,
             ],
-            // The silo's own learner as it is, which has no summaries and no linear rows.
-            _ if has.has(StochasticModels) => &[Summaries, LinearRows],
+            // The silo's own learner as it is, which has no summaries, no linear rows and no answers.
+            _ if has.has(StochasticModels) => &[Summaries, LinearRows, Answers],
             // Wrapped: a stochastic model stands inside all wrappers.
-            _ => &[Summaries, StochasticModels, LinearRows],
+            _ => &[Summaries, StochasticModels, LinearRows, Answers],
         };
         assert_eq!(lost, expected, "{name}");
     }

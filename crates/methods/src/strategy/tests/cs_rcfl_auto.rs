@@ -27,7 +27,7 @@ fn found(hospitals: Vec<TestHospital>, rounds: u64, radius: f64) -> QuadraticFed
     federation.rounds(rounds)
 }
 
-/// Whether silos of different kinds are in different coalitions.
+/// Returns whether silos of different kinds are in different coalitions.
 fn apart(coalitions: &[u32], kinds: usize) -> bool {
     let silos = 0..coalitions.len();
     let mut pairs = silos
@@ -294,7 +294,7 @@ fn without_a_radius_it_is_clustered_learning_by_plain_losses_and_a_common_radius
     assert_eq!(plain.coalitions, by_hand.assignment);
 }
 
-/// Entries of a measuring round: the number of the own model, and a loss for every grouping.
+/// Entries of a measuring round: the number of the local model, and a loss for every grouping.
 fn reports(losses: &[(Option<u32>, Vec<f32>)]) -> Sheet {
     let layout = auto(1, Aggregation::Mean).expects(&genesis(), &layout(), None, 2);
     let entry = |(own, losses): &(Option<u32>, Vec<f32>)| {

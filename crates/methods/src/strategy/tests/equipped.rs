@@ -16,7 +16,7 @@ fn silos() -> Vec<QuadraticLearner> {
     ]
 }
 
-/// Where the sum of their losses is smallest.
+/// Returns where the sum of their losses is smallest.
 fn optimum() -> [f64; 5] {
     let [a, b] = [0, 1].map(|at| silos().swap_remove(at));
     std::array::from_fn(|i| {
@@ -314,7 +314,7 @@ fn ditto_lies_between_local_training_and_the_common_model() {
     let weak = ditto(0.0);
     assert_eq!(
         weak.state.models, average.state.models,
-        "the common model is FedAvg's"
+        "the global model is FedAvg's"
     );
     for (own, alone) in weak.losses().iter().zip(local.losses()) {
         assert!((own - alone).abs() < 1e-6, "{own} {alone}");

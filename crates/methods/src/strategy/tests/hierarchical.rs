@@ -357,7 +357,7 @@ fn a_state_of_another_strategy_is_refused() {
     let sheet = sheet_of(&federation, 1);
     let decision = Decision::fixed(vec![0; 3]);
     let refused = federation.strategy.settle(&genesis(), &sheet, &decision, 1);
-    assert!(refused.unwrap_err().to_string().contains("no common model"));
+    assert!(refused.unwrap_err().to_string().contains("no global model"));
     let decision = Decision::fixed(vec![0, 1, 0]);
     let refused = federation
         .strategy

@@ -12,6 +12,7 @@ use crate::aggregation::Aggregation;
 use crate::learner::{Optimiser, QuadraticLearner, Task, Training};
 use crate::params::{Role, TensorSpec};
 
+mod asking;
 mod buffers;
 mod capabilities;
 mod coalition_proofs;

@@ -27,7 +27,7 @@ fn federation(name: &str, more: Value) -> QuadraticFederation {
 /// What is left of the way to the own optimum after the training of a round.
 const LEFT: f64 = 0.8 * 0.8 * 0.8 * 0.8 * 0.8;
 
-/// Where a silo gets from somewhere.
+/// Returns where a silo gets from somewhere.
 fn train(silo: &QuadraticLearner, start: [f64; 5]) -> [f64; 5] {
     std::array::from_fn(|at| silo.centre()[at] + LEFT * (start[at] - silo.centre()[at]))
 }
@@ -48,7 +48,7 @@ fn near(model: &Params, to: [f64; 5], tolerance: f64) -> bool {
         .all(|(own, to)| (own - to).abs() < tolerance)
 }
 
-/// Where the two groups want to go.
+/// Returns where the two groups want to go.
 fn optima() -> [[f64; 5]; 2] {
     [0, 1].map(|group| {
         let own: Vec<_> = silos().iter().skip(group).step_by(2).map(centre).collect();

@@ -39,7 +39,7 @@ fn first(model: &Params) -> f64 {
     trained(model)[0]
 }
 
-/// The common model after a round of FedNova from 0, given the models and rows of two silos.
+/// The global model after a round of FedNova from 0, given the models and rows of two silos.
 fn nova(momentum: f64, rows: [u64; 2], reached: [f32; 2]) -> f64 {
     let optimiser = json!({ "name": "sgd", "rate": 0.1, "momentum": momentum });
     let training = json!({ "epochs": 2, "batch": 10, "optimiser": optimiser });
@@ -174,7 +174,7 @@ fn pfedme_takes_the_steps_of_the_paper() {
 fn fedala_mixes_as_its_weights_learned() {
     let options = json!({ "layers": 2, "steps": 2, "rate": 0.3, "training": steps(1, 0.2) });
     let mut federation = federation("fedala", options);
-    // In the first round a silo's own model is the common one.
+    // In the first round a silo's local model is the common one.
     let (mut common, mut own, mut weight) = (START, [START; 2], [1.0; 2]);
     for _ in 0..3 {
         federation.round();

@@ -120,7 +120,7 @@ impl QuadraticFederation {
         self.state = outcome.state;
     }
 
-    /// What a silo contributes, admitted, and its personal state after that.
+    /// Returns what a silo contributes, admitted, and its personal state after that.
     fn contribution(&self, silo: usize, plan: &Plan, gate: &Gate) -> (ModelEntry, Params) {
         let mut last = (0, 0);
         let mut watch = |at: Progress| {

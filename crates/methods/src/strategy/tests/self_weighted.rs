@@ -6,7 +6,7 @@ use super::equipped::strategy;
 use super::quadratic::{QuadraticFederation, centre, quadratic, trained};
 use super::*;
 
-/// Two silos with a common model between them, one of them nearer to the start (7, 0, …).
+/// Two silos with a global model between them, one of them nearer to the start (7, 0, …).
 fn silos() -> Vec<QuadraticLearner> {
     vec![
         quadratic([6.0, 0.5, 0.0, 0.0, 0.0]),
@@ -36,7 +36,7 @@ fn reporting(strategy: &dyn Strategy, weights: [f32; 2], numbers: &[(&str, f32)]
     }
 }
 
-/// Where such contributions lead from 0.
+/// Returns where such contributions lead from 0.
 fn settled(strategy: &dyn Strategy, entries: &[ModelEntry]) -> [f64; 2] {
     let zero = State::genesis(Params::zeros(&layout()));
     let outcome = round(strategy, &zero, &sheet(entries.to_vec(), None), 2);
@@ -106,7 +106,7 @@ fn maxfl_weighs_undecided_silos_most() {
     assert!(slopes[4] < 1e-9, "a silo that has decided has no weight");
 }
 
-/// Where a silo is after the training of a round.
+/// Returns where a silo is after the training of a round.
 fn trained_from(silo: &QuadraticLearner, from: [f64; 5]) -> [f64; 5] {
     let left = libm::pow(0.8, 5.0);
     std::array::from_fn(|at| silo.centre()[at] + left * (from[at] - silo.centre()[at]))

@@ -300,6 +300,32 @@ fn a_silo_without_validation_rows_and_a_rule_out_of_its_range_are_refused() {
 }
 
 #[test]
+fn a_metric_of_ones_own_ends_a_federation() {
+    let read = |measure: Value| serde_json::from_value::<Measure>(measure);
+    let written = json!({ "own": "f1", "better": "larger" });
+    let f1 = read(written.clone()).unwrap();
+    assert_eq!(f1.name(), "f1");
+    assert_eq!(serde_json::to_value(f1).unwrap(), written);
+    assert_eq!(serde_json::to_value(Measure::Loss).unwrap(), json!("loss"));
+    let refused = read(json!("f1")).unwrap_err().to_string();
+    assert!(refused.contains("{ own = \"f1\", better = \"larger\" }"));
+    // The loss as a metric of one's own: to want it larger ends the federation where to want it smaller does not.
+    let rounds = |better: &str| {
+        let measure = json!({ "own": "loss", "better": better });
+        let stop = json!({ "patience": 2, "measure": measure });
+        let mut federation = federation("fedavg", json!({ "stop": stop }));
+        let mut rounds = 0;
+        while rounds < 8 && !federation.strategy.ends(&federation.state) {
+            federation.round();
+            rounds += 1;
+        }
+        rounds
+    };
+    assert_eq!(rounds("larger"), 3);
+    assert!(rounds("smaller") > 3);
+}
+
+#[test]
 fn numbers_that_cannot_be_are_refused() {
     let stops = strategy("fedavg", json!({ "stop": { "patience": 2 } }));
     let learner = stops.equip(Arc::new(quadratic([0.0; 5]))).unwrap();

@@ -244,6 +244,8 @@ impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
             stochastic: None,
             units: passes(Capability::UnitGradients).then_some(self as _),
             linear_rows: passes(Capability::LinearRows).then_some(self as _),
+            // Rows are what they are, whatever is around the models.
+            answers: inner.answers,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Wrappers: changes that go around any strategy, or around any learner.
 
 pub(crate) mod altered_decisions;
+pub(crate) mod asking;
 pub(crate) mod decay;
 pub(crate) mod learner_wrapper;
 pub(crate) mod participation;

@@ -19,7 +19,7 @@ pub enum Participation {
 }
 
 impl Participation {
-    /// How many of so many members are drawn.
+    /// Returns how many of so many members are drawn.
     ///
     /// # Errors
     /// [`StrategyError::Option`]: out of its range.

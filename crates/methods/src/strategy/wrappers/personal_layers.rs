@@ -66,7 +66,7 @@ pub(crate) fn choose(
     Ok(model.select(|_| at.next() == Some(&true)))
 }
 
-/// Whether a layer of the model normalises, as the layout says of any of its tensors, or by its name. In a
+/// Returns whether a layer of the model normalises, as the layout says of any of its tensors, or by its name. In a
 /// PyTorch `Sequential` its name is a number.
 pub(crate) fn is_norm(model: &Layout, layer: &str) -> bool {
     let of_layer = |tensor: &&TensorSpec| {
@@ -111,7 +111,7 @@ pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.join(", ")
 }
 
-/// Which tensors a name matches.
+/// Returns which tensors a name matches.
 fn named(model: &Layout, name: &str) -> Result<Vec<bool>, EquipError> {
     let each =
         |matches: &dyn Fn(&TensorSpec) -> bool| model.tensors().iter().map(matches).collect();
@@ -171,7 +171,7 @@ pub(crate) fn part(layout: &Arc<Layout>, full: &Params) -> Params {
 }
 
 impl Parted {
-    /// What others see of an update of the whole model.
+    /// Returns what others see of an update of the whole model.
     fn parted(&self, update: Update) -> Update {
         let own = part(&self.own, &update.shared);
         Update {

@@ -8,11 +8,14 @@
 //! before its last round; and if it says that it started from another coalition's model, the last models
 //! are kept instead of the best.
 
+use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::learner::{Capability, Job, LearnError, Learner, Split, Update, Watch};
+use crate::learner::{Capability, Job, LearnError, Learner, OwnMetric, Split, Update, Watch};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec};
 use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::report::must_measure;
@@ -45,6 +48,7 @@ pub struct Stop {
     /// Least difference to the best round that counts as better, in units of the measure.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0))]
+    #[serde(rename = "min-delta")]
     pub gain: f64,
 }
 
@@ -53,9 +57,7 @@ fn is_zero(gain: &f64) -> bool {
 }
 
 /// A measure of a model on validation rows, over all rows of all silos.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
     /// The loss that silos train on; smaller is better.
@@ -63,6 +65,42 @@ pub enum Measure {
     Loss,
     /// The part of rows that are classified rightly; larger is better.
     Accuracy,
+    /// A metric of the programs' own: `{ own = "f1", better = "larger" }`, or `"smaller"`. A silo where it has no value
+    /// counts as one without validation rows in this round.
+    #[serde(untagged)]
+    Own(OwnMetric),
+}
+
+struct WrittenMeasure;
+
+impl<'de> Visitor<'de> for WrittenMeasure {
+    type Value = Measure;
+
+    fn expecting(&self, into: &mut fmt::Formatter<'_>) -> fmt::Result {
+        into.write_str("\"loss\", \"accuracy\" or { own = \"NAME\", better = \"larger\" } with \"larger\" or \"smaller\"")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Measure, E> {
+        [Measure::Loss, Measure::Accuracy]
+            .into_iter()
+            .find(|measure| measure.name() == name)
+            .ok_or_else(|| {
+                E::custom(format!(
+                    "unknown measure `{name}`, expected `loss` or `accuracy`; one of your own is {{ own = {name:?}, \
+                     better = \"larger\" }}, or \"smaller\""
+                ))
+            })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Measure, A::Error> {
+        OwnMetric::deserialize(MapAccessDeserializer::new(map)).map(Measure::Own)
+    }
+}
+
+impl<'de> Deserialize<'de> for Measure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WrittenMeasure)
+    }
 }
 
 impl Measure {
@@ -71,13 +109,20 @@ impl Measure {
         match self {
             Self::Loss => "loss",
             Self::Accuracy => "accuracy",
+            Self::Own(own) => own.name(),
         }
     }
 
     fn is_better(self, value: f64, than: f64, gain: f64) -> bool {
-        match self {
-            Self::Loss => value < than - gain,
-            Self::Accuracy => value > than + gain,
+        let larger = match self {
+            Self::Loss => false,
+            Self::Accuracy => true,
+            Self::Own(own) => own.higher_is_better(),
+        };
+        if larger {
+            value > than + gain
+        } else {
+            value < than - gain
         }
     }
 }
@@ -199,7 +244,7 @@ fn carry_over(before: &State, state: &mut State) {
     }
 }
 
-/// Whether every entry is still in the coalition whose model it started from. Only then do models of an
+/// Returns whether every entry is still in the coalition whose model it started from. Only then do models of an
 /// earlier round go to those that they were made for.
 fn keeps_numbers(assignment: &[u32], sheet: &Sheet) -> bool {
     let entries = sheet.entries.iter().zip(assignment);
@@ -254,7 +299,13 @@ impl Validating {
         let (rows, sum) = match inner.evaluate(start, personal, Split::Validation) {
             Ok(found) => {
                 let value = found.get(self.measure.name())?;
-                (found.samples as f32, (value * found.samples as f64) as f32)
+                let rows = match self.measure {
+                    // Such as the precision of a class that a model never names.
+                    Measure::Own(_) if !value.is_finite() => 0.0,
+                    _ => found.samples as f64,
+                };
+                let sum = if rows > 0.0 { value * rows } else { 0.0 };
+                (rows as f32, sum as f32)
             }
             Err(LearnError::NoRows(_)) => (0.0, 0.0),
             Err(error) => return Err(error),

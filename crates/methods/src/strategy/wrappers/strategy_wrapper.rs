@@ -25,7 +25,7 @@ pub(crate) trait StrategyWrapper: Send + Sync {
         Ok(())
     }
 
-    /// Whether the method draws the members of rounds, see [`Strategy::draws_members`].
+    /// Returns whether the method draws the members of rounds, see [`Strategy::draws_members`].
     fn draws_members(&self) -> bool {
         false
     }
@@ -74,7 +74,7 @@ pub(crate) trait StrategyWrapper: Send + Sync {
         Ok(after)
     }
 
-    /// Whether the federation ends with this state, see [`Strategy::ends`].
+    /// Returns whether the federation ends with this state, see [`Strategy::ends`].
     fn ends(&self, state: &State) -> bool {
         let _ = state;
         false

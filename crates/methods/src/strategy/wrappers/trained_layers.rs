@@ -48,7 +48,7 @@ struct Partial {
 }
 
 impl Partial {
-    /// What others see of an update of the whole model. The frozen part, running statistics in it too,
+    /// Returns what others see of an update of the whole model. The frozen part, running statistics in it too,
     /// stays as it was in `before`, the personal state.
     fn parted(&self, update: Update, before: &Params) -> Update {
         let (_, frozen) = self.personal.split(before);

@@ -16,7 +16,7 @@ fn lines(name: &str) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Whether the number has the digits after the point that stand in a table.
+/// Returns whether the number has the digits after the point that stand in a table.
 fn prints(number: f64, shown: &str) -> bool {
     let places = shown.split_once('.').map_or(0, |(_, places)| places.len());
     format!("{number:.places$}") == shown

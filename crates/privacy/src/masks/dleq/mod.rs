@@ -115,7 +115,7 @@ pub(crate) fn prove<G: PrimeGroup>(
     })
 }
 
-/// Whether a proof shows the statement.
+/// Returns whether a proof shows the statement.
 ///
 /// # Errors
 ///
@@ -131,7 +131,7 @@ pub(crate) fn verify<G: PrimeGroup>(
     Ok(challenge(statement, [before, after], commitments) == proof.challenge)
 }
 
-/// What the prover must have committed to: s·A + c·B and s·M + c·Z.
+/// Returns what the prover must have committed to: s·A + c·B and s·M + c·Z.
 pub(crate) fn commitments<G: PrimeGroup>(
     keys: [G::Element; 2],
     composites: [G::Element; 2],

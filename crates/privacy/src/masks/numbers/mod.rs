@@ -99,7 +99,7 @@ impl Fixed {
         (self.bound * step(self.bits)) as u64
     }
 
-    /// Whether training may begin at a model.
+    /// Returns whether training may begin at a model.
     ///
     /// # Errors
     ///
@@ -226,7 +226,7 @@ impl Reach {
         }
     }
 
-    /// Whether a coordinate of a sum lies within it.
+    /// Returns whether a coordinate of a sum lies within it.
     pub fn holds(self, number: i64) -> bool {
         number.unsigned_abs() <= self.0
     }

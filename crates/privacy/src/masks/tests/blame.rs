@@ -43,7 +43,7 @@ impl Spoiled {
         words
     }
 
-    /// What is found of an author that sent these words.
+    /// Returns what is found of an author that sent these words.
     fn found<W: Word>(&self, author: u16, words: &[W]) -> Option<MaskDeviation> {
         let mut vector = Vec::new();
         W::write(words, &mut vector);

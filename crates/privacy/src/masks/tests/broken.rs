@@ -21,7 +21,7 @@ fn deals(setting: &RoundSetting) -> BTreeMap<u16, Deal> {
         .collect()
 }
 
-/// What these members know of the mask of `author` by their own shares.
+/// Returns what these members know of the mask of `author` by their own shares.
 fn pooled(setting: &RoundSetting, author: u16, members: &[u16]) -> RistrettoPoint {
     let deals = deals(setting);
     let at = deals.keys().position(|one| *one == author).unwrap();

@@ -17,7 +17,7 @@ pub(crate) struct Rules {
     pub(crate) more_shares: i32,
     /// Where the share of position 0 lies.
     pub(crate) first_place: u16,
-    /// Whether all masks are bound to the list.
+    /// True if all masks are bound to the list.
     pub(crate) bound: bool,
 }
 

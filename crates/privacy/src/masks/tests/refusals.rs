@@ -459,7 +459,7 @@ fn vectors_of_another_size_or_width_are_refused() {
     );
 }
 
-/// What is wrong with a sum, if author 1 changes its vector like this.
+/// Returns what is wrong with a sum, if author 1 changes its vector like this.
 fn spoil(change: impl Fn(&mut [u8])) -> Option<Void> {
     let world = World::full(4);
     let (sum, shape) = (world.sum(&ALL), shape(8, &[1; 4]));

@@ -1,4 +1,4 @@
-//! A masked round without messages: members with their keys, a list, and what they compute.
+//! A secure-aggregation round without messages: members with their keys, a list, and what they compute.
 
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ fn authors(fewest: u16, colluders: u16) -> Authors {
     Authors::new(fewest, colluders).unwrap()
 }
 
-/// Whether (a−c)·σ² ≥ (z·Δ)², in integers: Δ² has 400 bits after the point, rounded up or down, and both
+/// Returns whether (a−c)·σ² ≥ (z·Δ)², in integers: Δ² has 400 bits after the point, rounded up or down, and both
 /// must say the same.
 fn enough(sigma: u64, z: Multiplier, sensitivity: Sensitivity, unknown: u16) -> bool {
     let dimension = BigUint::from(sensitivity.dimension());
@@ -31,7 +31,7 @@ fn enough(sigma: u64, z: Multiplier, sensitivity: Sensitivity, unknown: u16) -> 
     both[0]
 }
 
-/// Whether σ is the smallest one that is enough.
+/// Returns whether σ is the smallest one that is enough.
 fn smallest(z: Multiplier, sensitivity: Sensitivity, authors: Authors) -> bool {
     let sigma = authors.gaussian(z, sensitivity).unwrap().sigma();
     let enough = |sigma| enough(sigma, z, sensitivity, authors.unknown());

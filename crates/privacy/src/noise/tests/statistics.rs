@@ -30,13 +30,13 @@ pub(super) fn chi_square(counts: &[u64], expected: &[f64]) -> (f64, usize) {
     (sum, cells.len() - 1)
 }
 
-/// Whether counts fit expected ones.
+/// Returns whether counts fit expected ones.
 pub(super) fn fits(counts: &[u64], expected: &[f64]) -> bool {
     let (sum, freedom) = chi_square(counts, expected);
     sum <= chi_square_most(freedom)
 }
 
-/// Whether two samples of the same size have the same distribution.
+/// Returns whether two samples of the same size have the same distribution.
 pub(super) fn alike(left: &[u64], right: &[u64]) -> bool {
     let both = left.iter().zip(right);
     let cells = both.filter(|(left, right)| *left + *right >= 20);

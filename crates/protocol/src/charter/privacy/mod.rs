@@ -1,5 +1,6 @@
 //! What members see of each other's contributions, as the charter says: models, or sums only.
 
+mod mode;
 mod noise;
 mod voids;
 
@@ -9,6 +10,7 @@ use crate::charter::{Charter, CharterError, Verification};
 use crate::format::Formats;
 use crate::roster::{MemberIndex, Roster};
 
+pub use mode::RoundMode;
 pub use noise::{Noise, Real, Release, Unit};
 pub use voids::{SpoilerSearch, Voids};
 
@@ -29,7 +31,7 @@ pub struct Masked {
     /// Members that may pool what they know without learning more than the sums: 1 to 2q − n − 1.
     pub colluders: u16,
     /// Fewest authors of a sum: at least 3; with noise more than `colluders`, because fewer would not add
-    /// enough of it. `federation.toml` says `smallest-sum`, and with noise `fewest-authors`.
+    /// enough of it. `federation.toml` says `min-sum-size`, and with noise `min-authors`.
     pub smallest_sum: u16,
     /// Names of the institutions, ascending, whose updates an amendment makes visible because it changes
     /// groups: all concerned have to approve it. Mostly none.
@@ -78,19 +80,6 @@ impl Privacy {
         }
     }
 
-    /// The agreement on masked rounds, if rounds are masked.
-    pub fn masked(&self) -> Option<&Masked> {
-        match self {
-            Self::Masked(masked) => Some(masked),
-            Self::Clear | Self::ClearWithNames => None,
-        }
-    }
-
-    /// Whether silos add noise to what they send.
-    pub fn is_noised(&self) -> bool {
-        self.masked().is_some_and(|masked| masked.noise().is_some())
-    }
-
     /// The first message format that has all messages of such rounds.
     pub fn since(&self) -> u8 {
         match self {
@@ -115,7 +104,7 @@ impl Masked {
                     key,
                     value,
                     allowed: format!(
-                        "between {least} and {most} with {n} members in masked rounds"
+                        "between {least} and {most} with {n} members in secure-aggregation rounds"
                     ),
                 })
             }
@@ -135,7 +124,7 @@ impl Masked {
         }
         match &self.sums {
             Sums::Groups(groups) => {
-                range("smallest-sum", self.smallest_sum.into(), 3, n)?;
+                range("min-sum-size", self.smallest_sum.into(), 3, n)?;
                 self.validate_groups(groups)
             }
             Sums::Noised(noise) => {
@@ -143,12 +132,7 @@ impl Masked {
                 // Members may have become fewer since: then no sum is opened until this number is lowered.
                 let most =
                     u64::from(charter.min_contributions).max(if fewest > n { fewest } else { 0 });
-                range(
-                    "fewest-authors",
-                    fewest,
-                    u64::from(self.colluders) + 1,
-                    most,
-                )?;
+                range("min-authors", fewest, u64::from(self.colluders) + 1, most)?;
                 if let Some(silo) = roster.silos().iter().find(|silo| silo.rows.is_none()) {
                     return Err(CharterError::UndeclaredRows(silo.name.clone()));
                 }
@@ -166,7 +150,7 @@ impl Masked {
             return Ok(());
         }
         Err(CharterError::Range {
-            key: "fewest-authors",
+            key: "min-authors",
             value: self.smallest_sum.into(),
             allowed: format!("at most the number of members, {members}"),
         })
@@ -181,7 +165,7 @@ impl Masked {
     }
 
     /// The agreement on noise, if silos add some.
-    pub fn noise(&self) -> Option<&Noise> {
+    pub(crate) fn noise(&self) -> Option<&Noise> {
         match &self.sums {
             Sums::Groups(_) => None,
             Sums::Noised(noise) => Some(noise),

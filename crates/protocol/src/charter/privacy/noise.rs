@@ -84,9 +84,9 @@ impl Release {
         // The 1 for the intercept alone has norm 1.
         let rows = (1.0_f64.next_up(), 1e20);
         let sizes = [
-            ("rows-norm", rows_norm, rows, "above 1 and at most 1e20"),
+            ("max-row-norm", rows_norm, rows, "above 1 and at most 1e20"),
             (
-                "targets-within",
+                "max-target",
                 targets_within,
                 (1e-20, 1e20),
                 "between 1e-20 and 1e20",
@@ -108,13 +108,13 @@ impl Noise {
     pub(super) fn validate(&self) -> Result<(), CharterError> {
         let ranges = [
             (
-                "clip",
+                "clipping-norm",
                 self.clip,
                 (1e-100, 1e100),
                 "between 1e-100 and 1e100",
             ),
             (
-                "z",
+                "noise-multiplier",
                 self.z,
                 (1.0 / 128.0, 1_048_575.0),
                 "between 1/128 and 1048575",

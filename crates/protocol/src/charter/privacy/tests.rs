@@ -117,7 +117,7 @@ fn numbers_that_do_not_protect_authors_are_refused() {
     for (n, colluders, most) in [(4, 2, 1), (7, 3, 2), (7, 0, 2)] {
         let mut masked = of_all(n);
         masked.colluders = colluders;
-        let allowed = format!("between 1 and {most} with {n} members in masked rounds");
+        let allowed = format!("between 1 and {most} with {n} members in secure-aggregation rounds");
         assert_eq!(
             why(n, charter(n, masked)),
             range("colluders", colluders.into(), &allowed)
@@ -125,8 +125,8 @@ fn numbers_that_do_not_protect_authors_are_refused() {
     }
     let mut small = of_all(4);
     small.smallest_sum = 2;
-    let allowed = "between 3 and 4 with 4 members in masked rounds";
-    assert_eq!(why(4, charter(4, small)), range("smallest-sum", 2, allowed));
+    let allowed = "between 3 and 4 with 4 members in secure-aggregation rounds";
+    assert_eq!(why(4, charter(4, small)), range("min-sum-size", 2, allowed));
 }
 
 #[test]
@@ -198,16 +198,16 @@ fn noise_that_bounds_nothing_is_refused() {
     let why = |genesis: Genesis| Epoch::first(&genesis).err();
     assert_eq!(why(noised(7, 5, |_| {}, 0)), None);
     // No noise is left of one author that colludes; more authors than a round needs.
-    let allowed = "between 2 and 5 with 7 members in masked rounds";
+    let allowed = "between 2 and 5 with 7 members in secure-aggregation rounds";
     for fewest in [1, 6] {
         assert_eq!(
             why(noised(7, fewest, |_| {}, 0)),
-            range("fewest-authors", fewest.into(), allowed)
+            range("min-authors", fewest.into(), allowed)
         );
     }
     assert_eq!(
         why(noised(7, 8, |_| {}, 0)),
-        range("fewest-authors", 8, "at most the number of members, 7")
+        range("min-authors", 8, "at most the number of members, 7")
     );
     assert_eq!(
         why(noised(7, 5, |_| {}, 1)),
@@ -229,10 +229,10 @@ fn noise_that_bounds_nothing_is_refused() {
         None
     );
     for (release, of) in [
-        (solved(1.0, 1.0, 0.1), "rows-norm"),
-        (solved(f64::NAN, 1.0, 0.1), "rows-norm"),
-        (solved(2.0, 0.0, 0.1), "targets-within"),
-        (solved(2.0, f64::INFINITY, 0.1), "targets-within"),
+        (solved(1.0, 1.0, 0.1), "max-row-norm"),
+        (solved(f64::NAN, 1.0, 0.1), "max-row-norm"),
+        (solved(2.0, 0.0, 0.1), "max-target"),
+        (solved(2.0, f64::INFINITY, 0.1), "max-target"),
         (solved(2.0, 1.0, 0.0), "ridge"),
         (solved(2.0, 1.0, -1.0), "ridge"),
     ] {
@@ -241,10 +241,13 @@ fn noise_that_bounds_nothing_is_refused() {
         assert!(wrong, "{of}: {refused:?}");
     }
     let changes: [(Change, &str); 6] = [
-        (|noise| noise.clip = Real::new(f64::NAN), "clip"),
-        (|noise| noise.clip = Real::new(0.0), "clip"),
-        (|noise| noise.z = Real::new(0.0), "z"),
-        (|noise| noise.z = Real::new(f64::INFINITY), "z"),
+        (|noise| noise.clip = Real::new(f64::NAN), "clipping-norm"),
+        (|noise| noise.clip = Real::new(0.0), "clipping-norm"),
+        (|noise| noise.z = Real::new(0.0), "noise-multiplier"),
+        (
+            |noise| noise.z = Real::new(f64::INFINITY),
+            "noise-multiplier",
+        ),
         (|noise| noise.delta = Real::new(0.0), "delta"),
         (|noise| noise.delta = Real::new(0.2), "delta"),
     ];

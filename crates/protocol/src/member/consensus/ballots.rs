@@ -6,7 +6,6 @@ use bytes::Bytes;
 
 use crate::charter::Epoch;
 use crate::envelope;
-use crate::hash::Hash;
 use crate::member::ByMember;
 use crate::message::{Body, Message};
 use crate::roster::MemberIndex;
@@ -16,27 +15,6 @@ use crate::roster::MemberIndex;
 pub(in crate::member) struct Ballots {
     pub(in crate::member) own: BTreeMap<u64, OwnBallots>,
     pub(in crate::member) tallies: BTreeMap<u64, Tally>,
-    pub(in crate::member) outcomes: Outcomes,
-}
-
-/// Votes for the outcome of one masked round: the last one that is final here, or that this member voted
-/// for before a restart.
-#[derive(Default)]
-pub(in crate::member) struct Outcomes {
-    /// This member's own vote.
-    pub(in crate::member) own: Option<(Message, Bytes)>,
-    /// The first vote of every member.
-    pub(in crate::member) votes: ByMember<Message>,
-}
-
-impl Outcomes {
-    /// Drops the votes for outcomes of other blocks.
-    pub(in crate::member) fn of_block(&mut self, of: Hash) {
-        let other =
-            |message: &Message| !matches!(message.body, Body::Outcome { block, .. } if block == of);
-        self.own.take_if(|(message, _)| other(message));
-        self.votes.retain(|_, message| !other(message));
-    }
 }
 
 /// What this member signed in a view. Everything here is durable before it is sent.
@@ -78,11 +56,6 @@ impl Ballots {
 
     /// Keeps an own vote or proposal, with its bytes for the wire.
     pub(in crate::member) fn remember(&mut self, message: Message, frame: Bytes) {
-        if let Body::Outcome { .. } = message.body {
-            self.outcomes.votes.insert(message.sender, message.clone());
-            self.outcomes.own = Some((message, frame));
-            return;
-        }
         let own = self.own.entry(message.view).or_default();
         if let Some(slot) = own.slot(&message.body) {
             *slot = Some((message, frame));
@@ -91,10 +64,6 @@ impl Ballots {
 
     /// Whether this vote or proposal of this view is among this member's own.
     pub(in crate::member) fn remembers(&mut self, view: u64, body: &Body) -> bool {
-        if let Body::Outcome { .. } = body {
-            let own = self.outcomes.own.as_ref();
-            return own.is_some_and(|(signed, _)| signed.body == *body);
-        }
         let own = self.own.get_mut(&view);
         let signed = own.and_then(|own| own.slot(body)?.as_ref());
         signed.is_some_and(|(signed, _)| signed.body == *body)

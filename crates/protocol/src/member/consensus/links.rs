@@ -1,16 +1,13 @@
-//! Members that can be reached, how fast they answer, and which of them are waited for.
+//! Members that can be reached, and how fast they answer.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::charter::Epoch;
-use crate::member::Member;
-use crate::member::rounds::absences::Absences;
 use crate::roster::MemberIndex;
 
 /// What this member knows of the presence of others.
 pub(in crate::member) struct Presence {
-    pub(in crate::member) absences: Absences,
     /// Members that cannot be reached.
     unreachable: BTreeSet<MemberIndex>,
     round_trips: Vec<Option<Duration>>,
@@ -23,7 +20,6 @@ pub(in crate::member) struct Presence {
 impl Presence {
     pub(in crate::member) fn new(epoch: &Epoch) -> Self {
         Self {
-            absences: Absences::default(),
             unreachable: BTreeSet::new(),
             round_trips: vec![None; epoch.roster.len()],
             sorted: vec![Duration::ZERO],
@@ -61,31 +57,8 @@ impl Presence {
         self.shortest_phase * (1 << failed.min(4) as u32)
     }
 
-    /// Whether `round` need not wait for a member beyond D: the last round that waited for it became
-    /// final without it, and either it cannot be reached or this round is not its next chance.
-    pub(in crate::member) fn excuses(&self, member: MemberIndex, round: u64) -> bool {
-        let reachable = !self.unreachable.contains(&member);
-        self.absences.excuse(member, reachable, round)
-    }
-}
-
-impl Member {
-    /// A member cannot be reached.
-    pub(in crate::member) fn peer_down(&mut self, peer: MemberIndex) {
-        self.presence.down(peer);
-        self.sync.unreachable(peer);
-    }
-
-    /// A member can be reached.
-    pub(in crate::member) fn peer_up(&mut self, peer: MemberIndex, round_trip: Duration) {
-        self.presence.up(&self.config.epoch, peer, round_trip);
-        self.syncing().ask_if_useful(peer);
-        self.recovering().send_standings(&[peer]);
-        if self.recoveries.signed() {
-            return;
-        }
-        self.adopting().send_complete_to(peer);
-        self.contributing().send_nothing(&[peer]);
-        self.amending().send(&[peer]);
+    /// Whether a member can be reached, as far as this one knows.
+    pub(in crate::member) fn reaches(&self, member: MemberIndex) -> bool {
+        !self.unreachable.contains(&member)
     }
 }

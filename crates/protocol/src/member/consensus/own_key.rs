@@ -4,66 +4,25 @@ use crate::certificate::Certificate;
 use crate::effects::{Effect, Record, Report};
 use crate::evidence::Evidence;
 use crate::forgotten::Forgotten;
+use crate::member::Config;
 use crate::member::consensus::ballots::Ballots;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
+use crate::member::consensus::payload::BlockPayload;
 use crate::member::consensus::stage::Lead;
-use crate::member::rounds::round::Round;
-use crate::member::{Config, Member};
 use crate::message::{Block, Body, Kind, Message, Scope};
 
 use crate::member::consensus::participation::ParticipationState;
 /// Comparing what this member's key has signed with its journal, and what follows for taking part.
 /// Borrows what that depends on.
 pub(in crate::member) struct OwnKey<'a> {
-    config: &'a Config,
-    out: &'a mut Outbox,
-    chain: &'a Chain,
-    ballots: &'a mut Ballots,
-    round: &'a Round,
-    participation: &'a mut ParticipationState,
-    lead: &'a mut Option<Lead>,
-}
-
-impl Member {
-    /// Lends what the use of this member's key depends on.
-    pub(in crate::member) fn own_key(&mut self) -> OwnKey<'_> {
-        OwnKey {
-            config: &self.config,
-            out: &mut self.out,
-            chain: &self.chain,
-            ballots: &mut self.ballots,
-            round: &self.round,
-            participation: &mut self.participation,
-            lead: &mut self.lead,
-        }
-    }
-
-    /// Whether this member may lead a view that is its own.
-    pub(in crate::member) fn may_lead(&self) -> bool {
-        !self.at_rest() && !self.recoveries.signed() && !self.participation.listening()
-    }
-
-    /// A message under this member's own key came from outside.
-    pub(in crate::member) fn own_message_from_outside(&mut self, message: &Message) {
-        if let Body::Standing(standing) = &message.body {
-            self.recovering().reminded(standing);
-        }
-        let before = self.participation.lost_journal();
-        self.own_key().look_at(message);
-        if !before && self.participation.lost_journal() {
-            self.try_to_take_part();
-        }
-    }
-
-    /// Lets a member that only listens take part, if it may: from now on it votes, proposes and
-    /// contributes.
-    pub(in crate::member) fn try_to_take_part(&mut self) {
-        if self.own_key().may_take_part() {
-            self.participation = ParticipationState::Full;
-            self.begin_to_lead();
-        }
-    }
+    pub(in crate::member) config: &'a Config,
+    pub(in crate::member) out: &'a mut Outbox,
+    pub(in crate::member) chain: &'a Chain,
+    pub(in crate::member) ballots: &'a mut Ballots,
+    pub(in crate::member) payload: &'a dyn BlockPayload,
+    pub(in crate::member) participation: &'a mut ParticipationState,
+    pub(in crate::member) lead: &'a mut Option<Lead>,
 }
 
 impl OwnKey<'_> {
@@ -75,10 +34,10 @@ impl OwnKey<'_> {
         let unknown = match kind.scope() {
             _ if !kind.binds() => false,
             Scope { round: true, .. } => {
-                round >= self.round.number && !self.round.own.is_contribution(round, body)
+                round >= self.payload.round() && !self.payload.has_signed(round, body)
             }
             _ if kind == Kind::Outcome => {
-                view >= self.chain.learned.view && !self.ballots.remembers(view, body)
+                view >= self.chain.learned.view && !self.payload.has_signed(round, body)
             }
             _ => view > self.chain.tip.view && !self.ballots.remembers(view, body),
         };
@@ -97,8 +56,8 @@ impl OwnKey<'_> {
 
     /// Blocks became final: looks for signatures of this member in them that its journal does not hold.
     pub(in crate::member) fn look_for_signatures(&mut self, blocks: &[Block], proof: &Certificate) {
-        let (me, round) = (self.config.me, self.round.number);
-        let contributed = self.round.own.has_contributed().then_some(round);
+        let (me, round) = (self.config.me, self.payload.round());
+        let contributed = self.payload.contributed();
         let learned = blocks.iter().filter_map(Block::round);
         let mut unknown = learned.filter(|of| of.round >= round && Some(of.round) != contributed);
         let included = unknown.find(|of| of.members().contains(&me));
@@ -180,7 +139,7 @@ impl OwnKey<'_> {
     /// know of nothing that it signed. With a lost journal it may when q others have proved how far views had come,
     /// and a block two cycles later is final: no vote that it may have forgotten counts then. In masked
     /// rounds that has to be the block of a round.
-    fn may_take_part(&mut self) -> bool {
+    pub(in crate::member) fn may_take_part(&mut self) -> bool {
         let roster = &self.config.epoch.roster;
         let n = roster.len() as u64;
         match &mut *self.participation {
@@ -196,14 +155,7 @@ impl OwnKey<'_> {
                 let highest = answers.values().max().copied().unwrap_or(0);
                 let until = (highest / n + 2) * n;
                 let enough = answers.len() >= needed;
-                // Other keys than before would be a second contribution to a masked round, so the one that
-                // was under way has to be over there.
-                let masked = self.config.masked().is_some();
-                let last = if masked {
-                    self.chain.learned.view
-                } else {
-                    self.chain.tip.view
-                };
+                let last = self.payload.renewed_in(self.chain);
                 // While an outcome is not certified, it may have voted for one before.
                 if enough && last >= until && self.chain.settled() {
                     self.out.push(Effect::Report(Report::TakingPart));

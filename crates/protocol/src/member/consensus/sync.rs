@@ -13,8 +13,9 @@ use crate::member::consensus::ballots::Ballots;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::{JournalState, ParticipationState};
-use crate::member::rounds::round::Round;
-use crate::member::{ByMember, Config, Member, View};
+use crate::member::consensus::payload::BlockPayload;
+use crate::member::consensus::views::View;
+use crate::member::{ByMember, Config};
 use crate::message::{Block, Body, Message, Reminder, SyncResponse};
 use crate::roster::MemberIndex;
 
@@ -73,82 +74,14 @@ impl Sync {
 
 /// Asking others what became final, and answering them. Borrows what that depends on.
 pub(in crate::member) struct Syncing<'a> {
-    config: &'a Config,
-    out: &'a mut Outbox,
-    chain: &'a mut Chain,
-    ballots: &'a Ballots,
-    view: &'a View,
-    round: &'a Round,
-    sync: &'a mut Sync,
-    participation: &'a ParticipationState,
-}
-
-impl Member {
-    /// Lends what questions and answers depend on.
-    pub(in crate::member) fn syncing(&mut self) -> Syncing<'_> {
-        Syncing {
-            config: &self.config,
-            out: &mut self.out,
-            chain: &mut self.chain,
-            ballots: &self.ballots,
-            view: &self.view,
-            round: &self.round,
-            sync: &mut self.sync,
-            participation: &self.participation,
-        }
-    }
-
-    /// Takes over what an answer proves: final blocks that continue this member's chain, and
-    /// certificates of later views.
-    pub(in crate::member) fn receive_sync_response(
-        &mut self,
-        sender: MemberIndex,
-        response: SyncResponse,
-    ) {
-        if !self.syncing().takes(sender, &response) {
-            return;
-        }
-        let own = response.yours.map(|own| own.message());
-        if !self.participation.listening() {
-            // Before anything is signed, and whatever has become final since: a journal that lacks
-            // something that this member signed is an older copy.
-            own.iter().for_each(|own| self.own_key().look_at(own));
-        }
-        let before = self.syncing().missing_from();
-        let known = self.chain.tip.view;
-        let blocks: Vec<_> = response
-            .blocks
-            .into_iter()
-            .filter(|block| block.view > known)
-            .collect();
-        if let Some(proof) = response.proof
-            && proves(&blocks, &self.chain.tip.hash, &proof)
-        {
-            self.advance(blocks, proof);
-        }
-        let ancestors = self.syncing().keep_missing(response.missing);
-        // Asks again only if this answer had something new, even if it announces more.
-        let ancestors = ancestors && self.chain.missing().is_some();
-        if self.chain.missing().is_none()
-            && let Some(waiting) = self.chain.unresolved.take()
-        {
-            // A final block that has waited for its ancestors.
-            self.make_final(waiting);
-        }
-        let mut highest = 0;
-        for certificate in response.certificates.into_iter().chain(response.highest) {
-            highest = certificate.view.max(highest);
-            self.add_certificate(certificate);
-        }
-        let more = response.more && self.syncing().missing_from() > before;
-        self.sync.catching_up = ancestors || more;
-        own.iter().for_each(|own| self.own_key().look_at(own));
-        self.participation.answered(sender, highest, response.more);
-        self.try_to_take_part();
-        if self.sync.catching_up {
-            self.syncing().ask(sender);
-        }
-    }
+    pub(in crate::member) config: &'a Config,
+    pub(in crate::member) out: &'a mut Outbox,
+    pub(in crate::member) chain: &'a mut Chain,
+    pub(in crate::member) ballots: &'a Ballots,
+    pub(in crate::member) view: &'a View,
+    pub(in crate::member) payload: &'a dyn BlockPayload,
+    pub(in crate::member) sync: &'a mut Sync,
+    pub(in crate::member) participation: &'a ParticipationState,
 }
 
 impl Syncing<'_> {
@@ -212,13 +145,16 @@ impl Syncing<'_> {
     fn signed_by(&self, member: MemberIndex) -> Option<&Message> {
         let vote = self.ballots.last_of(member);
         let proposal = self.view.proposed_by(member);
-        let contribution = || self.round.contributed(member);
-        let outcome = || self.ballots.outcomes.votes.get(&member);
-        vote.or(proposal).or_else(outcome).or_else(contribution)
+        let payload = || self.payload.signed_by(member);
+        vote.or(proposal).or_else(payload)
     }
 
     /// Whether this answers a question of this member, which is not open any more then.
-    fn takes(&mut self, sender: MemberIndex, response: &SyncResponse) -> bool {
+    pub(in crate::member) fn takes(
+        &mut self,
+        sender: MemberIndex,
+        response: &SyncResponse,
+    ) -> bool {
         let answers = self.sync.asked.get(&sender) == Some(&response.nonce);
         if !answers {
             return false;
@@ -230,7 +166,7 @@ impl Syncing<'_> {
 
     /// Keeps blocks between the last final block here and a later final one, as long as each is the
     /// one that is missing. Gives whether there were some.
-    fn keep_missing(&mut self, blocks: Vec<Block>) -> bool {
+    pub(in crate::member) fn keep_missing(&mut self, blocks: Vec<Block>) -> bool {
         let mut taken = false;
         for block in blocks {
             let hash = block.hash();
@@ -245,7 +181,7 @@ impl Syncing<'_> {
 
     /// What is missing here: everything after the last final view, and certificates from the first
     /// later view of which none is known.
-    fn missing_from(&self) -> (u64, u64) {
+    pub(in crate::member) fn missing_from(&self) -> (u64, u64) {
         (self.chain.tip.view, self.chain.first_unknown())
     }
 
@@ -304,7 +240,7 @@ impl Syncing<'_> {
     }
 
     /// Asks for everything that is missing here.
-    fn ask(&mut self, peer: MemberIndex) {
+    pub(in crate::member) fn ask(&mut self, peer: MemberIndex) {
         self.ask_from(peer, self.chain.first_unknown());
     }
 
@@ -378,7 +314,7 @@ impl Syncing<'_> {
 
 /// Whether these blocks continue a chain from `tip`, each the parent of the next, and the
 /// certificate makes the last of them final.
-fn proves(blocks: &[Block], tip: &Hash, proof: &Certificate) -> bool {
+pub(in crate::member) fn proves(blocks: &[Block], tip: &Hash, proof: &Certificate) -> bool {
     let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
         return false;
     };

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
+use crate::member::Config;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::links::Presence;
-use crate::member::consensus::stage::Lead;
-use crate::member::rounds::entries::EntriesAwaited;
-use crate::member::rounds::round::Round;
-use crate::member::{Config, Member, View};
+use crate::member::consensus::views::View;
 use crate::refusal::Refusal;
 use crate::time::Time;
 
@@ -18,22 +16,10 @@ pub(in crate::member) struct Timing<'a> {
     pub(in crate::member) now: Time,
     pub(in crate::member) chain: &'a Chain,
     pub(in crate::member) view: &'a View,
-    pub(in crate::member) round: &'a Round,
     pub(in crate::member) presence: &'a Presence,
-    pub(in crate::member) lead: Option<&'a Lead>,
 }
 
-impl<'a> Timing<'a> {
-    /// Whom the round waits for.
-    pub(in crate::member) fn waiting(&self) -> EntriesAwaited<'a> {
-        EntriesAwaited {
-            config: self.config,
-            now: self.now,
-            round: self.round,
-            presence: self.presence,
-        }
-    }
-
+impl Timing<'_> {
     /// D, the time that one phase of the view may take.
     pub(in crate::member) fn phase(&self) -> Duration {
         let failed = self.chain.failed_views(self.view.number);
@@ -45,24 +31,17 @@ impl<'a> Timing<'a> {
         (3 * self.config.epoch.beat()).max(2 * self.phase())
     }
 
-    /// How long a view may take, even if its lead sends progress.
-    pub(in crate::member) fn view_timeout(&self) -> Duration {
+    /// How long a view may take, even if its lead sends progress: so many spans of patience and of D at the least.
+    pub(in crate::member) fn view_timeout(&self, (patient, phases): (u32, u32)) -> Duration {
         let epoch = &self.config.epoch;
-        let phases = epoch.roster.faulty() as u32 + 4;
-        // Contributions, scores and inclusions may each be waited for until patience is over; in masked
-        // rounds contributions, vectors and inclusions, and then up to three later lists.
-        let (patient, phases) = match self.config.masked() {
-            Some(_) => (4, phases.max(10)),
-            None => (3, phases),
-        };
         let least = patient * epoch.patience() + phases * self.phase();
         (epoch.beat() * epoch.charter.view_timeout).max(least)
     }
 
     /// Why to vote against the view now: its lead is silent or too slow (R2).
-    pub(in crate::member) fn lead_fails(&self) -> Option<Refusal> {
+    pub(in crate::member) fn lead_fails(&self, spans: (u32, u32)) -> Option<Refusal> {
         let lead = || self.config.epoch.roster.name(self.view.lead).to_owned();
-        let (silence, timeout) = (self.silence(), self.view_timeout());
+        let (silence, timeout) = (self.silence(), self.view_timeout(spans));
         let silent = self.now >= self.view.last_progress + silence;
         if silent {
             let lead = lead();
@@ -73,27 +52,6 @@ impl<'a> Timing<'a> {
             lead: lead(),
             timeout,
         })
-    }
-
-    /// When to judge a waiting proposal again: when patience is over.
-    pub(in crate::member) fn judge_deadline(&self) -> Option<Time> {
-        self.view.judged.as_ref()?;
-        Some(self.round.started + self.config.epoch.patience())
-    }
-}
-
-impl Member {
-    /// The spans of the present view.
-    pub(in crate::member) fn timing(&self) -> Timing<'_> {
-        Timing {
-            config: &self.config,
-            now: self.now,
-            chain: &self.chain,
-            view: &self.view,
-            round: &self.round,
-            presence: &self.presence,
-            lead: self.lead.as_ref(),
-        }
     }
 }
 

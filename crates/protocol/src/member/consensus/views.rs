@@ -1,16 +1,28 @@
-//! Views: entering and leaving them, and beginning to lead.
+//! The current view: its lead and its proposal, and what came early of later ones.
 
 use std::collections::VecDeque;
 
-use crate::certificate::Certificate;
 use crate::charter::Verification;
-use crate::effects::{Effect, Record, Report};
+use crate::member::Config;
 use crate::member::consensus::chain::Chain;
-use crate::member::consensus::stage::Lead;
-use crate::member::{Config, Member, View};
-use crate::message::{Body, Message};
+use crate::member::consensus::judge::Judged;
+use crate::message::Message;
 use crate::roster::MemberIndex;
 use crate::time::Time;
+
+/// The current view.
+pub(in crate::member) struct View {
+    pub(in crate::member) number: u64,
+    pub(in crate::member) lead: MemberIndex,
+    pub(in crate::member) entered: Time,
+    /// When the lead's progress counter last grew, and its value.
+    pub(in crate::member) last_progress: Time,
+    pub(in crate::member) progress_counter: Option<u64>,
+    /// The lead's proposal, once it is here.
+    pub(in crate::member) judged: Option<Judged>,
+    /// Messages by the leads of later views.
+    pub(in crate::member) early: VecDeque<Message>,
+}
 
 impl View {
     pub(in crate::member) fn new(number: u64, lead: MemberIndex, now: Time) -> Self {
@@ -20,7 +32,6 @@ impl View {
             entered: now,
             last_progress: now,
             progress_counter: None,
-            receipt: None,
             judged: None,
             early: VecDeque::new(),
         }
@@ -50,83 +61,5 @@ impl View {
         self.lead == config.me
             || epoch.charter.verification == Verification::Full
             || chain.auditors(epoch, self.number).contains(&config.me)
-    }
-}
-
-impl Member {
-    /// A view has ended: enters the next one, unless this member is further.
-    pub(in crate::member) fn leave(&mut self, view: u64, certificate: Certificate) {
-        if view >= self.view.number {
-            self.out
-                .push(Effect::Persist(Record::Certified(certificate)));
-            self.enter(view + 1);
-        }
-    }
-
-    /// Blocks became final: enters the view after them, or the present one again if another member leads
-    /// it now.
-    pub(in crate::member) fn follow_tip(&mut self) {
-        let (tip, view) = (self.chain.tip.view, self.view.number);
-        if tip >= view {
-            self.enter(tip + 1);
-        } else if self.chain.lead(&self.config.epoch, view) != self.view.lead {
-            // The view began before this block was known to be final.
-            self.enter(view);
-        } else if self.lead.is_some() {
-            let durable = self.voting().proposal();
-            self.leading().start(durable);
-        }
-    }
-
-    /// Enters a view. The number never falls. It stays the same where a block that became final
-    /// gives the view another lead.
-    pub(in crate::member) fn enter(&mut self, number: u64) {
-        let lead = self.chain.lead(&self.config.epoch, number);
-        let again = number == self.view.number;
-        let early = std::mem::take(&mut self.view.early);
-        self.view = View::new(number, lead, self.now);
-        self.view.early = early;
-        self.out.view_begins();
-        // What this member proposed in a view stays its only proposal there, and is sent on.
-        self.lead.take_if(|lead| !(again && lead.proposed()));
-        // Models of an earlier lead's sheet may never arrive.
-        self.round.models.fetching = false;
-        if self.at_rest() {
-            return;
-        }
-        self.out.push(Effect::Report(Report::Entered {
-            view: number,
-            lead,
-            round: self.round.number,
-        }));
-        self.begin_to_lead();
-        let waiting = std::mem::take(&mut self.view.early);
-        for message in waiting {
-            if message.view == number {
-                match message.body {
-                    // At once, so that no proposal of this view is judged without it.
-                    Body::Receipt { .. } if message.sender == lead => {
-                        self.contributing().receipt(&message)
-                    }
-                    _ => self.out.deliver_to_self(message),
-                }
-            } else if message.view > number {
-                self.view.early.push_back(message);
-            }
-        }
-    }
-
-    /// Starts to lead the view if it is this member's and it may sign. Sends the contribution to the
-    /// view's lead.
-    pub(in crate::member) fn begin_to_lead(&mut self) {
-        let leads = self.view.lead == self.config.me && self.may_lead();
-        if leads && self.lead.is_none() {
-            self.lead = Some(Lead::new());
-            let durable = self.voting().proposal();
-            self.leading().start(durable);
-        }
-        if self.chain.newest_notarised().is_none() {
-            self.contributing().send_contribution();
-        }
     }
 }

@@ -16,7 +16,8 @@ use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::ParticipationState;
 use crate::member::consensus::stage::BlockDraft;
-use crate::member::{Config, Member, View};
+use crate::member::consensus::views::View;
+use crate::member::{ByMember, Config};
 use crate::message::{Block, Body, Message, Proposal};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
@@ -24,15 +25,15 @@ use crate::time::Time;
 
 /// Voting and counting votes. Borrows what that depends on.
 pub(in crate::member) struct Voting<'a> {
-    config: &'a Config,
-    now: Time,
-    out: &'a mut Outbox,
-    chain: &'a Chain,
-    ballots: &'a mut Ballots,
-    view: &'a View,
-    participation: &'a ParticipationState,
+    pub(in crate::member) config: &'a Config,
+    pub(in crate::member) now: Time,
+    pub(in crate::member) out: &'a mut Outbox,
+    pub(in crate::member) chain: &'a Chain,
+    pub(in crate::member) ballots: &'a mut Ballots,
+    pub(in crate::member) view: &'a View,
+    pub(in crate::member) participation: &'a ParticipationState,
     /// Nothing is left to agree on.
-    at_rest: bool,
+    pub(in crate::member) at_rest: bool,
 }
 
 /// What follows from a vote that was counted.
@@ -41,45 +42,6 @@ pub(in crate::member) struct CountedVote {
     pub(in crate::member) fault: Option<Evidence>,
     /// The verdict that the vote is for.
     pub(in crate::member) verdict: Verdict,
-}
-
-impl Member {
-    /// Lends what voting depends on.
-    pub(in crate::member) fn voting(&mut self) -> Voting<'_> {
-        let at_rest = self.at_rest();
-        Voting {
-            config: &self.config,
-            now: self.now,
-            out: &mut self.out,
-            chain: &self.chain,
-            ballots: &mut self.ballots,
-            view: &self.view,
-            participation: &self.participation,
-            at_rest,
-        }
-    }
-
-    /// Votes against the view if its lead broke a rule, and reports that.
-    pub(in crate::member) fn against_lead(&mut self, round: u64, rules: Result<(), Refusal>) {
-        if let Err(reason) = rules {
-            self.out.refuse(self.view.lead, round, reason.clone());
-            self.voting().nullify(reason);
-        }
-    }
-
-    /// A vote of any member.
-    pub(in crate::member) fn receive_vote(&mut self, message: Message) {
-        let view = message.view;
-        let Some(CountedVote { fault, verdict }) = self.voting().count(message) else {
-            return;
-        };
-        if let Some(evidence) = fault {
-            self.accuse(evidence);
-        }
-        if let Some(certificate) = self.voting().certificate(view, verdict) {
-            self.add_certificate(certificate);
-        }
-    }
 }
 
 impl Voting<'_> {
@@ -196,7 +158,7 @@ impl Voting<'_> {
     }
 
     /// Counts a vote of any member; `None` if it is of no use.
-    fn count(&mut self, message: Message) -> Option<CountedVote> {
+    pub(in crate::member) fn count(&mut self, message: Message) -> Option<CountedVote> {
         let (view, sender) = (message.view, message.sender);
         let furthest = self.view.number + 2 * self.config.epoch.roster.len() as u64;
         if self.answer_late_vote(&message) || view <= self.chain.tip.view || view > furthest {
@@ -273,64 +235,21 @@ impl Voting<'_> {
             .any(|(certificate, _)| matches!(certificate.verdict, Verdict::Final(_)))
     }
 
-    /// The certificate of a verdict that is not certified yet, once there is a quorum of votes.
+    /// The certificate of a verdict on a block that is not certified yet, once there is a quorum of votes.
     pub(in crate::member) fn certificate(
         &self,
         view: u64,
         verdict: Verdict,
     ) -> Option<Certificate> {
-        let quorum = self.config.epoch.roster.quorum();
-        if self.chain.has(view, verdict) {
-            return None;
-        }
-        let tally = || self.ballots.tallies.get(&view);
+        let tally = self.ballots.tallies.get(&view)?;
         let cast = match verdict {
-            Verdict::Notarised(_) => &tally()?.notarize,
-            Verdict::Final(_) => &tally()?.finalize,
-            Verdict::Nullified => &tally()?.nullify,
-            Verdict::Outcome { .. } => &self.ballots.outcomes.votes,
+            Verdict::Notarised(_) => &tally.notarize,
+            Verdict::Final(_) => &tally.finalize,
+            Verdict::Nullified => &tally.nullify,
+            // Its votes are not counted by view.
+            Verdict::Outcome { .. } => return None,
         };
-        let mut votes: Vec<_> = cast
-            .iter()
-            .filter_map(|(&member, message)| {
-                let checked = match message.body {
-                    Body::Notarize { checked, .. } => checked,
-                    _ => Checked::Structure,
-                };
-                (message.body == Body::vote(verdict, checked)).then_some(Vote {
-                    member,
-                    checked,
-                    signature: message.signature,
-                })
-            })
-            .collect();
-        if votes.len() < quorum {
-            return None;
-        }
-        // Honest votes for an empty block or a change all say that there was no outcome to check. A false
-        // vote beside them must not make the certificate ask for auditors.
-        let plain = |vote: &Vote| vote.checked == Checked::Structure;
-        if votes.iter().filter(|vote| plain(vote)).count() >= quorum {
-            votes.retain(plain);
-        }
-        // Those of auditors first: a notarisation needs some of them.
-        let auditors = match verdict {
-            Verdict::Notarised(_) => self.chain.auditors(&self.config.epoch, view),
-            Verdict::Final(_) | Verdict::Nullified | Verdict::Outcome { .. } => Vec::new(),
-        };
-        let full = Checked::Outcome(Verification::Full);
-        votes.sort_by_key(|vote: &Vote| {
-            let audited = vote.checked == full && auditors.binary_search(&vote.member).is_ok();
-            (!audited, vote.member)
-        });
-        votes.truncate(quorum);
-        votes.sort_by_key(|vote| vote.member);
-        let votes: Arc<[Vote]> = votes.into();
-        Some(Certificate {
-            view,
-            verdict,
-            votes,
-        })
+        certify(self.config, self.chain, (view, verdict), cast)
     }
 
     /// Once per beat: sends again the votes that no certificate has answered.
@@ -390,4 +309,58 @@ impl Voting<'_> {
             }
         }
     }
+}
+
+/// The certificate of a verdict that is not certified yet, once a quorum of these votes is for it.
+pub(in crate::member) fn certify(
+    config: &Config,
+    chain: &Chain,
+    (view, verdict): (u64, Verdict),
+    cast: &ByMember<Message>,
+) -> Option<Certificate> {
+    let quorum = config.epoch.roster.quorum();
+    if chain.has(view, verdict) {
+        return None;
+    }
+    let mut votes: Vec<_> = cast
+        .iter()
+        .filter_map(|(&member, message)| {
+            let checked = match message.body {
+                Body::Notarize { checked, .. } => checked,
+                _ => Checked::Structure,
+            };
+            (message.body == Body::vote(verdict, checked)).then_some(Vote {
+                member,
+                checked,
+                signature: message.signature,
+            })
+        })
+        .collect();
+    if votes.len() < quorum {
+        return None;
+    }
+    // Honest votes for an empty block or a change all say that there was no outcome to check. A false
+    // vote beside them must not make the certificate ask for auditors.
+    let plain = |vote: &Vote| vote.checked == Checked::Structure;
+    if votes.iter().filter(|vote| plain(vote)).count() >= quorum {
+        votes.retain(plain);
+    }
+    // Those of auditors first: a notarisation needs some of them.
+    let auditors = match verdict {
+        Verdict::Notarised(_) => chain.auditors(&config.epoch, view),
+        Verdict::Final(_) | Verdict::Nullified | Verdict::Outcome { .. } => Vec::new(),
+    };
+    let full = Checked::Outcome(Verification::Full);
+    votes.sort_by_key(|vote: &Vote| {
+        let audited = vote.checked == full && auditors.binary_search(&vote.member).is_ok();
+        (!audited, vote.member)
+    });
+    votes.truncate(quorum);
+    votes.sort_by_key(|vote| vote.member);
+    let votes: Arc<[Vote]> = votes.into();
+    Some(Certificate {
+        view,
+        verdict,
+        votes,
+    })
 }

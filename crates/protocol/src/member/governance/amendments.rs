@@ -178,9 +178,9 @@ impl Member {
             config: &self.config,
             now: self.now,
             out: &mut self.out,
-            chain: &self.chain,
-            amendments: &mut self.amendments,
-            complete: self.completion.reached,
+            chain: &self.consensus.chain,
+            amendments: &mut self.governance.amendments,
+            complete: self.rounds.completion.reached,
         }
     }
 
@@ -462,11 +462,6 @@ impl Amending<'_> {
             })
         };
         self.amendments.pending = amendments.known.keys().find(follows).copied();
-    }
-
-    /// Whether an amendment has enough approvals.
-    pub(in crate::member) fn waits(&self) -> bool {
-        self.amendments.pending()
     }
 
     /// As lead: drafts the change with the amendment that has enough approvals.

@@ -20,13 +20,13 @@ impl Member {
 
     /// The epoch is over. The record of the final blocks is durable with this step.
     pub(in crate::member) fn end_epoch(&mut self, passage: Passage) {
-        self.over = true;
-        self.lead = None;
+        self.consensus.over = true;
+        self.consensus.lead = None;
         self.out.push(Effect::EpochOver(Box::new(passage)));
     }
 
     /// Whether the agreement has changed, so that this member does nothing more.
     pub fn epoch_over(&self) -> bool {
-        self.over
+        self.consensus.over
     }
 }

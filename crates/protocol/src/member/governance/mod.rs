@@ -14,3 +14,25 @@ pub(in crate::member) mod approvals;
 pub(in crate::member) mod ending;
 pub(in crate::member) mod recoveries;
 pub(in crate::member) mod recovery;
+
+use amendments::Amendments;
+use recoveries::Recoveries;
+
+/// What changes of the agreement and recoveries keep.
+pub(in crate::member) struct Governance {
+    pub(in crate::member) amendments: Amendments,
+    pub(in crate::member) recoveries: Recoveries,
+    /// The institution has not signed the agreement in force: this member contributes and scores nothing.
+    pub(in crate::member) paused: bool,
+}
+
+impl Governance {
+    /// The beginning of an epoch, in which this member may contribute or not.
+    pub(in crate::member) fn new(paused: bool) -> Self {
+        Self {
+            amendments: Amendments::default(),
+            recoveries: Recoveries::default(),
+            paused,
+        }
+    }
+}

@@ -16,9 +16,10 @@ use crate::identity::Signature;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::stage::Lead;
+use crate::member::consensus::views::View;
 use crate::member::governance::recoveries::{Lost, Recoveries, Standings, Wanted};
 use crate::member::rounds::adoption::Adoption;
-use crate::member::{Config, Member, View};
+use crate::member::{Config, Member};
 use crate::message::{Body, Confirmation, Confirmed, Message, Passage, Recovery, Standing};
 use crate::recovery::{RecoveryError, remaining, resume_point, set};
 use crate::roster::MemberIndex;
@@ -51,11 +52,11 @@ impl Member {
             config: &self.config,
             now: self.now,
             out: &mut self.out,
-            chain: &self.chain,
-            adoption: &self.adoption,
-            view: &mut self.view,
-            lead: &mut self.lead,
-            recoveries: &mut self.recoveries,
+            chain: &self.consensus.chain,
+            adoption: &self.rounds.adoption,
+            view: &mut self.consensus.view,
+            lead: &mut self.consensus.lead,
+            recoveries: &mut self.governance.recoveries,
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::roster::MemberIndex;
 use crate::work::Planned;
 /// Plans and outcomes, and the end of the federation. Borrows what that depends on.
 pub(in crate::member) struct Adopting<'a> {
-    pub(in crate::member) config: &'a mut Config,
+    pub(in crate::member) config: &'a Config,
     pub(in crate::member) out: &'a mut Outbox,
     pub(in crate::member) chain: &'a Chain,
     pub(in crate::member) round: &'a mut Round,
@@ -33,18 +33,23 @@ impl Member {
     /// Lends what plans, outcomes and the end of the federation depend on.
     pub(in crate::member) fn adopting(&mut self) -> Adopting<'_> {
         Adopting {
-            config: &mut self.config,
+            config: &self.config,
             out: &mut self.out,
-            chain: &self.chain,
-            round: &mut self.round,
-            lead: &mut self.lead,
-            adoption: &mut self.adoption,
-            completion: &mut self.completion,
+            chain: &self.consensus.chain,
+            round: &mut self.rounds.round,
+            lead: &mut self.consensus.lead,
+            adoption: &mut self.rounds.adoption,
+            completion: &mut self.rounds.completion,
         }
     }
 }
 
 impl Adopting<'_> {
+    /// The last round, as far as this member knows it.
+    pub(in crate::member) fn last_round(&self) -> u64 {
+        self.completion.last_round(&self.config.epoch)
+    }
+
     /// Adopts what became final.
     pub(in crate::member) fn adopt(&mut self) {
         if self.adoption.state != AdoptionState::Idle || self.adoption.waiting.is_empty() {
@@ -90,7 +95,8 @@ impl Adopting<'_> {
                 adoption.applied = adoption.applied.max(round);
                 let stays = |waiting: &FinalRound| waiting.round > round;
                 adoption.waiting.retain(stays);
-                self.config.ended = self.config.ended.or(ends.then_some(round));
+                let ended = &mut self.completion.ended;
+                *ended = ended.or(ends.then_some(round));
             }
             Err(WorkError::Unavailable) => adoption.state = AdoptionState::Stalled,
             Err(WorkError::Refused(reason)) => {
@@ -99,7 +105,7 @@ impl Adopting<'_> {
                     .refuse(self.config.me, round, Refusal::Work(reason));
             }
         }
-        if self.adoption.applied >= self.config.last_round() && !self.completion.reached {
+        if self.adoption.applied >= self.last_round() && !self.completion.reached {
             self.all_rounds_applied();
         }
     }
@@ -138,7 +144,7 @@ impl Adopting<'_> {
         self.completion.reached = true;
         *self.lead = None;
         self.completion.unsent = true;
-        let last = self.config.last_round();
+        let last = self.last_round();
         self.out.push(Effect::Report(Report::Complete { last }));
     }
 
@@ -159,9 +165,7 @@ impl Adopting<'_> {
     }
 
     fn send_complete(&mut self, members: Vec<MemberIndex>) {
-        let (_, frame) = self
-            .config
-            .seal(self.config.last_round(), 0, Body::Complete);
+        let (_, frame) = self.config.seal(self.last_round(), 0, Body::Complete);
         let send = |to| Effect::Send {
             to,
             frame: frame.clone(),

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::member::Member;
+use crate::charter::Epoch;
 use crate::roster::MemberIndex;
 
 /// The members that have adopted the last round.
 #[derive(Default)]
 pub(in crate::member) struct Completion {
+    /// The last adopted round, if the members' strategy ended the federation with it.
+    pub(in crate::member) ended: Option<u64>,
     /// This member has.
     pub(in crate::member) reached: bool,
     /// Complete has not been sent to the others yet.
@@ -16,16 +18,10 @@ pub(in crate::member) struct Completion {
     pub(in crate::member) others: BTreeSet<MemberIndex>,
 }
 
-impl Member {
-    /// Whether nothing is left to agree on: the last round is adopted, and no approved change waits.
-    pub(in crate::member) fn at_rest(&self) -> bool {
-        self.completion.reached && !self.amendments.pending()
-    }
-
-    /// Whether no timer runs: everything is finished, and Complete was sent to all others.
-    pub(in crate::member) fn timers_off(&self) -> bool {
-        let finished = self.at_rest() && self.chain.unresolved.is_none();
-        let rests = finished && !self.completion.unsent;
-        self.over || rests && !self.amendments.repeats(self.config.me) && !self.recoveries.runs()
+impl Completion {
+    /// The last round: that of the charter, or an earlier one with which the strategy ended the
+    /// federation. Before such a round is adopted here, nothing is known of it.
+    pub(in crate::member) fn last_round(&self, epoch: &Epoch) -> u64 {
+        self.ended.unwrap_or(epoch.charter.rounds)
     }
 }

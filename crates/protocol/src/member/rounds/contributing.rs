@@ -10,12 +10,14 @@ use crate::hash::Hash;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::ParticipationState;
+use crate::member::consensus::views::View;
+use crate::member::rounds::RoundKind;
 use crate::member::rounds::round::Round;
-use crate::member::{Config, Member, View};
+use crate::member::{Config, Member};
 use crate::message::{Body, Contribution, Keys, Kind, METRIC_NAME, METRICS, Message};
 use crate::roster::MemberIndex;
 use crate::time::Time;
-use crate::work::{Request, Trained};
+use crate::work::Trained;
 
 use crate::evidence::Evidence;
 use crate::member::rounds::own::{Lateness, OwnContribution, TrainingState};
@@ -33,36 +35,46 @@ pub(in crate::member) enum Again {
 
 /// This member's part of the round under way. Borrows what that depends on.
 pub(in crate::member) struct Contributing<'a> {
+    kind: &'static dyn RoundKind,
     pub(in crate::member) config: &'a Config,
     pub(in crate::member) now: Time,
     pub(in crate::member) out: &'a mut Outbox,
     pub(in crate::member) chain: &'a Chain,
-    pub(in crate::member) view: &'a mut View,
+    pub(in crate::member) view: &'a View,
     pub(in crate::member) round: &'a mut Round,
+    pub(in crate::member) receipt: &'a mut Option<Hash>,
     pub(in crate::member) participation: &'a ParticipationState,
     /// The last round is adopted here.
     pub(in crate::member) complete: bool,
+    /// The institution has not signed the agreement in force.
+    pub(in crate::member) paused: bool,
 }
 
 impl Member {
     /// Lends what this member's part of the round depends on.
     pub(in crate::member) fn contributing(&mut self) -> Contributing<'_> {
         Contributing {
+            kind: self.rounds.kind,
             config: &self.config,
             now: self.now,
             out: &mut self.out,
-            chain: &self.chain,
-            view: &mut self.view,
-            round: &mut self.round,
-            participation: &self.participation,
-            complete: self.completion.reached,
+            chain: &self.consensus.chain,
+            view: &self.consensus.view,
+            round: &mut self.rounds.round,
+            receipt: &mut self.rounds.receipt,
+            participation: &self.consensus.participation,
+            complete: self.rounds.completion.reached,
+            paused: self.governance.paused,
         }
     }
 }
 
 impl Contributing<'_> {
-    /// Takes back the contribution that was made durable before a restart.
+    /// Takes back the contribution that was made durable before a restart, if it is to this round.
     pub(in crate::member) fn restore(&mut self, message: Message) {
+        if message.round != self.round.number {
+            return;
+        }
         let epoch = &self.config.epoch;
         let frame = envelope::reseal(epoch, &message);
         self.contributed(message, frame);
@@ -95,14 +107,11 @@ impl Contributing<'_> {
             return;
         };
         let round = plan.round;
-        let may_train = !self.complete && !self.participation.lost_journal() && !self.config.paused;
+        let may_train = !self.complete && !self.participation.lost_journal() && !self.paused;
         let due = matches!(self.round.own.training, TrainingState::Due);
         if due && may_train && self.round.participates(self.config.me) {
             self.round.own.training = TrainingState::Running;
-            self.out.push(Effect::Work(match self.config.masked() {
-                Some(_) => Request::Prepare { round },
-                None => Request::Train { round },
-            }));
+            self.out.push(Effect::Work(self.kind.work(round)));
         }
     }
 
@@ -127,7 +136,7 @@ impl Contributing<'_> {
 
     /// Signs a finished training, unless this member only listens, and sends it to the lead.
     pub(in crate::member) fn contribute(&mut self) {
-        if self.participation.listening() || self.complete || self.config.paused {
+        if self.participation.listening() || self.complete || self.paused {
             return;
         }
         let Some(plan) = self.round.plan().map(|plan| plan.plan) else {
@@ -184,7 +193,7 @@ impl Contributing<'_> {
             return;
         };
         let silent = self.participation.listening() || self.complete || !self.chain.settled();
-        if self.view.receipt.is_none() && !silent {
+        if self.receipt.is_none() && !silent {
             let (message, frame) = (own.message.clone(), own.frame.clone());
             self.out.send(self.view.lead, &message, &frame);
         }
@@ -250,7 +259,7 @@ impl Contributing<'_> {
         let own = self.round.own.id();
         match message.body {
             Body::Receipt { entry } if own == Some(entry) => {
-                self.view.receipt = Some(entry);
+                *self.receipt = Some(entry);
                 self.round.own.keep_receipt(message);
             }
             _ => {}
@@ -271,8 +280,7 @@ impl Contributing<'_> {
     /// Keeps a contribution to this round or the next.
     pub(in crate::member) fn take(&mut self, message: Message) -> Option<Again> {
         let sender = message.sender;
-        let masked = matches!(message.body, Body::Keys(_));
-        if masked != self.config.masked().is_some() {
+        if !self.kind.takes(&message.body) {
             self.out.refuse(sender, message.round, Refusal::OtherMode);
             return None;
         }

@@ -2,6 +2,7 @@
 
 use crate::member::Config;
 use crate::member::consensus::links::Presence;
+use crate::member::rounds::absences::Absences;
 use crate::member::rounds::round::Round;
 use crate::message::Entry;
 use crate::refusal::Refusal;
@@ -90,6 +91,7 @@ pub(in crate::member) struct EntriesAwaited<'a> {
     pub(in crate::member) now: Time,
     pub(in crate::member) round: &'a Round,
     pub(in crate::member) presence: &'a Presence,
+    pub(in crate::member) absences: &'a Absences,
 }
 
 impl EntriesAwaited<'_> {
@@ -107,7 +109,8 @@ impl EntriesAwaited<'_> {
     /// waited for it became final without it, and either it cannot be reached or this round is not its
     /// next chance.
     pub(in crate::member) fn excused(&self, member: MemberIndex) -> bool {
-        self.sits_out(member) || self.presence.excuses(member, self.round.number)
+        let reachable = self.presence.reaches(member);
+        self.sits_out(member) || self.absences.excuse(member, reachable, self.round.number)
     }
 
     /// Whether the entries of these members, ascending, are enough (R1): at least the fewest, and

@@ -7,14 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::charter::privacy::Sum;
 use crate::hash::Hash;
+use crate::member::Inclusions;
 use crate::member::rounds::clear::sheets::Sheets;
 use crate::member::rounds::inbox::Inbox;
 use crate::member::rounds::masked::kept::Masks;
 use crate::member::rounds::own::OwnPart;
-use crate::member::{Config, Inclusions};
-use crate::message::{Entry, Message, Sheet};
+use crate::message::{Entry, Sheet};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 use crate::work::{Planned, WorkError};
@@ -71,12 +70,6 @@ pub(in crate::member) struct Cases {
 }
 
 impl Round {
-    /// The sums that are opened if these members, ascending, are ready; none while the plan is not known.
-    pub(in crate::member) fn sums(&self, config: &Config, ready: &[MemberIndex]) -> Vec<Sum> {
-        let sums = |plan: &Planned| config.sums(&plan.voids, ready);
-        self.plan().map(sums).unwrap_or_default()
-    }
-
     pub(in crate::member) fn new(number: u64, now: Time) -> Self {
         Self {
             number,
@@ -122,11 +115,6 @@ impl Round {
     /// Whether a member takes part in this round.
     pub(in crate::member) fn participates(&self, member: MemberIndex) -> bool {
         self.participants().binary_search(&member).is_ok()
-    }
-
-    /// A contribution that a member is known to have signed, to this round or the next.
-    pub(in crate::member) fn contributed(&self, member: MemberIndex) -> Option<&Message> {
-        self.inbox.contribution_of(member)
     }
 }
 

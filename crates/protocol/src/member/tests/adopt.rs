@@ -14,7 +14,7 @@ fn finished(rounds: u64) -> One {
     one.propose(1, &proposal);
     one.check(&proposal, Ok(()));
     one.settle(&proposal, Ok(outcome()));
-    assert!(one.member.ballots.has_notarized(1));
+    assert!(one.member.consensus.ballots.has_notarized(1));
     one.add_certificate(&one.certificate(1, Verdict::Final(proposal.block.hash())));
     one
 }
@@ -29,7 +29,7 @@ pub(super) fn applied(one: &mut One, round: u64, result: Result<(), WorkError>) 
 
 /// The request to adopt the outcome of round 1.
 fn adopts(one: &One) -> Effect {
-    let (block, _) = one.member.chain.history.last().unwrap();
+    let (block, _) = one.member.consensus.chain.history.last().unwrap();
     let contribution = one.sheet_of_round_1();
     let rounds = vec![FinalRound {
         round: 1,
@@ -58,7 +58,10 @@ fn an_outcome_that_cannot_be_adopted_is_tried_again_after_a_beat() {
     let mut one = finished(5);
     let again = adopts(&one);
     // Votes of views up to the final block are dropped.
-    assert_eq!((one.member.ballots.highest(), one.member.view()), (0, 2));
+    assert_eq!(
+        (one.member.consensus.ballots.highest(), one.member.view()),
+        (0, 2)
+    );
     assert_eq!(applied(&mut one, 1, Err(WorkError::Unavailable)), []);
     assert_eq!(one.at(999), []);
     assert_eq!([one.at(1000), one.at(1001)].concat(), [again.clone()]);
@@ -94,8 +97,10 @@ fn after_the_last_round_a_member_is_complete_and_sends_complete_with_the_next_be
     let refusal = refused(lead, 0, Refusal::BlockMisplaced);
     assert_eq!(one.propose(view, &misplaced), [refusal]);
     // It votes no more, and answers votes of later views with the last final certificate.
-    let proof =
-        envelope::seal_certificate(&one.epoch, one.member.chain.tip.proof.as_ref().unwrap());
+    let proof = envelope::seal_certificate(
+        &one.epoch,
+        one.member.consensus.chain.tip.proof.as_ref().unwrap(),
+    );
     let answer = Effect::Send {
         to: peer,
         frame: proof,
@@ -152,7 +157,7 @@ fn a_strategy_may_end_the_federation_before_the_last_round_of_the_charter() {
 #[test]
 fn a_restarted_member_adopts_the_final_rounds_that_it_had_not_adopted() {
     let mut one = finished(5);
-    let (block, proof) = one.member.chain.history[0].clone();
+    let (block, proof) = one.member.consensus.chain.history[0].clone();
     let proof = proof.unwrap();
     let kept = Record::Final {
         blocks: vec![block.clone()],
@@ -167,7 +172,7 @@ fn a_restarted_member_adopts_the_final_rounds_that_it_had_not_adopted() {
     // The blocks stand in the final records, so their own records are not needed.
     let start = Start::Kept(vec![kept.clone(), Record::Block(block.clone())]);
     let (next, effects) = One::start(one.epoch.clone(), one.me, start);
-    assert!(next.member.chain.block(&block.hash()).is_none());
+    assert!(next.member.consensus.chain.block(&block.hash()).is_none());
     let apply = Effect::Work(Request::Apply {
         rounds,
         holders: one.others(),
@@ -179,7 +184,7 @@ fn a_restarted_member_adopts_the_final_rounds_that_it_had_not_adopted() {
     assert_eq!(effects, [next.entered(2, 2), next.plans(2, outcome())]);
     // With all rounds adopted it is complete.
     one = finished(1);
-    let (block, proof) = one.member.chain.history[0].clone();
+    let (block, proof) = one.member.consensus.chain.history[0].clone();
     let kept = Record::Final {
         blocks: vec![block],
         proof: proof.unwrap(),

@@ -82,10 +82,10 @@ impl One {
         amendment: &Amendment,
         by: &[MemberIndex],
     ) -> Proposal {
-        let tip = &self.member.chain.tip;
+        let tip = &self.member.consensus.chain.tip;
         let change = Change {
             amendment: amendment.clone(),
-            after: self.member.chain.checkpoint(),
+            after: self.member.consensus.chain.checkpoint(),
             approvals: self.approvals(amendment, by),
         };
         Proposal {
@@ -268,7 +268,7 @@ fn a_change_may_not_end_before_rounds_that_are_final() {
     amendment.charter.rounds = 1;
     let view = one.member.view();
     let mut proposal = one.changing(view, &amendment, &one.others());
-    let (round, after) = (1, one.member.chain.checkpoint());
+    let (round, after) = (1, one.member.consensus.chain.checkpoint());
     assert_eq!((after.round, after.outcome), (round, outcome()));
     // Round 1 is final, so it may be the last one.
     assert_eq!(change(&mut proposal).check(&one.epoch, &after), Ok(()));
@@ -514,7 +514,7 @@ fn the_next_epoch_goes_on_from_the_last_outcome_with_views_from_1() {
         (1, block.hash(), one.epoch.federation)
     );
     assert_eq!(next.roster.silos(), amendment.silos);
-    assert_eq!(next.began, one.member.chain.checkpoint());
+    assert_eq!(next.began, one.member.consensus.chain.checkpoint());
     assert_eq!(epochs.records, [Record::Applied { round: 1 }]);
     assert_eq!(epochs.former.len(), 1);
     assert_eq!(epochs.former[0].1, passage);

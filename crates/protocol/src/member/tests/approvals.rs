@@ -392,7 +392,7 @@ fn a_member_that_cannot_live_under_the_agreement_votes_on_changes_and_on_nothing
 #[test]
 fn a_paused_member_contributes_nothing_until_its_institution_has_signed() {
     let mut one = One::follower(4);
-    one.member.config.paused = true;
+    one.member.governance.paused = true;
     let trains = |effects: &[Effect]| effects.contains(&Effect::Work(Request::Train { round: 1 }));
     assert!(!trains(&one.plan()));
     assert!(!trains(&one.pass(3_000)));

@@ -234,7 +234,7 @@ fn a_vote_that_claims_to_have_checked_an_empty_block_does_not_keep_it_from_being
             for &by in others.iter().filter(|by| **by != liar) {
                 one.hear(by, 0, 1, Body::Notarize { block, checked });
             }
-            let known = one.member.chain.newest_notarised();
+            let known = one.member.consensus.chain.newest_notarised();
             let votes = &known
                 .expect("a notarisation of a quorum of honest votes")
                 .votes;

@@ -120,7 +120,7 @@ pub(super) fn a_lead_with_progress_is_voted_down_after_the_view_timeout() {
     // n = 10, f = 3, patience 20: at least 60 beats and seven times D.
     for (failed, timeout) in [(0, 64), (4, 116), (6, 116)] {
         let (mut one, view) = (after(failed, 64), failed + 1);
-        let entered = one.member.view.entered.elapsed().as_millis() as u64;
+        let entered = one.member.consensus.view.entered.elapsed().as_millis() as u64;
         let due = entered + 1000 * timeout;
         for second in (1..timeout).map(|second| entered + 1000 * second + 100) {
             one.pass(second);
@@ -138,7 +138,7 @@ pub(super) fn a_lead_with_progress_is_voted_down_after_the_view_timeout() {
 pub(super) fn a_view_is_nullified_once() {
     let mut one = after(0, 100);
     one.pass(3000 + OFF);
-    assert!(one.member.ballots.has_nullified(1));
+    assert!(one.member.consensus.ballots.has_nullified(1));
     let vote = |effect: &Effect| matches!(effect, Effect::Persist(_));
     let later = one.pass(200_000);
     assert!(!later.iter().any(vote));
@@ -222,11 +222,11 @@ pub(super) fn a_member_that_misses_rounds_is_excused_for_twice_as_long_each_time
         let round = one.member.round();
         one.plan();
         one.train();
-        if !one.member.timing().waiting().excused(slow) {
+        if !one.member.lead_timing().waiting().excused(slow) {
             waited.push(round);
         }
         assert_eq!(
-            one.member.timing().waiting().excused(dead),
+            one.member.lead_timing().waiting().excused(dead),
             round > 1,
             "round {round}"
         );
@@ -236,5 +236,5 @@ pub(super) fn a_member_that_misses_rounds_is_excused_for_twice_as_long_each_time
     assert_eq!(waited, [1, 3, 7]);
     // A member that contributed is waited for in the next round.
     one.step(Input::Time);
-    assert!(one.member.timing().waiting().excused(slow));
+    assert!(one.member.lead_timing().waiting().excused(slow));
 }

@@ -147,7 +147,7 @@ fn a_freed_silo_keeps_no_circle_over_a_restart_and_notes_the_next_one() {
         Record::Applied { round: 0 },
     ];
     let (one, _) = One::restart(six(), MemberIndex(1), journal);
-    assert_eq!(one.member.circle, None);
+    assert_eq!(one.member.rounds.circle, None);
 }
 
 #[test]

@@ -219,7 +219,7 @@ fn a_member_left_behind_is_told_of_the_same_others_once() {
     for number in 1..20 {
         let mut one = One::follower(2);
         let lost = one.others();
-        one.member.recoveries.reminded = number;
+        one.member.governance.recoveries.reminded = number;
         let passage = over(&one.step(recover(&lost))).unwrap();
         let frame = envelope::seal_passage(&one.epoch, &passage);
         let gone = gone.get_or_insert_with(|| One::of(one.epoch.clone(), lost[0]));

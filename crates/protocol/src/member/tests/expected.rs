@@ -54,7 +54,7 @@ impl One {
 
     pub(super) fn contributes(&self, to: MemberIndex) -> Effect {
         let contribution = Body::Contribution(self.contribution(self.me));
-        self.sends(to, self.member.round.number, 0, contribution)
+        self.sends(to, self.member.rounds.round.number, 0, contribution)
     }
 
     pub(super) fn persists_vote(&self, view: u64, body: Body) -> Effect {
@@ -116,7 +116,7 @@ impl One {
     pub(super) fn leaves_by(&self, certificate: &Certificate) -> Vec<Effect> {
         let mut effects = self.passes_on(certificate);
         effects.push(Effect::Persist(Record::Certified(certificate.clone())));
-        effects.push(self.entered(certificate.view + 1, self.member.round.number));
+        effects.push(self.entered(certificate.view + 1, self.member.rounds.round.number));
         effects
     }
 
@@ -126,7 +126,7 @@ impl One {
     }
 
     pub(super) fn leading_report(&self, view: u64, phase: Phase) -> Effect {
-        let round = self.member.round.number;
+        let round = self.member.rounds.round.number;
         Effect::Report(Report::Leading { view, round, phase })
     }
 

@@ -199,7 +199,7 @@ fn two_proposals_of_a_view_make_evidence_and_nullify_it() {
     let lead = table.epoch.lead(1);
     let other = (lead.at() + 1) % 4;
     let member = table.members[other].as_mut().unwrap();
-    let first = member.view.judged.as_ref().map(|_| ()).is_some();
+    let first = member.consensus.view.judged.as_ref().map(|_| ()).is_some();
     assert!(first, "the proposal arrived");
     let mut proposal = match table.journal[lead.at()]
         .iter()

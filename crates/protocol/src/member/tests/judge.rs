@@ -118,7 +118,7 @@ pub(super) fn messages_of_a_later_lead_are_kept_until_its_view_begins() {
     assert_eq!(one.hear_lead(3, bundle.clone()), []);
     assert_eq!(one.hear_lead(3, bundle), []);
     // Only the last message of a kind is kept.
-    assert_eq!(one.member.view.early.len(), 2);
+    assert_eq!(one.member.consensus.view.early.len(), 2);
     let effects = one.skip(2);
     let entered = one.leaves_by(&one.certificate(2, Verdict::Nullified));
     let hold = Effect::Work(Request::Hold {
@@ -132,7 +132,7 @@ pub(super) fn messages_of_a_later_lead_are_kept_until_its_view_begins() {
     });
     let contributes = one.contributes(one.epoch.lead(3));
     assert_eq!(effects, [entered, vec![contributes, hold]].concat());
-    assert_eq!(one.member.view.receipt, Some(one.entry(one.me).id));
+    assert_eq!(one.member.rounds.receipt, Some(one.entry(one.me).id));
 }
 
 #[test]
@@ -146,7 +146,13 @@ pub(super) fn a_block_of_another_view_or_epoch_than_its_proposal_is_refused() {
         let said = refused(one.epoch.lead(1), 0, Refusal::BlockMisplaced);
         let votes = one.nullifies(1, Refusal::BlockMisplaced);
         assert_eq!(one.propose(1, &proposal), [vec![said], votes].concat());
-        assert!(one.member.chain.block(&proposal.block.hash()).is_none());
+        assert!(
+            one.member
+                .consensus
+                .chain
+                .block(&proposal.block.hash())
+                .is_none()
+        );
     }
 }
 

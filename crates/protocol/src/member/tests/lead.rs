@@ -326,7 +326,7 @@ pub(super) fn a_missing_member_is_waited_for_until_patience_is_over() {
 pub(super) fn an_excused_member_is_waited_for_until_d_is_over() {
     let mut one = with(4, 2);
     let peer = one.others()[2];
-    one.member.presence.absences.set(peer, 2);
+    one.member.rounds.absences.set(peer, 2);
     assert_eq!(one.pass(499), []);
     let expected = closes(&one, &one.without(peer));
     assert_eq!(one.pass(500), expected);
@@ -339,7 +339,7 @@ pub(super) fn an_excused_member_is_waited_for_until_d_is_over() {
     ] {
         let mut one = with(4, 2);
         if absent {
-            one.member.presence.absences.set(peer, 1);
+            one.member.rounds.absences.set(peer, 1);
         }
         if down {
             one.step(Input::Down { peer });
@@ -355,7 +355,7 @@ pub(super) fn an_excused_member_is_waited_for_until_d_is_over() {
 pub(super) fn one_excused_member_does_not_excuse_the_others() {
     let mut one = with(7, 4);
     let (excused, other) = (one.others()[4], one.others()[5]);
-    one.member.presence.absences.set(excused, 2);
+    one.member.rounds.absences.set(excused, 2);
     assert_eq!(one.pass(1500), collecting(&one, 1..=1));
     // Once the other one has contributed, the set is closed.
     let mut expected = vec![receipt(&one, other, 1)];
@@ -427,7 +427,7 @@ pub(super) fn an_empty_set_is_closed_after_patience_and_needs_no_signatures() {
 pub(super) fn after_closing_no_receipt_is_given() {
     let mut one = with(4, 2);
     let late = one.others()[2];
-    one.member.presence.absences.set(late, 2);
+    one.member.rounds.absences.set(late, 2);
     one.pass(500);
     assert_eq!(
         one.hear(late, 1, 0, Body::Contribution(one.contribution(late))),

@@ -169,12 +169,12 @@ fn a_new_member_that_was_stopped_while_it_asked_asks_again() {
         assert!(!silent.iter().any(signed), "{silent:?}");
         let mut one = stopped_after(heard);
         for by in &one.others()[..2] {
-            assert!(one.member.participation.listening());
+            assert!(one.member.consensus.participation.listening());
             up(&mut one, *by);
             let answer = one.answer(1);
             answers(&mut one, *by, answer);
         }
-        assert!(!one.member.participation.listening());
+        assert!(!one.member.consensus.participation.listening());
     }
 }
 
@@ -192,7 +192,7 @@ fn a_member_that_was_stopped_while_it_asked_notices_that_its_key_was_used() {
     // A newer journal may exist.
     let outdated = |effect: &Effect| matches!(effect, Effect::Report(Report::Outdated(_)));
     assert!(effects.iter().any(outdated), "{effects:?}");
-    assert!(one.member.participation.outdated());
+    assert!(one.member.consensus.participation.outdated());
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn an_answer_with_more_to_come_does_not_count_for_a_new_member() {
         };
         answers(&mut one, by, answer);
     }
-    assert!(one.member.participation.listening());
+    assert!(one.member.consensus.participation.listening());
 }
 
 #[test]
@@ -218,12 +218,16 @@ fn a_lone_member_asks_none_and_one_of_two_asks_the_other() {
         let epoch = epoch(n, 5);
         let (mut one, _) = One::start(epoch, MemberIndex(0), Start::New);
         for (nth, by) in (1..).zip(one.others()) {
-            assert_eq!(one.member.participation.listening(), nth <= needed, "{n}");
+            assert_eq!(
+                one.member.consensus.participation.listening(),
+                nth <= needed,
+                "{n}"
+            );
             up(&mut one, by);
             let answer = one.answer(1);
             answers(&mut one, by, answer);
         }
-        assert!(!one.member.participation.listening());
+        assert!(!one.member.consensus.participation.listening());
     }
 }
 
@@ -261,7 +265,7 @@ fn an_own_inclusion_or_vote_in_the_chain_shows_that_a_key_was_used() {
         let effects = answers(&mut one, x, answer);
         let noticed = effects.contains(&notices()[0]);
         assert_eq!(noticed, kind != "neither", "{kind}");
-        assert_eq!(one.member.participation.lost_journal(), noticed);
+        assert_eq!(one.member.consensus.participation.lost_journal(), noticed);
     }
 }
 
@@ -305,7 +309,7 @@ fn reminders_that_bind_no_more_or_are_of_others_are_ignored() {
         ..one.answer(1)
     };
     answers(&mut one, x, answer);
-    assert!(!one.member.participation.lost_journal());
+    assert!(!one.member.consensus.participation.lost_journal());
     // A vote of another member.
     let (mut one, _) = new();
     up(&mut one, x);
@@ -315,7 +319,7 @@ fn reminders_that_bind_no_more_or_are_of_others_are_ignored() {
         ..one.answer(1)
     };
     assert_eq!(answers(&mut one, x, answer), []);
-    assert!(!one.member.participation.lost_journal());
+    assert!(!one.member.consensus.participation.lost_journal());
     // A vote that its journal holds.
     let one = One::follower(4);
     let (vote, _) = one.sealed(one.me, 0, 1, Body::Nullify);
@@ -327,7 +331,7 @@ fn reminders_that_bind_no_more_or_are_of_others_are_ignored() {
         ..one.answer(1)
     };
     assert_eq!(answers(&mut one, x, answer), []);
-    assert!(!one.member.participation.lost_journal());
+    assert!(!one.member.consensus.participation.lost_journal());
 }
 
 /// The member asks `by`, which answers with a certificate of that view.
@@ -341,7 +345,7 @@ fn answer_with_view(one: &mut One, by: MemberIndex, view: u64) -> Vec<Effect> {
 
 /// A final block of that view.
 fn final_at(one: &One, view: u64) -> (Vec<Block>, SyncResponse) {
-    let first = one.member.chain.tip.hash;
+    let first = one.member.consensus.chain.tip.hash;
     let block = one.block(view, first, Content::Empty);
     let answer = SyncResponse {
         proof: Some(proof(one, &block)),
@@ -379,15 +383,21 @@ fn without_its_journal_a_member_asks_all_others_and_waits_for_a_block_two_cycles
     let third = answer_with_view(&mut one, others[2], 6);
     assert_eq!(last(third), Some(listening(3, Some(12))));
     let (early, _) = final_at(&one, 11);
-    one.member.chain.keep(early[0].hash(), early[0].clone());
+    one.member
+        .consensus
+        .chain
+        .keep(early[0].hash(), early[0].clone());
     let effects = one.add_certificate(&proof(&one, &early[0]));
     assert!(!effects.contains(&Effect::Report(Report::TakingPart)));
-    assert!(one.member.participation.listening());
+    assert!(one.member.consensus.participation.listening());
     let (late, _) = final_at(&one, 12);
-    one.member.chain.keep(late[0].hash(), late[0].clone());
+    one.member
+        .consensus
+        .chain
+        .keep(late[0].hash(), late[0].clone());
     let effects = one.add_certificate(&proof(&one, &late[0]));
     assert!(effects.contains(&Effect::Report(Report::TakingPart)));
-    assert!(!one.member.participation.listening());
+    assert!(!one.member.consensus.participation.listening());
     // From now on it trains and contributes.
     assert!(effects.contains(&Effect::Work(Request::Train { round: 1 })));
 }
@@ -404,15 +414,18 @@ fn without_its_journal_a_member_waits_for_a_masked_round_to_be_over() {
     }
     // An empty block may leave the round under way to which it has contributed.
     let (empty, _) = final_at(&one, 12);
-    one.member.chain.keep(empty[0].hash(), empty[0].clone());
+    one.member
+        .consensus
+        .chain
+        .keep(empty[0].hash(), empty[0].clone());
     one.add_certificate(&proof(&one, &empty[0]));
-    assert_eq!(one.member.chain.tip.view, 12);
-    assert!(one.member.participation.listening());
+    assert_eq!(one.member.consensus.chain.tip.view, 12);
+    assert!(one.member.consensus.participation.listening());
     let content = masked_one::proposal(&one, |_| {}).block.content;
     let block = one.block(13, empty[0].hash(), content);
-    one.member.chain.keep(block.hash(), block.clone());
+    one.member.consensus.chain.keep(block.hash(), block.clone());
     one.add_certificate(&proof(&one, &block));
-    assert!(one.member.participation.listening());
+    assert!(one.member.consensus.participation.listening());
     let (block, outcome) = (block.hash(), Hash([7; 32]));
     let certified = one.certificate(13, Verdict::Outcome { block, outcome });
     let effects = one.add_certificate(&certified);
@@ -456,9 +469,16 @@ fn fewer_than_q_answers_are_not_enough_even_with_a_late_final_block() {
             answers(&mut one, peer, answer);
         }
         let (block, _) = final_at(&one, 99);
-        one.member.chain.keep(block[0].hash(), block[0].clone());
+        one.member
+            .consensus
+            .chain
+            .keep(block[0].hash(), block[0].clone());
         one.add_certificate(&proof(&one, &block[0]));
-        assert_eq!(one.member.participation.listening(), enough < 3, "{enough}");
+        assert_eq!(
+            one.member.consensus.participation.listening(),
+            enough < 3,
+            "{enough}"
+        );
     }
 }
 

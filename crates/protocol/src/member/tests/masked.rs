@@ -125,7 +125,7 @@ fn a_group_with_a_member_that_is_always_wrong_waits_and_does_not_spin() {
         .members
         .iter()
         .flatten()
-        .map(|member| member.view.number);
+        .map(|member| member.consensus.view.number);
     let most = views.max().unwrap();
     assert!(
         (3..=12).contains(&most),
@@ -136,7 +136,7 @@ fn a_group_with_a_member_that_is_always_wrong_waits_and_does_not_spin() {
 
 /// Lets time pass until the round is final at every running member.
 fn until_final(table: &mut TestFederation, round: u64) {
-    let knows = |member: &Member| member.chain.learned.round >= round;
+    let knows = |member: &Member| member.consensus.chain.learned.round >= round;
     table.pass_while(100, |table| !table.members.iter().flatten().all(knows));
 }
 
@@ -160,8 +160,11 @@ fn a_round_begins_with_the_outcome_before_it_and_its_patience_with_the_certifica
     let later = table.now + table.epoch.beat() * 30;
     table.pass_while(40, |table| table.now < later);
     for member in table.members.iter().flatten() {
-        assert_eq!((member.round(), member.chain.learned.round), (1, 1));
-        assert_eq!(member.chain.history.len(), 1);
+        assert_eq!(
+            (member.round(), member.consensus.chain.learned.round),
+            (1, 1)
+        );
+        assert_eq!(member.consensus.chain.history.len(), 1);
     }
     table.lost = |_, _| false;
     table.pass_while(5, |table| {
@@ -169,7 +172,7 @@ fn a_round_begins_with_the_outcome_before_it_and_its_patience_with_the_certifica
     });
     let now = table.now;
     for member in table.members.iter().flatten() {
-        assert!(now - member.round.started <= table.epoch.beat());
+        assert!(now - member.rounds.round.started <= table.epoch.beat());
     }
     table.pass(100);
     table.chains_agree();
@@ -236,7 +239,13 @@ fn a_group_without_a_member_sits_out_and_the_other_is_opened() {
     table.kill(6);
     table.pass(300);
     let ready = |table: &TestFederation, i: usize| {
-        let history = table.members[i].as_ref().unwrap().chain.history.iter();
+        let history = table.members[i]
+            .as_ref()
+            .unwrap()
+            .consensus
+            .chain
+            .history
+            .iter();
         let ready = history.filter_map(|(block, _)| Some(block.masked()?.ready.len()));
         ready.collect::<Vec<_>>()
     };
@@ -303,7 +312,7 @@ fn two_members_with_wrong_transcripts_for_one_list_are_named_and_left_out_at_onc
     });
     assert_eq!(wrong.collect::<Vec<_>>(), both);
     for member in table.members.iter().flatten() {
-        let history = member.chain.history.iter();
+        let history = member.consensus.chain.history.iter();
         let ready = history.filter_map(|(block, _)| Some(block.masked()?.ready.clone()));
         let ready: Vec<_> = ready.collect();
         assert_eq!(ready, [(0..8).map(MemberIndex).collect::<Vec<_>>()]);

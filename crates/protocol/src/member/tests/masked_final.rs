@@ -65,7 +65,7 @@ fn who_lacks_what_its_key_has_signed_gives_no_shares_away() {
     for outdated in [false, true] {
         let mut one = signed(4);
         if outdated {
-            one.member.participation = ParticipationState::Outdated;
+            one.member.consensus.participation = ParticipationState::Outdated;
         }
         let block = proposal(&one, |_| {});
         assert_eq!(unmasks(&mut one, &block), !outdated);

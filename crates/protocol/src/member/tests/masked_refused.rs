@@ -158,19 +158,19 @@ fn who_lost_the_secret_behind_its_keys_sits_the_round_out() {
 #[test]
 fn who_only_listens_masks_nothing_sends_no_vector_and_signs_no_sheet() {
     let mut one = follower(4);
-    one.member.participation = ParticipationState::Outdated;
+    one.member.consensus.participation = ParticipationState::Outdated;
     assert_eq!(one.hear_lead(1, lists(&one, &one.all())), []);
 
     let mut one = follower(4);
     one.hear_lead(1, lists(&one, &one.all()));
-    one.member.participation = ParticipationState::Outdated;
+    one.member.consensus.participation = ParticipationState::Outdated;
     let list = list(&one, &one.all()).root;
     let result = Ok(vector(one.me.at(), list));
     let masked = Answer::Masked { list, result };
     assert_eq!(one.step(Input::Done(masked)), []);
 
     let mut one = listed(4);
-    one.member.participation = ParticipationState::Outdated;
+    one.member.consensus.participation = ParticipationState::Outdated;
     let (sheet, result) = (sheet(&one).root(), Ok(()));
     let verified = Answer::Verified { sheet, result };
     assert_eq!(one.step(Input::Done(verified)), []);

@@ -56,7 +56,13 @@ fn noised_rounds_go_on_without_a_member_and_with_it_again() {
     table.restart(3);
     table.pass(300);
     let ready = |i: usize| {
-        let history = table.members[i].as_ref().unwrap().chain.history.iter();
+        let history = table.members[i]
+            .as_ref()
+            .unwrap()
+            .consensus
+            .chain
+            .history
+            .iter();
         let ready = history.filter_map(|(block, _)| Some(block.masked()?.ready.len()));
         ready.collect::<Vec<_>>()
     };

@@ -128,7 +128,7 @@ fn who_had_nothing_is_waited_for_in_the_next_round() {
         one.hear_lead(1, one.bundle(&authors));
         one.finish_round(&authors);
         assert_eq!(one.member.round(), 2);
-        assert_eq!(one.member.timing().waiting().excused(missing), !said);
+        assert_eq!(one.member.lead_timing().waiting().excused(missing), !said);
     }
 }
 
@@ -138,11 +138,11 @@ fn what_is_said_early_counts_for_its_round_and_what_is_said_late_for_none() {
     let missing = one.others()[2];
     assert_eq!(hears(&mut one, missing, 2), [known(missing, 2)]);
     assert_eq!(hears(&mut one, missing, 3), []);
-    assert!(!one.member.timing().waiting().sits_out(missing));
+    assert!(!one.member.lead_timing().waiting().sits_out(missing));
     one.hold_all();
     one.hear_lead(1, one.bundle(&one.all()));
     one.finish_round(&one.all());
-    assert!(one.member.timing().waiting().sits_out(missing));
+    assert!(one.member.lead_timing().waiting().sits_out(missing));
     assert_eq!(hears(&mut one, missing, 1), []);
 }
 

@@ -182,7 +182,7 @@ impl One {
 
     pub(super) fn plan_with(&mut self, change: impl FnOnce(&mut Planned)) -> Vec<Effect> {
         let mut planned = Planned {
-            round: self.member.round.number,
+            round: self.member.rounds.round.number,
             plan: plan(),
             participants: None,
             cross_evaluate: false,
@@ -196,13 +196,13 @@ impl One {
 
     pub(super) fn train(&mut self) -> Vec<Effect> {
         let result = Ok(self.trained(self.me));
-        let round = self.member.round.number;
+        let round = self.member.rounds.round.number;
         self.step(Input::Done(Answer::Trained { round, result }))
     }
 
     /// Tells the member under test that the models of these members are kept here.
     pub(super) fn hold(&mut self, members: &[MemberIndex]) -> Vec<Effect> {
-        let (round, result) = (self.member.round.number, Ok(()));
+        let (round, result) = (self.member.rounds.round.number, Ok(()));
         let blobs = members.iter().map(|&member| blob(member)).collect();
         self.step(Input::Done(Answer::Held {
             round,
@@ -221,7 +221,7 @@ impl One {
         member: MemberIndex,
         result: Result<(), WorkError>,
     ) -> Vec<Effect> {
-        let (round, fields) = (self.member.round.number, self.trained(member).fields);
+        let (round, fields) = (self.member.rounds.round.number, self.trained(member).fields);
         self.step(Input::Done(Answer::Admitted {
             round,
             from: member,
@@ -288,7 +288,7 @@ impl One {
         let proof = self.certificate(view, Verdict::Final(block));
         self.has_cast(&proof);
         let mut effects = self.add_certificate(&proof);
-        let (round, result) = (self.member.round.number - 1, Ok(()));
+        let (round, result) = (self.member.rounds.round.number - 1, Ok(()));
         effects.extend(self.step(Input::Done(Answer::Applied {
             round,
             ends: false,
@@ -303,7 +303,7 @@ impl One {
         for vote in certificate.votes.iter().filter(|vote| vote.member == me) {
             let body = Body::vote(certificate.verdict, vote.checked);
             let (message, frame) = self.sealed(me, 0, view, body);
-            self.member.ballots.remember(message, frame);
+            self.member.consensus.ballots.remember(message, frame);
         }
     }
 
@@ -343,7 +343,7 @@ impl One {
 
     /// The contribution of a member.
     pub(super) fn contribution(&self, member: MemberIndex) -> Contribution {
-        let round = self.member.round.number.to_le_bytes();
+        let round = self.member.rounds.round.number.to_le_bytes();
         Contribution {
             plan: plan(),
             fields: self.trained(member).fields,
@@ -354,7 +354,7 @@ impl One {
 
     pub(super) fn entry(&self, member: MemberIndex) -> Entry {
         let contribution = self.contribution(member);
-        contribution.entry(&self.epoch.federation, self.member.round.number)
+        contribution.entry(&self.epoch.federation, self.member.rounds.round.number)
     }
 
     /// Entries of members, in the order of their ids.
@@ -376,7 +376,7 @@ impl One {
 
     /// The inclusions of these members.
     pub(super) fn inclusions(&self, sheet: &Sheet, signers: &[MemberIndex]) -> Inclusions {
-        let (round, sheet) = (self.member.round.number, sheet.root());
+        let (round, sheet) = (self.member.rounds.round.number, sheet.root());
         let sign = |&by: &MemberIndex| -> (MemberIndex, Signature) {
             let (message, _) = self.sealed(by, round, 0, Body::Inclusion { sheet });
             (by, message.signature)
@@ -395,7 +395,7 @@ impl One {
         sheet: &Sheet,
         signers: &[MemberIndex],
     ) -> Proposal {
-        let round = self.member.round.number;
+        let round = self.member.rounds.round.number;
         let learning = Learning {
             round,
             plan: plan(),
@@ -405,7 +405,7 @@ impl One {
             outcome: outcome(),
         };
         let content = Content::Learning(learning);
-        let tip = &self.member.chain.tip;
+        let tip = &self.member.consensus.chain.tip;
         Proposal {
             block: self.block(view, tip.hash, content),
             parent: tip.proof.clone(),
@@ -435,7 +435,13 @@ impl One {
     /// The case of a proposal without scores.
     pub(super) fn case(&self, proposal: &Proposal) -> Case {
         let learning = proposal.block.learning().unwrap();
-        let sheet = self.member.round.sheets.get(&learning.sheet).unwrap();
+        let sheet = self
+            .member
+            .rounds
+            .round
+            .sheets
+            .get(&learning.sheet)
+            .unwrap();
         let decision = learning.decision.clone().into();
         Case::new(learning.round, learning.sheet, sheet.clone(), decision)
     }

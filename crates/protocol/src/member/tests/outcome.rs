@@ -16,6 +16,7 @@ pub(super) fn a_round_with_fewer_than_the_fewest_entries_is_refused() {
     let sheet = one.sheet(few);
     let proposal = one.proposal_of(1, &sheet, few);
     one.member
+        .rounds
         .round
         .sheets
         .keep(sheet.root(), sheet.into(), 1, 3);
@@ -59,7 +60,7 @@ pub(super) fn an_excused_member_does_not_count_as_missing() {
     let check = checks(one.case(&proposal), one.holders(1));
     // A link that is down does not excuse by itself.
     assert_eq!(one.step(Input::Down { peer }), []);
-    one.member.presence.absences.set(peer, 0);
+    one.member.rounds.absences.set(peer, 0);
     assert_eq!(one.step(Input::Time), [check]);
 }
 
@@ -74,7 +75,7 @@ pub(super) fn of_few_participants_none_may_be_missing_unless_excused() {
         one.train();
         one.hear_lead(1, one.bundle(&[one.me]));
         if excused {
-            one.member.presence.absences.set(other, 2);
+            one.member.rounds.absences.set(other, 2);
         }
         let proposal = one.proposal(1, &[one.me]);
         let check = checks(one.case(&proposal), one.holders(1));
@@ -88,7 +89,7 @@ pub(super) fn a_round_without_entries_waits_for_patience_though_all_are_excused(
     let mut one = One::follower(4);
     let peer = one.epoch.lead(2);
     one.plan_with(|plan| plan.participants = Some(vec![peer]));
-    one.member.presence.absences.set(peer, 2);
+    one.member.rounds.absences.set(peer, 2);
     one.hear_lead(1, one.bundle(&[]));
     let proposal = one.proposal(1, &[]);
     assert_eq!(one.propose(1, &proposal), []);
@@ -280,5 +281,5 @@ fn a_judged_sheet_is_kept_when_leads_send_more_sheets() {
             }
         }
     }
-    assert!(one.member.round.sheets.get(&root).is_some());
+    assert!(one.member.rounds.round.sheets.get(&root).is_some());
 }

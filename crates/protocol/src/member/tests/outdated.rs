@@ -96,7 +96,7 @@ fn a_reminder_counts_even_if_a_later_block_is_final_by_now() {
     };
     let effects = answers(&mut one, x, answer);
     assert_eq!(effects[..2], notices(vote(Kind::Nullify, 1)));
-    assert_eq!(one.member.round(), 2, "it goes on to follow the chain");
+    assert_eq!(one.member.round(), 2, "it continues to follow the chain");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn an_own_vote_in_a_certificate_shows_that_a_journal_is_an_older_copy() {
             effects.starts_with(&notices(vote(Kind::Finalize, 1))),
             other
         );
-        assert_eq!(one.member.participation.outdated(), other);
+        assert_eq!(one.member.consensus.participation.outdated(), other);
     }
 }
 
@@ -165,7 +165,10 @@ fn an_own_signature_in_a_final_block_shows_that_a_journal_is_an_older_copy() {
             "vote" => Some(notices(vote(Kind::Finalize, 2))),
             _ => None,
         };
-        assert_eq!(one.member.participation.outdated(), expected.is_some());
+        assert_eq!(
+            one.member.consensus.participation.outdated(),
+            expected.is_some()
+        );
         for effect in expected.iter().flatten() {
             assert!(effects.contains(effect), "{kind}: {effects:?}");
         }
@@ -193,7 +196,7 @@ fn own_signatures_that_the_journal_holds_show_nothing() {
     let proof = one.certificate_by(1, Verdict::Final(block), &one.without(x));
     one.add_certificate(&proof);
     assert_eq!(one.member.round(), 2);
-    assert!(!one.member.participation.listening());
+    assert!(!one.member.consensus.participation.listening());
 }
 
 #[test]
@@ -279,10 +282,10 @@ fn a_member_with_an_outdated_journal_repeats_nothing_and_does_not_sign_for_sheet
 #[test]
 fn a_lead_with_an_outdated_journal_stops_leading() {
     let mut one = One::leading(4, 1);
-    assert!(one.member.lead.is_some());
+    assert!(one.member.consensus.lead.is_some());
     let me = one.me;
     one.hear(me, 0, 1, Body::Nullify);
-    assert!(one.member.lead.is_none());
+    assert!(one.member.consensus.lead.is_none());
     let signed = |effect: &Effect| matches!(effect, Effect::Persist(_) | Effect::Publish { .. });
     assert!(!one.pass(90_000).iter().any(signed));
 }
@@ -301,12 +304,12 @@ fn an_outdated_journal_stays_outdated_after_a_restart() {
     }
     let blocks = chain(&one, 4);
     for block in &blocks {
-        one.member.chain.keep(block.hash(), block.clone());
+        one.member.consensus.chain.keep(block.hash(), block.clone());
     }
     let effects = one.add_certificate(&proof(&one, &blocks[3]));
     assert_eq!(one.member.round(), 5);
     assert!(!effects.contains(&Effect::Report(Report::TakingPart)));
-    assert!(one.member.participation.outdated());
+    assert!(one.member.consensus.participation.outdated());
     let (mut one, _) = kept(vec![Record::Outdated(what)]);
     signs_nothing(&mut one);
 }
@@ -317,7 +320,7 @@ fn a_member_whose_key_another_process_uses_signs_nothing_more_and_says_so_once()
     let told = one.step(Input::KeyElsewhere);
     assert_eq!(told, [Effect::Report(Report::KeyElsewhere)]);
     assert_eq!(one.step(Input::KeyElsewhere), []);
-    assert!(one.member.lead.is_none());
+    assert!(one.member.consensus.lead.is_none());
     signs_nothing(&mut one);
     // Nothing of it is written down, because after a restart the journal says what was signed.
     let (mut one, effects) = kept(vec![Record::Outdated(vote(Kind::Finalize, 3))]);

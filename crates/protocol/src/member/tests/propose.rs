@@ -26,7 +26,7 @@ fn settled(one: &mut One, result: Result<Hash, WorkError>) -> Vec<Effect> {
 
 /// Takes the lead of a view to the decision: all authors have signed.
 fn deciding(one: &mut One, view: u64) {
-    if one.member.round.own.entry().is_none() {
+    if one.member.rounds.round.own.entry().is_none() {
         one.plan();
         one.train();
     }
@@ -256,7 +256,7 @@ pub(super) fn receipts_of_a_past_round_do_not_count() {
     let mut one = One::leading(4, 3).contributed();
     let proposal = one.proposal(1, &one.all());
     let block = proposal.block.clone();
-    one.member.chain.keep(block.hash(), block);
+    one.member.consensus.chain.keep(block.hash(), block);
     one.skip(2);
     let x = one.others()[0];
     let effects = one.take_in(x);
@@ -333,11 +333,11 @@ pub(super) fn a_sheet_that_has_not_enough_entries_now_is_not_taken_over() {
         let (lead, peer) = (epoch.lead(1), epoch.lead(3));
         let mut authors = vec![one.me, lead, epoch.lead(4)];
         authors.sort_unstable();
-        one.member.presence.absences.set(peer, 2);
+        one.member.rounds.absences.set(peer, 2);
         one.hear_lead(1, one.bundle(&authors));
         one.propose(1, &one.proposal(1, &authors));
         if waited_for {
-            one.member.presence.absences.set(peer, 1);
+            one.member.rounds.absences.set(peer, 1);
         }
         let effects = one.skip(1);
         let taken = effects.contains(&one.leading_report(2, Phase::Deciding));
@@ -350,7 +350,7 @@ pub(super) fn a_sheet_on_which_work_failed_is_not_taken_over() {
     let mut one = proposed(true);
     one.skip(1);
     decided(&mut one, Err(WorkError::Unavailable));
-    assert!(one.member.round.proposed.is_none());
+    assert!(one.member.rounds.round.proposed.is_none());
 }
 
 #[test]

@@ -46,7 +46,7 @@ impl One {
 
     /// The standing that the member under test signs now.
     pub(super) fn standing(&self, lost: &[MemberIndex]) -> Standing {
-        let chain = &self.member.chain;
+        let chain = &self.member.consensus.chain;
         Standing {
             number: 1,
             lost: lost.to_vec(),
@@ -80,7 +80,7 @@ impl One {
 
     /// The standing that it has signed last.
     fn own_standing(&self) -> Body {
-        let own = self.member.recoveries.own.as_ref();
+        let own = self.member.governance.recoveries.own.as_ref();
         own.expect("it has signed").body.clone()
     }
 
@@ -165,7 +165,7 @@ fn one_of_two_goes_on_alone_from_the_last_final_round() {
     let recovery = passage.recovery().unwrap();
     assert_eq!(recovery.lost, one.others());
     assert_eq!(recovery.rounds_lost(), [0; 0]);
-    let checkpoint = one.member.chain.checkpoint();
+    let checkpoint = one.member.consensus.chain.checkpoint();
     assert_eq!((recovery.after, checkpoint.round), (checkpoint, 1));
     let next = one.verified(&passage);
     assert_eq!(

@@ -116,7 +116,13 @@ fn rounds_go_on_without_the_one_that_is_left_alone_and_it_votes_and_adopts() {
     table.pass(300);
     for i in 0..7 {
         assert_eq!(table.finals(i).len(), 3, "{i}");
-        let history = table.members[i].as_ref().unwrap().chain.history.iter();
+        let history = table.members[i]
+            .as_ref()
+            .unwrap()
+            .consensus
+            .chain
+            .history
+            .iter();
         let rounds = history.filter_map(|(block, _)| block.masked());
         let ready: Vec<_> = rounds.map(|round| round.ready.clone()).collect();
         let without = members([0, 1, 2, 4, 5, 6]);

@@ -25,7 +25,7 @@ pub(super) fn final_round(n: u16) -> (One, Hash) {
 /// What is to be opened of the final round.
 fn of(one: &One, block: Hash) -> Arc<FinalMasked> {
     let Content::Masked(round) = proposal(one, |_| {}).block.content else {
-        unreachable!("a masked round was built")
+        unreachable!("a secure-aggregation round was built")
     };
     let threshold = threshold(&one.epoch.roster, round.ready.len());
     Arc::new(FinalMasked {
@@ -301,7 +301,7 @@ fn a_strategy_ends_the_federation_with_a_certified_outcome() {
 #[test]
 fn a_change_follows_the_certified_outcome_of_the_last_round() {
     let (mut one, block) = final_round(4);
-    assert_eq!(one.member.chain.checkpoint(), one.epoch.began);
+    assert_eq!(one.member.consensus.chain.checkpoint(), one.epoch.began);
     let amendment = longer(&one.epoch);
     let mut proposal = one.changing(2, &amendment, &one.others());
     // While the outcome is not known here, a change waits.
@@ -312,7 +312,7 @@ fn a_change_follows_the_certified_outcome_of_the_last_round() {
         block,
         outcome,
     };
-    assert_eq!(one.member.chain.checkpoint(), expected);
+    assert_eq!(one.member.consensus.chain.checkpoint(), expected);
     // One after another outcome is refused.
     let Content::Change(change) = &mut proposal.block.content else {
         unreachable!("a change was built")
@@ -321,7 +321,7 @@ fn a_change_follows_the_certified_outcome_of_the_last_round() {
         outcome: Hash([1; 32]),
         ..expected
     };
-    let why = change.check(&one.epoch, &one.member.chain.checkpoint());
+    let why = change.check(&one.epoch, &one.member.consensus.chain.checkpoint());
     assert!(
         matches!(why, Err(crate::change::ChangeError::After { .. })),
         "{why:?}"

@@ -106,7 +106,7 @@ pub(super) fn scores_that_are_not_finite_out_of_order_or_too_many_are_refused() 
     let by = one.others()[0];
     let said = Body::Scores(scores(&one, by, &one.all()));
     assert_eq!(one.hear(by, 2, 0, said), []);
-    assert!(!one.member.round.inbox.scores.contains_key(&by));
+    assert!(!one.member.rounds.round.inbox.scores.contains_key(&by));
 }
 
 #[test]
@@ -162,7 +162,7 @@ pub(super) fn an_excused_author_without_scores_is_left_out_after_d() {
     let peer = one.others()[1];
     hear_scores(&mut one, others[0]);
     hear_scores(&mut one, others[2]);
-    one.member.presence.absences.set(peer, 2);
+    one.member.rounds.absences.set(peer, 2);
     assert_eq!(one.pass(499), []);
     let sheet = Body::Sheet(scored(&one, &one.without(peer)));
     let effects = one.pass(500);
@@ -228,7 +228,7 @@ pub(super) fn an_author_without_signature_is_left_out_after_patience_or_if_excus
         hear_inclusion(&mut one, x, &all);
         hear_inclusion(&mut one, y, &all);
         if excused {
-            one.member.presence.absences.set(z, 2);
+            one.member.rounds.absences.set(z, 2);
         }
         one.pass(until - 1);
         let kept = one.without(z);
@@ -288,7 +288,7 @@ pub(super) fn a_sheet_is_issued_again_at_most_f_plus_1_times() {
         }
         let kept: Vec<_> = authors.iter().copied().filter(|by| by != silent).collect();
         // An excused member is waited for until D is over.
-        one.member.presence.absences.set(*silent, 2);
+        one.member.rounds.absences.set(*silent, 2);
         let effects = one.pass(500 * again);
         if again == 3 {
             let (missing, reason) = (1, Omission::Inclusion);
@@ -315,7 +315,7 @@ pub(super) fn a_sheet_with_scores_is_issued_again_without_the_row_and_the_column
     for by in [x, z] {
         one.hear(by, 1, 0, Body::Inclusion { sheet });
     }
-    one.member.presence.absences.set(y, 2);
+    one.member.rounds.absences.set(y, 2);
     let smaller = Body::Sheet(scored(&one, &one.without(y)));
     let effects = one.pass(500);
     assert_eq!(effects[1], one.publishes(1, 1, smaller));
@@ -345,6 +345,7 @@ pub(super) fn the_models_of_admitted_contributions_are_held_by_the_lead() {
     let one = including(4);
     assert!(
         one.member
+            .rounds
             .round
             .models
             .missing(&one.entries(&one.all()))

@@ -180,10 +180,10 @@ fn a_final_block_is_taken_once_its_ancestors_are_known() {
     let x = one.others()[0];
     up(&mut one, x);
     let third = chain(&one, 3).remove(2);
-    one.member.chain.keep(third.hash(), third.clone());
+    one.member.consensus.chain.keep(third.hash(), third.clone());
     let waits = proof(&one, &third);
     one.add_certificate(&waits);
-    assert_eq!(one.member.chain.tip.view, 0);
+    assert_eq!(one.member.consensus.chain.tip.view, 0);
     let answer = two_rounds(&one);
     let effects = answers(&mut one, x, answer);
     let kept = Record::Final {
@@ -191,7 +191,7 @@ fn a_final_block_is_taken_once_its_ancestors_are_known() {
         proof: waits,
     };
     assert!(effects.contains(&Effect::Persist(kept)));
-    assert_eq!(one.member.chain.tip.view, 3);
+    assert_eq!(one.member.consensus.chain.tip.view, 3);
 }
 
 /// Two members may each hold one of two blocks, the second of which is final. Each gives the other
@@ -212,7 +212,7 @@ fn missing_ancestors_of_a_final_block_are_fetched_from_any_member() {
         ..one.answer(1)
     };
     answers(&mut one, first_asked, answer);
-    assert_eq!(one.member.chain.missing(), Some(blocks[1].hash()));
+    assert_eq!(one.member.consensus.chain.missing(), Some(blocks[1].hash()));
     let other = one.others()[1];
     let again = [one.at(1000), one.at(1001)].concat();
     assert!(again.contains(&asked(&one, other, &blocks[1])));
@@ -221,7 +221,7 @@ fn missing_ancestors_of_a_final_block_are_fetched_from_any_member() {
         ..one.answer(1)
     };
     answers(&mut one, other, answer);
-    assert_eq!(one.member.chain.missing(), Some(blocks[0].hash()));
+    assert_eq!(one.member.consensus.chain.missing(), Some(blocks[0].hash()));
     // It gives its block, though it does not know it to be final.
     let question = Body::SyncRequest {
         after: 0,
@@ -238,7 +238,10 @@ fn missing_ancestors_of_a_final_block_are_fetched_from_any_member() {
     // After a restart the block is still missing.
     let kept = vec![Record::Certified(last)];
     let (again, _) = One::start(one.epoch.clone(), one.me, Start::Kept(kept));
-    assert_eq!(again.member.chain.missing(), Some(blocks[1].hash()));
+    assert_eq!(
+        again.member.consensus.chain.missing(),
+        Some(blocks[1].hash())
+    );
 }
 
 #[test]
@@ -314,10 +317,10 @@ fn a_member_that_answered_is_asked_with_a_new_nonce() {
     up(&mut one, x);
     let old = one.answer(1);
     answers(&mut one, x, old.clone());
-    one.member.sync.catching_up = true;
+    one.member.consensus.sync.catching_up = true;
     assert_eq!(up(&mut one, x), [one.asks(2, x, 0, 1)]);
     answers(&mut one, x, old);
-    assert!(one.member.sync.asked.contains_key(&x), "a replay");
+    assert!(one.member.consensus.sync.asked.contains_key(&x), "a replay");
     // Nor with the one that another has not answered yet and is asked again with.
     let mut one = away();
     let y = one.others()[1];
@@ -325,10 +328,10 @@ fn a_member_that_answered_is_asked_with_a_new_nonce() {
     one.at(1000);
     let answer = two_rounds(&one);
     answers(&mut one, x, answer);
-    let from = one.member.chain.first_unknown();
+    let from = one.member.consensus.chain.first_unknown();
     one.member.syncing().ask_from(y, from);
     one.member.syncing().ask_from(x, from);
-    let asked = &one.member.sync.asked;
+    let asked = &one.member.consensus.sync.asked;
     assert_eq!((asked[&y], asked[&x]), (one.nonce(1), one.nonce(2)));
 }
 
@@ -365,7 +368,7 @@ fn blocks_without_a_certificate_or_without_links_are_ignored() {
         let mut answer = two_rounds(&one);
         change(&one, &mut answer);
         assert_eq!(answers(&mut one, x, answer), [], "{what}");
-        assert_eq!(one.member.chain.tip.view, 0);
+        assert_eq!(one.member.consensus.chain.tip.view, 0);
     }
 }
 

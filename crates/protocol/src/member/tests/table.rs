@@ -1,6 +1,7 @@
 //! A simulated federation without faults of the network: messages arrive at once and in order, and
 //! time passes only when none is under way.
 
+use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use super::one::note;
@@ -457,6 +458,7 @@ impl TestFederation {
             .flatten()
             .map(|member| {
                 member
+                    .consensus
                     .chain
                     .history
                     .iter()

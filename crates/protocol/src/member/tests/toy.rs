@@ -114,7 +114,7 @@ impl TestFederation {
                 unmaskings,
                 holders,
             } => self.combine(i, &of, unmaskings, &holders),
-            other => panic!("{other:?} is no work of a masked round"),
+            other => panic!("{other:?} is no work of a secure-aggregation round"),
         }
     }
 

@@ -58,7 +58,7 @@ fn a_certificate_of_an_earlier_view_does_not_change_the_view() {
 fn after_nullify_there_is_no_finalize() {
     let mut one = One::follower(4);
     one.at(3000);
-    assert!(one.member.ballots.has_nullified(1));
+    assert!(one.member.consensus.ballots.has_nullified(1));
     let notarised = one.certificate(1, Verdict::Notarised(block(b"a block")));
     assert_eq!(one.add_certificate(&notarised), one.leaves_by(&notarised));
 }
@@ -80,7 +80,7 @@ fn after_finalize_there_is_no_nullify() {
         let at = 100_000 * view;
         assert!(one.at(at).contains(&sent));
     }
-    assert!(!one.member.ballots.has_nullified(1));
+    assert!(!one.member.consensus.ballots.has_nullified(1));
 }
 
 #[test]
@@ -215,8 +215,8 @@ fn votes_of_past_and_distant_views_are_not_kept() {
     for view in [1 + 2 * 4, 1 + 2 * 4 + 1] {
         assert_eq!(votes(&mut one, x, view, Body::Nullify), []);
     }
-    assert!(one.member.ballots.voters(9).contains(&x));
-    assert!(!one.member.ballots.voters(10).contains(&x));
+    assert!(one.member.consensus.ballots.voters(9).contains(&x));
+    assert!(!one.member.consensus.ballots.voters(10).contains(&x));
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn nullify_is_sent_again_to_all_with_the_best_certificates() {
     let mut one = One::follower(4);
     one.skip(1);
     one.at(3000);
-    assert!(one.member.ballots.has_nullified(2));
+    assert!(one.member.consensus.ballots.has_nullified(2));
     let others = one.others();
     let nullify = others.iter().map(|&to| one.sends(to, 0, 2, Body::Nullify));
     let way = others
@@ -414,7 +414,7 @@ fn missing_ancestors_are_asked_for_once_a_block_is_final() {
     assert_eq!(one.add_certificate(&proof), expected);
     // An earlier final certificate does not replace a later one.
     one.add_certificate(&one.certificate(2, Verdict::Final(block(b"earlier"))));
-    let waiting = one.member.chain.unresolved.as_ref();
+    let waiting = one.member.consensus.chain.unresolved.as_ref();
     assert_eq!(waiting.map(|proof| proof.view), Some(3));
     // With every beat the next member is asked.
     let said = one.at(1000);
@@ -427,7 +427,10 @@ fn a_block_that_arrives_after_its_final_certificate_is_final_at_once() {
     let proposal = one.proposal(1, &one.all());
     let hash = proposal.block.hash();
     one.add_certificate(&one.certificate(1, Verdict::Final(hash)));
-    assert_eq!((one.member.view(), one.member.chain.tip.view), (2, 0));
+    assert_eq!(
+        (one.member.view(), one.member.consensus.chain.tip.view),
+        (2, 0)
+    );
     // View 1 is not proposed again; its block arrives with an empty block after it, or by a sync
     // response.
     let mut answer = one.answer(2);
@@ -440,7 +443,7 @@ fn a_block_that_arrives_after_its_final_certificate_is_final_at_once() {
         proof: one.certificate(1, Verdict::Final(hash)),
     });
     assert_eq!(effects[0], kept);
-    assert!(one.member.chain.unresolved.is_none());
+    assert!(one.member.consensus.chain.unresolved.is_none());
 }
 
 #[test]
@@ -456,7 +459,10 @@ fn an_empty_block_that_is_final_makes_its_parent_final() {
     let blocks: Vec<Block> = vec![proposal.block, empty.block];
     let kept = Effect::Persist(Record::Final { blocks, proof });
     assert_eq!(effects[2], kept);
-    assert_eq!((one.member.round(), one.member.chain.learned.view), (2, 1));
+    assert_eq!(
+        (one.member.round(), one.member.consensus.chain.learned.view),
+        (2, 1)
+    );
     // D counts views since the learning block: empty blocks do not reset it.
     assert_eq!(one.member.view(), 3);
     assert_eq!(one.member.timing().phase(), Duration::from_secs(1));

@@ -65,13 +65,13 @@ pub struct Cox {
     /// The penalty ½·ridge·β² of every coefficient per unit of its column. With it there are no intervals.
     #[serde(default)]
     pub ridge: f64,
-    /// Whether robust standard errors are computed, too.
+    /// True if robust standard errors are computed, too.
     #[serde(default)]
     pub robust: bool,
     /// The test of proportional hazards, by this function of time.
     #[serde(default)]
     pub hazards: Option<HazardsTime>,
-    /// Whether pairs of rows within sites are compared.
+    /// True if pairs of rows within sites are compared.
     #[serde(default)]
     pub concordance: bool,
     /// The grid on which the baseline hazard is printed, averaged over sites by their rows.

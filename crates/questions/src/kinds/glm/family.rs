@@ -92,7 +92,7 @@ impl GlmFamily {
         }
     }
 
-    /// Whether a site with these outcomes and weights tells anything of the slopes.
+    /// Returns whether a site with these outcomes and weights tells anything of the slopes.
     pub(super) fn tells(self, outcome: &[f64], weights: &[f64]) -> bool {
         let weighted: Vec<f64> = outcome
             .iter()

@@ -44,10 +44,10 @@ pub struct Glm {
     /// The penalty ½·ridge·β² of every coefficient per unit of its column. With it there are no intervals.
     #[serde(default)]
     pub ridge: f64,
-    /// Whether standard errors that hold under heteroscedasticity (HC0) are computed, too.
+    /// True if standard errors that hold under heteroscedasticity (HC0) are computed, too.
     #[serde(default)]
     pub robust: bool,
-    /// Whether standard errors that hold if rows of a site depend on each other are computed, too.
+    /// True if standard errors that hold if rows of a site depend on each other are computed, too.
     #[serde(default)]
     pub clustered: bool,
     /// Terms that a smaller model leaves out, which is compared by the likelihood ratio.
@@ -61,7 +61,7 @@ pub struct ModelProgress {
     /// Its terms, by number.
     terms: Vec<usize>,
     newton: Newton,
-    /// Whether the dispersion is the last coordinate, as log θ.
+    /// True if the dispersion is the last coordinate, as log θ.
     dispersed: bool,
     fit: Option<NewtonFit>,
     /// Rows and sites that tell of it.
@@ -104,7 +104,7 @@ impl Glm {
         each.chain(model.dispersed.then_some(0.0)).collect()
     }
 
-    /// Whether a last round is needed after the fit.
+    /// Returns whether a last round is needed after the fit.
     fn has_more(&self) -> bool {
         self.robust || self.clustered || self.family == GlmFamily::Gamma
     }

@@ -131,7 +131,7 @@ impl GlmSite {
         Ok(sums)
     }
 
-    /// Where the search begins: the closed form for the log link with Poisson or gamma outcomes, else 0.
+    /// Returns where the search begins: the closed form for the log link with Poisson or gamma outcomes, else 0.
     fn first_intercept(&self, family: GlmFamily, base: &[f64]) -> f64 {
         let sign = if family == GlmFamily::Gamma {
             -1.0

@@ -27,7 +27,7 @@ pub(super) struct LearnedGraph {
 }
 
 impl LearnedGraph {
-    /// How many edges it has that the other has not.
+    /// Returns the number of edges that it has that the other has not.
     pub(super) fn more_than(&self, other: &Self) -> usize {
         self.edges.difference(&other.edges).count()
     }
@@ -97,7 +97,7 @@ fn read(memory: &BTreeMap<String, Value>, members: usize, round: u64) -> Option<
     })
 }
 
-/// How the graph changed, in one sentence.
+/// Returns how the graph changed, in one sentence.
 pub(super) fn said(first: &LearnedGraph, last: &LearnedGraph, graphs: usize) -> String {
     let pairs = |graph: &LearnedGraph| graph.nodes * graph.nodes.saturating_sub(1) / 2;
     let of = |graph: &LearnedGraph| {

@@ -59,7 +59,7 @@ pub(super) fn section(story: &Story) -> Markup {
                 "Two " (picture.what(last)) " are joined where their models are similar. A dot’s area is its share in the "
                 "prior, which the strategy takes from how central it is. Before the first graph, all had the same share. "
                 @if !regions.is_empty() { "Colours are the regions of the silos. " }
-                @if !story.outside.is_empty() { "Hollow dots are silos outside of training, which have no model to compare. " }
+                @if !story.outside.is_empty() { "Hollow dots are silos that do not train, which have no model to compare. " }
                 @if !picture.named() { "The numbers are those of the list below. " }
                 @if changed { "Dashed lines are in this graph and not in the other." }
             }
@@ -131,7 +131,7 @@ impl TopologyPicture<'_> {
         (largest * part).max(least)
     }
 
-    /// What a node is, on pointing.
+    /// Returns what a node is, on pointing.
     fn about(&self, graph: &LearnedGraph, node: usize) -> String {
         let Some(clusters) = &graph.clusters else {
             return self.regions.name(&self.story.silos[node]);
@@ -284,7 +284,7 @@ impl TopologyPicture<'_> {
         }
     }
 
-    /// The silos outside of training in rows below the graph, and the height of these.
+    /// The silos that do not train in rows below the graph, and the height of these.
     fn outside(&self, width: f64, top: f64) -> Option<(Markup, f64)> {
         const HEAD: f64 = 34.0;
         let silos = &self.story.outside;

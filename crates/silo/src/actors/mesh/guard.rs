@@ -62,7 +62,7 @@ impl Guard {
         }
     }
 
-    /// Whether a frame may be opened.
+    /// Returns whether a frame may be opened.
     pub(super) fn admit(
         &mut self,
         now: Time,
@@ -124,17 +124,17 @@ impl Guard {
         self.follow(from, times.map(dropped), mute)
     }
 
-    /// Whether a frame of another epoch may be looked at.
+    /// Returns whether a frame of another epoch may be looked at.
     pub(super) fn admit_elsewhere(&mut self, now: Time, from: MemberIndex) -> Result<(), Denied> {
         self.budget.admit_elsewhere(now, from)
     }
 
-    /// Whether a neighbour in another epoch may be answered now.
+    /// Returns whether a neighbour in another epoch may be answered now.
     pub(super) fn may_answer(&mut self, now: Time, to: MemberIndex) -> bool {
         self.budget.may_answer(now, to)
     }
 
-    /// Whether a member may ask for this many blobs.
+    /// Returns whether a member may ask for this many blobs.
     pub(super) fn wants(&mut self, now: Time, by: MemberIndex, blobs: usize) -> bool {
         let position = self.counters.position();
         self.budget.at(position.view, position.last_final);
@@ -159,7 +159,7 @@ impl Guard {
         }
     }
 
-    /// How often it occurred since its last notice; none while that is recent.
+    /// Returns how often it occurred since its last notice; none while that is recent.
     fn complain(&mut self, now: Time, about: MemberIndex, what: ComplaintSubject) -> Option<u64> {
         let Some(complaint) = self.complaints.get_mut(&(about, what)) else {
             let first = Complaint {

@@ -148,7 +148,7 @@ impl Pump {
         }
     }
 
-    /// Whether this is a neighbour that is no member of this epoch.
+    /// Returns whether this is a neighbour that is no member of this epoch.
     fn is_guest(&self, peer: MemberIndex) -> bool {
         peer.at() >= self.opener.epoch.roster.len()
     }

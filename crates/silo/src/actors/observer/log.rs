@@ -15,6 +15,7 @@ pub(super) fn log(notice: &Notice, round: &mut u64, view: &mut u64) {
             loss,
             samples,
             seconds,
+            ..
         } => {
             info!(round, view, loss, samples, seconds, "trained");
         }
@@ -31,7 +32,7 @@ pub(super) fn log(notice: &Notice, round: &mut u64, view: &mut u64) {
         Notice::Clipped { round, coordinates } => {
             warn!(
                 round,
-                view, coordinates, "numbers of the own model were clipped to be masked"
+                view, coordinates, "numbers of the local model were clipped to be masked"
             );
         }
         Notice::WrongTranscript { .. } => {
@@ -51,7 +52,7 @@ pub(super) fn log(notice: &Notice, round: &mut u64, view: &mut u64) {
                 view,
                 ?void,
                 ?search,
-                "void sums show who may have spoiled them"
+                "void sums show who may have corrupted them"
             );
         }
         Notice::Lost { messages } => {
@@ -174,7 +175,7 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
     }
 }
 
-/// Logs what only masked rounds report, and passes on the rest.
+/// Logs what only secure-aggregation rounds report, and passes on the rest.
 fn log_masked(report: &Report, at_round: u64, at_view: u64) {
     match report {
         Report::OtherOutcome {

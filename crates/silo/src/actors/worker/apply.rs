@@ -248,7 +248,7 @@ impl WorkerActor {
         })
     }
 
-    /// What the round before `base` shows of who spoils sums, if it shows more than was known.
+    /// Returns what the round before `base` shows of who corrupts sums, if it shows more than was known.
     fn searched(&self, base: &RoundBase) -> Option<Notice> {
         let changed = base.voids != self.base.voids;
         Notice::searched(base.round, &base.voids).filter(|_| changed)
@@ -335,7 +335,7 @@ fn assemble(config: &SiloConfig, source: OutcomeSource) -> Result<Arc<Settled>, 
     }
 }
 
-/// Whether an outcome is of this round.
+/// Returns whether an outcome is of this round.
 ///
 /// # Errors
 /// The round that it is of, in a sentence.

@@ -1,11 +1,10 @@
-//! A silo's work in masked rounds: training and keys, masking, checking the vectors of others, and opening
+//! A silo's work in secure-aggregation rounds: training and keys, masking, checking the vectors of others, and opening
 //! the sums of a final round.
 
 use std::sync::Arc;
 
 use actix::{Context, Recipient};
 use bytes::Bytes;
-use privacy::masks::Secret;
 use protocol::message::{Blob, ListDocument, MaskedEntry, MaskedSheet, MaskedVector, PublicKeys};
 use protocol::work::{Answer, FinalMasked, MaskedList, WorkError};
 use protocol::{Hash, MemberIndex, codec};
@@ -18,21 +17,21 @@ use crate::notice::Notice;
 use crate::outcome::Settled;
 use crate::record::JournalRecord;
 use crate::rounds::{
-    Combined, Contributed, LastTraining, MaskedVectorBytes, OpeningRound, Personal, PreparedInput,
-    PreparedRound, check_keys, check_transcripts, combine, mask, public, read_list, ready, shape,
-    transcript_bytes, wrong_transcript,
+    Combined, LastTraining, MaskedVectorBytes, OpeningRound, PreparedInput, PreparedRound,
+    PreparedSummand, SumBasis, check_keys, check_transcripts, combine, mask, public, read_list,
+    ready, shape, summand, transcript_bytes, wrong_transcript,
 };
 use crate::site::LedgerLine;
 use crate::surroundings::WorkSize;
 
 /// The silo sits a round out.
-pub(super) fn not_prepared(round: u64, reason: String) -> WorkResult {
+fn not_prepared(round: u64, reason: String) -> WorkResult {
     let result = Err(reason);
     Answer::Prepared { round, result }.into()
 }
 
 impl WorkerActor {
-    /// Trains, draws a secret, and keeps both. Done once for a round.
+    /// Prepares what the silo adds to the sum, and keeps it with a secret. Done once for an epoch and round.
     pub(super) fn prepare(
         &mut self,
         round: u64,
@@ -45,20 +44,24 @@ impl WorkerActor {
         if let Some(answer) = self.prepared_before(round) {
             return reply.do_send(answer);
         }
-        if self.config.member.epoch.charter.privacy.is_noised() {
-            return self.prepare_noised(round, reply, ctx);
-        }
-        let secret = match self.secrets.mask() {
-            Ok(secret) => secret,
+        let (config, base, blobs) = (self.config.clone(), self.base.clone(), self.blobs.clone());
+        let summand = summand(SumBasis {
+            config: &config,
+            base: &base,
+        });
+        let drawn = summand.and_then(|summand| Ok((summand.draw(&mut *self.secrets)?, summand)));
+        let (drawn, summand) = match drawn {
+            Ok(drawn) => drawn,
             Err(reason) => return reply.do_send(not_prepared(round, reason)),
         };
-        let blobs = self.blobs.clone();
-        let (work, job) = self.training();
+        let (training, train) = self.training();
+        let work = summand.effort(&config, training);
         let job = move || {
-            let trained = job()?;
-            let blob = blobs.to_file(PreparedRound::blob(&secret, &trained.document));
-            let hash = Hash::of(&blob);
-            Ok((trained, secret, hash, blob))
+            let of = SumBasis {
+                config: &config,
+                base: &base,
+            };
+            summand.prepare(of, drawn, Box::new(train), &|blob| blobs.to_file(blob))
         };
         let began = self.clock.now();
         self.run(ctx, reply, work, job, move |worker, result| {
@@ -89,38 +92,27 @@ impl WorkerActor {
         self.site.line(&self.config.member.epoch, round, blob)
     }
 
-    /// Stores what was prepared.
+    /// Keeps what was prepared, so that all that is sent follows from it, also after a restart.
     fn prepared(
         &mut self,
         round: u64,
         seconds: f64,
-        (trained, secret, hash, blob): (Contributed, Secret, Hash, Bytes),
+        of: PreparedSummand,
     ) -> Result<WorkResult, String> {
-        let (loss, samples) = (trained.loss(), trained.samples);
-        let model = trained.admitted;
-        let personal = Personal::new(trained.personal);
+        let (hash, blob) = (of.hash, of.blob);
+        let personal = of.personal.unwrap_or_else(|| self.own.personal.clone());
         let prepared = PreparedRound {
             round,
-            secret,
-            input: PreparedInput::Model(model.read_from(blob.slice(PreparedRound::BEGINNING..))),
+            secret: of.secret,
+            input: of.input,
         };
         let notice = Notice::Trained {
             round,
-            loss,
-            samples,
+            loss: of.loss,
+            samples: of.samples,
             seconds,
+            metrics: of.metrics,
         };
-        self.keep_prepared((prepared, hash, blob), personal, notice)
-    }
-
-    /// Keeps what was prepared, so that all that is sent follows from it, also after a restart.
-    pub(super) fn keep_prepared(
-        &mut self,
-        (prepared, hash, blob): (PreparedRound, Hash, Bytes),
-        personal: Personal,
-        notice: Notice,
-    ) -> Result<WorkResult, String> {
-        let round = prepared.round;
         // Asked for again while it was under way: the first counts.
         if let Some(answer) = self.prepared_before(round) {
             return Ok(answer);
@@ -300,7 +292,7 @@ impl WorkerActor {
         });
     }
 
-    /// What a lead found of a single vector, with the blobs that prove it to others.
+    /// Returns what a lead found of a single vector, with the blobs that prove it to others.
     fn wrong_transcript(&self, document: &ListDocument, sheet: &MaskedSheet) -> Vec<Notice> {
         let [entry] = &sheet.entries[..] else {
             return Vec::new();
@@ -453,7 +445,7 @@ impl WorkerActor {
         });
     }
     /// Keeps the silo's secret of a round that is being adopted, with the blobs of the round, if its sum was
-    /// void: from it others can see whether this silo spoiled the sum. The record goes behind the adoption.
+    /// void: from it others can see whether this silo corrupted the sum. The record goes behind the adoption.
     /// With noise nothing is kept: a disclosure would be a release with this silo's noise alone.
     pub(super) fn secret_of_void(&mut self, settled: &Settled) -> Option<JournalRecord> {
         let (round, me) = (settled.document.round, self.config.member.me);
@@ -461,9 +453,10 @@ impl WorkerActor {
         let mut own = note.authors.iter().zip(&note.left_out);
         own.find(|(by, left_out)| **by == me && **left_out)?;
         let prepared = self.prepared.as_ref().filter(|last| last.round == round)?;
-        let PreparedInput::Model(_) = prepared.input else {
-            return None;
-        };
+        match prepared.input {
+            PreparedInput::Model(_) => {}
+            PreparedInput::Noised(_) => return None,
+        }
         let kept = self.trained.as_ref().filter(|last| last.round == round)?;
         let (blob, personal) = (kept.blob.0, kept.personal.hash.0);
         let names = settled.names.iter().copied().chain([kept.blob]);

@@ -7,7 +7,6 @@
 mod agree;
 mod apply;
 mod masked;
-mod noised;
 mod part;
 mod sheet;
 mod wants;
@@ -57,16 +56,16 @@ pub(crate) struct WorkerActor {
     pub(crate) base: Arc<RoundBase>,
     pub(crate) own: OwnState,
     pub(crate) trained: Option<LastTraining>,
-    /// What this silo keeps to itself for the masked round under way.
+    /// What this silo keeps to itself for the secure-aggregation round under way.
     pub(crate) prepared: Option<Arc<PreparedRound>>,
-    /// Gives the secrets of masked rounds.
+    /// Gives the secrets of secure-aggregation rounds.
     pub(crate) secrets: Box<dyn RoundSecrets>,
-    /// The final masked round that is being opened.
+    /// The final secure-aggregation round that is being opened.
     pub(crate) opening: Option<Arc<OpeningRound>>,
     /// What rounding left out of the model contributed last, for the next one. Not durable: a silo
     /// that restarts begins without.
     pub(crate) rest: Option<Params>,
-    /// Whether an outcome is being adopted: one at a time.
+    /// True if an outcome is being adopted: one at a time.
     pub(crate) applying: bool,
     /// Blobs of the last final rounds, oldest first.
     pub(crate) kept: VecDeque<Vec<Hash>>,

@@ -67,7 +67,7 @@ impl WorkerActor {
         let plan = base.plan(&config);
         let visits = match &plan.task {
             Task::Train(training) => u64::from(training.epochs),
-            Task::Summarise | Task::Keep => 1,
+            Task::Summarise | Task::Keep | Task::Answer(_) => 1,
         };
         let work = WorkSize::Train {
             samples: visits * config.learner.samples(),
@@ -129,7 +129,7 @@ impl WorkerActor {
         if round == self.base.next() {
             result.and_then(|trained| trained)
         } else {
-            Err("its round is over".into())
+            Err("its round has ended".into())
         }
     }
 
@@ -142,7 +142,7 @@ impl WorkerActor {
         result: Contributed,
     ) -> Result<WorkResult, String> {
         let fields = result.fields(&self.config, weights);
-        let loss = result.loss();
+        let (loss, further) = (result.loss(), result.further());
         let Contributed {
             document,
             blob,
@@ -191,6 +191,7 @@ impl WorkerActor {
                 loss,
                 samples,
                 seconds,
+                metrics: further,
             }],
             answer: Ok(Answer::Trained { round, result }),
         })
@@ -216,7 +217,7 @@ impl WorkerActor {
             let entry = with_model(model, &claimed);
             config
                 .strategy
-                .admit(&entry, round)
+                .admit_after(&base.state, &entry, round)
                 .map_err(WorkError::Refused)
         };
         self.run(

@@ -24,7 +24,7 @@ pub(super) struct SheetModels {
 }
 
 impl SheetModels {
-    /// Whether the documents of all models are here.
+    /// Returns whether the documents of all models are here.
     pub(super) fn are_loaded(&self) -> bool {
         self.models.get().is_some()
     }
@@ -45,7 +45,7 @@ impl SheetModels {
 }
 
 impl CurrentRound {
-    /// Whether all models of this sheet are known to be here.
+    /// Returns whether all models of this sheet are known to be here.
     pub(super) fn has(&self, sheet: &Arc<SignedSheet>) -> bool {
         let known = self.sheet.as_ref();
         known.is_some_and(|known| Arc::ptr_eq(&known.signed, sheet))

@@ -62,7 +62,7 @@ impl<T> Wants<T> {
         asked
     }
 
-    /// Whether a blob was requested.
+    /// Returns whether a blob was requested.
     pub(super) fn asked(&self, blob: &Hash) -> bool {
         self.under_way.contains_key(blob)
     }

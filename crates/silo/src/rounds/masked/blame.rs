@@ -10,8 +10,9 @@ use protocol::privacy::Sum;
 use protocol::work::{FinalMasked, MaskedList};
 use protocol::{Epoch, Hash, MemberIndex};
 
-use super::{authors, reach, read_list, ready_of};
+use super::{authors, read_list, ready_of};
 use crate::outcome::{Document, VoidSum};
+use crate::rounds::sums::{may_disclose, reach};
 
 /// Why nobody can be blamed for a round.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,7 +42,7 @@ pub enum NotVoid {
     Damaged(String),
 }
 
-/// A final masked round of which at least one sum told nothing.
+/// A final secure-aggregation round of which at least one sum told nothing.
 pub struct VoidRound<'a> {
     epoch: &'a Epoch,
     round: u64,
@@ -67,7 +68,7 @@ impl<'a> VoidRound<'a> {
         if note.sums.iter().all(|sum| sum.void.is_none()) {
             return Err(NotVoid::Adopted);
         }
-        if epoch.charter.privacy.is_noised() {
+        if !may_disclose(&epoch.charter.privacy) {
             return Err(NotVoid::Noised);
         }
         let list = blob(&of.round.list).ok_or(NotVoid::Missing("list"))?;
@@ -106,7 +107,7 @@ impl<'a> VoidRound<'a> {
             .ok_or_else(|| format!("{name} is no author of a void sum of this round"))
     }
 
-    /// Whether this is the secret behind an author's keys in the list.
+    /// Returns whether this is the secret behind an author's keys in the list.
     ///
     /// # Errors
     /// It is not, or the member is no author of a sum that told nothing; a sentence.

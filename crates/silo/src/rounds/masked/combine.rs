@@ -3,17 +3,17 @@
 
 use bytes::Bytes;
 use methods::{Params, Sheet};
-use privacy::masks::{BLOCK, Fixed, Seeds, Shape, SumAuthors, Void, Width, Word};
+use privacy::masks::{BLOCK, Seeds, Shape, SumAuthors, Void, Width, Word};
 use protocol::message::MaskedEntry;
 use protocol::privacy::{Sum, Voids};
 use protocol::work::WorkError;
 use protocol::{Hash, MemberIndex};
 
-use super::{OpeningRound, authors, noised, shape, unmaskings_blob};
+use super::{OpeningRound, authors, unmaskings_blob};
 use crate::config::SiloConfig;
 use crate::outcome::{MaskedNote, Nothing, Settled, SumNote, VoidSum, unchanged};
 use crate::rounds::RoundBase;
-use crate::rounds::noised::{Noised, declared};
+use crate::rounds::sums::{OpenedTotal, SumBasis, Summand, summand};
 
 /// The result of opening a round.
 pub(crate) struct Combined {
@@ -24,7 +24,7 @@ pub(crate) struct Combined {
 }
 
 /// Opens the sums of a final round and computes its outcome. `vector` gives the bytes of an entry's
-/// vector. All sums are means, weighted as agreed, and strategies of masked rounds need nothing but the
+/// vector. All sums are means, weighted as agreed, and strategies of secure-aggregation rounds need nothing but the
 /// mean of all authors: so they get a sheet of one entry, to which every group adds. `lay` puts the bytes of
 /// that entry where they take no memory, see [`Blobs::to_file`](crate::surroundings::Blobs::to_file).
 pub(crate) fn combine(
@@ -48,7 +48,7 @@ pub(crate) fn combine(
         .filter(|(by, _)| held.iter().any(|(other, _)| other == by));
     let used: Vec<_> = used.cloned().collect();
     let result = seeds.and_then(|seeds| {
-        let opened = RoundSums::open(config, base, round, &seeds, &vector)?;
+        let opened = RoundSums::open(SumBasis { config, base }, round, &seeds, &vector)?;
         let (notes, of) = (opened.notes(), OpenedOf::round(round));
         let laid = |model: Params| model.read_from(lay(model.document()));
         let model = opened.model.map(|model| model.map(laid));
@@ -64,7 +64,7 @@ struct SealedSum {
     authors: SumAuthors,
     /// In the order of the authors.
     vectors: Vec<Bytes>,
-    /// Σ w of the authors; with noise the rows that they declared.
+    /// What the sum is divided by.
     weights: u64,
     group: u16,
     /// Why it tells nothing, as soon as that is known.
@@ -73,8 +73,8 @@ struct SealedSum {
 
 impl SealedSum {
     fn new(
-        config: &SiloConfig,
-        base: &RoundBase,
+        summand: &dyn Summand,
+        of: SumBasis<'_>,
         round: &OpeningRound,
         sum: &Sum,
         vector: &impl Fn(&MaskedEntry) -> Option<Bytes>,
@@ -84,22 +84,16 @@ impl SealedSum {
             .filter(|entry| sum.has(entry.member))
             .map(|entry| vector(entry).ok_or(WorkError::Unavailable));
         let vectors = vectors.collect::<Result<Vec<_>, _>>()?;
-        let epoch = &config.member.epoch;
+        let epoch = &of.config.member.epoch;
         let masked = epoch.charter.privacy.masked();
-        let weights = if epoch.charter.privacy.is_noised() {
-            declared(config, sum)
-        } else {
-            let weights = sum.authors.iter().map(|(_, weight)| *weight);
-            weights.fold(0, u64::saturating_add)
-        };
         let group = masked.and_then(|masked| masked.group_of(&epoch.roster, sum));
-        let shape = shape(config, base, sum).map_err(WorkError::Refused)?;
+        let shape = summand.shape(of, sum).map_err(WorkError::Refused)?;
         let other = vectors.iter().any(|vector| vector.len() != shape.bytes());
         Ok(Self {
             shape,
             authors: authors(&round.ready, sum).map_err(WorkError::Refused)?,
             vectors,
-            weights,
+            weights: summand.weight(of, sum),
             group: group.unwrap_or_default() as u16,
             void: other.then_some(VoidSum::Length),
         })
@@ -143,53 +137,30 @@ impl SealedSum {
 }
 
 /// The sums of a round, and the model that they tell.
-struct RoundSums<'a> {
-    config: &'a SiloConfig,
-    base: &'a RoundBase,
+struct RoundSums {
     sums: Vec<SealedSum>,
-    /// The mean of all models, with noise the model that follows from the sum; `None` if no sum tells
-    /// anything, an error if nothing can be made of them.
+    /// The model that follows from the sums; `None` if no sum tells anything, an error if nothing can be made of
+    /// them.
     model: Option<Result<Params, String>>,
 }
 
-impl<'a> RoundSums<'a> {
+impl RoundSums {
     fn open(
-        config: &'a SiloConfig,
-        base: &'a RoundBase,
+        of: SumBasis<'_>,
         round: &OpeningRound,
         seeds: &Seeds,
         vector: &impl Fn(&MaskedEntry) -> Option<Bytes>,
     ) -> Result<Self, WorkError> {
+        let summand = summand(of).map_err(WorkError::Refused)?;
         let sums = round.list.sums.iter();
-        let sums = sums.map(|sum| SealedSum::new(config, base, round, sum, vector));
-        let mut opened = Self {
-            config,
-            base,
-            sums: sums.collect::<Result<_, _>>()?,
-            model: None,
+        let sums = sums.map(|sum| SealedSum::new(&*summand, of, round, sum, vector));
+        let mut sums = sums.collect::<Result<Vec<_>, _>>()?;
+        let mut live = LiveSums {
+            sums: &mut sums,
+            seeds,
         };
-        opened.model = opened.learned(seeds).map_err(WorkError::Refused)?;
-        Ok(opened)
-    }
-
-    fn learned(&mut self, seeds: &Seeds) -> Result<Option<Result<Params, String>>, String> {
-        let noised = noised(self.config, self.base)?;
-        // Whether a sum tells something is known at its end only. If one does not, the others are added
-        // up again without it.
-        loop {
-            let live = self.sums.iter().filter(|sum| sum.void.is_none());
-            let weights = live.fold(0, |all, sum| sum.weights.saturating_add(all));
-            if weights == 0 {
-                return Ok(None);
-            }
-            let (model, whole) = match &noised {
-                Some(noised) => self.noised(noised, seeds, weights)?,
-                None => self.mean(seeds, weights)?,
-            };
-            if whole {
-                return Ok(Some(model));
-            }
-        }
+        let model = live.learned(&*summand, of).map_err(WorkError::Refused)?;
+        Ok(Self { sums, model })
     }
 
     fn notes(&self) -> Vec<SumNote> {
@@ -199,15 +170,52 @@ impl<'a> RoundSums<'a> {
         });
         notes.collect()
     }
+}
 
-    /// Adds up all sums that are not void, and gives each block of coordinates with its beginning to
-    /// `block`. Returns whether none of them turned out to be void.
-    fn each_block(
+/// The sums that are not void, as far as that is known.
+struct LiveSums<'a> {
+    sums: &'a mut [SealedSum],
+    seeds: &'a Seeds,
+}
+
+impl LiveSums<'_> {
+    fn learned(
         &mut self,
-        seeds: &Seeds,
-        mut block: impl FnMut(usize, &[i64]),
-    ) -> Result<bool, String> {
-        let numbers = self.numbers();
+        summand: &dyn Summand,
+        of: SumBasis<'_>,
+    ) -> Result<Option<Result<Params, String>>, String> {
+        // Whether a sum tells something is known at its end only. If one does not, the others are added
+        // up again without it.
+        loop {
+            if self.weights() == 0 {
+                return Ok(None);
+            }
+            let (model, whole) = summand.model(of, self)?;
+            if whole {
+                return Ok(Some(model));
+            }
+        }
+    }
+
+    fn live(&self) -> impl Iterator<Item = &SealedSum> {
+        self.sums.iter().filter(|sum| sum.void.is_none())
+    }
+}
+
+impl OpenedTotal for LiveSums<'_> {
+    fn weights(&self) -> u64 {
+        let live = self.live();
+        live.fold(0, |all, sum| sum.weights.saturating_add(all))
+    }
+
+    fn authors(&self) -> usize {
+        self.live().map(|sum| sum.authors.authors().len()).sum()
+    }
+
+    fn each_block(&mut self, block: &mut dyn FnMut(usize, &[i64])) -> Result<bool, String> {
+        // All sums have the same coordinates.
+        let first = self.sums.first();
+        let numbers = first.map_or(0, |sum| sum.shape.coordinates());
         let live = |sum: &&mut SealedSum| sum.void.is_none();
         let mut live: Vec<_> = self.sums.iter_mut().filter(live).collect();
         let mut total = vec![0; BLOCK.min(numbers)];
@@ -215,59 +223,11 @@ impl<'a> RoundSums<'a> {
             let total = &mut total[..BLOCK.min(numbers - at)];
             total.fill(0);
             for sum in &mut live {
-                sum.add_to(seeds, at, total)?;
+                sum.add_to(self.seeds, at, total)?;
             }
             block(at, total);
         }
         Ok(live.iter().all(|sum| sum.void.is_none()))
-    }
-
-    /// Coordinates of every sum: those of the model, unless other numbers are added with noise.
-    fn numbers(&self) -> usize {
-        let first = self.sums.first();
-        first.map_or(0, |sum| sum.shape.coordinates())
-    }
-
-    /// The mean of all models.
-    fn mean(
-        &mut self,
-        seeds: &Seeds,
-        weights: u64,
-    ) -> Result<(Result<Params, String>, bool), String> {
-        let start = self.base.start();
-        let layout = self.base.gate.layout.clone();
-        let mut whole = Ok(true);
-        let mut mean = |start: &Params| {
-            Params::build(&layout, |values| {
-                whole = self.each_block(seeds, |at, totals| {
-                    let start = &start.values()[at..];
-                    let parts = values[at..].iter_mut().zip(start).zip(totals);
-                    for ((value, start), total) in parts {
-                        let moved = Fixed::MODEL.mean(*total, weights);
-                        *value = (f64::from(*start) + moved) as f32;
-                    }
-                });
-            })
-        };
-        let model = start.map(|start| mean(&start));
-        Ok((model, whole?))
-    }
-
-    /// The model that follows from the sum of all with their noise.
-    fn noised(
-        &mut self,
-        noised: &Noised,
-        seeds: &Seeds,
-        rows: u64,
-    ) -> Result<(Result<Params, String>, bool), String> {
-        let live = self.sums.iter().filter(|sum| sum.void.is_none());
-        let authors = live.map(|sum| sum.authors.authors().len()).sum();
-        let mut total = vec![0; self.numbers()];
-        let whole = self.each_block(seeds, |at, block| {
-            total[at..at + block.len()].copy_from_slice(block);
-        })?;
-        let model = noised.model(self.config, self.base, &total, (rows, authors));
-        Ok((model, whole))
     }
 }
 

@@ -1,10 +1,9 @@
-//! A masked round as functions of their arguments: what a silo sends in place of its model, and what
+//! A secure-aggregation round as functions of their arguments: what a silo sends in place of its model, and what
 //! members make of the vectors of all. The formulas are those of [`privacy::masks`].
 
 use bytes::Bytes;
-use methods::Params;
 use privacy::masks::{
-    BlockHash, Fixed, Listed, Mask, MaskedBytes, MemberKeys, Opening, Point, PublicPoints, Reach,
+    BlockHash, Fixed, Listed, Mask, MaskedBytes, MemberKeys, Opening, Point, PublicPoints,
     ReadyList, Root, Shape, SumAuthors, Transcript, Transcripts, Width, Word,
 };
 use protocol::message::{ListDocument, MaskedEntry, MaskedSheet, PublicKeys};
@@ -16,7 +15,6 @@ mod blame;
 mod combine;
 mod opened;
 mod plain;
-mod prepared;
 
 pub use blame::{NotVoid, VoidRound};
 pub(crate) use combine::{Combined, combine};
@@ -26,25 +24,14 @@ pub use plain::{
     NoiseDraws, NoisedPart, NoisedShare, noised_outcome, noised_part, noised_share, unit_vectors,
     vector_bytes,
 };
-pub use prepared::disclosed_secret;
-pub(crate) use prepared::{PreparedInput, PreparedRound, SecretIntegers};
 
 use super::RoundBase;
-use super::noised::Noised;
+use super::sums::{PreparedInput, PreparedRound, SumBasis, summand};
 use crate::checks::HeldTranscripts;
 use crate::config::SiloConfig;
 
 /// Begins the blob of the unmaskings that a silo opened a round with.
 const UNMASKINGS: &[u8] = b"rota unmaskings 1\n";
-
-/// Whether masked rounds may begin with a model.
-///
-/// # Errors
-/// A number of it is not finite, or too large.
-pub(crate) fn check_start(model: &Params) -> Result<(), String> {
-    let checked = Fixed::MODEL.check_start(model.values());
-    checked.map_err(|error| error.to_string())
-}
 
 /// The public keys as they travel.
 pub(crate) fn public(points: &PublicPoints) -> PublicKeys {
@@ -54,7 +41,7 @@ pub(crate) fn public(points: &PublicPoints) -> PublicKeys {
     }
 }
 
-/// Whether public keys can be used.
+/// Returns whether public keys can be used.
 ///
 /// # Errors
 /// One is no point of the group, or the identity.
@@ -88,24 +75,10 @@ fn ready_of(roster: &Roster, list: &MaskedList) -> Result<ReadyList, String> {
     ready.map_err(|error| error.to_string())
 }
 
-/// The noise that is agreed on.
-fn noised(config: &SiloConfig, base: &RoundBase) -> Result<Option<Noised>, String> {
-    let masked = config.member.epoch.charter.privacy.masked();
-    Noised::of(masked, base.gate.layout.len())
-}
-
 /// The shape of the vectors of a sum.
 pub(crate) fn shape(config: &SiloConfig, base: &RoundBase, sum: &Sum) -> Result<Shape, String> {
-    if let Some(noised) = noised(config, base)? {
-        return noised.shape(config, sum);
-    }
-    Shape::new(base.gate.layout.len(), reach(sum)?).map_err(|error| error.to_string())
-}
-
-/// How large the numbers of a sum of models may become.
-fn reach(sum: &Sum) -> Result<Reach, String> {
-    let weights: Vec<_> = sum.authors.iter().map(|(_, weight)| *weight).collect();
-    Reach::of(&weights, Fixed::MODEL).map_err(|error| error.to_string())
+    let of = SumBasis { config, base };
+    summand(of)?.shape(of, sum)
 }
 
 /// The bytes of a transcript for a list.
@@ -126,7 +99,7 @@ pub(crate) struct MaskedVectorBytes {
     pub(crate) clipped: u64,
 }
 
-/// Masks the silo's own model for a list.
+/// Masks the silo's local model for a list.
 ///
 /// # Errors
 /// The list does not fit the silo's keys, or the model cannot be masked.
@@ -231,7 +204,7 @@ pub(crate) fn read_list(blob: &[u8], threshold: usize) -> Option<MaskedList> {
     ListDocument::read(blob).map(|document| MaskedList::new(document, threshold))
 }
 
-/// A final masked round with everything that opening it needs, but the vectors.
+/// A final secure-aggregation round with everything that opening it needs, but the vectors.
 pub(crate) struct OpeningRound {
     pub(crate) of: FinalMasked,
     pub(crate) list: MaskedList,

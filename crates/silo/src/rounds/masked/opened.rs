@@ -1,4 +1,4 @@
-//! The sums of a masked round one by one, opened again from what a silo has kept.
+//! The sums of a secure-aggregation round one by one, opened again from what a silo has kept.
 
 use bytes::Bytes;
 use privacy::masks::{Seeds, Shape, SumAuthors, Void, Width, Word};
@@ -6,9 +6,10 @@ use protocol::MemberIndex;
 use protocol::message::MaskedEntry;
 use protocol::work::WorkError;
 
-use super::{OpeningRound, authors, noised, shape};
+use super::{OpeningRound, authors};
 use crate::config::SiloConfig;
 use crate::rounds::RoundBase;
+use crate::rounds::sums::{SumBasis, summand};
 
 /// A sum that was opened.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +41,8 @@ pub(crate) fn open_sums(
     let openings: Vec<_> = held.iter().map(|(_, opening)| opening).collect();
     let seeds = Seeds::recover(&round.ready, &round.transcripts, &openings);
     let seeds = seeds.map_err(|error| WorkError::Refused(error.to_string()))?;
-    let noised = noised(config, base).map_err(WorkError::Refused)?;
+    let of = SumBasis { config, base };
+    let summand = summand(of).map_err(WorkError::Refused)?;
     let sums = round.list.sums.iter().map(|sum| {
         let entries = round.sheet.entries.iter();
         let vectors = entries
@@ -48,7 +50,7 @@ pub(crate) fn open_sums(
             .map(|entry| vector(entry).ok_or(WorkError::Unavailable));
         let vectors = vectors.collect::<Result<Vec<_>, _>>()?;
         let parts: Vec<&[u8]> = vectors.iter().map(|vector| &vector[..]).collect();
-        let shape = shape(config, base, sum).map_err(WorkError::Refused)?;
+        let shape = summand.shape(of, sum).map_err(WorkError::Refused)?;
         let authors = authors(&round.ready, sum).map_err(WorkError::Refused)?;
         let opened = match shape.width() {
             Width::Bits32 => opened::<u32>(&seeds, shape, &authors, &parts),
@@ -58,7 +60,7 @@ pub(crate) fn open_sums(
         Ok(OpenSum {
             authors: sum.authors.clone(),
             values: void.is_none().then_some(values),
-            sigma: noised.as_ref().map(|noised| noised.sigma() as f64),
+            sigma: summand.sigma(),
         })
     });
     sums.collect()

@@ -1,17 +1,17 @@
 //! Rounds with noise without masks and messages, for simulations and for those who study what sums tell: the
 //! integers of all silos, with their noise, are added as they are. Masks would cancel in the sum, so it is the
-//! one that members open, and its outcome is that of masked rounds.
+//! one that members open, and its outcome is that of secure-aggregation rounds.
 
 use privacy::noise::Seed;
 use protocol::MemberIndex;
 use protocol::privacy::{Sum, threshold};
 
 use super::combine::{OpenedOf, settle};
-use super::{Noised, SecretIntegers, noised, shape};
+use super::shape;
 use crate::config::SiloConfig;
 use crate::outcome::{Settled, SumNote};
 use crate::rounds::RoundBase;
-use crate::rounds::noised::declared;
+use crate::rounds::sums::{Noised, SecretIntegers, SumBasis, Summand, noised};
 use crate::secrets::{RoundSecrets, SeededSecrets};
 
 /// The noise of one silo over its rounds.
@@ -43,7 +43,7 @@ impl NoisedShare {
     }
 }
 
-/// What the silo adds to the sum of the next round; `None` where no noise is agreed on.
+/// Returns what the silo adds to the sum of the next round; `None` where no noise is agreed on.
 ///
 /// # Errors
 /// Why the silo has nothing to contribute.
@@ -52,12 +52,13 @@ pub fn noised_share(
     base: &RoundBase,
     draws: &mut NoiseDraws,
 ) -> Result<Option<NoisedShare>, String> {
-    let Some(noised) = noised(config, base)? else {
+    let of = SumBasis { config, base };
+    let Some(noised) = noised(of)? else {
         return Ok(None);
     };
     // A silo draws the secret behind its masks first.
     draws.0.mask()?;
-    let vector = noised.vector(config, base, &draws.0.noise()?)?;
+    let vector = noised.vector(of, &draws.0.noise()?)?;
     Ok(Some(NoisedShare {
         integers: vector.integers,
         loss: vector.loss,
@@ -75,7 +76,7 @@ pub struct NoisedPart {
     pub noise: Vec<i64>,
 }
 
-/// What the silo of `config` adds to the sum of the next round, with the noise that follows from `seed`.
+/// Returns what the silo of `config` adds to the sum of the next round, with the noise that follows from `seed`.
 ///
 /// # Errors
 /// No noise is agreed on, or the learner of the silo has no numbers of single units.
@@ -84,9 +85,10 @@ pub fn noised_part(
     base: &RoundBase,
     seed: [u8; 32],
 ) -> Result<NoisedPart, String> {
-    let noised = agreed(config, base)?;
+    let of = SumBasis { config, base };
+    let noised = agreed(of)?;
     let seed = Seed::new(seed);
-    let units = noised.vector(config, base, &seed)?;
+    let units = noised.vector(of, &seed)?;
     let mut units = units.integers.all().to_vec();
     let mut noise = vec![0; units.len()];
     noised.add_noise(&seed, &mut noise);
@@ -106,7 +108,8 @@ pub fn unit_vectors(
     base: &RoundBase,
     with: &mut dyn FnMut(&[i64]),
 ) -> Result<(), String> {
-    agreed(config, base)?.units(config, base, with)
+    let of = SumBasis { config, base };
+    agreed(of)?.units(of, with)
 }
 
 /// The outcome of the next round, in which the members opened this sum of these authors, ascending.
@@ -120,8 +123,10 @@ pub fn noised_outcome(
     sum: &[i64],
 ) -> Result<Settled, String> {
     let all = of_all(authors.iter().copied());
-    let told = (declared(config, &all), authors.len());
-    let model = agreed(config, base)?.model(config, base, sum, told);
+    let of = SumBasis { config, base };
+    let noised = agreed(of)?;
+    let told = (noised.weight(of, &all), authors.len());
+    let model = noised.model_of(of, sum, told);
     let notes = vec![SumNote {
         group: 0,
         void: None,
@@ -134,8 +139,8 @@ pub fn noised_outcome(
     Ok(settle(config, base, &of, notes, Some(model)))
 }
 
-fn agreed(config: &SiloConfig, base: &RoundBase) -> Result<Noised, String> {
-    noised(config, base)?.ok_or_else(|| "the federation agreed on no noise".into())
+fn agreed(of: SumBasis<'_>) -> Result<Noised, String> {
+    noised(of)?.ok_or_else(|| "the federation agreed on no noise".into())
 }
 
 /// Bytes of what each of these authors would send to every other member of its masked vector: the vector and
@@ -170,7 +175,7 @@ mod tests {
 
     use super::*;
     use crate::outcome::genesis;
-    use crate::rounds::noised::tests::noise;
+    use crate::rounds::sums::noise;
     use crate::testing::{config, epoch_declaring, learner};
 
     fn silo(me: u16) -> SiloConfig {
@@ -192,8 +197,12 @@ mod tests {
         let config = silo(2);
         let base = base(&config);
         let part = noised_part(&config, &base, [3; 32]).unwrap();
-        let noised = agreed(&config, &base).unwrap();
-        let vector = noised.vector(&config, &base, &Seed::new([3; 32])).unwrap();
+        let of = SumBasis {
+            config: &config,
+            base: &base,
+        };
+        let vector = agreed(of).unwrap().vector(of, &Seed::new([3; 32]));
+        let vector = vector.unwrap();
         let both = part.units.iter().zip(&part.noise);
         let both: Vec<_> = both.map(|(units, noise)| units + noise).collect();
         assert_eq!(both, vector.integers.all());

@@ -10,6 +10,7 @@ use protocol::privacy::{Group, Masked, Privacy, Sums, threshold};
 use super::*;
 use crate::outcome::{MaskedNote, Nothing, Settled, VoidSum};
 use crate::testing::{config, epoch_with, key, model};
+use methods::Params;
 use methods::learner::QuadraticLearner;
 use privacy::masks::{BLOCK, MaskDeviation, Secret};
 
@@ -181,7 +182,7 @@ impl OpenedRound {
         blobs.find(|blob| Hash::of(blob) == *hash).cloned()
     }
 
-    /// What this round says of an author and a secret, if its sum tells nothing.
+    /// Returns what this round says of an author and a secret, if its sum tells nothing.
     fn blamed(
         &self,
         author: u16,
@@ -206,7 +207,7 @@ fn genesis() -> Settled {
     genesis_of(&config(&epoch(), 0))
 }
 
-/// Whether no sum of the first group is opened any more.
+/// Returns whether no sum of the first group is opened any more.
 fn suspended(base: &RoundBase) -> bool {
     base.voids.suspended(0, 4)
 }
@@ -335,7 +336,7 @@ fn wrong_streams_void_the_sum_the_models_stay_and_after_three_rounds_the_group_i
     assert!(!suspended(&RoundBase::new(&other, &before)));
 }
 
-/// Void, void, good: whoever spares a sum from time to time would spoil the others for ever.
+/// Void, void, good: whoever spares a sum from time to time would corrupt the others for ever.
 #[test]
 fn a_good_sum_between_void_ones_gives_no_new_budget_of_voids() {
     let mut before = genesis();

@@ -64,7 +64,7 @@ impl Charset {
         }
     }
 
-    /// Whether ASCII letters have their own bytes, which no other letter has.
+    /// Returns whether ASCII letters have their own bytes, which no other letter has.
     pub fn is_ascii_compatible(self) -> bool {
         match self {
             Self::Standard(encoding) => encoding.is_ascii_compatible(),

@@ -16,7 +16,7 @@ pub(in crate::data) struct TextDecoder {
 }
 
 impl Format {
-    /// What decodes the text of a file that begins with these bytes.
+    /// Returns what decodes the text of a file that begins with these bytes.
     pub(in crate::data) fn decoder(&self, head: &[u8]) -> TextDecoder {
         let mut charset = Charset::of(&self.encoding).unwrap_or(Charset::UTF_8);
         if charset == Charset::UTF_8 {

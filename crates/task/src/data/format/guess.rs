@@ -83,7 +83,7 @@ pub fn encoding_of(bytes: &[u8]) -> EncodingGuess {
     }
 }
 
-/// What to do about bytes that are no text in the encoding that they are read in.
+/// Returns what to do about bytes that are no text in the encoding that they are read in.
 pub(super) fn hint(bytes: &[u8]) -> String {
     let named = match encoding_of(bytes) {
         EncodingGuess::Found(found, _) => format!("{:?}", found.label()),
@@ -96,7 +96,7 @@ pub(super) fn hint(bytes: &[u8]) -> String {
     format!(": say in `format` which `encoding` it has, for example {named}")
 }
 
-/// How lines read; `None` where they are no text, or have no words.
+/// Returns how lines read; `None` where they are no text, or have no words.
 fn read(charset: Charset, lines: &BTreeSet<&[u8]>) -> Option<TextReading> {
     let mut words = Vec::new();
     let mut frequent = (0, 0);
@@ -209,7 +209,7 @@ fn leave_hardly_any_out(found: &mut Vec<TextReading>) {
 }
 
 impl TextReading {
-    /// Whether it is in one of these encodings.
+    /// Returns whether it is in one of these encodings.
     fn is_of(&self, names: &[&str]) -> bool {
         names.contains(&&*self.charset.label())
     }

@@ -14,7 +14,7 @@ pub struct ColumnMarks {
 }
 
 impl Format {
-    /// Whether a cell of a column means that the value is missing. What a person said of the column comes
+    /// Returns whether a cell of a column means that the value is missing. What a person said of the column comes
     /// first, then what the format says of all.
     pub fn is_missing_in(&self, column: &ColumnMarks, text: &str) -> bool {
         let text = text.trim();
@@ -25,7 +25,7 @@ impl Format {
         self.marks(&column.missing, text) || (self.is_missing(text) && !self.is_value(column, text))
     }
 
-    /// Whether a text that is a mark by default only is a value of the column.
+    /// Returns whether a text that is a mark by default only is a value of the column.
     fn is_value(&self, column: &ColumnMarks, text: &str) -> bool {
         let known = || column.agreed.iter().chain(&column.codes);
         let is = |own: &String| !own.is_empty() && own.eq_ignore_ascii_case(text);
@@ -37,7 +37,7 @@ impl Format {
         !chosen.any(|mark| mark.trim().eq_ignore_ascii_case(text))
     }
 
-    /// Whether the marks that are usual are among its own: then nobody chose them.
+    /// Returns whether the marks that are usual are among its own: then nobody chose them.
     pub(super) fn has_default_marks(&self) -> bool {
         let has = |mark: &&str| self.missing.iter().any(|own| own == mark);
         MISSING.iter().all(has)

@@ -100,7 +100,7 @@ pub(crate) const MISSING: [&str; 44] = [
     "(blank)",
 ];
 
-/// Whether these are the default marks.
+/// Returns whether these are the default marks.
 fn usual(missing: &Vec<String>) -> bool {
     *missing == MISSING
 }
@@ -131,7 +131,7 @@ impl Default for Format {
 }
 
 impl Format {
-    /// Whether its keys go together.
+    /// Returns whether its keys go together.
     ///
     /// # Errors
     /// [`DataError::Config`]: two that do not.
@@ -195,7 +195,7 @@ impl Format {
         }
     }
 
-    /// What is expected of a text that is no number.
+    /// Returns what is expected of a text that is no number.
     pub fn needed(&self, text: &str) -> String {
         match self
             .other_marks(text)
@@ -206,7 +206,7 @@ impl Format {
         }
     }
 
-    /// What to ask or to say where a number has other marks of decimals or thousands.
+    /// Returns what to ask or to say where a number has other marks of decimals or thousands.
     fn other_marks(&self, text: &str) -> Option<String> {
         let sample = |mark| grammar::written(text, '.', Some(mark)).map(|written| written.value);
         let as_decimal = |mark: char| grammar::written(text, mark, None).map(|own| own.value);
@@ -264,7 +264,7 @@ impl Format {
         None
     }
 
-    /// What to say of a number that is none to compute with, or has something around it.
+    /// Returns what to say of a number that is none to compute with, or has something around it.
     fn no_plain_number(&self, text: &str) -> Option<String> {
         let plain = folded(text);
         let lower = plain.to_lowercase();
@@ -296,20 +296,20 @@ impl Format {
         super::number(&text).map_or(text, |number| number.to_string())
     }
 
-    /// Whether a cell means that the value is missing: it is one of the marks, or the same number as a mark
+    /// Returns whether a cell means that the value is missing: it is one of the marks, or the same number as a mark
     /// that is a number, however many decimals the file writes.
     pub fn is_missing(&self, text: &str) -> bool {
         self.marks(&self.missing, text.trim())
     }
 
-    /// Whether a text without blanks around it is one of these marks.
+    /// Returns whether a text without blanks around it is one of these marks.
     fn marks(&self, marks: &[String], text: &str) -> bool {
         let same = |missing: &String| trimmed(missing).eq_ignore_ascii_case(text);
         let number = |mark: &String| self.is_mark(trimmed(mark), text);
         marks.iter().any(same) || (is_bare(text) && marks.iter().any(number))
     }
 
-    /// Whether a number is the one that a mark of a missing value writes.
+    /// Returns whether a number is the one that a mark of a missing value writes.
     fn is_mark(&self, mark: &str, text: &str) -> bool {
         // Looked at for every number of a file: the usual marks end with no digit.
         let ends = mark.ends_with(|letter: char| letter.is_ascii_digit());
@@ -318,14 +318,14 @@ impl Format {
         mark.is_some_and(|mark| self.number(text) == Some(mark))
     }
 
-    /// Whether a mark of a missing value is one by default only, and could be a value as well.
+    /// Returns whether a mark of a missing value is one by default only, and could be a value as well.
     pub fn is_guess(&self, text: &str) -> bool {
         let text = text.trim();
         let usual = MISSING.iter().any(|mark| mark.eq_ignore_ascii_case(text));
         usual && self.has_default_marks() && !PLAIN.contains(&text)
     }
 
-    /// Whether numbers and missing values are written as in another format.
+    /// Returns whether numbers and missing values are written as in another format.
     pub fn writes_as(&self, other: &Self) -> bool {
         self.decimal == other.decimal
             && self.thousands == other.thousands
@@ -343,7 +343,7 @@ fn trimmed(mark: &str) -> &str {
     }
 }
 
-/// Whether a text has what numbers have and nothing else, and is not a code that looks like a number, as
+/// Returns whether a text has what numbers have and nothing else, and is not a code that looks like a number, as
 /// `007` and `4E2` do.
 fn is_bare(text: &str) -> bool {
     let digits = text.trim_start_matches(['-', '+', '\u{2212}']);
@@ -382,7 +382,7 @@ fn spaces(mark: char) -> char {
     if is_space(mark) { ' ' } else { mark }
 }
 
-/// How a decimal mark is written in `format`.
+/// Returns how a decimal mark is written in `format`.
 fn decimals(mark: char, thousands: Option<char>) -> String {
     if thousands == Some(mark) {
         format!("decimal = \"{mark}\" without `thousands`")

@@ -37,7 +37,7 @@ const QUOTES: &str = "“”„‘’‚«»‹›";
 /// Signs of which a western text has some, and is no less one for them.
 const SIGNS: &str = "€°µ²³½¼¾±–—‘’“”…§£©®·«»×™•";
 
-/// Whether all that is not ASCII are signs that western texts have.
+/// Returns whether all that is not ASCII are signs that western texts have.
 pub(super) fn are_signs(words: &[String]) -> bool {
     let mut letters = words.iter().flat_map(|word| word.chars());
     letters.all(|letter| letter.is_ascii() || SIGNS.contains(letter))
@@ -46,7 +46,7 @@ pub(super) fn are_signs(words: &[String]) -> bool {
 /// Accented Greek letters.
 const ACCENTS: &str = "άέήίόύώΐΰΆΈΉΊΌΎΏ";
 
-/// Whether a word is none that anybody writes.
+/// Returns whether a word is none that anybody writes.
 pub(super) fn odd(word: &str) -> bool {
     let letters: Vec<char> = word.chars().collect();
     let scripts: Vec<Option<LetterScript>> = letters.iter().map(|letter| script(*letter)).collect();
@@ -87,7 +87,7 @@ pub(super) fn odd(word: &str) -> bool {
     sign_within(&letters, &scripts) || capitals(&letters) || of_its_script(*first, &letters)
 }
 
-/// Whether a sign stands in front of a letter.
+/// Returns whether a sign stands in front of a letter.
 fn sign_within(letters: &[char], scripts: &[Option<LetterScript>]) -> bool {
     (1..letters.len()).any(|at| {
         let (sign, before) = (
@@ -109,7 +109,7 @@ fn sign_within(letters: &[char], scripts: &[Option<LetterScript>]) -> bool {
     })
 }
 
-/// Whether a capital letter stands behind a small one.
+/// Returns whether a capital letter stands behind a small one.
 fn capitals(letters: &[char]) -> bool {
     let big = |letter: char| letter.is_uppercase();
     let two = |pair: &[char]| pair[0].is_lowercase() && big(pair[1]);
@@ -121,7 +121,7 @@ fn capitals(letters: &[char]) -> bool {
             .any(|three| big(three[0]) && big(three[1]) && three[2].is_lowercase())
 }
 
-/// Whether letters of one script make no word of its languages.
+/// Returns whether letters of one script make no word of its languages.
 fn of_its_script(script: LetterScript, letters: &[char]) -> bool {
     let small: Vec<char> = letters
         .iter()
@@ -154,7 +154,7 @@ fn of_its_script(script: LetterScript, letters: &[char]) -> bool {
     }
 }
 
-/// Whether a word has letters that are not western.
+/// Returns whether a word has letters that are not western.
 pub(super) fn is_foreign(word: &str) -> bool {
     let known = word.chars().filter_map(script);
     known.into_iter().any(|own| own != LetterScript::Latin)
@@ -241,7 +241,7 @@ const RUSSIAN: &str = "ст но то на ен ов ни ра во ко ет а
                        ск ки ой ан ес ла ле ло ма не нн нс ог од ом се ве ев те ти ви ва ар ам ат их ых ия ие ру \
                        рг ги ур хи ин из за же уж му";
 
-/// How many pairs of letters of these words are frequent in Russian.
+/// Returns the number of pairs of letters of that these words are frequent in Russian.
 pub(super) fn russian(words: &[String]) -> usize {
     let pairs: Vec<Vec<char>> = RUSSIAN
         .split(' ')

@@ -256,7 +256,7 @@ struct TableBuilder<'a> {
     /// What the values of each set become.
     kinds: Vec<ValueKind>,
     size: Option<usize>,
-    /// Whether all pictures get three channels.
+    /// True if all pictures get three channels.
     colour: bool,
     /// The shape of all rows.
     shape: Option<[usize; 3]>,

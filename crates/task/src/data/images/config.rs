@@ -42,7 +42,7 @@ pub struct ImagesConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1024), extend("x-unit" = "pixels"))]
     pub size: Option<usize>,
-    /// Whether colours become grey. By default grey pictures stay grey, and where some have colours all
+    /// True if colours become grey. By default grey pictures stay grey, and where some have colours all
     /// get three channels.
     #[serde(default)]
     pub grey: bool,
@@ -94,7 +94,7 @@ pub struct ImageFile {
     /// Name of the domain that all its rows belong to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-    /// Whether its rows are for testing.
+    /// True if its rows are for testing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub test: bool,
 }
@@ -139,7 +139,7 @@ impl ImagesConfig {
         }
     }
 
-    /// Whether its values need no scaling by means and deviations: pixels do not, histograms do.
+    /// Returns whether its values need no scaling by means and deviations: pixels do not, histograms do.
     pub fn is_scaled(&self) -> bool {
         self.from != ImagesFrom::OfficeCaltech
     }

@@ -171,7 +171,7 @@ fn reordered(folder: &Path, part: &str) -> Result<Labelled, DataError> {
     )
 }
 
-/// Whether a folder has the published training pictures of a set in the form of MNIST.
+/// Returns whether a folder has the published training pictures of a set in the form of MNIST.
 fn is_published(folder: &Path) -> bool {
     folder.join("train-images-idx3-ubyte.gz").exists()
 }

@@ -43,9 +43,9 @@ pub(crate) enum PictureStorage {
 pub(crate) struct Grid {
     /// Channels, height and width; of features 1, 1 and their number.
     pub shape: [usize; 3],
-    /// Whether the channels of a pixel are one after the other.
+    /// True if the channels of a pixel are one after the other.
     pub channels_last: bool,
-    /// Whether these are pictures and no features.
+    /// True if these are pictures and no features.
     pub pictures: bool,
 }
 
@@ -166,7 +166,7 @@ impl Pictures {
         }
     }
 
-    /// Whether these are pictures, and not rows of features.
+    /// Returns whether these are pictures, and not rows of features.
     pub(crate) fn are_pictures(&self) -> bool {
         match &self.kept {
             PictureStorage::Bytes(grid, _) | PictureStorage::Floats(grid, _) => grid.pictures,
@@ -174,12 +174,12 @@ impl Pictures {
         }
     }
 
-    /// Whether its values are pixels from 0 to 255.
+    /// Returns whether its values are pixels from 0 to 255.
     pub(crate) fn are_bytes(&self) -> bool {
         self.are_pictures() && !matches!(self.kept, PictureStorage::Floats(..))
     }
 
-    /// Whether all have the same number of channels.
+    /// Returns whether all have the same number of channels.
     pub(crate) fn is_uniform(&self) -> bool {
         !matches!(self.kept, PictureStorage::Files(_))
     }

@@ -55,7 +55,7 @@ pub(crate) struct PoolRow {
     pub domain: u32,
     /// User of the row; 0 where none are known.
     pub user: u32,
-    /// Whether the source gives the row for testing.
+    /// True if the source gives the row for testing.
     pub test: bool,
 }
 
@@ -147,7 +147,7 @@ impl PicturePool {
         new.iter().map(|name| place[name.as_str()]).collect()
     }
 
-    /// Whether the source gives rows for testing.
+    /// Returns whether the source gives rows for testing.
     pub(crate) fn has_test_rows(&self) -> bool {
         self.rows.iter().any(|row| row.test)
     }
@@ -157,7 +157,7 @@ fn places(names: &[String]) -> BTreeMap<&str, u32> {
     names.iter().map(String::as_str).zip(0..).collect()
 }
 
-/// Where these names are in `all`, to which missing ones are added.
+/// Returns where these names are in `all`, to which missing ones are added.
 fn positions(all: &mut Vec<String>, names: &[String]) -> Vec<u32> {
     let mut known: BTreeMap<String, u32> = all.iter().cloned().zip(0..).collect();
     names

@@ -62,7 +62,7 @@ impl PictureFormat {
         }
     }
 
-    /// Whether `images`, `labels` and `domains` say something about it.
+    /// Returns whether `images`, `labels` and `domains` say something about it.
     fn takes(self) -> [bool; 3] {
         match self {
             Self::Npz => [true, true, true],

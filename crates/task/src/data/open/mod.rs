@@ -93,7 +93,7 @@ pub fn open_row_by_row(path: PathBuf, format: &Format) -> Result<RawFile, DataEr
     Ok(file)
 }
 
-/// What a file holds, decompressed; and notes where its name says something else.
+/// Returns what a file holds, decompressed; and notes where its name says something else.
 ///
 /// # Errors
 /// [`DataError::File`].
@@ -106,7 +106,7 @@ fn content_by(path: &Path, reading: Reading) -> Result<(FileContent, Vec<String>
     Ok((kind.with(all(path, source)?), notes))
 }
 
-/// What the name of a file says that it holds, decompressed.
+/// Returns what the name of a file says that it holds, decompressed.
 fn by_name(path: &Path) -> Result<FileContent, DataError> {
     let source = match ends(path, ".gz") {
         true => FileSource::unpacked(path)?,
@@ -160,7 +160,7 @@ impl FileSource {
         Self::of(path, Box::new(file), size)
     }
 
-    /// What is inside of a file that is compressed.
+    /// Returns what is inside of a file that is compressed.
     fn unpacked(path: &Path) -> Result<Self, DataError> {
         let (file, size) = opened(path)?;
         let inside = Gunzip::new(BufReader::with_capacity(HEAD, file), file::DATA);
@@ -247,7 +247,7 @@ fn neighbour(path: &Path) -> String {
     nearest(&name, there.iter().map(String::as_str))
 }
 
-/// Whether the name of the file ends so, in any case.
+/// Returns whether the name of the file ends so, in any case.
 fn ends(path: &Path, end: &str) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.to_ascii_lowercase().ends_with(end)

@@ -27,7 +27,7 @@ const LZ4_RATIO: u64 = 255;
 /// Deepest structure in a structure.
 const DEPTH: usize = 16;
 
-/// What a file of so many bytes may take in memory.
+/// Returns what a file of so many bytes may take in memory.
 pub(super) fn most(bytes: usize) -> u64 {
     MOST.max(EACH.saturating_mul(bytes as u64))
 }
@@ -138,7 +138,7 @@ fn column_takes(bytes: &[u8], column: &ColumnChunkMetaData, most: u64) -> Result
     Ok(dictionary + largest)
 }
 
-/// Whether compressed bytes of a page give more than the page says, where the reader does not look at that.
+/// Returns whether compressed bytes of a page give more than the page says, where the reader does not look at that.
 fn gives_more(codec: Compression, data: &[u8], says: u64, most: u64) -> bool {
     let more = |reader: &mut dyn Read| {
         let given = io::copy(&mut reader.take(says + 1), &mut io::sink());
@@ -166,7 +166,7 @@ struct ParquetPage {
     values: Option<u64>,
     /// Bytes at the beginning that are never compressed.
     levels: usize,
-    /// Whether the others are.
+    /// True if the others are.
     is_packed: bool,
 }
 

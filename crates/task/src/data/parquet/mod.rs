@@ -166,7 +166,7 @@ fn rows_within(
     Ok(table)
 }
 
-/// How a column is read, or what it holds that cannot be.
+/// Returns how a column is read, or what it holds that cannot be.
 fn kind(column: &Type) -> Result<ParquetKind, &'static str> {
     let info = column.get_basic_info();
     let list = info.has_repetition() && info.repetition() == parquet::basic::Repetition::REPEATED;

@@ -259,7 +259,7 @@ fn parquet_is_known_by_its_first_bytes_and_its_name() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// What is said of a file that may take so many bytes in memory.
+/// Returns what is said of a file that may take so many bytes in memory.
 fn said(bytes: &[u8], most: u64) -> String {
     let read = rows_within(
         Path::new("a.parquet"),

@@ -103,7 +103,7 @@ fn hundred() -> usize {
 }
 
 impl PartitionConfig {
-    /// Whether its settings are in range, and the source has what it needs.
+    /// Returns whether its settings are in range, and the source has what it needs.
     pub(super) fn check(&self, population: &RowsToPartition<'_>) -> Result<(), String> {
         let positive = |name: &str, value: f64| {
             if value > 0.0 && value.is_finite() {

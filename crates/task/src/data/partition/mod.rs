@@ -30,7 +30,7 @@ pub struct Traits {
     pub domain: u32,
     /// The user that the row is from.
     pub user: u32,
-    /// Whether the row is for testing.
+    /// True if the row is for testing.
     pub test: bool,
 }
 

@@ -48,7 +48,7 @@ fn divided(
     config.divide(&population, silos, seed)
 }
 
-/// How many rows of a silo are so.
+/// Returns the number of rows of a silo that are so.
 fn count(rows: &[Traits], part: &PartitionedSilo, of: impl Fn(&Traits) -> bool) -> usize {
     part.rows
         .iter()

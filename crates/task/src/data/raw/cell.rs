@@ -23,12 +23,12 @@ fn unwrapped(cell: &str) -> &str {
     inner.map_or(cell, |inner| inner.trim_matches(is_blank))
 }
 
-/// Whether a letter around a cell means nothing: blanks, and marks that nobody sees.
+/// Returns whether a letter around a cell means nothing: blanks, and marks that nobody sees.
 pub(in crate::data) fn is_blank(letter: char) -> bool {
     letter.is_whitespace() || is_invisible(letter)
 }
 
-/// Whether nobody sees it.
+/// Returns whether nobody sees it.
 pub(super) fn is_invisible(letter: char) -> bool {
     matches!(
         letter,

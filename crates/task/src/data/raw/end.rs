@@ -29,7 +29,7 @@ pub(super) fn broken_off(file: &RawFile) -> Option<String> {
     ))
 }
 
-/// Whether a value is shorter than all others of its column.
+/// Returns whether a value is shorter than all others of its column.
 fn is_short(text: &str, others: &[&str]) -> bool {
     if text.is_empty() {
         return true;

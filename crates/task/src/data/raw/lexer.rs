@@ -42,9 +42,9 @@ pub(super) struct Lexer<'a> {
     delimiter: u8,
     at: usize,
     line: u64,
-    /// Whether the blanks around cells are left out.
+    /// True if the blanks around cells are left out.
     trim: bool,
-    /// Whether more of the text is to come: a record that may go on there is not read yet.
+    /// True if more of the text is to come: a record that may go on there is not read yet.
     goes_on: bool,
 }
 

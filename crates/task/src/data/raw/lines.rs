@@ -145,7 +145,7 @@ fn decoded(encoding: Charset, line: &[u8]) -> Option<Cow<'_, str>> {
     encoding.text(line).filter(|text| !text.contains('\0'))
 }
 
-/// Whether columns have names. One without is not read, whatever it holds.
+/// Returns whether columns have names. One without is not read, whatever it holds.
 fn named_columns(names: &[String]) -> Vec<bool> {
     let (tidied, _) = shape::tidied(names);
     tidied.iter().map(|name| !name.is_empty()).collect()

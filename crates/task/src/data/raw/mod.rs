@@ -163,7 +163,7 @@ impl RawFile {
         self.keep_columns(&kept.collect::<Vec<_>>());
     }
 
-    /// Whether the file has a column, be it one that is left out.
+    /// Returns whether the file has a column, be it one that is left out.
     pub fn has(&self, column: &str) -> bool {
         let left_out = self.left_out.iter().map(|(name, _)| name);
         self.header

@@ -13,7 +13,7 @@ pub(in crate::data) enum Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// What a record is called.
+    /// Returns what a record is called.
     pub(super) fn unit(self) -> &'static str {
         match self {
             Self::Text(_) => "line",

@@ -45,7 +45,7 @@ const AHEAD: usize = 20;
 /// Records that are looked at to find the names of the columns.
 pub(in crate::data) const HEAD: usize = 2 * AHEAD + 1;
 
-/// What separates the cells, if the first line of a file says so, as Excel writes it: `sep=;`.
+/// Returns what separates the cells, if the first line of a file says so, as Excel writes it: `sep=;`.
 pub fn separator(text: &str) -> Option<char> {
     let line = text
         .split(['\n', '\r'])
@@ -120,7 +120,7 @@ pub(super) fn ahead(records: &[CsvRecord], named: bool, origin: Origin<'_>) -> u
     count
 }
 
-/// Whether these could be the names of columns: several, and none a number.
+/// Returns whether these could be the names of columns: several, and none a number.
 fn names(cells: &StringRecord) -> bool {
     let mut filled = cells.iter().filter(|cell| !cell.is_empty());
     cells.len() > 1 && filled.clone().count() > 1 && filled.all(|cell| number(cell).is_none())
@@ -212,7 +212,7 @@ pub(super) fn second_names(
     ))
 }
 
-/// Whether a text is a number or a date, whatever its marks.
+/// Returns whether a text is a number or a date, whatever its marks.
 fn looks_numeric(text: &str) -> bool {
     let digits = text.bytes().any(|byte| byte.is_ascii_digit());
     let letters = text.chars().filter(|letter| letter.is_alphabetic());

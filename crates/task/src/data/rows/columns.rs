@@ -1,12 +1,15 @@
 //! Columns that a schema speaks of.
 
-use crate::schema::{LocalNames, Schema};
+use crate::schema::{LocalNames, ReadCells, Schema};
 
 /// The columns of a file that hold numbers.
 pub fn number_columns<'a>(schema: &'a Schema, names: &'a LocalNames) -> Vec<&'a str> {
     let features = schema
         .columns()
-        .filter(|(_, feature)| feature.kind.quantity().is_some());
+        .filter(|(_, feature)| match feature.kind.cells() {
+            ReadCells::Numbers { .. } => true,
+            ReadCells::Levels(_) => false,
+        });
     let features = features.map(|(name, _)| name);
     let target = &schema.target;
     let target = target.name.iter().filter(|_| target.classes.is_none());

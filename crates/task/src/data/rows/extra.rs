@@ -87,7 +87,7 @@ impl<'a> ExtraColumns<'a> {
         })
     }
 
-    /// What is said of a row.
+    /// Returns what is said of a row.
     ///
     /// # Errors
     /// [`DataError::Cell`]: no part, no time, no group.

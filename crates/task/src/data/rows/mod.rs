@@ -49,12 +49,13 @@ pub struct RowsConfig {
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(extend("x-unit" = "rows"))]
     pub silo_rows: usize,
-    /// Number of pretend silos, at least two, to which all rows are dealt in turn, whichever file they
+    /// Number of synthetic silos, at least two, to which all rows are dealt in turn, whichever file they
     /// are in: to try a federation out with the table of one institution. Whose a row is then depends on how
     /// many stand before it, so what noise promises for real institutions does not hold for pretend ones. Not
     /// beside `silo-column`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2))]
+    #[serde(rename = "split-into")]
     pub pretend_silos: Option<usize>,
     /// Columns of the files that are not read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -286,7 +287,7 @@ impl RowsConfig {
         own.chain(read_columns(schema, &file.names)).collect()
     }
 
-    /// Whether the keys fit each other.
+    /// Returns whether the keys fit each other.
     fn check(&self) -> Result<(), DataError> {
         if self.files.is_empty() {
             return Err(DataError::Config("`files` names no file".into()));
@@ -297,12 +298,12 @@ impl RowsConfig {
         if let Some(count) = self.pretend_silos {
             if count < 2 {
                 return Err(DataError::Config(format!(
-                    "`pretend-silos` is {count}, and a federation needs at least 2"
+                    "`split-into` is {count}, and a federation needs at least 2"
                 )));
             }
             if self.silo_column.is_some() {
                 return Err(DataError::Config(
-                    "`pretend-silos` and `silo-column` exclude each other: both say whose rows \
+                    "`split-into` and `silo-column` exclude each other: both say whose rows \
                      the rows are"
                         .into(),
                 ));
@@ -389,7 +390,7 @@ impl RowsConfig {
         Ok(note)
     }
 
-    /// How the cells of a file are written.
+    /// Returns how the cells of a file are written.
     fn format_of<'a>(&'a self, file: &'a RowsFile) -> &'a Format {
         file.format.as_ref().unwrap_or(&self.format)
     }

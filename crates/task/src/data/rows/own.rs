@@ -49,7 +49,7 @@ impl OwnFile {
         }
     }
 
-    /// How its cells are written, if that was said of it alone.
+    /// Returns how its cells are written, if that was said of it alone.
     pub fn format(&self) -> Option<&Format> {
         match self {
             Self::Path(_) => None,

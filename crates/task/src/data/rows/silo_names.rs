@@ -10,7 +10,7 @@ pub fn silo_of(file: &Path) -> String {
     name[..end].to_owned()
 }
 
-/// The name of a pretend silo, counted from 0.
+/// The name of a synthetic silo, counted from 0.
 pub fn pretend_silo(at: usize) -> String {
     format!("part {}", at + 1)
 }

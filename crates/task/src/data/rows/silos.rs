@@ -14,7 +14,7 @@ pub(super) struct Silos<'a> {
     /// The range of the numbers to predict.
     pub(super) target_range: Option<[f64; 2]>,
     pub(super) tables: Vec<(String, Table)>,
-    /// Rows dealt to pretend silos.
+    /// Rows dealt to synthetic silos.
     pub(super) dealt: usize,
     /// Names of the subgroups, in the order of their first rows.
     pub(super) subgroups: Vec<String>,
@@ -22,7 +22,7 @@ pub(super) struct Silos<'a> {
 }
 
 impl Silos<'_> {
-    /// Gives a row to the next of `count` pretend silos, or to the one that has its group.
+    /// Gives a row to the next of `count` synthetic silos, or to the one that has its group.
     pub(super) fn deal(&mut self, count: usize, values: &[f64], targets: &[f64], extra: Extra) {
         let group = extra.group.as_deref();
         let turn = group.map_or(self.dealt, |group| self.groups.number(group));

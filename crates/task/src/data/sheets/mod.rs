@@ -326,7 +326,7 @@ fn chosen(
     ))
 }
 
-/// Whether a document of OpenDocument is a spreadsheet without a password.
+/// Returns whether a document of OpenDocument is a spreadsheet without a password.
 fn is_spreadsheet(book: &Book<'_>) -> Result<bool, DataError> {
     let text = |name| -> Result<String, DataError> {
         let mut text = String::new();
@@ -347,7 +347,7 @@ fn is_spreadsheet(book: &Book<'_>) -> Result<bool, DataError> {
     Ok(kind.is_empty() || kind.contains("spreadsheet"))
 }
 
-/// What an archive is that is no spreadsheet.
+/// Returns what an archive is that is no spreadsheet.
 fn other(book: &Book<'_>) -> DataError {
     let has = |part: &str| book.names().any(|name| name.contains(part));
     let (what, hint) = if has("xl/workbook.bin") {

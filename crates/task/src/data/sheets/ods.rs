@@ -110,7 +110,7 @@ pub(super) fn rows(
     }
 }
 
-/// How often an element stands for itself.
+/// Returns how often an element stands for itself.
 fn times(book: &Book<'_>, element: &BytesStart<'_>, name: &str) -> Result<usize, DataError> {
     let count = book
         .attribute(element, name)?

@@ -253,7 +253,7 @@ fn column(name: &str) -> Option<usize> {
 /// What a cell, or an item of the texts that cells share, holds.
 struct XlsxContent {
     value: Option<String>,
-    /// Whether a formula stands there.
+    /// True if a formula stands there.
     computed: bool,
 }
 
@@ -355,7 +355,7 @@ fn strings(book: &Book<'_>, part: Option<&str>) -> Result<Vec<String>, DataError
     }
 }
 
-/// What every style makes of a number.
+/// Returns what every style makes of a number.
 fn styles(book: &Book<'_>, part: Option<&str>) -> Result<Vec<ShownCell>, DataError> {
     let mut found = Vec::new();
     let Some(mut xml) = part.map_or(Ok(None), |part| book.xml(part))? else {

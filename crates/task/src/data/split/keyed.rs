@@ -33,7 +33,7 @@ impl SplitKey {
         self.0
     }
 
-    /// What the hash makes of the unit of every row: of its group by what the files call it, or of the cells
+    /// Returns what the hash makes of the unit of every row: of its group by what the files call it, or of the cells
     /// of the row as the schema reads them, before anything is filled in or scaled.
     pub(in crate::data) fn draws(&self, table: &Table) -> Vec<u64> {
         let each = (0..table.len()).map(|row| match table.groups.get(row) {

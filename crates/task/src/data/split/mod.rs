@@ -126,13 +126,13 @@ impl Parts {
 }
 
 impl SplitConfig {
-    /// Whether the part of each row, or of each group, depends on itself alone: one more or less changes
+    /// Returns whether the part of each row, or of each group, depends on itself alone: one more or less changes
     /// nothing for the others. What noise promises holds for no other split.
     pub fn is_by_unit(&self) -> bool {
         self.may_leave_none() || (self.column.is_some() && self.validation == 0.0)
     }
 
-    /// Whether a hash or a date holds rows out, however many these are, so that any part may be empty.
+    /// Returns whether a hash or a date holds rows out, however many these are, so that any part may be empty.
     pub fn may_leave_none(&self) -> bool {
         self.keyed || self.test_from.is_some()
     }

@@ -4,7 +4,7 @@
 use crate::data::{DataSet, Table, Target};
 use crate::metrics::roc_auc;
 use crate::random::{shuffle, stream};
-use crate::schema::Schema;
+use crate::schema::{ReadCells, Schema};
 
 /// Area under the ROC curve from which on a column gives a class away.
 const AREA: f64 = 0.99;
@@ -85,7 +85,7 @@ pub fn leaks(tables: &[&Table], target: &Target, schema: Option<&Schema>) -> Vec
 /// One thing to predict, of every row.
 struct LeakTarget {
     values: Vec<f64>,
-    /// Whether they are 0 and 1.
+    /// True if they are 0 and 1.
     class: bool,
     /// How the target is called after a number; empty for the only two classes.
     name: String,
@@ -134,7 +134,7 @@ impl LeakTarget {
             .collect()
     }
 
-    /// Whether no column of chance would order these rows.
+    /// Returns whether no column of chance would order these rows.
     fn can_tell(&self, columns: usize) -> bool {
         if !self.class {
             let first = self.values[0];
@@ -193,12 +193,15 @@ fn columns(table: &Table, schema: Option<&Schema>) -> Vec<ColumnPlaces> {
     let column = |(name, feature): (&str, &crate::schema::FeatureColumns)| {
         let begin = format!("{name}=");
         let own = table.columns.iter().enumerate();
-        let levels =
-            own.filter(|(_, own)| feature.kind.levels().is_some() && own.starts_with(&begin));
+        let levels = own.filter(|(_, own)| own.starts_with(&begin));
+        let (number, levels) = match feature.kind.cells() {
+            ReadCells::Numbers { .. } => (place(name), Vec::new()),
+            ReadCells::Levels(_) => (None, levels.map(|(at, _)| at).collect()),
+        };
         ColumnPlaces {
             name: name.to_owned(),
-            number: place(name).filter(|_| feature.kind.levels().is_none()),
-            levels: levels.map(|(at, _)| at).collect(),
+            number,
+            levels,
         }
     };
     schema.columns().map(column).collect()
@@ -255,7 +258,7 @@ fn codes(values: &[f64]) -> Option<Vec<usize>> {
     )
 }
 
-/// How well the order of a number predicts.
+/// Returns how well the order of a number predicts.
 fn by_order(values: &[f64], wanted: &LeakTarget) -> Option<(f64, What)> {
     let filled = |with: f64| -> Vec<f64> {
         let each = values.iter();
@@ -286,7 +289,7 @@ fn by_order(values: &[f64], wanted: &LeakTarget) -> Option<(f64, What)> {
     (best >= least).then_some((best, what))
 }
 
-/// How well the means of levels on one half of the rows predict the other half: the worse of both.
+/// Returns how well the means of levels on one half of the rows predict the other half: the worse of both.
 fn by_level(levels: &[usize], wanted: &LeakTarget, halves: &[usize]) -> Option<(f64, What)> {
     let (one, other) = halves.split_at(halves.len() / 2);
     let score = |learn: &[usize], test: &[usize]| -> Option<f64> {

@@ -207,7 +207,7 @@ impl<'a> ColumnValues<'a> {
             && self.mean() >= REPEATS.0
     }
 
-    /// Whether the values look like identifiers of which a few rows each are.
+    /// Returns whether the values look like identifiers of which a few rows each are.
     fn may_be_visits(&self) -> bool {
         let words = words(self.column.name);
         let named = words
@@ -218,7 +218,7 @@ impl<'a> ColumnValues<'a> {
         enough && each && (named || self.column.values.iter().all(|cell| is_identifier(cell)))
     }
 
-    /// Whether the other column has one value within each value of this one, which chance would not do.
+    /// Returns whether the other column has one value within each value of this one, which chance would not do.
     fn determines(&self, other: &ColumnCells<'_>) -> bool {
         if other.name == self.column.name {
             return false;
@@ -279,7 +279,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether a cell looks like an identifier: digits with letters, or many digits.
+/// Returns whether a cell looks like an identifier: digits with letters, or many digits.
 fn is_identifier(cell: &str) -> bool {
     let digits = cell.chars().filter(char::is_ascii_digit).count();
     let letters = cell.chars().filter(|letter| letter.is_alphabetic()).count();

@@ -14,7 +14,7 @@ enum Says {
     Either(char),
 }
 
-/// What a cell that may be a number tells; `None` for one that is no number.
+/// Returns what a cell that may be a number tells; `None` for one that is no number.
 fn says(text: &str) -> Option<Vec<Says>> {
     let (digits, power) = core(text)?;
     let is_mark = |letter: &char| !letter.is_ascii_digit();
@@ -94,7 +94,7 @@ struct MarkCounts {
 }
 
 impl MarkCounts {
-    /// What the columns of plain numbers tell, or, if these tell nothing, those with a unit behind each number.
+    /// Returns what the columns of plain numbers tell, or, if these tell nothing, those with a unit behind each number.
     fn of(file: &RawFile, format: &Format) -> Self {
         let all = Self::of_columns(file, format, says);
         let told = [&all.decimal[..], &all.thousands, &all.either];
@@ -137,7 +137,7 @@ impl MarkCounts {
         all
     }
 
-    /// What the cells of one column tell.
+    /// Returns what the cells of one column tell.
     fn of_column(column: &str, told: Vec<(&str, Vec<Says>)>) -> Self {
         let mut own = Self::default();
         for (text, all) in told {

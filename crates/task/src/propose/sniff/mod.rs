@@ -26,7 +26,7 @@ pub struct Marks {
     pub sheet: Option<String>,
 }
 
-/// How every file is written, and its rows: as the first file writes its numbers.
+/// Returns how every file is written, and its rows: as the first file writes its numbers.
 ///
 /// # Errors
 /// [`DataError`]: one cannot be read, is no table of text, or has numbers that can be read in two ways.
@@ -46,7 +46,7 @@ pub(super) fn all(
     Ok((formats, raw))
 }
 
-/// How a file is written, and its rows.
+/// Returns how a file is written, and its rows.
 ///
 /// # Errors
 /// [`DataError`]: it cannot be read, is no table of text, or has numbers that can be read in two ways.
@@ -131,7 +131,7 @@ fn outside_quotes(line: &str, delimiter: char) -> usize {
     count
 }
 
-/// What differs from an ordinary CSV file.
+/// Returns what differs from an ordinary CSV file.
 pub(super) fn notes(format: &Format) -> Vec<String> {
     let ordinary = Format::default();
     let mut notes = Vec::new();
@@ -147,7 +147,7 @@ pub(super) fn notes(format: &Format) -> Vec<String> {
     notes
 }
 
-/// Whether two files separate cells and write numbers in the same way.
+/// Returns whether two files separate cells and write numbers in the same way.
 fn same_marks(one: &Format, other: &Format) -> bool {
     one.delimiter == other.delimiter && one.writes_as(other)
 }

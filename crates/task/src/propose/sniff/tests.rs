@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 
-/// What is found in a file with these bytes.
+/// Returns what is found in a file with these bytes.
 fn sniffed(bytes: &[u8], given: Marks) -> Result<(Format, RawFile), String> {
     use std::sync::atomic::{AtomicUsize, Ordering};
     static COUNT: AtomicUsize = AtomicUsize::new(0);

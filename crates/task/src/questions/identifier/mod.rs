@@ -159,7 +159,7 @@ impl Companion {
         (companion.chance > 0.02).then_some(companion)
     }
 
-    /// How different two rows are, from 0 to 1; `None` where one has no value.
+    /// Returns how different two rows are, from 0 to 1; `None` where one has no value.
     fn difference(&self, one: usize, other: usize) -> Option<f64> {
         let (one, other) = (self.values[one], self.values[other]);
         match self.ordered {
@@ -228,7 +228,7 @@ impl<'a> KeyColumn<'a> {
         first > 1.0 && last <= AGES && 2.0 * values.len() as f64 > last - first
     }
 
-    /// What was found, in words.
+    /// Returns what was found, in words.
     fn said(&self, name: &str, why: &str) -> String {
         let kind = match self.kind {
             RowValues::Numbers => "numbers",
@@ -292,7 +292,7 @@ impl<'a> KeyColumn<'a> {
         })
     }
 
-    /// Whether every value is of one of the groups that are known, and looks like a code.
+    /// Returns whether every value is of one of the groups that are known, and looks like a code.
     fn is_of_groups(&self) -> bool {
         let code = match self.kind {
             RowValues::Numbers => {
@@ -405,7 +405,7 @@ impl<'a> KeyColumn<'a> {
         values
     }
 
-    /// Whether neighbouring values have many others between them that could be measured.
+    /// Returns whether neighbouring values have many others between them that could be measured.
     fn far_apart(&self) -> bool {
         let values = self.distinct();
         let gaps = values.windows(2).map(|pair| pair[1] - pair[0]);
@@ -413,7 +413,7 @@ impl<'a> KeyColumn<'a> {
         gaps.sum::<f64>() >= APART * step * (values.len() - 1) as f64
     }
 
-    /// Whether the values are all whole numbers from 0 or 1 on.
+    /// Returns whether the values are all whole numbers from 0 or 1 on.
     fn counts_persons(&self) -> bool {
         let values = self.distinct();
         let (first, last) = (values[0], values[values.len() - 1]);
@@ -434,7 +434,7 @@ impl<'a> KeyColumn<'a> {
     }
 }
 
-/// Whether there are enough different values, which most columns have not.
+/// Returns whether there are enough different values, which most columns have not.
 fn has_many(values: &[f64]) -> bool {
     let mut found: Vec<f64> = Vec::with_capacity(FEWEST);
     for value in values.iter().filter(|value| !value.is_nan()) {

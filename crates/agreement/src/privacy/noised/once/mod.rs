@@ -1,4 +1,4 @@
-//! What does not go with a model that is solved at once from one noised sum.
+//! What does not go with a model that is solved at once from one differentially private sum.
 
 use methods::strategy::Method;
 use task::loss::RegressionLoss;
@@ -33,22 +33,22 @@ fn of_task(task: &TaskConfig, table: &PrivacyTable) -> Option<KeyFault> {
         ModelConfig::Linear { .. } => fault(
             "task.table.model",
             "must have `loss = \"squared\"` where the model is solved at once, because it is solved by least \
-             squares: or choose `release = \"steps\"`",
+             squares: or choose `mechanism = \"gradients\"`",
         ),
         ModelConfig::Mlp { .. } | ModelConfig::Network(_) => fault(
             "task.table.model",
             "cannot be solved at once: sums of products are all that a linear model needs, but not enough for \
              another one. \
-             Choose \"logistic\" or `linear = { loss = \"squared\" }`, or `release = \"steps\"`",
+             Choose \"logistic\" or `linear = { loss = \"squared\" }`, or `mechanism = \"gradients\"`",
         ),
     }
 }
 
 fn of_numbers(table: &PrivacyTable) -> Option<KeyFault> {
     table.targets_within.is_none().then(|| {
-        let what = "is missing: write the size that no target exceeds, such as `targets-within = 1.0`. Choose it by \
+        let what = "is missing: write the size that no target exceeds, such as `max-target = 1.0`. Choose it by \
                     what is known of the target in general, not by own rows";
-        ("privacy.targets-within", what.into())
+        ("privacy.max-target", what.into())
     })
 }
 
@@ -59,7 +59,7 @@ fn of_classes(table: &PrivacyTable) -> Option<KeyFault> {
     other.then(|| {
         let what = "is for targets that are numbers: leave it out with the model \"logistic\", whose classes count as \
                     targets of −2 and 2";
-        ("privacy.targets-within", what.into())
+        ("privacy.max-target", what.into())
     })
 }
 
@@ -69,7 +69,7 @@ fn of_strategy(of: &MaskedTask<'_>) -> Option<KeyFault> {
     (!plain).then(|| {
         let what = format!(
             "is {:?}, and where the model is solved at once there are no steps that it could change: choose fedavg \
-             without `momentum`, or `release = \"steps\"`",
+             without `momentum`, or `mechanism = \"gradients\"`",
             strategy.name()
         );
         ("strategy.name", what)
@@ -80,7 +80,7 @@ fn of_rounds(rounds: u64) -> Option<KeyFault> {
     (rounds != 1).then(|| {
         let what = format!(
             "is {rounds}, and must be 1 where the model is solved at once: one sum is all that it needs, and a \
-             second one would cost as much again. Choose `release = \"steps\"` for more"
+             second one would cost as much again. Choose `mechanism = \"gradients\"` for more"
         );
         ("rounds", what)
     })

@@ -13,9 +13,9 @@ fn once(edits: &[(&str, &str)]) -> String {
     let base = [
         ("rounds", "1"),
         ("task.table.model", SQUARED),
-        ("privacy.release", "\"once\""),
-        ("privacy.rows-norm", "2.0"),
-        ("privacy.targets-within", "1.0"),
+        ("privacy.mechanism", "\"sufficient-statistics\""),
+        ("privacy.max-row-norm", "2.0"),
+        ("privacy.max-target", "1.0"),
         ("privacy.epsilon", "1.0"),
     ];
     noised(&[&base[..], edits].concat())
@@ -56,9 +56,9 @@ fn an_agreement_is_written_with_the_keys_that_it_was_read_from() {
         let agreement = read(&[edit]);
         let written = agreement.to_toml().unwrap();
         for key in [
-            "release = \"once\"",
-            "rows-norm = 2.0",
-            "targets-within = 1.0",
+            "mechanism = \"sufficient-statistics\"",
+            "max-row-norm = 2.0",
+            "max-target = 1.0",
         ] {
             assert!(written.contains(key), "{key}: {written}");
         }
@@ -83,12 +83,12 @@ fn what_does_not_go_with_it_is_refused_with_why_and_what_to_choose() {
         (
             &[("rounds", "2")],
             "`rounds` is 2, and must be 1",
-            "release = \"steps\"",
+            "mechanism = \"gradients\"",
         ),
         (
             &[("task.table.model", "{ mlp = { hidden = [4] } }")],
             "`model` cannot be solved at once",
-            "Choose \"logistic\" or `linear = { loss = \"squared\" }`, or `release = \"steps\"`",
+            "Choose \"logistic\" or `linear = { loss = \"squared\" }`, or `mechanism = \"gradients\"`",
         ),
         (
             &[(
@@ -101,12 +101,12 @@ fn what_does_not_go_with_it_is_refused_with_why_and_what_to_choose() {
         (
             &[("task.table.model", "{ linear = { loss = \"absolute\" } }")],
             "must have `loss = \"squared\"`",
-            "release = \"steps\"",
+            "mechanism = \"gradients\"",
         ),
         (
             &[("task", program)],
             "a program of one's own",
-            "mode = \"masked\"",
+            "mode = \"secure-aggregation\"",
         ),
         (
             &[("strategy", &fedadam)],
@@ -129,28 +129,28 @@ fn what_does_not_go_with_it_is_refused_with_why_and_what_to_choose() {
             "agreed ranges",
         ),
         (
-            &[("privacy.clip", "1.0")],
-            "`clip` is for gradients",
+            &[("privacy.clipping-norm", "1.0")],
+            "`clipping-norm` is for gradients",
             "remove the key",
         ),
         (
-            &[("privacy.rows-norm", "")],
-            "`rows-norm` is missing",
-            "`rows-norm = 2.0`",
+            &[("privacy.max-row-norm", "")],
+            "`max-row-norm` is missing",
+            "`max-row-norm = 2.0`",
         ),
         (
-            &[("privacy.rows-norm", "1.0")],
-            "`rows-norm` is wrong",
+            &[("privacy.max-row-norm", "1.0")],
+            "`max-row-norm` is wrong",
             "above 1",
         ),
         (
-            &[("privacy.targets-within", "")],
-            "`targets-within` is missing",
-            "`targets-within = 1.0`",
+            &[("privacy.max-target", "")],
+            "`max-target` is missing",
+            "`max-target = 1.0`",
         ),
         (
-            &[("privacy.targets-within", "0.0")],
-            "`targets-within` is wrong",
+            &[("privacy.max-target", "0.0")],
+            "`max-target` is wrong",
             "between 1e-20 and 1e20",
         ),
         (
@@ -160,11 +160,11 @@ fn what_does_not_go_with_it_is_refused_with_why_and_what_to_choose() {
         ),
         (
             &[
-                ("privacy.release", "\"steps\""),
-                ("privacy.targets-within", ""),
+                ("privacy.mechanism", "\"gradients\""),
+                ("privacy.max-target", ""),
             ],
-            "`rows-norm` is for models that are solved at once",
-            "release = \"once\"",
+            "`max-row-norm` is for models that are solved at once",
+            "mechanism = \"sufficient-statistics\"",
         ),
     ];
     for (edits, said, choose) in cases {

@@ -38,7 +38,7 @@ fn silo(shift: f64, seed: u64) -> Arc<dyn Learner> {
     Arc::new(learner)
 }
 
-/// What every silo uses after these rounds.
+/// Returns what every silo uses after these rounds.
 fn used(name: &str, options: Value, rounds: u64) -> Vec<Params> {
     let mut method = options;
     method["name"] = name.into();

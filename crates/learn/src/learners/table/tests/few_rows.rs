@@ -122,7 +122,7 @@ fn with_a_dozen_rows_the_own_model_is_about_as_good_as_the_share_of_each_class()
 
 #[test]
 fn with_a_dozen_rows_the_choice_does_no_harm_whatever_the_common_model() {
-    // The common model knows more rows than any silo has.
+    // The global model knows more rows than any silo has.
     let all = of(&stays(1, 4_000), 0.3, 1);
     let fit = ExactFit {
         ridge: Ridge::Fixed(0.01),

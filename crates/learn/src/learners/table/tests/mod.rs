@@ -295,7 +295,8 @@ fn summaries_of_two_halves_merge_into_the_summary_of_all_rows() {
 #[test]
 fn capabilities_are_those_of_the_model_family_and_the_loss() {
     use Capability::{
-        ExactFits, LinearRows, RobustFits, RobustLosses, StochasticModels, Summaries, UnitGradients,
+        Answers, ExactFits, LinearRows, RobustFits, RobustLosses, StochasticModels, Summaries,
+        UnitGradients,
     };
     let lacks = |kind, classes, standardise| -> Vec<Capability> {
         let learner = learner(kind, &table(50, 2, classes), standardise);
@@ -310,25 +311,31 @@ fn capabilities_are_those_of_the_model_family_and_the_loss() {
             LearnerKind::Absolute,
             false,
             common,
-            vec![StochasticModels, UnitGradients],
+            vec![StochasticModels, UnitGradients, Answers],
         ),
         (
             LearnerKind::Logistic,
             true,
             silo,
-            vec![Summaries, StochasticModels],
+            vec![Summaries, StochasticModels, Answers],
         ),
         (
             LearnerKind::Mlp,
             true,
             silo,
-            vec![Summaries, RobustFits, ExactFits, LinearRows],
+            vec![Summaries, RobustFits, ExactFits, LinearRows, Answers],
         ),
         (
             LearnerKind::Squared,
             false,
             silo,
-            vec![Summaries, RobustLosses, RobustFits, StochasticModels],
+            vec![
+                Summaries,
+                RobustLosses,
+                RobustFits,
+                StochasticModels,
+                Answers,
+            ],
         ),
     ];
     for (kind, classes, standardise, expected) in lacked {

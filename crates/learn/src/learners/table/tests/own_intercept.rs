@@ -1,4 +1,4 @@
-//! A common model with an intercept of the silo's own.
+//! A global model with an intercept of the silo's own.
 
 use methods::Role;
 use methods::serving::with_own_intercept;

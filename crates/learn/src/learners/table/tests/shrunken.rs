@@ -1,4 +1,4 @@
-//! A fit to the silo's own rows that is shrunken towards a common model.
+//! A fit to the silo's own rows that is shrunken towards a global model.
 
 use methods::serving::{Adaptation, Candidate, shrunken};
 

@@ -26,7 +26,7 @@ pub(super) use rectifier::rectify;
 use burn_core::backend::DispatchDevice;
 use burn_core::tensor::Device;
 
-/// Whether the device has kernels of its own here.
+/// Returns whether the device has kernels of its own here.
 fn has_kernels(device: Device) -> bool {
     match device.inner().as_dispatch() {
         DispatchDevice::Flex(_) => true,

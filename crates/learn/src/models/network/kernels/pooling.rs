@@ -23,7 +23,7 @@ pub(crate) struct PoolWindows {
     pub(crate) size: usize,
     pub(crate) stride: usize,
     pub(crate) padding: usize,
-    /// Whether a window that reaches beyond the end counts.
+    /// True if a window that reaches beyond the end counts.
     pub(crate) ceil: bool,
 }
 

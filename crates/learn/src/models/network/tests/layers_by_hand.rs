@@ -5,7 +5,7 @@ use task::model::LayerConfig;
 use task::model::MaxPoolConfig;
 use task::model::NormConfig;
 
-/// What these layers make of one row, on every device: the head passes every value through.
+/// Returns what these layers make of one row, on every device: the head passes every value through.
 fn through(layers: Vec<LayerConfig>, image: [usize; 3], values: &[f32], row: &[f32]) -> Vec<f64> {
     // Outputs are as many as a probing network's head has inputs.
     let config = listed(layers, Some(image));

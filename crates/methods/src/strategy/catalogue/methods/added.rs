@@ -4,11 +4,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Built, MethodSetting, StrategyError, StrategyInfo, build_with};
+use super::{
+    Built, MethodSetting, NoisedUse, StrategyError, StrategyInfo, StrategyView, build_with,
+    sees_with,
+};
 use crate::learner::Training;
 use crate::params::{Params, weighted_mean};
 use crate::strategy::options::fraction;
-use crate::strategy::{AssignAndAggregate, ModelEntry, SettleError, Sheet, State, Strategy};
+use crate::strategy::{
+    AssignAndAggregate, ModelEntry, SettleError, Sheet, State, Strategy, WeightRule,
+};
 
 /// Options of FedAvgM.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,6 +103,8 @@ methods! {
         about: "one model; the server keeps a momentum of the mean change",
         paper: "Hsu et al. 2019, Measuring the Effects of Non-Identical Data Distribution",
         takes_rule: false,
+        sees: |_| StrategyView::Sums(WeightRule::Exact),
+        noised: NoisedUse::Steps,
         build: FedAvgMOptions::build,
     }
 }
@@ -108,6 +115,8 @@ fn the_method_of_the_page_is_read_and_built_by_its_declaration() {
     let method = read(r#"{ "name": "fedavgm" }"#);
     assert_eq!(method, Method::FedAvgM(FedAvgMOptions { momentum: 0.9 }));
     assert_eq!((method.name(), method.takes_rule()), ("fedavgm", false));
+    assert_eq!(method.sees(), StrategyView::Sums(WeightRule::Exact));
+    assert_eq!(method.noised(), NoisedUse::Steps);
     assert_eq!(STRATEGIES[0].name, "fedavgm");
     let setting = || MethodSetting {
         training: crate::strategy::tests::training(),

@@ -1,13 +1,15 @@
 //! The list of all methods, one declaration each.
 //!
 //! To add a method, write it in a file of its own, and declare it here: its options type, name,
-//! description, paper, whether an `aggregation` rule can take the place of its mean, and how it is
-//! built. The enum [`Method`], [`STRATEGIES`], reading and writing of configurations, and the
-//! command line follow from the declaration.
+//! description, paper, whether an `aggregation` rule can take the place of its mean, what it sees of
+//! single silos, whether differentially private sums suffice for it, and how it is built. The enum [`Method`],
+//! [`STRATEGIES`], reading and writing of configurations, the command line, and the modes of privacy that
+//! it goes with follow from the declaration.
 
 use serde::{Deserialize, Serialize};
 
 use super::StrategyInfo;
+use super::sees::{NoisedUse, StrategyView};
 use crate::nearest;
 use crate::strategy::options::{Built, MethodSetting};
 use crate::strategy::server::one_model::fedopt::SecondMoment;
@@ -25,6 +27,8 @@ macro_rules! methods {
             about: $about:literal,
             paper: $paper:literal,
             takes_rule: $takes_rule:literal,
+            sees: $sees:expr,
+            noised: $noised:expr,
             build: $build:expr,
         }
     )*) => {
@@ -56,10 +60,24 @@ macro_rules! methods {
                 }
             }
 
-            /// Whether another rule can take the place of its mean.
+            /// Returns whether another rule can take the place of its mean.
             pub(crate) fn takes_rule(&self) -> bool {
                 match self {
                     $(Self::$variant(_) => $takes_rule,)*
+                }
+            }
+
+            /// Returns what it sees of the silos of a round.
+            pub fn sees(&self) -> StrategyView {
+                match self {
+                    $(Self::$variant(options) => sees_with(options, $sees),)*
+                }
+            }
+
+            /// Returns whether differentially private sums suffice for it.
+            pub fn noised(&self) -> NoisedUse {
+                match self {
+                    $(Self::$variant(_) => $noised,)*
                 }
             }
 
@@ -80,6 +98,11 @@ fn build_with<O, B: Into<Built>>(
     build: impl FnOnce(&O, MethodSetting) -> Result<B, StrategyError>,
 ) -> Result<Built, StrategyError> {
     build(options, setting).map(Into::into)
+}
+
+/// Calls what a declaration says of what its method sees.
+fn sees_with<O>(options: &O, sees: impl FnOnce(&O) -> StrategyView) -> StrategyView {
+    sees(options)
 }
 
 impl Method {
@@ -130,6 +153,8 @@ methods! {
         about: "one model for all members, the mean of their models",
         paper: "McMahan et al. 2017, Communication-Efficient Learning of Deep Networks",
         takes_rule: true,
+        sees: |options| StrategyView::Sums(options.weight),
+        noised: NoisedUse::Steps,
         build: FedAvgOptions::build,
     }
     Local(LocalOptions) {
@@ -137,6 +162,8 @@ methods! {
         about: "a model for every silo, trained alone; for comparison",
         paper: "none",
         takes_rule: false,
+        sees: |_| StrategyView::SingleResults,
+        noised: NoisedUse::NoSum,
         build: LocalOptions::build,
     }
     CsRcfl(CsRcflOptions) {
@@ -144,6 +171,8 @@ methods! {
         about: "coalitions of silos whose models do well on each other's data",
         paper: "Konti et al. 2024, Distributionally Robust Clustered Federated Learning",
         takes_rule: true,
+        sees: |_| StrategyView::CrossEvaluation,
+        noised: NoisedUse::SingleSilos,
         build: CsRcflOptions::build,
     }
     FedProx(FedProx) {
@@ -151,6 +180,8 @@ methods! {
         about: "one model; a proximal term keeps local training near it",
         paper: "Li et al. 2020, Federated Optimization in Heterogeneous Networks",
         takes_rule: true,
+        sees: |options| StrategyView::Sums(options.weight),
+        noised: NoisedUse::NoTerm,
         build: FedProx::build,
     }
     FedAdam(FedOpt) {
@@ -158,6 +189,8 @@ methods! {
         about: "one model; Adam makes the step from the mean change of a round",
         paper: "Reddi et al. 2021, Adaptive Federated Optimization",
         takes_rule: true,
+        sees: |options| StrategyView::Sums(options.weight),
+        noised: NoisedUse::Steps,
         build: |options, setting| options.build("fedadam", SecondMoment::Adam, setting),
     }
     FedYogi(FedOpt) {
@@ -165,6 +198,8 @@ methods! {
         about: "one model; Yogi makes the step from the mean change of a round",
         paper: "Reddi et al. 2021, Adaptive Federated Optimization",
         takes_rule: true,
+        sees: |options| StrategyView::Sums(options.weight),
+        noised: NoisedUse::Steps,
         build: |options, setting| options.build("fedyogi", SecondMoment::Yogi, setting),
     }
     FedAdagrad(FedOpt) {
@@ -172,6 +207,8 @@ methods! {
         about: "one model; Adagrad makes the step from the mean change of a round",
         paper: "Reddi et al. 2021, Adaptive Federated Optimization",
         takes_rule: true,
+        sees: |options| StrategyView::Sums(options.weight),
+        noised: NoisedUse::Steps,
         build: |options, setting| options.build("fedadagrad", SecondMoment::Adagrad, setting),
     }
     Scaffold(Scaffold) {
@@ -179,6 +216,8 @@ methods! {
         about: "one model; control variates correct the drift of silos that differ",
         paper: "Karimireddy et al. 2020, Stochastic Controlled Averaging (option II)",
         takes_rule: false,
+        sees: |_| StrategyView::MoreVectors,
+        noised: NoisedUse::KeptNumbers,
         build: Scaffold::build,
     }
     FedNova(FedNova) {
@@ -186,6 +225,8 @@ methods! {
         about: "one model; changes count by step, so that silos with many rows do not outpace others",
         paper: "Wang et al. 2020, Tackling the Objective Inconsistency Problem",
         takes_rule: false,
+        sees: |_| StrategyView::SingleNumbers,
+        noised: NoisedUse::EvenSteps,
         build: FedNova::build,
     }
     FedDyn(FedDyn) {
@@ -193,6 +234,8 @@ methods! {
         about: "one model; a regulariser of each silo's own removes the drift of silos that differ",
         paper: "Acar et al. 2021, Federated Learning Based on Dynamic Regularization",
         takes_rule: false,
+        sees: |_| StrategyView::Counts,
+        noised: NoisedUse::KeptNumbers,
         build: FedDyn::build,
     }
     FedPer(Averaging) {
@@ -200,6 +243,8 @@ methods! {
         about: "one model except for the last layer, which stays with each silo",
         paper: "Arivazhagan et al. 2019, Federated Learning with Personalization Layers",
         takes_rule: true,
+        sees: |options| StrategyView::Sums(options.weight),
+        noised: NoisedUse::OwnTraining,
         build: |options, setting| {
             Ok(Built::from(options.build(setting)?).with_personal(LAST_LAYER))
         },
@@ -209,6 +254,8 @@ methods! {
         about: "as fedper; every silo trains its last layer first, then the shared layers",
         paper: "Collins et al. 2021, Exploiting Shared Representations",
         takes_rule: true,
+        sees: |options| StrategyView::Sums(options.weight),
+        noised: NoisedUse::OwnTraining,
         build: FedRep::build,
     }
     FedBn(Averaging) {
@@ -216,6 +263,8 @@ methods! {
         about: "one model except for the normalisation layers, which stay with each silo",
         paper: "Li et al. 2021, Federated Learning on Non-IID Features via Local Batch Normalization",
         takes_rule: true,
+        sees: |options| StrategyView::Sums(options.weight),
+        noised: NoisedUse::OwnTraining,
         build: |options, setting| {
             Ok(Built::from(options.build(setting)?).with_personal(NORM_LAYERS))
         },
@@ -225,13 +274,17 @@ methods! {
         about: "one model, and at every silo a model of its own that stays near it",
         paper: "Li et al. 2021, Fair and Robust Federated Learning Through Personalization",
         takes_rule: true,
+        sees: |options| StrategyView::Sums(options.weight),
+        noised: NoisedUse::OwnTraining,
         build: Ditto::build,
     }
     PFedMe(PFedMe) {
         name: "pfedme",
-        about: "one model that silos get near from their own models, which a proximal term holds to it",
+        about: "one model that silos get near from their local models, which a proximal term holds to it",
         paper: "Dinh et al. 2020, Personalized Federated Learning with Moreau Envelopes",
         takes_rule: true,
+        sees: |options| StrategyView::Sums(options.weight),
+        noised: NoisedUse::OwnTraining,
         build: PFedMe::build,
     }
     Apfl(Apfl) {
@@ -239,6 +292,8 @@ methods! {
         about: "one model, and at every silo a mixture of it with a model of its own",
         paper: "Deng et al. 2020, Adaptive Personalized Federated Learning",
         takes_rule: true,
+        sees: |options| StrategyView::Sums(options.weight),
+        noised: NoisedUse::OwnTraining,
         build: Apfl::build,
     }
     FedAla(FedAla) {
@@ -246,6 +301,8 @@ methods! {
         about: "one model; silos learn how much of each upper-layer weight to take from it",
         paper: "Zhang et al. 2023, FedALA: Adaptive Local Aggregation",
         takes_rule: true,
+        sees: |options| StrategyView::Sums(options.weight),
+        noised: NoisedUse::OwnTraining,
         build: FedAla::build,
     }
     Hcct(Hcct) {
@@ -253,6 +310,8 @@ methods! {
         about: "groups of silos whose updates point in one direction, weighed against more data",
         paper: "Sun et al. 2024, How to Collaborate: Towards Maximizing the Generalization Performance",
         takes_rule: true,
+        sees: |_| StrategyView::SingleModels,
+        noised: NoisedUse::SingleSilos,
         build: |options, setting| options.build("hcct", setting),
     }
     HcctE(HcctE) {
@@ -260,6 +319,8 @@ methods! {
         about: "as hcct, compared by the one layer in which silos differ most",
         paper: "Sun et al. 2024, How to Collaborate: Towards Maximizing the Generalization Performance",
         takes_rule: true,
+        sees: |_| StrategyView::SingleModels,
+        noised: NoisedUse::SingleSilos,
         build: HcctE::build,
     }
     HcctP(Hcct) {
@@ -267,6 +328,8 @@ methods! {
         about: "hcct of all but the last layer, which stays with each silo",
         paper: "Sun et al. 2024, How to Collaborate: Towards Maximizing the Generalization Performance",
         takes_rule: true,
+        sees: |_| StrategyView::SingleModels,
+        noised: NoisedUse::SingleSilos,
         build: |options, setting| {
             Ok(Built::from(options.build("hcct-p", setting)?).with_personal(LAST_LAYER))
         },
@@ -276,6 +339,8 @@ methods! {
         about: "a model for every silo, fitted alone with the least robust loss",
         paper: "Konti et al. 2024, Distributionally Robust Clustered Federated Learning",
         takes_rule: false,
+        sees: |_| StrategyView::SingleResults,
+        noised: NoisedUse::NoSum,
         build: RobustLocal::build,
     }
     Tfl(Tfl) {
@@ -283,6 +348,8 @@ methods! {
         about: "one model for the worst mixture of members, near a prior from their graph",
         paper: "Ma et al. 2024, Topology-aware Federated Learning",
         takes_rule: false,
+        sees: |_| StrategyView::SingleNumbers,
+        noised: NoisedUse::SingleSilos,
         build: Tfl::build,
     }
     Drfa(Drfa) {
@@ -290,6 +357,8 @@ methods! {
         about: "one model for the worst mixture of members; members are drawn by their weights",
         paper: "Deng et al. 2020, Distributionally Robust Federated Averaging",
         takes_rule: false,
+        sees: |_| StrategyView::SingleNumbers,
+        noised: NoisedUse::SingleSilos,
         build: Drfa::build,
     }
     Afl(Afl) {
@@ -297,6 +366,8 @@ methods! {
         about: "one model for the worst mixture of members; all members train in every round",
         paper: "Mohri et al. 2019, Agnostic Federated Learning",
         takes_rule: false,
+        sees: |_| StrategyView::SingleNumbers,
+        noised: NoisedUse::SingleSilos,
         build: Afl::build,
     }
     MaxFl(MaxFl) {
@@ -304,6 +375,8 @@ methods! {
         about: "one model that as many silos as possible prefer to their own",
         paper: "Cho et al. 2022, Maximizing Global Model Appeal in Federated Learning",
         takes_rule: false,
+        sees: |_| StrategyView::SingleNumbers,
+        noised: NoisedUse::SingleSilos,
         build: MaxFl::build,
     }
     FedFa(FedFa) {
@@ -311,6 +384,8 @@ methods! {
         about: "one model; silos on whose data it is poor weigh more",
         paper: "Huang et al. 2020, Fairness and Accuracy in Horizontal Federated Learning",
         takes_rule: false,
+        sees: |_| StrategyView::SingleNumbers,
+        noised: NoisedUse::SingleSilos,
         build: FedFa::build,
     }
     Superquantile(Superquantile) {
@@ -318,6 +393,8 @@ methods! {
         about: "one model, for the silos with the largest losses",
         paper: "Pillutla et al. 2023, Federated Learning with Superquantile Aggregation for Heterogeneous Data",
         takes_rule: false,
+        sees: |_| StrategyView::SingleNumbers,
+        noised: NoisedUse::SingleSilos,
         build: Superquantile::build,
     }
     Ifca(Ifca) {
@@ -325,6 +402,8 @@ methods! {
         about: "several models; every silo trains the one that does best on its data",
         paper: "Ghosh et al. 2020, An Efficient Framework for Clustered Federated Learning",
         takes_rule: true,
+        sees: |_| StrategyView::SingleNumbers,
+        noised: NoisedUse::SingleSilos,
         build: Ifca::build,
     }
     Flsc(Flsc) {
@@ -332,6 +411,8 @@ methods! {
         about: "as ifca; every silo trains the mean of the few models that do best",
         paper: "Li et al. 2021, Federated Learning with Soft Clustering",
         takes_rule: true,
+        sees: |_| StrategyView::SingleNumbers,
+        noised: NoisedUse::SingleSilos,
         build: Flsc::build,
     }
     Fesem(Fesem) {
@@ -339,6 +420,8 @@ methods! {
         about: "several models; every silo belongs to the one nearest to the model it trained",
         paper: "Xie et al. 2021, Multi-Center Federated Learning",
         takes_rule: true,
+        sees: |_| StrategyView::SingleModels,
+        noised: NoisedUse::SingleSilos,
         build: Fesem::build,
     }
     Cfl(Cfl) {
@@ -346,6 +429,8 @@ methods! {
         about: "one model, split in two where updates diverge once it has converged",
         paper: "Sattler et al. 2021, Clustered Federated Learning",
         takes_rule: true,
+        sees: |_| StrategyView::SingleModels,
+        noised: NoisedUse::SingleSilos,
         build: Cfl::build,
     }
     FedCollab(FedCollab) {
@@ -353,6 +438,8 @@ methods! {
         about: "coalitions by how much data silos have and how far apart the data are",
         paper: "Bao et al. 2023, Optimizing the Collaboration Structure in Cross-Silo Federated Learning",
         takes_rule: true,
+        sees: |_| StrategyView::SingleModels,
+        noised: NoisedUse::SingleSilos,
         build: FedCollab::build,
     }
     PFedGraph(PFedGraph) {
@@ -360,6 +447,8 @@ methods! {
         about: "a model for every silo, the mean of models similar to its own",
         paper: "Ye et al. 2023, Personalized Federated Learning with Inferred Collaboration Graphs",
         takes_rule: false,
+        sees: |_| StrategyView::SingleModels,
+        noised: NoisedUse::SingleSilos,
         build: PFedGraph::build,
     }
     FedCg(FedCg) {
@@ -367,6 +456,8 @@ methods! {
         about: "one model with branches for domains of rows, which learn from their neighbours",
         paper: "Caldarola et al. 2021, Cluster-driven Graph Federated Learning over Multiple Domains",
         takes_rule: true,
+        sees: |_| StrategyView::MoreVectors,
+        noised: NoisedUse::KeptNumbers,
         build: FedCg::build,
     }
     FedSr(FedSr) {
@@ -374,6 +465,8 @@ methods! {
         about: "one model with short representations that are similar within a class",
         paper: "Nguyen et al. 2022, FedSR: A Simple and Effective Domain Generalization Method",
         takes_rule: true,
+        sees: |_| StrategyView::MoreVectors,
+        noised: NoisedUse::KeptNumbers,
         build: FedSr::build,
     }
     Hierarchical(Hierarchical) {
@@ -381,6 +474,8 @@ methods! {
         about: "a linear model for every silo, shrunken towards a common one as far as silos are alike",
         paper: "Laird & Ware 1982, Random-Effects Models for Longitudinal Data",
         takes_rule: false,
+        sees: |_| StrategyView::FineSums,
+        noised: NoisedUse::NoBound,
         build: Hierarchical::build,
     }
     Custom(Custom) {
@@ -388,6 +483,8 @@ methods! {
         about: "models combined by coefficients that a rule of one's own gives, as of rota.Strategy in Python",
         paper: "none",
         takes_rule: false,
+        sees: |_| StrategyView::SingleCoefficients,
+        noised: NoisedUse::SingleSilos,
         build: Custom::build,
     }
 }

@@ -10,7 +10,7 @@ use crate::params::Params;
 pub(super) struct Branched {
     pub(super) options: FedCg,
     pub(super) shape: FedCgShape,
-    /// Whether a mixture of a row's branches gives the same mixture of its outputs.
+    /// True if a mixture of a row's branches gives the same mixture of its outputs.
     pub(super) mixes: bool,
 }
 
@@ -28,7 +28,7 @@ impl Branched {
         }
     }
 
-    /// Whether branches have no effect and never will.
+    /// Returns whether branches have no effect and never will.
     pub(super) fn is_silent(&self) -> bool {
         self.options.lambda == 0.0 && !self.options.learn_lambda
     }

@@ -64,7 +64,7 @@ impl BranchGraph {
 }
 
 impl Convolution {
-    /// What W is made of.
+    /// Returns what W is made of.
     pub(super) fn weights(&self) -> Vec<&Matrix> {
         matrices(&self.propagation.projection)
     }

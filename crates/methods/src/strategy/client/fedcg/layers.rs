@@ -116,7 +116,7 @@ fn with_norms(model: &Layout, by_depth: Vec<Layer>) -> Vec<Layer> {
     chosen
 }
 
-/// Whether a layer is a convolution over two dimensions or more: its weight has those of the window
+/// Returns whether a layer is a convolution over two dimensions or more: its weight has those of the window
 /// beside inputs and outputs.
 fn is_convolution(model: &Layout, layer: &Layer) -> bool {
     let mut tensors = layer.tensors.iter().map(|&at| &model.tensors()[at]);

@@ -29,6 +29,7 @@ use crate::learner::{Learner, Optimiser};
 use crate::params::{Params, TensorSpec};
 use crate::strategy::options::{MethodSetting, at_least_one, not_negative, positive};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
+use crate::strategy::server::one_model::one_model;
 use crate::strategy::wrappers::learner_wrapper::WrappedLearner;
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{
@@ -67,7 +68,7 @@ pub struct FedCg {
     /// table 4.
     #[schemars(range(min = 1, max = 1024), extend("x-unit" = "domains"))]
     pub domains: usize,
-    /// Whether the domain of every row is known, as of the silo that it is in (`domains` in
+    /// True if the domain of every row is known, as of the silo that it is in (`domains` in
     /// `[task.table]`) or from the source (mixed `images`). If so, there is no teacher, and the student learns to recognise the named domains. Default false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub given: bool,
@@ -76,7 +77,7 @@ pub struct FedCg {
     /// the paper, or the last layer of a model without convolutions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layers: Option<Branches>,
-    /// Whether the layers with branches also have what all domains share. `false` is an ablation of the
+    /// True if the layers with branches also have what all domains share. `false` is an ablation of the
     /// paper's table 3: such a layer is made of its branches alone. Default true.
     #[serde(skip_serializing_if = "Clone::clone")]
     pub agnostic: bool,
@@ -91,7 +92,7 @@ pub struct FedCg {
     /// training, and no initial value.
     #[schemars(range(min = 0))]
     pub lambda: f64,
-    /// Whether λ is trained. A λ of 0 that is not trained gives FedAvg.
+    /// True if λ is trained. A λ of 0 that is not trained gives FedAvg.
     pub learn_lambda: bool,
     /// Edges of the graph of domains after the first aggregation; before it there are none.
     pub adjacency: Neighbours,
@@ -360,13 +361,7 @@ impl StrategyWrapper for FedCg {
     /// The teacher, if there is one, is what it was, or now and then the student; `A` is computed
     /// anew. No contribution decides either of them.
     fn adopt(&self, before: &State, sheet: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
-        let infeasible = |what: &str| SettleError::Infeasible(what.into());
-        let (Some(start), [mean]) = (before.models.first(), &after.state.models[..]) else {
-            return Err(infeasible("there is one model for all"));
-        };
-        if start.layout() != mean.layout() {
-            return Err(infeasible("the models have other tensors"));
-        }
+        let (start, mean) = one_model(&before.models, &after.state.models)?;
         let rounds = before.memory.count(ROUNDS).unwrap_or(0).saturating_add(1);
         let teacher = match rounds % self.refresh {
             0 if !self.given => named(mean, STUDENT),
@@ -389,7 +384,7 @@ impl StrategyWrapper for FedCg {
     }
 }
 
-/// How the training rows of all silos were divided into domains, for reports.
+/// Returns how the training rows of all silos were divided into domains, for reports.
 fn domain_sizes(sheet: &Sheet, domains: usize) -> [(&'static str, Kept); 2] {
     let mut silos = vec![0; domains];
     let mut sums = vec![0.0; domains];

@@ -47,14 +47,14 @@ pub(super) struct FedCgShape {
     projection: Mixing,
     passes: Passes,
     lambda: f64,
-    /// Whether domains are found, by a teacher.
+    /// True if domains are found, by a teacher.
     found: bool,
     /// The names of every `A`: one for all layers, or one for each.
     graphs: Vec<String>,
     /// `A` before the first aggregation, and β in it.
     start: AdjacencyStart,
     beta: f64,
-    /// Whether layers with branches have what all domains share, too.
+    /// True if layers with branches have what all domains share, too.
     agnostic: bool,
 }
 
@@ -153,7 +153,7 @@ impl FedCgShape {
         self.domains
     }
 
-    /// Whether a place among the values of a layer is a weight rather than a bias.
+    /// Returns whether a place among the values of a layer is a weight rather than a bias.
     pub(super) fn is_weight(&self, layer: usize) -> Vec<bool> {
         let tensors = self.base().tensors();
         let each = self.in_model[layer].tensors.iter();
@@ -234,7 +234,7 @@ impl FedCgShape {
         }
     }
 
-    /// Whether values of the layers with branches are trained for all domains together.
+    /// Returns whether values of the layers with branches are trained for all domains together.
     pub(super) fn is_agnostic(&self) -> bool {
         self.agnostic
     }
@@ -409,7 +409,7 @@ fn weights(projection: Mixing, values: usize) -> Vec<(&'static str, [usize; 2])>
     }
 }
 
-/// What belongs to a layer, by a name of its own.
+/// Returns what belongs to a layer, by a name of its own.
 fn named(layer: &Layer, what: &str) -> String {
     match layer.name.as_str() {
         "" => what.into(),

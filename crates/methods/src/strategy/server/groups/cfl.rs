@@ -1,4 +1,4 @@
-//! CFL (Sattler, Müller & Samek 2021): a cluster is split in two when its common model has settled
+//! CFL (Sattler, Müller & Samek 2021): a cluster is split in two when its global model has settled
 //! and its silos still pull apart.
 
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub struct Cfl {
     /// Weight of a silo's model in the mean of its cluster. Default equal, as in the authors' code.
     pub weight: WeightRule,
     /// Threshold ε₁, in the unit of the weights: a cluster is split only if the norm of its mean
-    /// update is below it, so that its common model has converged. Default 0.4, from the authors'
+    /// update is below it, so that its global model has converged. Default 0.4, from the authors'
     /// code; it depends on the model and has to be tuned.
     #[schemars(range(min = 0), extend("x-unit" = "weights"))]
     pub mean_below: f64,

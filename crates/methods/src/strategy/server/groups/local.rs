@@ -1,4 +1,4 @@
-//! Local training: every silo keeps its own model. The baseline that a federation has to beat.
+//! Local training: every silo keeps its local model. The baseline that a federation has to beat.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ impl LocalOptions {
     }
 }
 
-/// Every silo keeps its own model. The first round numbers them by entry; afterwards a silo keeps
+/// Every silo keeps its local model. The first round numbers them by entry; afterwards a silo keeps
 /// its number, so that missing a round loses nothing, and newcomers get the next free ones.
 #[derive(Debug, Clone)]
 pub struct Local {

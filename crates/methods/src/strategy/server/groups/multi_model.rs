@@ -60,7 +60,7 @@ impl From<First> for InitialModels {
 }
 
 impl InitialModels {
-    /// Whether silos choose among several models in the first round already.
+    /// Returns whether silos choose among several models in the first round already.
     fn has_models(self) -> bool {
         matches!(self, Self::Random | Self::Equal)
     }
@@ -140,7 +140,7 @@ impl<B: ModelChoice + 'static> MultiModel<B> {
 }
 
 impl<B> MultiModel<B> {
-    /// Whether silos choose a model in this round.
+    /// Returns whether silos choose a model in this round.
     fn chooses(&self, round: u64) -> bool {
         round > 1 || self.models.start.has_models()
     }

@@ -45,7 +45,7 @@ pub enum Since {
     /// The global model before the first round.
     #[default]
     First,
-    /// The silo's own model at the beginning of this round.
+    /// The silo's local model at the beginning of this round.
     Round,
 }
 

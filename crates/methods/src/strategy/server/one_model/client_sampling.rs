@@ -39,7 +39,7 @@ pub enum Losses {
 #[derive(Debug, Clone)]
 pub(crate) struct ClientSampling {
     pub(crate) participants: Participants,
-    /// Whether a member can be drawn twice, and then counts twice.
+    /// True if a member can be drawn twice, and then counts twice.
     pub(crate) replacement: bool,
     pub(crate) losses: Losses,
     /// Number of rounds after which all members train; 0: never.
@@ -57,17 +57,17 @@ impl ClientSampling {
         }
     }
 
-    /// Whether all train in every round.
+    /// Returns whether all train in every round.
     pub(crate) fn is_full_every_round(&self) -> bool {
         self.participants == Participants::All
     }
 
-    /// Whether all train in this round.
+    /// Returns whether all train in this round.
     pub(crate) fn is_full(&self, round: u64) -> bool {
         self.is_full_every_round() || self.refresh > 0 && round.is_multiple_of(self.refresh)
     }
 
-    /// Who trains, and the weight of each of their models in the mean, by the seed that the state keeps.
+    /// Returns who trains, and the weight of each of their models in the mean, by the seed that the state keeps.
     ///
     /// `lambda` is a point of the simplex over all members.
     pub(crate) fn trains(&self, lambda: &[f64], state: &State, round: u64) -> Sample {

@@ -87,7 +87,7 @@ impl Averaging {
 pub struct FedAvg {
     /// What a member does in a round.
     pub training: Training,
-    /// Whether models weigh by training rows, as in the paper; else all alike. An exact number of
+    /// True if models weigh by training rows, as in the paper; else all alike. An exact number of
     /// rows may reveal the silo of a nameless contribution.
     pub weighted: bool,
     /// What takes the place of the mean.

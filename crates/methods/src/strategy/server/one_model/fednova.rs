@@ -1,10 +1,11 @@
 //! FedNova (Wang et al. 2020): changes are divided by how many steps a silo takes before they are averaged,
-//! so that silos with many rows do not pull the common model towards an objective that nobody has.
+//! so that silos with many rows do not pull the global model towards an objective that nobody has.
 
 use serde::{Deserialize, Serialize};
 
+use super::one_model;
 use crate::learner::{Optimiser, Training};
-use crate::params::{Params, Role};
+use crate::params::Params;
 use crate::strategy::options::MethodSetting;
 use crate::strategy::server::means::coalition_means;
 use crate::strategy::{
@@ -76,14 +77,8 @@ impl AssignAndAggregate for StepNormalised {
         let rows = |entry: &ModelEntry| entry.share(true);
         let rule = crate::aggregation::Aggregation::Mean;
         let means = coalition_means(&rule, sheet, assignment, &[], 1, rows)?;
-        let (Some(start), [mean]) = (state.models.first(), &means[..]) else {
-            return Err(SettleError::Infeasible("there is one model for all".into()));
-        };
+        let (start, mean) = one_model(&state.models, &means)?;
         let layout = start.layout();
-        if mean.layout() != layout {
-            let why = "the models have other tensors".into();
-            return Err(SettleError::Infeasible(why));
-        }
         let all: f64 = sheet.entries.iter().map(rows).sum();
         let shares: Vec<_> = sheet.entries.iter().map(|one| rows(one) / all).collect();
         let steps: Vec<_> = sheet
@@ -92,10 +87,8 @@ impl AssignAndAggregate for StepNormalised {
             .map(|one| self.steps(rows(one)))
             .collect();
         let effective: f64 = shares.iter().zip(&steps).map(|(p, a)| p * a).sum();
-        let tensors = layout.tensors().iter().enumerate();
-        let trained = tensors.filter(|(_, tensor)| tensor.role != Role::Buffer);
         let mut model = mean.values().to_vec();
-        for at in trained.flat_map(|(tensor, _)| layout.range(tensor)) {
+        for at in layout.trained_ranges().flatten() {
             let from = f64::from(start.values()[at]);
             let change = |((entry, p), a): ((&ModelEntry, &f64), &f64)| {
                 p * effective / a * (f64::from(entry.model.values()[at]) - from)

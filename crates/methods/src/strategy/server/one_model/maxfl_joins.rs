@@ -17,7 +17,7 @@ use crate::strategy::{EquipError, SettleError};
 const KEPT: [&str; 3] = ["maxfl.prior", "maxfl.own", "maxfl.silo"];
 
 /// Silo `k` joins iff `F_k(w) < ‖w_k − w‖²`, with `w_k` where its first training led. Those who
-/// join train the common model, which is their mean by rows; the others train their own, and
+/// join train the global model, which is their mean by rows; the others train their own, and
 /// contribute the common one as it was.
 #[derive(Clone, Copy)]
 pub(crate) struct Joins;
@@ -106,7 +106,7 @@ impl JoiningLearner {
         Params::gather(self.personal.part(0), &[model]).expect("tensors of this model")
     }
 
-    /// The silo's own model, on the scale that the federation agreed on.
+    /// The silo's local model, on the scale that the federation agreed on.
     fn own(&self, model: &Params, kept: &SiloModels) -> Params {
         let own = Params::gather(model.layout(), &[&kept.own, model]);
         own.expect("tensors of this model")

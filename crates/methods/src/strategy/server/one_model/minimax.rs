@@ -83,7 +83,7 @@ impl Minimax {
         }
     }
 
-    /// Who trains, by the weights of the state.
+    /// Returns who trains, by the weights of the state.
     fn trains(&self, state: &State, round: u64) -> Sample {
         let lambda = self.mixture(state).weights.lambda;
         self.sampling.trains(&lambda, state, round)

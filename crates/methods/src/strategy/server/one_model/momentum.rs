@@ -1,8 +1,9 @@
 //! Server momentum (FedAvgM; Hsu, Qi & Brown 2019, *Measuring the Effects of Non-Identical Data
 //! Distribution for Federated Visual Classification*, section 4.3): the mean change of a round is
-//! added to a velocity, and the common model moves by the velocity.
+//! added to a velocity, and the global model moves by the velocity.
 
-use crate::params::{Params, Role};
+use super::one_model;
+use crate::params::Params;
 use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
 use crate::strategy::{Outcome, SettleError, Sheet, State};
 
@@ -18,19 +19,11 @@ pub(crate) struct ServerMomentum {
 
 impl StrategyWrapper for ServerMomentum {
     fn adopt(&self, before: &State, _: &Sheet, after: Outcome) -> Result<Outcome, SettleError> {
-        let (Some(start), [mean]) = (before.models.first(), &after.state.models[..]) else {
-            return Err(SettleError::Infeasible("there is one model for all".into()));
-        };
+        let (start, mean) = one_model(&before.models, &after.state.models)?;
         let layout = start.layout();
-        if mean.layout() != layout {
-            let why = "the models have other tensors".into();
-            return Err(SettleError::Infeasible(why));
-        }
         let former = before.tables.get(VELOCITY).and_then(|kept| kept.first());
         let (mut model, mut velocity) = (mean.values().to_vec(), vec![0.0; layout.len()]);
-        let tensors = layout.tensors().iter().enumerate();
-        let trained = tensors.filter(|(_, tensor)| tensor.role != Role::Buffer);
-        for at in trained.flat_map(|(tensor, _)| layout.range(tensor)) {
+        for at in layout.trained_ranges().flatten() {
             let former = former.map_or(0.0, |former| f64::from(former.values()[at]));
             let start = f64::from(start.values()[at]);
             let moved = self.beta * former + (f64::from(model[at]) - start);

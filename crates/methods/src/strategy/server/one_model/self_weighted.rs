@@ -28,7 +28,7 @@ pub(crate) trait Weighing: Send + Sync {
         self.report().equip(inner)
     }
 
-    /// Whether contributions come with their number of training rows.
+    /// Returns whether contributions come with their number of training rows.
     fn by_rows(&self) -> bool {
         false
     }

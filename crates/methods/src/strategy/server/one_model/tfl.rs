@@ -17,7 +17,7 @@ use crate::topology::{Ascent, Centrality, Divergence, Lengths, Scale, TopologyOp
 pub struct Tfl {
     /// Members that train in a round. Default all.
     pub participants: Participants,
-    /// Whether a member can be drawn more than once in a round, and then counts once per draw.
+    /// True if a member can be drawn more than once in a round, and then counts once per draw.
     /// Default true, as in DRFA. No effect where all members participate.
     pub replacement: bool,
     /// Members whose losses change λ. Default all, which is required where all members participate.
@@ -25,7 +25,7 @@ pub struct Tfl {
     /// Number of rounds `f` from one graph to the next. Default 5, the shortest that the paper tries.
     #[schemars(range(min = 1), extend("x-unit" = "rounds"))]
     pub period: u64,
-    /// Whether all members train in rounds that learn a graph; otherwise the graph is learned from
+    /// True if all members train in rounds that learn a graph; otherwise the graph is learned from
     /// the last model of every member. Default false. No effect where all members participate.
     pub full_refresh: bool,
     /// Similarity of two models. Default dot, as in the paper.

@@ -22,7 +22,7 @@ const CLUSTERS: &str = "tfl.clusters";
 pub(crate) struct TopologyPrior {
     /// Rounds from graph to graph, at least 1.
     pub(crate) period: u64,
-    /// Whether not all train in a round that learns a graph, so that last models are kept.
+    /// True if not all train in a round that learns a graph, so that last models are kept.
     pub(crate) table: bool,
     pub(crate) similarity: SimilarityMetric,
     pub(crate) embedding: Embedding,
@@ -55,7 +55,7 @@ struct LearnedPrior {
 }
 
 impl TopologyPrior {
-    /// Whether models of this layout have what is to be compared.
+    /// Returns whether models of this layout have what is to be compared.
     pub(crate) fn suits(&self, model: &std::sync::Arc<Layout>) -> Result<(), EmbeddingError> {
         let model = Params::zeros(model);
         self.embedding.rows(&[&model], &[&model]).map(drop)

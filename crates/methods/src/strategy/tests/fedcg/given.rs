@@ -32,7 +32,7 @@ fn branches(model: &Params) -> [[f32; 2]; 2] {
     })
 }
 
-/// How far what a silo trains on is from where it wants to be, in the layer with branches.
+/// Returns how far what a silo trains on is from where it wants to be, in the layer with branches.
 fn astray(model: &Params, domain: usize, silo: &QuadraticLearner) -> f64 {
     let lambda = tensor(model, "fedcg.graph.layer1.lambda")[0];
     let branch = branches(model)[domain];

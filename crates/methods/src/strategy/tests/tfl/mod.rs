@@ -396,7 +396,7 @@ fn infinite_strength_is_a_word_in_files() {
     );
 }
 
-/// What a round of random losses and absences is.
+/// Returns what a round of random losses and absences is.
 fn rounds() -> impl proptest::strategy::Strategy<Value = Vec<Vec<Option<f32>>>> {
     let loss = prop::option::weighted(0.8, prop_oneof![-5.0..5.0f32, -1e30..1e30f32]);
     prop::collection::vec(prop::collection::vec(loss, 5), 1..8)

@@ -8,9 +8,10 @@ use crate::hash::Hash;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::ParticipationState;
+use crate::member::consensus::views::View;
 use crate::member::rounds::clear::sheets::per_view;
 use crate::member::rounds::round::Round;
-use crate::member::{Config, Member, View};
+use crate::member::{Config, Member};
 use crate::message::{Body, Bundle, Entry, Scores, Sheet};
 use crate::refusal::Refusal;
 use crate::work::{Request, WorkError};
@@ -31,10 +32,10 @@ impl Member {
         Signing {
             config: &self.config,
             out: &mut self.out,
-            chain: &self.chain,
-            view: &self.view,
-            round: &mut self.round,
-            participation: &self.participation,
+            chain: &self.consensus.chain,
+            view: &self.consensus.view,
+            round: &mut self.rounds.round,
+            participation: &self.consensus.participation,
         }
     }
 }

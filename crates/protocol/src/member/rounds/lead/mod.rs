@@ -1,224 +1,138 @@
 //! The lead's part of a round, in stages.
 //!
-//! | file | stages |
+//! | file | holds |
 //! |---|---|
-//! | `collect` | contributions and receipts, until the bundle closes the set |
-//! | `sheet` | scores and inclusions, until all authors signed for the sheet |
-//! | `propose` | the decision, its outcome, and the proposed block |
-//! | `masked` | in masked rounds: the list, the vectors, the sheet, and the proposed block |
+//! | `gathered` | what a lead has gathered, and its stage |
+//! | `collect` | contributions and receipts, until the set is closed |
+//!
+//! What follows is of the kind of round: `clear/lead` goes from scores to a decision, `masked/lead` from a list to
+//! a sheet of vectors.
 
-mod collect;
-mod masked;
-mod propose;
-mod sheet;
+pub(in crate::member) mod collect;
+pub(in crate::member) mod gathered;
 
-use std::collections::BTreeSet;
+use std::time::Duration;
 
-use bytes::Bytes;
-
-use crate::effects::{Effect, Report};
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::links::Presence;
 use crate::member::consensus::outbox::Outbox;
-use crate::member::consensus::stage::{BlockDraft, Lead, Stage};
+use crate::member::consensus::stage::BlockDraft;
 use crate::member::consensus::timers::Timing;
+use crate::member::consensus::views::View;
+use crate::member::rounds::RoundKind;
+use crate::member::rounds::absences::Absences;
+use crate::member::rounds::entries::EntriesAwaited;
 use crate::member::rounds::round::Round;
-use crate::member::{Config, Member, View};
-use crate::message::{Body, Bundle, Content, Message, Phase, Sheet};
+use crate::member::{Config, Member};
+use crate::message::{Body, Bundle, Content, Message, Sheet};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
-/// Leading the view. Borrows what that depends on.
+use gathered::{Gathered, RoundStage};
+
+/// Gathering what a block of a round has. Borrows what that depends on.
 pub(in crate::member) struct Leading<'a> {
-    config: &'a Config,
-    now: Time,
-    out: &'a mut Outbox,
-    chain: &'a Chain,
-    view: &'a View,
-    round: &'a mut Round,
-    presence: &'a Presence,
-    lead: &'a mut Option<Lead>,
+    pub(in crate::member) kind: &'static dyn RoundKind,
+    pub(in crate::member) config: &'a Config,
+    pub(in crate::member) now: Time,
+    pub(in crate::member) out: &'a mut Outbox,
+    pub(in crate::member) chain: &'a Chain,
+    pub(in crate::member) view: &'a View,
+    pub(in crate::member) round: &'a mut Round,
+    pub(in crate::member) presence: &'a Presence,
+    pub(in crate::member) absences: &'a Absences,
+    /// What is gathered, while this member leads.
+    pub(in crate::member) gathered: Option<&'a mut Gathered>,
+}
+
+/// The spans that a lead waits for. Borrows what they depend on.
+#[derive(Clone, Copy)]
+pub(in crate::member) struct LeadTiming<'a> {
+    pub(in crate::member) view: Timing<'a>,
+    pub(in crate::member) round: &'a Round,
+    pub(in crate::member) absences: &'a Absences,
+    pub(in crate::member) gathered: Option<&'a Gathered>,
 }
 
 impl Member {
-    /// Lends what leading depends on.
+    /// Lends what gathering for a block depends on.
     pub(in crate::member) fn leading(&mut self) -> Leading<'_> {
+        let leads = self.consensus.lead.is_some();
         Leading {
+            kind: self.rounds.kind,
             config: &self.config,
             now: self.now,
             out: &mut self.out,
-            chain: &self.chain,
-            view: &self.view,
-            round: &mut self.round,
-            presence: &self.presence,
-            lead: &mut self.lead,
+            chain: &self.consensus.chain,
+            view: &self.consensus.view,
+            round: &mut self.rounds.round,
+            presence: &self.consensus.presence,
+            absences: &self.rounds.absences,
+            gathered: leads.then_some(&mut self.rounds.gathered),
         }
     }
 
-    /// Goes through as many stages of leading as possible now.
-    pub(in crate::member) fn lead(&mut self) {
-        loop {
-            let Some(before) = self.lead.as_ref().map(Lead::phase) else {
-                return;
-            };
-            let next = if self.leading().collecting() && self.amending().waits() {
-                Ok(self.amending().draft())
-            } else {
-                self.leading().go_on()
-            };
-            match next {
-                Ok(None) => {}
-                Ok(Some(draft)) => {
-                    let proposed = self.voting().propose(draft);
-                    self.leading().proposed(proposed);
-                }
-                Err(reason) => self.voting().nullify(reason),
-            }
-            let phase = self.leading().phase();
-            if phase.is_none_or(|phase| phase == before) {
-                return;
-            }
+    /// The spans that this member waits for as lead.
+    pub(in crate::member) fn lead_timing(&self) -> LeadTiming<'_> {
+        let leads = self.consensus.lead.is_some();
+        LeadTiming {
+            view: self.timing(),
+            round: &self.rounds.round,
+            absences: &self.rounds.absences,
+            gathered: leads.then_some(&self.rounds.gathered),
         }
     }
 }
 
 impl Leading<'_> {
-    /// The spans of the present view.
-    fn timing(&self) -> Timing<'_> {
-        Timing {
-            config: self.config,
-            now: self.now,
-            chain: self.chain,
-            view: self.view,
+    /// The spans that this lead waits for.
+    pub(in crate::member) fn timing(&self) -> LeadTiming<'_> {
+        LeadTiming {
+            view: Timing {
+                config: self.config,
+                now: self.now,
+                chain: self.chain,
+                view: self.view,
+                presence: self.presence,
+            },
             round: self.round,
-            presence: self.presence,
-            lead: self.lead.as_ref(),
+            absences: self.absences,
+            gathered: self.gathered.as_deref(),
         }
-    }
-
-    /// A block was proposed, or may not be.
-    fn proposed(&mut self, proposed: Option<(Message, Bytes)>) {
-        self.set_stage(match proposed {
-            Some((message, frame)) => Stage::Voting { message, frame },
-            None => Stage::Over,
-        });
-    }
-
-    /// Starts to lead: the view begins, or the round within it, or a restarted member is back in a
-    /// view that it leads. A proposal that is durable stays the only one of the view.
-    pub(in crate::member) fn start(&mut self, durable: Option<(Message, Bytes)>) {
-        let waiting = self.chain.newest_notarised().is_some() || !self.chain.settled();
-        // While a round may become final, the next beat is early enough to say who leads: with its
-        // finality the lead may change.
-        let sure = !(waiting && self.config.epoch.charter.rotation.follows_rounds());
-        let Some(lead) = &mut self.lead else { return };
-        lead.stage = match durable {
-            Some((message, frame)) => Stage::Voting { message, frame },
-            None if waiting => Stage::Waiting,
-            None => Stage::Collecting,
-        };
-        lead.receipts.clear();
-        if lead.beats == 0 && sure {
-            self.send_progress();
-        }
-        if let Some(Lead {
-            stage: Stage::Voting { message, frame },
-            ..
-        }) = &self.lead
-        {
-            let (message, frame) = (message.clone(), frame.clone());
-            self.out.publish(message, frame);
-        }
-    }
-
-    /// Sends Progress to all members.
-    fn send_progress(&mut self) {
-        let Some(lead) = &mut self.lead else { return };
-        let body = Body::Progress {
-            phase: lead.phase(),
-            counter: lead.beats,
-        };
-        lead.beats += 1;
-        let (message, frame) = self.config.seal(0, self.view.number, body);
-        self.out.publish(message, frame);
     }
 
     /// Goes on with the present stage, as far as possible now. Gives a block to propose.
     ///
     /// # Errors
     /// Why this member votes against its own view.
-    fn go_on(&mut self) -> Result<Option<BlockDraft>, Refusal> {
-        match self.lead.as_ref().map(|lead| &lead.stage) {
-            None | Some(Stage::Over | Stage::Voting { .. } | Stage::Deciding { .. }) => {}
-            Some(Stage::Waiting) => return Ok(self.wait_for_finality()),
-            Some(Stage::Collecting) => self.collect_contributions(),
-            Some(Stage::Scoring { .. }) => self.collect_scores()?,
-            Some(Stage::Including { .. }) => self.collect_inclusions()?,
-            Some(Stage::Settling { .. }) => return self.propose_settled(),
-            Some(Stage::Masking(_)) => self.collect_vectors()?,
-            Some(Stage::Sealing(_)) => return self.seal_masked(),
+    pub(in crate::member) fn go_on(&mut self) -> Result<Option<BlockDraft>, Refusal> {
+        match self.gathered.as_ref().map(|gathered| &gathered.stage) {
+            None | Some(RoundStage::Deciding { .. }) => {}
+            Some(RoundStage::Collecting) => self.collect_contributions(),
+            Some(RoundStage::Scoring { .. }) => self.collect_scores()?,
+            Some(RoundStage::Including { .. }) => self.collect_inclusions()?,
+            Some(RoundStage::Settling { .. }) => return self.propose_settled(),
+            Some(RoundStage::Masking(_)) => self.collect_vectors()?,
+            Some(RoundStage::Sealing(_)) => return self.seal_masked(),
         }
         Ok(None)
     }
 
-    /// Whether contributions are taken.
-    fn collecting(&self) -> bool {
-        let stage = self.lead.as_ref().map(|lead| &lead.stage);
-        matches!(stage, Some(Stage::Collecting))
-    }
-
-    /// The phase, which is reported when it is another one than before.
-    fn phase(&mut self) -> Option<Phase> {
-        let lead = self.lead.as_mut()?;
-        let phase = lead.phase();
-        if lead.reported != Some(phase) && !matches!(lead.stage, Stage::Over) {
-            lead.reported = Some(phase);
-            let (view, round) = (self.view.number, self.round.number);
-            let report = Report::Leading { view, round, phase };
-            self.out.push(Effect::Report(report));
-        }
-        Some(phase)
-    }
-
-    /// Waits for the finality of a notarised block, and for the outcome of a final masked round. If the
-    /// finality takes longer than D, proposes an empty block on top of it, with which it becomes final too.
-    fn wait_for_finality(&mut self) -> Option<BlockDraft> {
-        let Some(notarised) = self.chain.newest_notarised().cloned() else {
-            if self.chain.settled() {
-                self.set_stage(Stage::Collecting);
-            }
-            return None;
-        };
-        if self.now < self.view.entered + self.timing().phase() {
-            return None;
-        }
-        let parent = notarised.verdict.block()?;
-        Some(BlockDraft {
-            content: Content::Empty,
-            parent,
-            proof: Some(notarised),
-        })
-    }
-
-    fn set_stage(&mut self, stage: Stage) {
-        if let Some(lead) = &mut self.lead {
-            lead.stage = stage;
+    pub(in crate::member) fn set_stage(&mut self, stage: RoundStage) {
+        if let Some(gathered) = &mut self.gathered {
+            gathered.stage = stage;
         }
     }
 
-    /// Once per beat: sends again what members have not answered. A proposal is answered by `voters`.
-    pub(in crate::member) fn repeat(&mut self, voters: &BTreeSet<MemberIndex>) {
-        let over = |lead: &Lead| matches!(lead.stage, Stage::Over);
-        if self.lead.as_ref().is_none_or(over) {
-            // Progress would only make the others wait.
+    /// Once per beat: sends again what members have not answered.
+    pub(in crate::member) fn repeat(&mut self) {
+        let Some(gathered) = &self.gathered else {
             return;
-        }
-        self.send_progress();
-        let Some(lead) = &self.lead else { return };
+        };
         let (round, view) = (self.round.number, self.view.number);
-        let (body, to): (Body, Vec<_>) = match &lead.stage {
-            Stage::Scoring { entries, .. } => {
+        let (body, to): (Body, Vec<_>) = match &gathered.stage {
+            RoundStage::Scoring { entries, .. } => {
                 let silent = |member: &MemberIndex| {
                     let scores = self.round.inbox.scores.get(member);
                     scores.is_none_or(|scores| scores.row(entries).is_none())
@@ -228,83 +142,53 @@ impl Leading<'_> {
                 });
                 (
                     body,
-                    lead.authors(entries).into_iter().filter(silent).collect(),
+                    gathered
+                        .authors(entries)
+                        .into_iter()
+                        .filter(silent)
+                        .collect(),
                 )
             }
-            Stage::Including { sheet, signed, .. } => {
+            RoundStage::Including { sheet, signed, .. } => {
                 let silent = |member: &MemberIndex| !signed.contains_key(member);
                 (
                     sheet_body(sheet),
                     self.config.others().into_iter().filter(silent).collect(),
                 )
             }
-            Stage::Masking(gathering) => {
+            RoundStage::Masking(gathering) => {
                 let body = Body::KeyList(gathering.list.keys.clone());
                 let silent = |by: &MemberIndex| !gathering.vectors.contains_key(by);
                 let others = self.config.others().into_iter();
                 (body, others.filter(silent).collect())
             }
-            Stage::Sealing(sealing) => {
+            RoundStage::Sealing(sealing) => {
                 let body = Body::MaskedSheet((*sealing.sheet).clone());
                 let silent = |by: &MemberIndex| !sealing.signed.contains_key(by);
                 let others = self.config.others().into_iter();
                 (body, others.filter(silent).collect())
             }
-            Stage::Voting { message, frame } => {
-                let (message, frame) = (message.clone(), frame.clone());
-                let silent: Vec<_> = self
-                    .config
-                    .others()
-                    .into_iter()
-                    .filter(|member| !voters.contains(member))
-                    .collect();
-                for body in self.rests_on(&message) {
-                    let (other, bytes) = self.config.seal(round, view, body);
-                    for &to in &silent {
-                        self.out.send(to, &other, &bytes);
-                    }
-                }
-                for to in silent {
-                    self.out.send(to, &message, &frame);
-                }
+            RoundStage::Collecting | RoundStage::Deciding { .. } | RoundStage::Settling { .. } => {
                 return;
             }
-            _ => return,
         };
         let (message, frame) = self.config.seal(round, view, body);
         for member in to {
             self.out.send(member, &message, &frame);
         }
     }
-}
 
-impl Timing<'_> {
-    /// When a span that the lead waits for ends.
-    pub(in crate::member) fn lead_deadline(&self) -> Vec<Time> {
-        let entered = self.view.entered + self.phase();
-        match self.lead.map(|lead| &lead.stage) {
-            Some(Stage::Waiting) => vec![entered],
-            Some(Stage::Collecting) => {
-                vec![entered, self.round.started + self.config.epoch.patience()]
+    /// Once per beat: sends what a proposal rests on to members that have not voted.
+    pub(in crate::member) fn repeat_rests(&mut self, message: &Message, silent: &[MemberIndex]) {
+        let (round, view) = (self.round.number, self.view.number);
+        for body in self.rests_on(message) {
+            let (other, bytes) = self.config.seal(round, view, body);
+            for &to in silent {
+                self.out.send(to, &other, &bytes);
             }
-            Some(Stage::Scoring { entries, since }) => vec![self.scores_due(entries, *since)],
-            Some(Stage::Including {
-                sheet,
-                since,
-                signed,
-                ..
-            }) => vec![self.inclusions_due(&sheet.entries, signed, *since)],
-            Some(Stage::Masking(gathering)) => {
-                let (due, over) = self.vectors_due(gathering);
-                vec![due, over]
-            }
-            Some(Stage::Sealing(sealing)) => vec![self.seals_due(sealing)],
-            _ => Vec::new(),
         }
     }
-}
 
-impl Leading<'_> {
     /// What a proposal rests on, for members that may not have it.
     fn rests_on(&self, message: &Message) -> Vec<Body> {
         let Body::Proposal(proposal) = &message.body else {
@@ -329,8 +213,52 @@ impl Leading<'_> {
     }
 }
 
+impl LeadTiming<'_> {
+    /// D, the time that one phase of the view may take.
+    pub(in crate::member) fn phase(&self) -> Duration {
+        self.view.phase()
+    }
+
+    /// Whom the round waits for.
+    pub(in crate::member) fn waiting(&self) -> EntriesAwaited<'_> {
+        EntriesAwaited {
+            config: self.view.config,
+            now: self.view.now,
+            round: self.round,
+            presence: self.view.presence,
+            absences: self.absences,
+        }
+    }
+
+    /// When the spans that the lead waits for end.
+    pub(in crate::member) fn deadlines(&self) -> Vec<Time> {
+        match self.gathered.map(|gathered| &gathered.stage) {
+            Some(RoundStage::Collecting) => {
+                let entered = self.view.view.entered + self.phase();
+                vec![
+                    entered,
+                    self.round.started + self.view.config.epoch.patience(),
+                ]
+            }
+            Some(RoundStage::Scoring { entries, since }) => vec![self.scores_due(entries, *since)],
+            Some(RoundStage::Including {
+                sheet,
+                since,
+                signed,
+                ..
+            }) => vec![self.inclusions_due(&sheet.entries, signed, *since)],
+            Some(RoundStage::Masking(gathering)) => {
+                let (due, over) = self.vectors_due(gathering);
+                vec![due, over]
+            }
+            Some(RoundStage::Sealing(sealing)) => vec![self.seals_due(sealing)],
+            Some(RoundStage::Deciding { .. } | RoundStage::Settling { .. }) | None => Vec::new(),
+        }
+    }
+}
+
 /// How a sheet travels: without scores it is the bundle.
-fn sheet_body(sheet: &Sheet) -> Body {
+pub(in crate::member) fn sheet_body(sheet: &Sheet) -> Body {
     if sheet.scores.is_some() {
         Body::Sheet(sheet.clone())
     } else {

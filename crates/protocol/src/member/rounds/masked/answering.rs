@@ -9,9 +9,10 @@ use crate::hash::Hash;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::ParticipationState;
+use crate::member::consensus::views::View;
 use crate::member::rounds::masked::kept::SheetCheck;
 use crate::member::rounds::round::Round;
-use crate::member::{Config, Member, View};
+use crate::member::{Config, Member};
 use crate::message::{Block, Body, KeyList, MaskedSheet, MaskedVector};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
@@ -34,11 +35,11 @@ impl Member {
         Masking {
             config: &self.config,
             out: &mut self.out,
-            chain: &self.chain,
-            view: &self.view,
-            round: &mut self.round,
-            participation: &self.participation,
-            circle: &mut self.circle,
+            chain: &self.consensus.chain,
+            view: &self.consensus.view,
+            round: &mut self.rounds.round,
+            participation: &self.consensus.participation,
+            circle: &mut self.rounds.circle,
         }
     }
 }

@@ -3,79 +3,82 @@
 use crate::certificate::Checked;
 use crate::charter::Verification;
 use crate::hash::Hash;
-use crate::member::consensus::judge::{Judging, JudgingState, Opinion, Ruling};
+use crate::member::consensus::judge::{Opinion, Ruling};
+use crate::member::rounds::judging::Judging;
 use crate::member::rounds::masked::kept::SheetCheck;
 use crate::message::MaskedRound;
 use crate::refusal::Refusal;
 
 impl Judging<'_> {
-    /// What R1 demands of a masked round, apart from checking the vectors.
-    pub(in crate::member) fn judge_masked(&self, masked: &MaskedRound) -> Opinion {
-        if self.config.masked().is_none() {
-            return Opinion::Refuse(Refusal::OtherMode);
-        }
+    /// The sheet of a masked round that R1 allows, apart from checking the vectors.
+    ///
+    /// # Errors
+    /// What R1 demands instead.
+    fn judge_masked(&self, masked: &MaskedRound) -> Result<Hash, Opinion> {
         let Some(plan) = self.round.plan() else {
-            return Opinion::Wait;
+            return Err(Opinion::Wait);
         };
         let Some(state) = self.chain.state_before(self.round.number) else {
             // The outcome before it is not certified here.
-            return Opinion::Wait;
+            return Err(Opinion::Wait);
         };
         let (got, now) = (masked.round, self.round.number);
         if got != now {
-            return Opinion::Refuse(Refusal::WrongRound { got, now });
+            return Err(Opinion::Refuse(Refusal::WrongRound { got, now }));
         }
         let (got, ours) = (masked.plan, plan.plan);
         if got != ours {
-            return Opinion::Refuse(Refusal::WrongPlan { got, ours });
+            return Err(Opinion::Refuse(Refusal::WrongPlan { got, ours }));
         }
         let (got, ours) = (masked.state, state);
         if got != ours {
-            return Opinion::Refuse(Refusal::WrongState { got, ours });
+            return Err(Opinion::Refuse(Refusal::WrongState { got, ours }));
         }
         let masks = &self.round.masks;
         // The list was answered here, so M2 holds for it.
         let (Some(list), Some(sheet)) = (masks.list(&masked.list), masks.sheet(&masked.sheet))
         else {
-            return Opinion::Wait;
+            return Err(Opinion::Wait);
         };
         let ready = masked.ready == list.keys.members();
         if !ready {
-            return Opinion::Refuse(Refusal::OtherReady);
+            return Err(Opinion::Refuse(Refusal::OtherReady));
         }
         if sheet.list != list.root {
-            return Opinion::Refuse(Refusal::OtherAuthors);
+            return Err(Opinion::Refuse(Refusal::OtherAuthors));
         }
         let signers = masked.inclusions.iter().map(|(by, _)| *by);
         if !signers.eq(sheet.authors()) {
             let (signers, entries) = (masked.inclusions.len(), sheet.entries.len());
-            return Opinion::Refuse(Refusal::Signers { signers, entries });
+            return Err(Opinion::Refuse(Refusal::Signers { signers, entries }));
         }
         let listed = masked.ready.binary_search(&self.config.me).is_ok();
-        if self.view.receipt.is_some() && !listed {
-            return Opinion::Refuse(Refusal::LeftOut);
+        if self.receipted && !listed {
+            return Err(Opinion::Refuse(Refusal::LeftOut));
         }
         let (entries, needed) = (masked.ready.len(), self.round.fewest(self.config));
         if entries < needed {
-            return Opinion::Refuse(Refusal::TooFewEntries { entries, needed });
+            return Err(Opinion::Refuse(Refusal::TooFewEntries { entries, needed }));
         }
         if !self.waiting().enough(&masked.ready) {
-            return Opinion::Wait;
+            return Err(Opinion::Wait);
         }
-        Opinion::Masked(masked.sheet)
+        Ok(masked.sheet)
     }
 
     /// Votes for a masked round once all vectors and transcripts are kept here and right: a voter can
     /// open the sums, and can give others all that they need for it.
-    pub(in crate::member) fn vote_for_masked(&mut self, block: Hash, sheet: Hash) -> Ruling {
-        let vote = Ruling::Notarize(block, Checked::Outcome(Verification::Full));
-        match self.round.masks.checks.get(&sheet).cloned() {
-            Some(SheetCheck::Held) => {
-                self.set_state(JudgingState::Voted);
-                vote
-            }
+    ///
+    /// # Errors
+    /// What R1 demands instead.
+    pub(in crate::member) fn vote_for_masked(&mut self) -> Result<Ruling, Opinion> {
+        let judged = self.view.judged.as_ref();
+        let masked = judged.and_then(|judged| judged.proposal()?.block.masked());
+        let sheet = self.judge_masked(masked.ok_or(Opinion::Wait)?)?;
+        Ok(match self.round.masks.checks.get(&sheet).cloned() {
+            Some(SheetCheck::Held) => self.vote(Checked::Outcome(Verification::Full)),
             Some(SheetCheck::Refused(reason)) => {
-                self.set_state(JudgingState::Voted);
+                self.has_voted();
                 let reason = Refusal::Work(reason);
                 self.out
                     .refuse(self.view.lead, self.round.number, reason.clone());
@@ -90,6 +93,6 @@ impl Judging<'_> {
                 }
                 Ruling::Wait
             }
-        }
+        })
     }
 }

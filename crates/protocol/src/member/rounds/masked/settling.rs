@@ -12,10 +12,10 @@ use crate::effects::{Effect, FinalMasked, Record, Report};
 use crate::envelope;
 use crate::evidence::Evidence;
 use crate::hash::Hash;
-use crate::member::consensus::ballots::Ballots;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::outbox::Outbox;
 use crate::member::consensus::participation::ParticipationState;
+use crate::member::rounds::masked::outcomes::Outcomes;
 use crate::member::{ByMember, Config, Member};
 use crate::message::{Body, Message, Unmasking};
 use crate::refusal::Refusal;
@@ -62,7 +62,7 @@ pub(in crate::member) struct Settling<'a> {
     now: Time,
     out: &'a mut Outbox,
     chain: &'a Chain,
-    ballots: &'a mut Ballots,
+    outcomes: &'a mut Outcomes,
     participation: &'a ParticipationState,
     settlement: &'a mut Settlement,
 }
@@ -74,26 +74,10 @@ impl Member {
             config: &self.config,
             now: self.now,
             out: &mut self.out,
-            chain: &self.chain,
-            ballots: &mut self.ballots,
-            participation: &self.participation,
-            settlement: &mut self.settlement,
-        }
-    }
-
-    /// Opens the sums of a final masked round, votes for their outcome, and goes on once it is certified.
-    pub(in crate::member) fn settle(&mut self) {
-        self.settling().begin();
-        if self.config.bystander.is_none() {
-            self.settling().work();
-        }
-        if let Some(certificate) = self.settling().early_certificate() {
-            self.add_certificate(certificate);
-        }
-        for (view, verdict) in self.settling().voted() {
-            if let Some(certificate) = self.voting().certificate(view, verdict) {
-                self.add_certificate(certificate);
-            }
+            chain: &self.consensus.chain,
+            outcomes: &mut self.rounds.outcomes,
+            participation: &self.consensus.participation,
+            settlement: &mut self.rounds.settlement,
         }
     }
 }
@@ -124,7 +108,7 @@ impl<T> WorkState<T> {
 
 impl Settling<'_> {
     /// Begins with the sums of a masked round that became final.
-    fn begin(&mut self) {
+    pub(in crate::member) fn begin(&mut self) {
         let final_round = self.chain.unsettled();
         let block = final_round.map(|(block, _)| block);
         if self.settlement.open.as_ref().map(|of| of.block) == block {
@@ -144,7 +128,7 @@ impl Settling<'_> {
         };
         self.settlement.open = Some(Arc::new(of));
         self.settlement.certified = before.certified;
-        self.ballots.outcomes.of_block(block);
+        self.outcomes.of_block(block);
         before
             .early
             .into_iter()
@@ -152,7 +136,7 @@ impl Settling<'_> {
     }
 
     /// Requests what has to be done now, and votes for the outcome.
-    fn work(&mut self) {
+    pub(in crate::member) fn work(&mut self) {
         let Some(of) = self.settlement.open.clone() else {
             return;
         };
@@ -267,19 +251,19 @@ impl Settling<'_> {
         let Some(of) = self.settlement.open.clone() else {
             return;
         };
-        if self.participation.listening() || self.ballots.outcomes.own.is_some() {
+        if self.participation.listening() || self.outcomes.own.is_some() {
             return;
         }
         let (block, view) = (of.block, self.chain.learned.view);
         let (message, frame) = self.config.seal(0, view, Body::Outcome { block, outcome });
         self.out
             .push(Effect::Persist(Record::Vote(message.clone())));
-        self.ballots.remember(message, frame);
+        self.outcomes.remember(message, frame);
         self.send_vote();
     }
 
     fn send_vote(&mut self) {
-        if let Some((message, frame)) = &self.ballots.outcomes.own {
+        if let Some((message, frame)) = &self.outcomes.own {
             for to in self.config.others() {
                 self.out.send(to, message, frame);
             }
@@ -293,7 +277,7 @@ impl Settling<'_> {
         };
         match self.relation(block) {
             Relation::Open(_) if message.view == self.chain.learned.view => {
-                let votes = &mut self.ballots.outcomes.votes;
+                let votes = &mut self.outcomes.votes;
                 let earlier = votes.entry(by).or_insert_with(|| message.clone());
                 return Evidence::of(earlier, &message);
             }
@@ -337,8 +321,8 @@ impl Settling<'_> {
     }
 
     /// The view of the open round, and the outcomes that members voted for.
-    fn voted(&self) -> Vec<(u64, Verdict)> {
-        let votes = self.ballots.outcomes.votes.values();
+    pub(in crate::member) fn voted(&self) -> Vec<(u64, Verdict)> {
+        let votes = self.outcomes.votes.values();
         let verdicts = votes.filter_map(|message| match message.body {
             Body::Outcome { block, outcome } => Some(Verdict::Outcome { block, outcome }),
             _ => None,
@@ -353,7 +337,7 @@ impl Settling<'_> {
     }
 
     /// A certificate of the open round's outcome that came before the round was known to be final.
-    fn early_certificate(&mut self) -> Option<Certificate> {
+    pub(in crate::member) fn early_certificate(&mut self) -> Option<Certificate> {
         self.settlement.open.as_ref()?;
         self.settlement.certified.take()
     }

@@ -148,7 +148,7 @@ pub(crate) fn read(path: &Path) -> Result<Leaf, DataError> {
     }
 }
 
-/// Whether the path is a folder of such files.
+/// Returns whether the path is a folder of such files.
 pub(crate) fn is_leaf(path: &Path) -> bool {
     path.is_dir() && files(path).is_ok_and(|files| !files.is_empty())
 }

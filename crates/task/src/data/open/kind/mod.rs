@@ -125,7 +125,7 @@ const ZIP: &[u8] = b"PK\x03\x04";
 const COMPOUND: &[u8] = b"\xD0\xCF\x11\xE0";
 
 impl FileKind {
-    /// What the name of a file says that it holds.
+    /// Returns what the name of a file says that it holds.
     pub(super) fn by_name(path: &Path) -> Self {
         let named = |ending: &[&str]| ending.iter().any(|end| ends(path, end));
         if named(&[".parquet", ".parq", ".pq"]) {
@@ -146,7 +146,7 @@ impl FileKind {
         }
     }
 
-    /// What the first bytes of a file say that it holds. Read row by row, its rows are not asked.
+    /// Returns what the first bytes of a file say that it holds. Read row by row, its rows are not asked.
     ///
     /// # Errors
     /// [`DataError::File`]: it is no table; what it is, and what to do.
@@ -175,7 +175,7 @@ pub(super) fn named(path: &Path, (what, hint): Other) -> DataError {
     }
 }
 
-/// What these first bytes are of, if they are of no table.
+/// Returns what these first bytes are of, if they are of no table.
 fn other(head: &[u8], reading: Reading) -> Option<Other> {
     if let Some((_, other)) = OTHERS.iter().find(|(first, _)| head.starts_with(first)) {
         return Some(*other);

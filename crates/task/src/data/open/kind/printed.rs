@@ -48,7 +48,7 @@ const JSON: Other = (
     "write the table as CSV: python3 -c \"import pandas; pandas.read_json('FILE').to_csv('NAME.csv', index=False)\"",
 );
 
-/// What a text is, if its first letters say that it is no table.
+/// Returns what a text is, if its first letters say that it is no table.
 pub(super) fn document(text: &str) -> Option<Other> {
     let start: String = text.chars().take(2000).collect();
     let lower = start.to_ascii_lowercase();
@@ -103,7 +103,7 @@ pub(super) fn document(text: &str) -> Option<Other> {
     None
 }
 
-/// What a text is, if its lines say that a program printed it.
+/// Returns what a text is, if its lines say that a program printed it.
 pub(super) fn output(text: &str) -> Option<Other> {
     let lines: Vec<&str> = text.lines().take(LINES).collect();
     if sql(&lines) {
@@ -117,7 +117,7 @@ pub(super) fn output(text: &str) -> Option<Other> {
     }
 }
 
-/// Whether the first line that is no comment and no setting is a statement that makes or fills a table.
+/// Returns whether the first line that is no comment and no setting is a statement that makes or fills a table.
 fn sql(lines: &[&str]) -> bool {
     let lower = lines.iter().map(|line| line.trim().to_ascii_lowercase());
     let settings = [
@@ -149,7 +149,7 @@ fn sql(lines: &[&str]) -> bool {
     })
 }
 
-/// Whether a line below the names, or around them, is drawn: `----+----`, `+----+`, `|---|`, `---- ----`.
+/// Returns whether a line below the names, or around them, is drawn: `----+----`, `+----+`, `|---|`, `---- ----`.
 fn screen(lines: &[&str]) -> bool {
     let drawn = |line: &&str| {
         let line = line.trim();
@@ -169,7 +169,7 @@ fn screen(lines: &[&str]) -> bool {
     first.any(|line| drawn(line) || record(line))
 }
 
-/// Whether names stand above columns that are set with blanks, behind the numbers of the rows.
+/// Returns whether names stand above columns that are set with blanks, behind the numbers of the rows.
 fn printed(text: &str, lines: &[&str]) -> bool {
     let begins = [
         "# a tibble",

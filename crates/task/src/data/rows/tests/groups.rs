@@ -57,7 +57,7 @@ fn a_row_without_its_group_is_refused_by_line_and_so_is_a_group_that_is_a_featur
 #[test]
 fn pretend_silos_do_not_share_a_patient_and_files_of_one_silo_do() {
     let folder = Folder::with(&[("a.csv", VISITS)]);
-    let dealt = A.replace("[columns]", "pretend-silos = 2\n[columns]");
+    let dealt = A.replace("[columns]", "split-into = 2\n[columns]");
     let data = read(&folder, &dealt, "group = 'patient'").unwrap();
     let sizes: Vec<usize> = data.silos.iter().map(|(_, table)| table.len()).collect();
     assert_eq!(sizes, [4, 2], "rosa and 007; emil and 7");

@@ -102,7 +102,7 @@ fn rows_are_dealt_to_pretend_silos_in_turn() {
     let files = "files = [{ path = 'a.csv' }, { path = 'b.csv' }]\n";
     let columns = "[columns]\ntarget = 'y'";
     let data = folder
-        .read(&format!("{files}pretend-silos = 2\n{columns}"))
+        .read(&format!("{files}split-into = 2\n{columns}"))
         .unwrap();
     let silos = data.silos.iter();
     let silos: Vec<_> = silos
@@ -112,13 +112,10 @@ fn rows_are_dealt_to_pretend_silos_in_turn() {
         silos,
         [("part 1", &[1.0, 3.0, 5.0][..]), ("part 2", &[2.0, 4.0])]
     );
-    let one = folder.error(&format!("{files}pretend-silos = 1\n{columns}"));
-    assert_eq!(
-        one,
-        "`pretend-silos` is 1, and a federation needs at least 2"
-    );
+    let one = folder.error(&format!("{files}split-into = 1\n{columns}"));
+    assert_eq!(one, "`split-into` is 1, and a federation needs at least 2");
     let both = folder.error(&format!(
-        "{files}pretend-silos = 2\nsilo-column = 'x'\n{columns}"
+        "{files}split-into = 2\nsilo-column = 'x'\n{columns}"
     ));
     assert!(both.contains("exclude each other"), "{both}");
 }

@@ -145,7 +145,7 @@ fn for_bias(sizes: &ConvolutionSizes, slope: &FlexTensor) -> FlexTensor {
 struct TileMemory(Option<FlexTensor>);
 
 impl TileMemory {
-    /// What the windows of a tile see of `x`: window × columns. The next tile uses the same memory, unless
+    /// Returns what the windows of a tile see of `x`: window × columns. The next tile uses the same memory, unless
     /// somebody still holds this one.
     fn by(&mut self, sizes: &ConvolutionSizes, tile: &Tile, x: &[f32]) -> FlexTensor {
         let shape = [sizes.window(), sizes.columns(tile)];

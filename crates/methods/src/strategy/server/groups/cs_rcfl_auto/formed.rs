@@ -48,7 +48,7 @@ impl<'a> Formed<'a> {
     }
 }
 
-/// The state after the first round: every entry's own model, the groupings, what the entries started
+/// The state after the first round: every entry's local model, the groupings, what the entries started
 /// from, and where models count `by_rows`, the rows.
 pub(super) fn leave(
     before: &State,

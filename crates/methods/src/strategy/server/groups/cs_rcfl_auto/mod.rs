@@ -1,6 +1,6 @@
 //! CS-RCFL (Konti et al. 2024) that finds the number of coalitions.
 //!
-//! By the losses that form them, more coalitions never cost more, since every silo's own model is
+//! By the losses that form them, more coalitions never cost more, since every silo's local model is
 //! the best on the rows that it was fitted to. So the number is chosen by losses on held-out rows, in
 //! two rounds. In the first every silo scores all models, its own by cross-fitting, and the lead
 //! groups the entries into 1, 2, … coalitions. In the second every silo reports what the mean
@@ -47,7 +47,7 @@ pub struct AutoCsRcfl {
     pub freeze: u64,
     /// What takes the place of the mean in a coalition.
     pub rule: Aggregation,
-    /// Whether a model counts by its training rows in a mean; otherwise all models count alike.
+    /// True if a model counts by its training rows in a mean; otherwise all models count alike.
     pub by_rows: bool,
     /// Standard errors within which a grouping into fewer coalitions is preferred to the one of least
     /// loss; 0: only where the losses are equal.
@@ -79,7 +79,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 }
 
 impl AutoCsRcfl {
-    /// What a round is for, given the state before it.
+    /// Returns what a round is for, given the state before it.
     pub(super) fn phase(&self, state: &State, round: u64) -> AutoPhase {
         let warm_up = self.warm_up.or_else(|| state.memory.count(WARM_UP));
         self.phase_after(warm_up.unwrap_or(0), round)
@@ -96,7 +96,7 @@ impl AutoCsRcfl {
         }
     }
 
-    /// What keeps coalitions as they are, in every round after the first.
+    /// Returns what keeps coalitions as they are, in every round after the first.
     fn kept(&self) -> CsRcfl {
         CsRcfl {
             fit: self.fit.clone(),
@@ -107,7 +107,7 @@ impl AutoCsRcfl {
         }
     }
 
-    /// What every silo leaves to the round that measures: its own model, and these candidates.
+    /// Returns what every silo leaves to the round that measures: its local model, and these candidates.
     pub(super) fn leave(&self, state: &State, sheet: &Sheet, decision: &Decision) -> Outcome {
         Outcome {
             assignment: decision.assignment.clone(),
@@ -155,7 +155,7 @@ impl AutoCsRcfl {
         })
     }
 
-    /// What the silo's fold models make of its own rows.
+    /// Returns what the silo's fold models make of its own rows.
     fn held_out(
         &self,
         plan: &Plan,
@@ -303,7 +303,7 @@ impl Strategy for AutoCsRcfl {
             return loss(radius);
         }
         // The bound for networks grows with every step of training, and models without a fold took
-        // fewer. So that the own model is not preferred for that, it keeps what the radius adds to it.
+        // fewer. So that the local model is not preferred for that, it keeps what the radius adds to it.
         let own = |radius| learner.loss(scored.model, personal, radius, Split::Train);
         Ok(loss(0.0)? + (own(radius)? - own(0.0)?).max(0.0))
     }
@@ -512,7 +512,7 @@ fn candidates(decision: &Decision) -> &[Vec<u32>] {
     claim.map_or(&[], |claim| &claim.candidates)
 }
 
-/// The programs of a decision's groupings, if every entry keeps its own model and the groupings are
+/// The programs of a decision's groupings, if every entry keeps its local model and the groupings are
 /// into numbers of coalitions that may be tried.
 fn feasible(
     sheet: &Sheet,
@@ -523,7 +523,7 @@ fn feasible(
     let programs = numbers::programs(scores, candidates(decision)).filter(|_| own);
     Ok(programs.ok_or_else(|| {
         format!(
-            "expected {0} entries that keep their own models, with groupings of them into at most \
+            "expected {0} entries that keep their local models, with groupings of them into at most \
              {1} numbers of coalitions, ascending, among them {2:?}, each numbered in the order of \
              its first entries",
             sheet.entries.len(),

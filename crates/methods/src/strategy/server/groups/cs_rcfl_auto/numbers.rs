@@ -58,7 +58,7 @@ pub(super) fn solve(scores: &Scores, seed: u64) -> Vec<Solution> {
     let grid = grid(scores.len());
     let mut found = solve(&grid);
     if scores.len() > MOST {
-        // With out-of-fold losses of own models the objective has a least value.
+        // With out-of-fold losses of local models the objective has a least value.
         let objectives: Vec<f64> = found.iter().map(|one| one.objective).collect();
         let best = choice::least(&objectives).expect("a grid has numbers");
         found.extend(solve(&around(&grid, best)));

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Matrix;
 use crate::learner::{LearnError, Learner, Task, Training, Update};
-use crate::params::{Layout, Params, Role};
+use crate::params::{Layout, Params};
 use crate::strategy::options::{MethodSetting, require};
 use crate::strategy::server::means::kept;
 use crate::strategy::wrappers::report::ReportMetrics;
@@ -79,7 +79,7 @@ pub struct SeenRound<'a> {
     pub gram: Option<Matrix>,
     /// Losses of all models on all members' rows, where they are needed: rows are whose data.
     pub scores: Option<&'a Scores>,
-    /// Whether the rule looks at the models themselves.
+    /// True if the rule looks at the models themselves.
     pub with_models: bool,
     /// Position of the member of every entry, where names are needed.
     pub members: Option<Vec<u16>>,
@@ -309,9 +309,7 @@ fn models_only(sheet: &Sheet, models: &[Params]) -> Sheet {
 fn gram(starts: &[Params], entries: &[Params], groups: &[u32]) -> Matrix {
     let change = |(entry, group): (&Params, &u32)| -> Vec<f64> {
         let start = &starts[*group as usize];
-        let tensors = entry.layout().tensors().iter().enumerate();
-        let trained = tensors.filter(|(_, tensor)| tensor.role != Role::Buffer);
-        let places = trained.flat_map(|(at, _)| entry.layout().range(at));
+        let places = entry.layout().trained_ranges().flatten();
         let (ends, begins) = (entry.values(), start.values());
         places
             .map(|at| f64::from(ends[at]) - f64::from(begins[at]))

@@ -1,7 +1,7 @@
-//! The gap of a silo: how much more its own model loses on held-out rows than on those that it was
+//! The gap of a silo: how much more its local model loses on held-out rows than on those that it was
 //! trained on.
 //!
-//! It has two uses. A cross-evaluation compares what a silo's own model loses on its own rows, which
+//! It has two uses. A cross-evaluation compares what a silo's local model loses on its own rows, which
 //! it was trained on, with what others lose there, which were not; without the gap even silos
 //! of one distribution look different. And it says how much a silo lacks data: the bound has `C/√m`
 //! for it, so `C` is the mean of `gap·√m`.

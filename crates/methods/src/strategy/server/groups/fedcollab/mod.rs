@@ -30,7 +30,7 @@ pub struct FedCollab {
     pub weight: WeightRule,
     /// Factor C of the penalty on few rows in the bound that coalitions minimise: a number, in units
     /// of the loss times the square root of rows, which has to be tuned; or `"gap"`, the default,
-    /// which takes it from how much more the silos' own models lose on held-out rows than on those
+    /// which takes it from how much more the silos' local models lose on held-out rows than on those
     /// that they were trained on. A larger C makes larger coalitions.
     pub c: Penalty,
     /// Number of folds of the cross-validation with `c = "gap"`; not used otherwise. Default 5.
@@ -127,8 +127,8 @@ struct FedCollabCase {
     round: u64,
 }
 
-/// How far apart data are, from what their silos' models lose on each other's: symmetric, 0 on the
-/// diagonal, `½·max(0, (L_ij − L_ii) + (L_ji − L_jj))`. What own models lose is on held-out rows where
+/// Returns how far apart data are, from what their silos' models lose on each other's: symmetric, 0 on the
+/// diagonal, `½·max(0, (L_ij − L_ii) + (L_ji − L_jj))`. What local models lose is on held-out rows where
 /// their `gaps` are known, as what others lose is.
 fn divergences(losses: &Scores, gaps: &[f64]) -> Matrix {
     let excess = |i: usize, j: usize| losses.at(i, j) - losses.at(i, i) - gaps[i];

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::Matrix;
 use crate::learner::{LearnError, Task, Update};
 use crate::merging::{Alpha, LayerStatistic, MergeTree, Until, Utility, choose_layer};
-use crate::params::{Params, Role, layers};
+use crate::params::{Params, layers};
 use crate::similarity::{Vectors, gram_f64};
 use crate::strategy::options::{MethodSetting, not_negative, require};
 use crate::strategy::search::Search;
@@ -254,11 +254,7 @@ impl Merging {
                 let fewer = || DecideError::unusable("the model has fewer layers than it had");
                 Ok(layer.ok_or_else(fewer)?.ranges)
             }
-            None => {
-                let tensors = layout.tensors().iter().enumerate();
-                let trained = tensors.filter(|(_, tensor)| tensor.role != Role::Buffer);
-                Ok(trained.map(|(at, _)| layout.range(at)).collect())
-            }
+            None => Ok(layout.trained_ranges().collect()),
         }
     }
 
@@ -349,7 +345,7 @@ impl Search for HcctCase {
     }
 }
 
-/// What a training changed, `start − model`; the learning rate is the same for all and cancels.
+/// Returns what a training changed, `start − model`; the learning rate is the same for all and cancels.
 fn gradient(start: &Params, model: &Params) -> Params {
     Params::build(model.layout(), |into| {
         let pairs = start.values().iter().zip(model.values());
@@ -384,7 +380,7 @@ fn utility(
     Utility::new(&gram, rows, alpha).map_err(DecideError::unusable)
 }
 
-/// Whether two utilities are the same but for rounding.
+/// Returns whether two utilities are the same but for rounding.
 pub(crate) fn same(a: f64, b: f64) -> bool {
     let size = 1.0 + a.abs().max(b.abs());
     size.is_finite() && (a - b).abs() <= 1e-9 * size

@@ -86,7 +86,7 @@ impl LastGroups {
 }
 
 impl Merging {
-    /// In `round` the newcomer trains once from the mean of what the others started from (the common model in
+    /// In `round` the newcomer trains once from the mean of what the others started from (the global model in
     /// the first round), by rows, and joins the group that gains most by it; one by which no group
     /// gains stays with what it trained. Where every member has an α of its own, that of the newcomer is
     /// their mean.

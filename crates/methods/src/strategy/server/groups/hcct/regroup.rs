@@ -46,7 +46,7 @@ impl Merging {
         Some((before, mean_utility(sheet, new)?))
     }
 
-    /// Whether the new groups of a decision replace the present ones.
+    /// Returns whether the new groups of a decision replace the present ones.
     pub(super) fn replaces(&self, state: &State, sheet: &Sheet, new: &Decision) -> bool {
         let utilities = self.utilities(state, sheet, new);
         utilities.is_none_or(|(before, now)| now > before && !same(before, now))

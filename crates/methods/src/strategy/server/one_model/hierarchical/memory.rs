@@ -39,7 +39,7 @@ fn numbers(memory: &Memory, name: &str, length: usize) -> Option<Vec<f64>> {
     }
 }
 
-/// What is kept of one model of `width` coefficients; before the first round, and for what is unusable, its
+/// Returns what is kept of one model of `width` coefficients; before the first round, and for what is unusable, its
 /// start.
 pub(super) fn read(
     memory: &Memory,

@@ -37,7 +37,7 @@ pub struct Hierarchical {
     /// `"nothing"` varies (one model for all), the `"intercept"` alone, all with `"one-strength"` for the slopes
     /// and one for the intercept, or all `"slopes"` with a strength each. Default: nothing, one-strength, slopes.
     pub varying: Vec<Varying>,
-    /// Whether silos send the whole matrix of information only in rounds 1, 3 and 6, and its diagonal otherwise.
+    /// True if silos send the whole matrix of information only in rounds 1, 3 and 6, and its diagonal otherwise.
     /// The estimates are nearly the same, and far fewer numbers are seen. Default true.
     pub lean: bool,
     /// Rounds end once no estimate moves by more than this part of its standard error. Default 0.02.
@@ -110,7 +110,7 @@ struct Before {
 }
 
 impl MixedModel {
-    /// What a state says. `None` where its model is no common model of this strategy.
+    /// Returns what a state says. `None` where its model is no global model of this strategy.
     fn before(&self, state: &State) -> Option<Before> {
         let [model] = &state.models[..] else {
             return None;
@@ -251,7 +251,7 @@ impl MixedModel {
     }
 }
 
-const NO_COMMON_MODEL: &str = "the state has no common model of the hierarchical strategy";
+const NO_COMMON_MODEL: &str = "the state has no global model of the hierarchical strategy";
 
 impl Strategy for MixedModel {
     fn name(&self) -> &'static str {

@@ -1,4 +1,4 @@
-//! The learner of a silo under the strategy: it predicts with a fit of its own rows around the common model.
+//! The learner of a silo under the strategy: it predicts with a fit of its own rows around the global model.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::strategy::wrappers::learner_wrapper::{
 };
 use crate::strategy::wrappers::standardise::{SCALE, without_scale};
 
-/// Name of what is attached to the common model.
+/// Name of what is attached to the global model.
 const ATTACHED: &str = "hierarchical";
 /// The variance of every coefficient, the intercept first.
 const STRENGTHS: &str = "strengths";
@@ -22,7 +22,7 @@ const NOISE: &str = "noise";
 /// Whether the silos are better off with fits of their own rows alone: 0 or 1.
 const ALONE: &str = "alone";
 
-/// Names in the personal state: which fits there are, the one around the common model, the one alone.
+/// Names in the personal state: which fits there are, the one around the global model, the one alone.
 const PERSONAL: [&str; 3] = ["hierarchical", "hierarchical-own", "hierarchical-alone"];
 /// How many of the fits there are: 0, 1 or 2, in the order of [`PERSONAL`].
 const FITS: &str = "fits";
@@ -30,12 +30,12 @@ const FITS: &str = "fits";
 /// Most coefficients: the numbers of a round grow with their square.
 const MOST: usize = 256;
 
-/// The common model with what a silo needs beside it: the estimates as numbers of single precision.
+/// The global model with what a silo needs beside it: the estimates as numbers of single precision.
 pub(super) struct Common {
     models: Attached,
 }
 
-/// What a common model says.
+/// What a global model says.
 #[derive(Debug, Clone)]
 pub(super) struct Estimates {
     pub(super) mean: Vec<f64>,
@@ -56,7 +56,7 @@ impl Estimates {
 }
 
 impl Common {
-    /// The common models of a family of linear models.
+    /// The global models of a family of linear models.
     fn new(base: &Arc<Layout>) -> Result<Self, EquipError> {
         let width = width(base).ok_or_else(|| {
             EquipError::Unsupported(format!(
@@ -86,7 +86,7 @@ impl Common {
         width(self.models.base()).expect("checked when it was made")
     }
 
-    /// What a model says, read so that every bit pattern is usable: negative and infinite variances count as 0.
+    /// Returns what a model says, read so that every bit pattern is usable: negative and infinite variances count as 0.
     pub(super) fn read(&self, model: &Params) -> Estimates {
         let (base, parts) = self.models.split(model);
         let part = |name: &str| parts[0].tensor(name).expect("a tensor of this layout");
@@ -173,7 +173,7 @@ fn replaced(params: &Params, tensors: &[(&str, &[f32])]) -> Params {
     })
 }
 
-/// A learner with a fit of its own around the common model.
+/// A learner with a fit of its own around the global model.
 struct WithOwnFit {
     common: Common,
     family: Family,
@@ -207,7 +207,7 @@ pub(super) fn equip(inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipEr
 }
 
 impl WithOwnFit {
-    /// The fits of a silo's rows under a common model: around it, and alone where that is asked for.
+    /// The fits of a silo's rows under a global model: around it, and alone where that is asked for.
     fn fits(
         &self,
         rows: &Samples,
@@ -280,7 +280,7 @@ impl LearnerWrapper for WithOwnFit {
         )
     }
 
-    /// The silo's own fit, where it has one; the common model otherwise.
+    /// The silo's own fit, where it has one; the global model otherwise.
     fn used(&self, model: &Params, personal: &Params) -> (Params, Params) {
         let (base, _) = self.common.models.split(model);
         let (rest, kept) = self.personal.split(personal);

@@ -1,0 +1,85 @@
+//! A question as a function of what its rounds have opened.
+
+use crate::{FederatedQuestion, Kind, Outcome, QuestionError, QuestionProgress, Step, SumLayout};
+
+impl FederatedQuestion {
+    /// Returns what follows from the sums of its rounds so far, in order, as integers modulo 2⁶⁴.
+    ///
+    /// # Errors
+    /// If the question cannot be asked, or a sum is of another length than its round opens.
+    pub fn after(
+        &self,
+        sums: &[Vec<u64>],
+    ) -> Result<Step<QuestionProgress, Outcome>, QuestionError> {
+        self.inputs()?;
+        let mut progress = QuestionProgress::Counts;
+        for (round, words) in sums.iter().enumerate() {
+            let layout = self.layout(&progress)?;
+            if words.len() != layout.len() {
+                return Err(QuestionError::Other(format!(
+                    "round {} opens {} numbers, and its sum has {}",
+                    round + 1,
+                    layout.len(),
+                    words.len()
+                )));
+            }
+            match self.step(&progress, &layout.decode(words)) {
+                Step::Next(next) => progress = next,
+                end @ (Step::Done(_) | Step::Stopped(_)) => return Ok(end),
+            }
+        }
+        Ok(Step::Next(progress))
+    }
+
+    /// A length that no sum of its rounds exceeds; 0 where the question cannot be asked.
+    pub fn largest_sum(&self) -> usize {
+        let Ok(inputs) = self.inputs() else { return 0 };
+        let first = self.first_layouts().unwrap_or_default();
+        let first = first.iter().map(SumLayout::len).max().unwrap_or(0);
+        // Later rounds open what the first ones do, and products of columns.
+        let columns = inputs.len() + 3;
+        4 * (first + columns * columns)
+    }
+
+    /// The most rounds that it takes, the first one included, which opens counts.
+    pub fn most_rounds(&self) -> u64 {
+        match &self.kind {
+            Kind::Describe(_) | Kind::Crosstab(_) | Kind::Km(_) | Kind::Logrank(_) => 2,
+            Kind::Correlate(_) => 3,
+            // Sixty-four times as fine with each, as fine as numbers are.
+            Kind::Quantiles(_) => 12,
+            // Steps of Newton's method, and what else is asked of the fit.
+            Kind::Cox(_) | Kind::Glm(_) => 30,
+            Kind::Meta(meta) if meta.reml => 103,
+            Kind::Meta(_) => 3,
+            Kind::Mixed(_) => 303,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::kinds::describe::Describe;
+    use crate::tests::agreed;
+
+    #[test]
+    fn sums_of_another_length_are_refused() {
+        let describe = Describe {
+            columns: vec!["a".to_owned()],
+            group: None,
+        };
+        let question =
+            FederatedQuestion::new(Kind::Describe(describe), agreed(&[("a", [0.0, 1.0])], &[]));
+        assert!(matches!(
+            question.after(&[]),
+            Ok(Step::Next(QuestionProgress::Counts))
+        ));
+        let why = question.after(&[vec![1]]).unwrap_err().to_string();
+        assert!(
+            why.starts_with("round 1 opens") && why.ends_with("its sum has 1"),
+            "{why}"
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! What silos add up in secure-aggregation rounds. The protocol knows vectors of integers, lists of their authors and sums;
+//! what the integers say of a silo, and what follows from the sum of all, is here, one file for each:
+//!
+//! - [`models`]: trained models, weighted as agreed. The sum is their mean;
+//! - [`noised`]: what every row or person says, clipped and rounded by itself, with noise. The numbers of a unit are
+//!   those of an agreed release: [`gradients`] of a step, or [`products`] that the model is solved from.
+//!
+//! Whoever adds a summand that has noise adds its numbers ([`UnitNumbers`](units::UnitNumbers)); another one adds a
+//! [`Summand`] and its mode.
+
+mod gradients;
+mod models;
+mod noised;
+mod prepared;
+mod products;
+mod units;
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use methods::Params;
+use privacy::masks::{Secret, Shape};
+use privacy::noise::Seed;
+use protocol::Hash;
+use protocol::privacy::{Privacy, RoundMode, Sum};
+
+use super::{Contributed, Personal, RoundBase};
+use crate::config::SiloConfig;
+use crate::secrets::RoundSecrets;
+use crate::surroundings::WorkSize;
+
+use models::MeanOfModels;
+pub(crate) use models::reach;
+pub(crate) use noised::Noised;
+#[cfg(test)]
+pub(crate) use noised::tests::noise;
+pub use prepared::disclosed_secret;
+pub(crate) use prepared::{PreparedInput, PreparedRound, SecretIntegers};
+
+/// A silo at the beginning of a round.
+#[derive(Clone, Copy)]
+pub(crate) struct SumBasis<'a> {
+    pub(crate) config: &'a SiloConfig,
+    pub(crate) base: &'a RoundBase,
+}
+
+/// What silos add up.
+pub(crate) trait Summand: Send {
+    /// Checks that a silo can take part in such rounds.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn check(&self, of: SumBasis<'_>) -> Result<(), String>;
+
+    /// The shape of the vectors of a sum.
+    ///
+    /// # Errors
+    /// The sum could be larger than words can be.
+    fn shape(&self, of: SumBasis<'_>, sum: &Sum) -> Result<Shape, String>;
+
+    /// Returns what a sum is divided by.
+    fn weight(&self, of: SumBasis<'_>, sum: &Sum) -> u64;
+
+    /// Draws what is random in a silo's vector. Once for an epoch and round.
+    ///
+    /// # Errors
+    /// There are no random bytes.
+    fn draw(&self, secrets: &mut dyn RoundSecrets) -> Result<Drawn, String>;
+
+    /// The size of the work of preparing a vector, where that of training is this one.
+    fn effort(&self, config: &SiloConfig, training: WorkSize) -> WorkSize;
+
+    /// Returns what a silo adds to the sum of the next round. `lay` puts bytes where they take no memory.
+    ///
+    /// # Errors
+    /// Why the silo has nothing to add.
+    fn prepare(
+        &self,
+        of: SumBasis<'_>,
+        drawn: Drawn,
+        train: Train<'_>,
+        lay: &dyn Fn(Bytes) -> Bytes,
+    ) -> Result<PreparedSummand, String>;
+
+    /// The model that the opened sums give, and whether none of them turned out to be void. The model is an error
+    /// if nothing can be made of the sums.
+    ///
+    /// # Errors
+    /// The sums cannot be opened.
+    fn model(&self, of: SumBasis<'_>, opened: &mut dyn OpenedTotal) -> Result<ToldModel, String>;
+
+    /// With noise, the standard deviation of that of one author in each coordinate.
+    fn sigma(&self) -> Option<f64>;
+}
+
+/// A model that sums gave, or why they give none, and whether all of them were whole.
+pub(crate) type ToldModel = (Result<Params, String>, bool);
+
+/// The training of the round under way.
+pub(crate) type Train<'a> = Box<dyn FnOnce() -> Result<Contributed, String> + 'a>;
+
+/// What is random in a silo's vector.
+pub(crate) struct Drawn {
+    /// What its masks follow from.
+    pub(crate) secret: Secret,
+    /// What its noise follows from, where there is some.
+    pub(crate) noise: Option<Seed>,
+}
+
+/// What a silo has prepared for a sum.
+pub(crate) struct PreparedSummand {
+    pub(crate) secret: Secret,
+    pub(crate) input: PreparedInput,
+    /// The bytes that are kept of it, and their hash.
+    pub(crate) blob: Bytes,
+    pub(crate) hash: Hash,
+    /// Personal state after the training; `None` where it stays as it was.
+    pub(crate) personal: Option<Personal>,
+    /// Mean loss of the rows, not a number where there are none. It stays at home.
+    pub(crate) loss: f64,
+    /// What else the learner says of its training, by name. It stays at home.
+    pub(crate) metrics: BTreeMap<String, f64>,
+    /// Training rows.
+    pub(crate) samples: u64,
+}
+
+/// The opened sums that tell something, added up.
+pub(crate) trait OpenedTotal {
+    /// Σ of what they are divided by.
+    fn weights(&self) -> u64;
+
+    /// Returns the number of vectors that are in them.
+    fn authors(&self) -> usize;
+
+    /// Gives `block` each block of coordinates of the total, with its beginning. Returns whether none of the sums
+    /// turned out to be void.
+    ///
+    /// # Errors
+    /// The sums cannot be opened.
+    fn each_block(&mut self, block: &mut dyn FnMut(usize, &[i64])) -> Result<bool, String>;
+}
+
+/// Returns what the silos of a federation add up.
+///
+/// # Errors
+/// Rounds are in clear, or the agreed numbers give no noise that can be drawn.
+pub(crate) fn summand(of: SumBasis<'_>) -> Result<Box<dyn Summand>, String> {
+    let numbers = of.base.gate.layout.len();
+    match of.config.member.epoch.charter.privacy.mode() {
+        RoundMode::Clear | RoundMode::Named => Err("rounds in clear open no sums".into()),
+        RoundMode::Masked(_) => Ok(Box::new(MeanOfModels)),
+        RoundMode::Noised(masked, noise) => Ok(Box::new(Noised::new(masked, noise, numbers)?)),
+    }
+}
+
+/// The agreement on noise of a federation, in the numbers of the mathematics; `None` where there is none.
+///
+/// # Errors
+/// The numbers give no noise that can be drawn.
+pub(crate) fn noised(of: SumBasis<'_>) -> Result<Option<Noised>, String> {
+    let numbers = of.base.gate.layout.len();
+    match of.config.member.epoch.charter.privacy.mode() {
+        RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => Ok(None),
+        RoundMode::Noised(masked, noise) => Noised::new(masked, noise, numbers).map(Some),
+    }
+}
+
+/// Checks the model that a federation begins with.
+///
+/// # Errors
+/// A number of it is not finite, or too large for what is added up.
+pub(crate) fn check_start(privacy: &Privacy, start: Option<&Params>) -> Result<(), String> {
+    match privacy.mode() {
+        RoundMode::Clear | RoundMode::Named | RoundMode::Noised(..) => Ok(()),
+        RoundMode::Masked(_) => start.map_or(Ok(()), models::check_start),
+    }
+}
+
+/// Checks that a silo can take part in the rounds of its federation.
+///
+/// # Errors
+/// Why it cannot.
+pub(crate) fn check_summand(of: SumBasis<'_>) -> Result<(), String> {
+    match of.config.member.epoch.charter.privacy.mode() {
+        RoundMode::Clear | RoundMode::Named => Ok(()),
+        RoundMode::Masked(_) | RoundMode::Noised(..) => summand(of)?.check(of),
+    }
+}
+
+/// Whether the authors of a sum that told nothing may disclose their secrets: with noise a disclosure would publish
+/// a vector with the noise of one silo alone.
+pub(crate) fn may_disclose(privacy: &Privacy) -> bool {
+    match privacy.mode() {
+        RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => true,
+        RoundMode::Noised(..) => false,
+    }
+}

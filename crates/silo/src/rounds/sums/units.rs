@@ -1,0 +1,48 @@
+//! What single units say, and what follows from the sum of all.
+
+use methods::Params;
+use methods::learner::{UnitGradients, UnitRows};
+
+use super::SumBasis;
+
+/// The numbers of single units, and what follows from the sum of all: an agreed release.
+pub(super) trait UnitNumbers: Send {
+    /// Returns the number of numbers that a unit has.
+    fn count(&self) -> usize;
+
+    /// Checks that a silo has such numbers.
+    ///
+    /// # Errors
+    /// It has none.
+    fn check(&self, of: SumBasis<'_>, units: &dyn UnitGradients) -> Result<(), String>;
+
+    /// Gives `add` the numbers of every unit of the silo, and returns the mean loss of its rows under the model that
+    /// the round starts from.
+    ///
+    /// # Errors
+    /// The silo has no such numbers.
+    fn each(
+        &self,
+        start: &Params,
+        units: &dyn UnitGradients,
+        unit: UnitRows,
+        add: &mut dyn FnMut(&[f64]),
+    ) -> Result<f64, String>;
+
+    /// The model that an opened sum gives.
+    ///
+    /// # Errors
+    /// It gives none in this round, or one that is not finite.
+    fn model(&self, of: SumBasis<'_>, sum: &NoisySum<'_>) -> Result<Params, String>;
+}
+
+/// An opened sum with noise.
+pub(super) struct NoisySum<'a> {
+    /// Its integers, in steps of this size.
+    pub(super) total: &'a [i64],
+    pub(super) step: f64,
+    /// The rows that its authors declared.
+    pub(super) rows: u64,
+    /// Standard deviation of its noise in each number.
+    pub(super) noise: f64,
+}

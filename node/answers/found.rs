@@ -1,0 +1,53 @@
+//! The answers that a state folder holds.
+
+use std::path::Path;
+
+use agreement::{Agreement, QuestionStage};
+use methods::strategy::QuestionState;
+use questions::outcome::{PrintedTable, sheets};
+
+use crate::model::{HeldRounds, ModelError};
+
+/// A question with what is known of it.
+pub(crate) struct FoundAnswer {
+    /// Its number, from 1.
+    pub(crate) number: usize,
+    /// Why it was asked.
+    pub(crate) reason: String,
+    /// Its kind.
+    pub(crate) kind: &'static str,
+    /// How far it is.
+    pub(crate) stage: QuestionStage,
+    /// The answer as tables, with small cells suppressed; empty where there is none.
+    pub(crate) tables: Vec<PrintedTable>,
+}
+
+/// The questions of the agreement in force and their answers, by the last round that was adopted. Needs no key
+/// and changes nothing; the node may run.
+///
+/// # Errors
+/// [`ModelError`]: there is no round yet, or its outcome is not here.
+pub(crate) fn found(state: &Path, agreement: &Agreement) -> Result<Vec<FoundAnswer>, ModelError> {
+    let held = HeldRounds::read(state, agreement)?;
+    held.whole()?;
+    let memory = &held.round(None)?.memory;
+    let asked = agreement.questions.iter().enumerate();
+    let answers = asked.map(|(at, agreed)| {
+        let question = agreed.question();
+        let stage = agreed.stage(&QuestionState::of(memory, at));
+        let tables = match &stage {
+            QuestionStage::Done {
+                counts, outcome, ..
+            } => sheets(&question, counts, outcome),
+            QuestionStage::Open { .. } | QuestionStage::Stopped { .. } => Vec::new(),
+        };
+        FoundAnswer {
+            number: at + 1,
+            reason: agreed.reason.clone(),
+            kind: question.kind.name(),
+            stage,
+            tables,
+        }
+    });
+    Ok(answers.collect())
+}

@@ -1,0 +1,19 @@
+//! Answers to the questions of an agreement, from all rows of an institution.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `file` | the file of a question that an institution asks |
+//! | `tables` | rows of files as tables, with every column by its agreed name |
+//! | `site` | what one institution answers, after its own rules of disclosure |
+//! | `learner` | a learner that answers, too |
+//! | `found` | the answers that a state folder holds |
+
+pub(crate) mod file;
+mod found;
+mod learner;
+mod site;
+pub mod tables;
+
+pub(crate) use found::{FoundAnswer, found};
+pub(crate) use learner::AnsweringLearner;
+pub(crate) use site::SiteAnswers;

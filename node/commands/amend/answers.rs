@@ -1,0 +1,113 @@
+//! `rota federation answers`: what the questions of the agreement have opened.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use agreement::{Agreement, QuestionStage};
+use formatting::numbers;
+use questions::outcome::PrintedTable;
+use serde::Serialize;
+
+use super::{NodeCommandError, failed, wrapped};
+use crate::answers::{FoundAnswer, found};
+
+/// An answer as JSON.
+#[derive(Serialize)]
+struct AnswerDocument<'a> {
+    number: usize,
+    reason: &'a str,
+    kind: &'a str,
+    /// `open`, `answered` or `stopped`.
+    state: &'a str,
+    rounds: usize,
+    /// Why there is no answer.
+    why: Option<&'a str>,
+    answer: &'a [PrintedTable],
+}
+
+/// Prints the answers that a state folder holds.
+pub(super) fn print(
+    state: &Path,
+    agreement: &Agreement,
+    (json, csv): (bool, bool),
+) -> Result<(), NodeCommandError> {
+    if agreement.questions.is_empty() {
+        return Err(failed(
+            "the agreement has no question: `rota federation ask FILE.toml` proposes one",
+        ));
+    }
+    let answers = found(state, agreement).map_err(failed)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    if json {
+        let documents: Vec<AnswerDocument> = answers.iter().map(document).collect();
+        let text = serde_json::to_string_pretty(&documents).map_err(io::Error::from)?;
+        writeln!(out, "{}", numbers::escaped(&text))?;
+    } else if csv {
+        let tables = answers.iter().flat_map(|answer| &answer.tables);
+        let texts: Vec<String> = tables.map(PrintedTable::csv).collect();
+        write!(out, "{}", texts.join("\n"))?;
+    } else {
+        for answer in &answers {
+            print_one(&mut out, answer)?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+fn document(answer: &FoundAnswer) -> AnswerDocument<'_> {
+    let (state, rounds, why) = match &answer.stage {
+        QuestionStage::Open { rounds } => ("open", *rounds, None),
+        QuestionStage::Done { rounds, .. } => ("answered", *rounds, None),
+        QuestionStage::Stopped { rounds, why } => ("stopped", *rounds, Some(why.as_str())),
+    };
+    AnswerDocument {
+        number: answer.number,
+        reason: &answer.reason,
+        kind: answer.kind,
+        state,
+        rounds,
+        why,
+        answer: &answer.tables,
+    }
+}
+
+fn print_one(out: &mut impl Write, answer: &FoundAnswer) -> io::Result<()> {
+    let FoundAnswer {
+        number,
+        reason,
+        kind,
+        ..
+    } = answer;
+    let reason = numbers::plain(reason);
+    writeln!(
+        out,
+        "{}",
+        wrapped(&format!("question {number} ({kind}): {reason}"))
+    )?;
+    let line = match &answer.stage {
+        QuestionStage::Open { rounds } => {
+            format!("no answer yet, after {}", numbers::plural(*rounds, "round"))
+        }
+        QuestionStage::Done { rounds, counts, .. } => format!(
+            "answered by {} in {}; every member has checked each sum, and sees the numbers of every site",
+            numbers::plural(counts.sites as usize, "site"),
+            numbers::plural(*rounds, "round")
+        ),
+        QuestionStage::Stopped { rounds, why } => format!(
+            "it ended without an answer after {}: {}",
+            numbers::plural(*rounds, "round"),
+            numbers::plain(why)
+        ),
+    };
+    writeln!(out, "{}", wrapped(&format!("  {line}")))?;
+    for table in &answer.tables {
+        writeln!(out)?;
+        for line in table.text().lines() {
+            writeln!(out, "{}", numbers::plain(line))?;
+        }
+        for note in &table.notes {
+            writeln!(out, "{}", wrapped(&format!("  {note}")))?;
+        }
+    }
+    writeln!(out)
+}

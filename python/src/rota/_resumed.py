@@ -1,0 +1,121 @@
+"""What a simulation keeps in a folder, so that one that was interrupted goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ._binary import RotaError
+from ._turn import Draws
+
+_ASKED, _SUMMARY, _TRAININGS, MODELS = "asked.json", "summary.json", "trainings", "models"
+#: Files of a question that its answer depends on; the others are those that it asks for.
+_GIVEN = ("start", "personal", "rows")
+
+
+class Recalled:
+    """The trainings of a simulation. A question that was answered before the interruption has the same answer: models,
+    numbers, and the generators as the training left them."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
+        self._folder = folder
+
+    def key(self, request: Mapping[str, Any]) -> str:
+        """What tells a training from others: the contents of the files that it is given, and all else that is asked."""
+        modifier = request["modifier"] or {}
+        given = {name: _digest(request[name]) for name in _GIVEN}
+        given |= {name: _digest(modifier.get(name)) for name in ("anchor", "shift")}
+        plain = {name: request.get(name) for name in ("silo", "seed", "training", "round")}
+        plain |= {name: modifier.get(name) for name in ("mu", "frozen")}
+        return hashlib.sha256(json.dumps([given, plain], sort_keys=True).encode()).hexdigest()[:32]
+
+    def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The answer to a training that was there before; its files are put where they are asked for."""
+        try:
+            with (self._folder / key).open("rb") as file:
+                said, draws = pickle.load(file)
+            for into in ("into", "personal_into"):
+                if request[into]:
+                    shutil.copyfile(self._folder / f"{key}.{into}", request[into])
+        except (OSError, EOFError, pickle.UnpicklingError):
+            return None
+        draws.restore()
+        found: dict[str, Any] = said
+        return found
+
+    def keep(self, key: str, request: Mapping[str, Any], said: Mapping[str, Any]) -> None:
+        """Keeps an answer. The last file is the one by which it counts."""
+        for into in ("into", "personal_into"):
+            if request[into]:
+                shutil.copyfile(request[into], self._folder / f"{key}.{into}")
+        part = self._folder / f"{key}.part"
+        with part.open("wb") as file:
+            pickle.dump((dict(said), Draws()), file)
+        os.replace(part, self._folder / key)
+
+
+def _digest(path: str | None) -> str | None:
+    if not path:
+        return None
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() if sys.version_info >= (3, 11) else hashlib.sha256(file.read()).hexdigest()
+
+
+class Folder:
+    """The folder of one simulation: what was asked, its trainings while it runs, and in the end its summary.
+
+    Raises `RotaError` for a folder that is in use, or that has another simulation.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], asked: Mapping[str, Any], resume: bool) -> None:
+        self.path = Path(path)
+        self.path.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(asked, indent=1, sort_keys=True, default=str)
+        file = self.path / _ASKED
+        if not resume and any(self.path.iterdir()):
+            raise RotaError(f"{self.path} is not empty: give a new folder, or resume=True to go on with the simulation in it")
+        if file.exists():
+            before, now = json.loads(file.read_text(encoding="utf-8")), json.loads(text)
+            other = next((name for name in sorted({*before, *now}) if before.get(name) != now.get(name)), None)
+            if other is not None:
+                raise RotaError(
+                    f"the simulation in {self.path} was asked with {other} = {_short(before.get(other))}, and now it is "
+                    f"{_short(now.get(other))}: ask the same, or give a new folder"
+                )
+        elif any(self.path.iterdir()):
+            raise RotaError(f"{self.path} has other files and no simulation: give a new folder")
+        else:
+            file.write_text(text, encoding="utf-8")
+
+    def finished(self) -> dict[str, Any] | None:
+        """The summary, if the simulation had come to its end."""
+        try:
+            found: dict[str, Any] = json.loads((self.path / _SUMMARY).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found
+
+    def recalled(self) -> Recalled:
+        """The trainings so far. Models of an interrupted run are written anew."""
+        shutil.rmtree(self.path / MODELS, ignore_errors=True)
+        return Recalled(self.path / _TRAININGS)
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Writes the summary; the trainings are needed no more."""
+        part = self.path / f"{_SUMMARY}.part"
+        part.write_text(json.dumps(summary), encoding="utf-8")
+        os.replace(part, self.path / _SUMMARY)
+        shutil.rmtree(self.path / _TRAININGS, ignore_errors=True)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"
