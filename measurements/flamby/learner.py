@@ -22,7 +22,7 @@ class Steps(rota.Learner):
     def off(self, model, x, y):
         """Predicted probabilities less the labels."""
         linear = x @ model[self.weight].reshape(-1) + float(model[self.bias].reshape(-1)[0])
-        return 1 / (1 + np.exp(-linear)) - y.reshape(-1)
+        return (1 + np.tanh(linear / 2)) / 2 - y.reshape(-1)
 
     def train(self, start, training):
         x, y = (part.astype(np.float64) for part in self.silo.rows("train"))

@@ -33,49 +33,28 @@ TABLES = {
     "Bangladesh (Contraception)": ("mlmRev", "Contraception", "district", "use", ["livch", "age", "urban"]),
 }
 
-EXPERIMENT = """
+SCENARIO = """
 name = "mixed"
-seeds = 1
-metrics = ["{metric}"]
-served = false
-
-[scenario]
 seed = 1
-rounds = 60
+rounds = 100
 
-[scenario.task.table]
+[task.table]
 standardise = "federation"
 split = {{ column = "part" }}
+metric = "{metric}"
 model = {model}
 
-[scenario.task.table.data.rows]
-files = [{{ path = "{rows}" }}]
+[task.table.data.rows]
+files = [{{ path = "rows.csv" }}]
 silo-column = "silo"
 
-[scenario.task.table.data.rows.columns]
+[task.table.data.rows.columns]
 target = "target"
 {classes}
 
-[training]
-epochs = 1
-batch = 0
-optimiser = {{ name = "sgd", rate = 0.1 }}
-
-[tune]
-points = 1
-validation = 0.2
-again = true
-
-[[strategy]]
-label = "alone"
-name = "local"
-fit = "exact"
-fixed = true
-set = {{ rounds = 1 }}
-
-[[strategy]]
+[strategy]
 name = "hierarchical"
-fixed = true
+training = {{ epochs = 1, batch = 0, optimiser = {{ name = "sgd", rate = 0.1 }} }}
 """
 
 
@@ -105,30 +84,27 @@ def divided(rows, seed, few):
 
 
 def rota(program, rows, classes):
-    """The mean over silos of the loss on test rows by Rota, and how the federation ended."""
+    """The mean over silos of the loss on test rows by Rota."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         written = rows.copy()
         if classes:
             written["target"] = written["target"].map({0.0: "no", 1.0: "yes"})
         written.to_csv(folder / "rows.csv", index=False)
-        (folder / "mixed.toml").write_text(EXPERIMENT.format(
-            rows="rows.csv",
+        (folder / "mixed.toml").write_text(SCENARIO.format(
             metric="log-loss" if classes else "mse",
             model='"logistic"' if classes else '{ linear = { loss = "squared" } }',
             classes='classes = ["no", "yes"]' if classes else "",
         ))
         run = subprocess.run(
-            [program, "compare", str(folder / "mixed.toml"), "--out", str(folder / "out"), "--threads", "1"],
-            capture_output=True, text=True, check=False,
+            [program, "simulate", "mixed.toml", "--quiet", "--json"],
+            cwd=folder, capture_output=True, text=True, check=False,
         )
         if run.returncode != 0:
             raise SystemExit(run.stdout + run.stderr)
-        result = json.loads((folder / "out" / "comparison.json").read_text())
-    found = {}
-    for row in result["variants"][0]["strategies"]:
-        found[row["label"]] = row["metrics"][0]["inside"]["silos"]["mean"]
-    return {"alone, Rota": found["alone"], "hierarchical": found["hierarchical"]}
+        result = json.loads(run.stdout)
+    means = {one["model"]: one["per-silo"] for one in result["means"]}
+    return {"own fit, Rota": means["local"], "hierarchical": means["coalition"]}
 
 
 def others(rows, classes):
@@ -142,7 +118,8 @@ def others(rows, classes):
         scaled = ((part[names] - mean[names]) / deviation[names]).to_numpy()
         return np.column_stack([np.ones(len(part)), scaled])
 
-    x, y, silo = design(train), train["target"].to_numpy(), train["silo"].to_numpy()
+    centre, unit = (0.0, 1.0) if classes else (train["target"].mean(), train["target"].std(ddof=0))
+    x, y, silo = design(train), ((train["target"] - centre) / unit).to_numpy(), train["silo"].to_numpy()
     test_x, test_y, test_silo = design(test), test["target"].to_numpy(), test["silo"].to_numpy()
     silos = sorted(set(silo))
 
@@ -151,7 +128,7 @@ def others(rows, classes):
             p = np.clip(predicted, 1e-12, 1 - 1e-12)
             each = -(test_y * np.log(p) + (1 - test_y) * np.log(1 - p))
         else:
-            each = (test_y - predicted) ** 2
+            each = (test_y - centre - unit * predicted) ** 2
         return float(pd.Series(each).groupby(test_silo).mean().mean())
 
     def by_silo(coefficients):
@@ -189,9 +166,8 @@ def numbers_mixed(x, y, silo, silos, varying):
     """Coefficients of every silo by REML, deviations of coefficients independent of each other."""
     model = MixedLM(y, x, groups=silo, exog_re=x[:, :varying])
     free = MixedLMParams.from_components(np.ones(x.shape[1]), np.eye(varying))
-    # Methods with gradients can stop where a variance is 0; the largest likelihood of these counts.
-    fits = [model.fit(reml=True, free=free, method=one) for one in (["powell"], ["powell", "bfgs"])]
-    fit = max((one for one in fits if np.isfinite(one.llf)), key=lambda one: one.llf)
+    # Powell's method needs no gradient, which others follow out of bounds where a variance is 0.
+    fit = model.fit(reml=True, free=free, method=["powell"])
     common, spread = np.asarray(fit.fe_params), np.asarray(fit.cov_re)
     found = {}
     for one in silos:
@@ -218,10 +194,10 @@ def classes_mixed(x, y, silo, silos, varying):
 
 
 def main():
-    program = sys.argv[1]
+    program = str(Path(sys.argv[1]).resolve())
     wanted = sys.argv[2:]
     warnings.simplefilter("ignore")
-    columns = ["ridge alone", "pooled", "random intercept", "random slopes", "alone, Rota", "hierarchical"]
+    columns = ["ridge alone", "pooled", "random intercept", "random slopes", "own fit, Rota", "hierarchical"]
     print("| table, training rows | silos | " + " | ".join(columns) + " | to the best |")
     print("|---|" + "---|" * (len(columns) + 2))
     for label, about in TABLES.items():
