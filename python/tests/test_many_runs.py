@@ -30,7 +30,7 @@ def folder(tmp_path, monkeypatch):
 
 def whole(folder):
     """What one process gives."""
-    text = "import rota\nfrom wards import *\nprint(rota.compare(scenario, strategies=['fedavg', 'local'], seeds=4, learner=learner, tuned=False))"
+    text = "import rota\nfrom wards import *\nprint(rota.compare(scenario, strategies=['fedavg, by rows', 'local'], seeds=4, learner=learner, tuned=False))"
     return ran(folder, [sys.executable, "-c", text])
 
 

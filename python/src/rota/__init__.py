@@ -29,7 +29,7 @@ from ._learner import (
 )
 from ._functions import FunctionLearner
 from ._caller import RoundDone
-from ._run import compare, merge, simulate
+from ._run import compare, merge, simulate, task
 from ._strategy import Round, Settled, Strategy
 from ._summary import Comparison, Summary
 from ._talk import serve
@@ -66,5 +66,6 @@ __all__ = [
     "serve",
     "simulate",
     "solve",
+    "task",
     "write_tensors",
 ]

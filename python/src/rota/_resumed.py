@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pickle
 import shutil
 import sys
 from collections.abc import Mapping
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from ._binary import RotaError
-from ._turn import Draws
 
 _ASKED, _SUMMARY, _TRAININGS, MODELS = "asked.json", "summary.json", "trainings", "models"
 #: Files of a question that its answer depends on; the others are those that it asks for.
@@ -21,8 +19,7 @@ _GIVEN = ("start", "personal", "rows")
 
 
 class Recalled:
-    """The trainings of a simulation. A question that was answered before the interruption has the same answer: models,
-    numbers, and the generators as the training left them."""
+    """The trainings of a simulation. A question that was answered before the interruption has the same answer."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
@@ -40,16 +37,13 @@ class Recalled:
     def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any] | None:
         """The answer to a training that was there before; its files are put where they are asked for."""
         try:
-            with (self._folder / key).open("rb") as file:
-                said, draws = pickle.load(file)
+            said: dict[str, Any] = json.loads((self._folder / key).read_text(encoding="utf-8"))
             for into in ("into", "personal_into"):
                 if request[into]:
                     shutil.copyfile(self._folder / f"{key}.{into}", request[into])
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except (OSError, ValueError):
             return None
-        draws.restore()
-        found: dict[str, Any] = said
-        return found
+        return said
 
     def keep(self, key: str, request: Mapping[str, Any], said: Mapping[str, Any]) -> None:
         """Keeps an answer. The last file is the one by which it counts."""
@@ -57,8 +51,7 @@ class Recalled:
             if request[into]:
                 shutil.copyfile(request[into], self._folder / f"{key}.{into}")
         part = self._folder / f"{key}.part"
-        with part.open("wb") as file:
-            pickle.dump((dict(said), Draws()), file)
+        part.write_text(json.dumps(said), encoding="utf-8")
         os.replace(part, self._folder / key)
 
 

@@ -12,13 +12,14 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from . import _notes, _toml, _turn
 from ._binary import RotaError, document, orderly
 from ._caller import OnRound, RoundDone, called
-from ._learner import Factory, Learner
+from ._learner import Factory, Learner, Silo
 from ._resumed import MODELS, Folder, Recalled
 from ._shelf import Shelf
 from ._strategy import Strategy, options_of
@@ -27,6 +28,16 @@ from ._talk import ENDING, talk
 
 Scenario = str | os.PathLike[str] | Mapping[str, Any]
 Program = str | Sequence[str] | Factory | Learner
+
+
+def task(learner: Factory | Learner, **agreed: Any) -> dict[str, Any]:
+    """The task of a scenario for a learner of this process: the tensors of its model, and what is `agreed` besides, such
+    as `metric="accuracy"`."""
+    made = learner if isinstance(learner, Learner) else learner(Silo("silo 1", place=0, silos=1, seed=0, layout=[]))
+    said: dict[str, Any] = {"tensors": [tensor.document() for tensor in made.tensors()]}
+    columns, classes = list(made.columns()), list(made.classes())
+    said |= ({"columns": columns} if columns else {}) | ({"classes": classes} if classes else {})
+    return {"external": said | agreed}
 
 
 @contextlib.contextmanager
@@ -78,7 +89,7 @@ def _served(learner: Factory | Learner, errors: list[BaseException], recalled: R
             suppressed = contextlib.suppress(OSError)
             # The program may be gone before what was written to it has arrived.
             with suppressed, connection, connection.makefile("rb") as read, connection.makefile("wb") as write:
-                talk(make, read, write, turn=_turn.turn, streams=_turn.Stream, failed=errors.append, shelf=shelf, recalled=recalled)
+                talk(make, read, write, turn=_turn.turn, seeds=True, failed=errors.append, shelf=shelf, recalled=recalled)
 
         accepts = threading.Thread(target=accept, daemon=True)
         accepts.start()
@@ -315,13 +326,52 @@ def compare(
             flags = {"--quick": quick, "--untuned": not tuned, "--resume": resume}
             rest = [flag for flag, wanted in flags.items() if wanted]
             arguments = ["compare", file, "--json", "--quiet", *names, *options, *program, *caller, *told, *rest]
-            found: Comparison = document(arguments, kind=Comparison)
+            here = isinstance(experiment, Mapping), callable(learner) or isinstance(learner, Learner)
+            _called_so(out, here, file, program[-1].removeprefix("unix:") if program else "")
+            try:
+                found: Comparison = document(arguments, kind=Comparison)
+            finally:
+                _called_so(out, here)
             return found
+
+
+def _called_so(
+    out: str | os.PathLike[str] | None, here: tuple[bool, bool], file: str = "scenario.toml", socket: str = "this process"
+) -> None:
+    """Gives the file and the socket of a comparison in a folder these names. They are others in every process where the
+    scenario is a dictionary and the learner of this process, and tell nothing: parts of one comparison have the same."""
+    if out is None:
+        return
+    path = Path(out) / "experiment.json"
+    try:
+        origin = json.loads(path.read_text(encoding="utf-8"))
+        if here[0]:
+            origin["file"] = os.path.join(origin["folder"], os.path.basename(file))
+        if here[1]:
+            origin["choices"]["learner"]["socket"] = socket
+    except (OSError, ValueError, LookupError, TypeError):
+        return
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(origin), encoding="utf-8")
+    os.replace(part, path)
 
 
 def merge(parts: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str] | None = None) -> Comparison:
     """The comparison of which these folders have the parts, that `compare(…, shard=, out=)` wrote."""
+    for part in parts:
+        # Those of a process that was killed.
+        _called_so(part, _names_of(part))
     found: Comparison = document(
         ["compare", "merge", *(os.fspath(part) for part in parts), "--json", *_options(out=out)], kind=Comparison
     )
     return found
+
+
+def _names_of(part: str | os.PathLike[str]) -> tuple[bool, bool]:
+    """Whether the scenario of a part was a dictionary, and its learner one of a process."""
+    try:
+        origin = json.loads((Path(part) / "experiment.json").read_text(encoding="utf-8"))
+        socket = (origin["choices"].get("learner") or {}).get("socket") or ""
+        return os.path.basename(origin["file"]).startswith(".rota-"), os.path.basename(os.path.dirname(socket)).startswith("rota-")
+    except (OSError, ValueError, LookupError, TypeError):
+        return False, False

@@ -183,10 +183,10 @@ class Comparison(dict[str, Any]):
         best = [f"{row['strategy']} {row['silos']:.4g} ± {row['silos sd'] or 0:.2g}" for row in shown[:4]]
         failed = len([row for row in rows if row["metric"] == first]) - len(shown)
         return [
-            ("comparison", str(self.get("name", ""))),
+            ("comparison", str(self.get("experiment", ""))),
             ("runs", f"{len({(row['variant'], row['strategy']) for row in rows})} ways of learning"),
             (str(first), "; ".join(best) + (f"; {len(shown) - 4} more" if len(shown) > 4 else "")),
-            ("without value", str(failed)),
+            ("without value", str(failed) + (f"; {len(missing)} runs are missing" if (missing := self.get("missing")) else "")),
             ("views", ".table()"),
         ]
 

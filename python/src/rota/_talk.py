@@ -21,7 +21,7 @@ from ._resumed import Recalled
 from ._shelf import Shelf
 from ._stdio import taken
 from ._tensors import Arrays, read_tensors, travels, write_tensors
-from ._turn import Stream
+from ._turn import seeded
 from ._where import said
 
 PROTOCOL = 1
@@ -108,8 +108,8 @@ def _numbers(metrics: Mapping[str, float]) -> dict[str, float | None]:
 class _Session:
     """One silo and its learner."""
 
-    def __init__(self, silo: Silo, learner: Learner, stream: Stream | None = None, recalled: Recalled | None = None) -> None:
-        self.silo, self.learner, self.stream, self.recalled = silo, learner, stream, recalled
+    def __init__(self, silo: Silo, learner: Learner, recalled: Recalled | None = None) -> None:
+        self.silo, self.learner, self.recalled = silo, learner, recalled
         self._said = False
 
     def opened(self) -> dict[str, Any]:
@@ -263,14 +263,15 @@ def talk(
     *,
     turn: Callable[[], AbstractContextManager[Any]] = nullcontext,
     gone: Callable[[], None] | None = None,
-    streams: Callable[[int], Stream] | None = None,
+    seeds: bool = False,
     failed: Callable[[BaseException], None] | None = None,
     shelf: Shelf | None = None,
     recalled: Recalled | None = None,
 ) -> None:
     """Serves silos over two streams until the first one ends. Each request waits for its `turn`;
     `gone` is called by another thread when the silo is, and `failed` gets what a learner raises.
-    `streams` makes the draws of a silo of its seed; without it, silos draw from the process.
+    With `seeds` a learner that seeds nothing draws by the seed of its training, and elsewhere by that of its silo: so the
+    same question has the same answer, in whatever order silos are asked. Without it, silos draw from the process.
     Learners put on the `shelf` what they need not hold between their turns. Trainings that are `recalled` are not
     carried out again."""
     connection = _Connection(read, write, gone)
@@ -281,7 +282,7 @@ def talk(
         connection.stop.clear()
         try:
             with turn():
-                frame = _frame(_answer(factory, sessions, request, connection, streams, recalled))
+                frame = _frame(_answer(factory, sessions, request, connection, seeds, recalled))
                 if shelf is not None and (session := sessions.get(request.get("silo", -1))) is not None:
                     session.learner._rest(shelf, session.silo.silos)
         except KeyboardInterrupt:
@@ -306,7 +307,7 @@ def _answer(
     sessions: dict[int, _Session],
     request: dict[str, Any],
     connection: _Connection,
-    streams: Callable[[int], Stream] | None,
+    seeds: bool,
     recalled: Recalled | None,
 ) -> dict[str, Any]:
     kind = request["type"]
@@ -332,16 +333,15 @@ def _answer(
             columns=list(request.get("columns", ())),
             classes=list(request.get("classes", ())),
         )
-        stream = streams(silo.seed) if streams else None
-        with stream.drawn() if stream else nullcontext():
-            session = _Session(silo, factory(silo), stream, recalled)
+        with seeded(silo.seed) if seeds else nullcontext():
+            session = _Session(silo, factory(silo), recalled)
             sessions[silo.place] = session
             return session.opened()
     session = sessions[request["silo"]]
     session.silo._rows = request.get("rows")
     # A learner may serve several silos.
     session.learner.round, session.learner.rounds = request.get("round"), request.get("rounds")
-    with session.stream.drawn() if session.stream else nullcontext():
+    with seeded(request["seed"] if kind == "train" else session.silo.seed) if seeds else nullcontext():
         return _asked(session, kind, request, connection)
 
 

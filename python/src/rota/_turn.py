@@ -2,8 +2,8 @@
 
 PyTorch, NumPy and Python each have one generator for a whole process. Learners that draw from them (at
 the start of a layer, in dropout, in the order of rows) would draw from each other if two simulations ran
-at once. So each request to a learner waits for its turn, finds the generators as its own silo left them,
-and puts back what was there.
+at once. So each request to a learner waits for its turn, finds the generators seeded for it, and puts back what
+was there.
 """
 
 from __future__ import annotations
@@ -81,22 +81,3 @@ def seeded(seed: int) -> Iterator[None]:
         yield
     finally:
         before.restore()
-
-
-class Stream:
-    """The draws of one silo of a simulation, which begin with its seed."""
-
-    def __init__(self, seed: int) -> None:
-        with seeded(seed):
-            self._mine = Draws()
-
-    @contextmanager
-    def drawn(self) -> Iterator[None]:
-        """Goes on where the stream was, and leaves the generators of the process as they are."""
-        theirs = Draws()
-        self._mine.restore()
-        try:
-            yield
-        finally:
-            self._mine = Draws()
-            theirs.restore()

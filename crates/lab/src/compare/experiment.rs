@@ -26,6 +26,8 @@ pub(super) const POOLED: &str = "pooled";
 /// Label and name of the reference that is the best model which every silo makes alone, chosen by
 /// cross-validation on its own rows.
 pub(super) const OWN: &str = "own-fit";
+/// Label of the reference in which every silo has an intercept of its own.
+const OWN_INTERCEPT: &str = "fedavg, own intercept";
 /// Label and name of the reference that gives every row the mean target of all members' rows.
 pub(super) const CONSTANT: &str = "constant";
 
@@ -335,17 +337,25 @@ impl Experiment {
                 &[("weight", "equal".into())],
             ),
             plain(
-                "fedavg, own intercept",
+                OWN_INTERCEPT,
                 "fedavg",
                 &[("weight", "equal".into()), ("personal", personal)],
             ),
             plain(POOLED, POOLED, &[]),
             plain(CONSTANT, CONSTANT, &[]),
         ];
+        let external = self
+            .scenario
+            .get("task")
+            .and_then(|task| task.get("external"));
+        let tensors = external.and_then(|external| external.get("tensors")?.as_array());
+        let is_bias = |tensor: &Value| tensor.get("role").and_then(Value::as_str) == Some("bias");
+        // A program's model may have none.
+        let has_intercept = tensors.is_none_or(|tensors| tensors.iter().any(is_bias));
         for reference in references {
             let label = reference.label.clone().unwrap_or_default();
             let there = self.entries.iter().any(|entry| entry.label == label);
-            if !there {
+            if !there && (has_intercept || label != OWN_INTERCEPT) {
                 self.add(reference)?;
             }
         }
