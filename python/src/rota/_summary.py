@@ -136,7 +136,7 @@ class Summary(dict[str, Any]):
         failed = self.get("training_failed", [])
         return [
             ("federation", f"{self['scenario']['name'] if isinstance(self.get('scenario'), Mapping) else self.get('scenario', self.get('name', ''))}"),
-            ("silos", f"{sum(not one['outside'] for one in self['silos'])}, {max(rounds, default=0)} rounds"),
+            ("silos", f"{sum(not one['unseen'] for one in self['silos'])}, {max(rounds, default=0)} rounds"),
             (f"{self.metric}{unit}", f"{of}; mean over silos: {', '.join(means) or 'none'}"),
             ("trainings", f"{len(failed)} failed" if failed else "none failed"),
             ("views", ".silos(), .rounds(), .curves(), .plot()" + (", .model(silo)" if self._folder else "")),
