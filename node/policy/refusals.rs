@@ -159,7 +159,7 @@ impl SitePolicy {
                 return (authors < fewest).then(|| {
                     format!(
                         "the sums of this agreement have {authors} authors or more, and [policy] requires at least \
-                         {fewest} (`smallest-sum`)"
+                         {fewest} (`min-sum-size`)"
                     )
                 });
             }

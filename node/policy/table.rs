@@ -35,6 +35,7 @@ pub(crate) struct PolicyTable {
     pub(crate) approve: Vec<Routine>,
     /// Modes of privacy under which the node takes part: `"clear"`, `"secure-aggregation"`, `"differential-privacy"`. By default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "allowed-modes")]
     pub(crate) modes: Option<Vec<Mode>>,
     /// Names of strategies under which the node takes part, as `rota strategies` lists them. By default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]

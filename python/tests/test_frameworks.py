@@ -46,7 +46,7 @@ def test_an_example_of_a_framework_learns(name):
     summary = rota.simulate(scenario(task, rounds=6, strategy={"name": "fedavg", "training": how}), learner=module.learner, references=False)
     assert not summary["training_failed"]
     accuracy = np.mean([values[-1] for values in summary.curves().values()])
-    served = next(one["per-silo"] for one in summary["means"] if one["model"] == "coalition")
+    served = next(one["per_silo"] for one in summary["means"] if one["model"] == "coalition")
     assert accuracy == served > 0.75, accuracy
 
 

@@ -339,7 +339,7 @@ impl Mode {
         match self {
             Self::Clear => "clear",
             Self::Masked => "masked",
-            Self::MaskedNoised => "masked+noised",
+            Self::MaskedNoised => "differential-privacy",
         }
     }
 }

@@ -13,12 +13,12 @@ use crate::spending::Spending;
 
 /// Rounds of which every member sees all models.
 pub(super) struct ModelsInClear {
-    /// Whether they have the names of their authors.
+    /// True if they have the names of their authors.
     pub(super) names: bool,
 }
 
 impl ModelsInClear {
-    /// Who sees an entry of a round.
+    /// Returns who sees an entry of a round.
     fn seen(&self) -> &'static str {
         if self.names {
             "every member, with this institution's name"
@@ -77,7 +77,7 @@ impl ToldOfMode for ModelsInClear {
         if first.is_some_and(|first| first.plan.cross_evaluate) {
             lines.push(
                 "  in rounds that compare models, the loss of every member's model on its rows, one number \
-                 for each: every member, beside this institution's own model, and the lead by name"
+                 for each: every member, beside this institution's local model, and the lead by name"
                     .into(),
             );
         }
@@ -164,7 +164,7 @@ impl ToldOfMode for ModelsInClear {
     }
 }
 
-/// What a model of so many numbers can hold of so many rows.
+/// Returns what a model of so many numbers can hold of so many rows.
 fn memory(numbers: usize, rows: usize) -> String {
     if numbers >= rows {
         format!(

@@ -60,7 +60,7 @@ pub(super) fn no_group(missing: &str) -> String {
     format!("no group is complete, because {missing} is not ready")
 }
 
-/// What leaves in a round.
+/// Returns what leaves in a round.
 fn leaves(agreement: &Agreement, masked: &Masked, first: Option<&FederationStart>) -> Vec<String> {
     let rounds = plural(agreement.epoch.charter.rounds as usize, "round");
     let numbers = match first {
@@ -85,7 +85,7 @@ fn leaves(agreement: &Agreement, masked: &Masked, first: Option<&FederationStart
     lines
 }
 
-/// What others could learn.
+/// Returns what others could learn.
 fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
     let roster = &agreement.epoch.roster;
     let mut lines = vec![
@@ -152,7 +152,7 @@ fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
     lines
 }
 
-/// What others learn, in a few sentences.
+/// Returns what others learn, in a few sentences.
 fn brief(masked: &Masked) -> Vec<String> {
     let groups = masked.groups();
     let sums = groups.iter().map(|group| {

@@ -24,10 +24,10 @@ use noised::NoisedSum;
 
 /// What is told about a mode of rounds, one text beside the other: whoever adds a mode writes all of them.
 pub(crate) trait ToldOfMode {
-    /// What leaves an institution, and who sees it, for its page.
+    /// Returns what leaves an institution, and who sees it, for its page.
     fn leaves(&self, agreement: &Agreement, first: Option<&FederationStart>) -> Vec<String>;
 
-    /// What others could learn, for its page; `rows` are those that it trains on.
+    /// Returns what others could learn, for its page; `rows` are those that it trains on.
     fn learned(
         &self,
         agreement: &Agreement,
@@ -36,23 +36,23 @@ pub(crate) trait ToldOfMode {
         spending: &Spending,
     ) -> Vec<String>;
 
-    /// What the page says behind that, with headings: when it stops, and whether it is worth it.
+    /// Returns what the page says behind that, with headings: when it stops, and whether it is worth it.
     fn further(&self, agreement: &Agreement, room: Option<LedgerRoom>) -> Vec<String>;
 
-    /// What others learn, in a few sentences without full stops.
+    /// Returns what others learn, in a few sentences without full stops.
     fn brief(&self, agreement: &Agreement, spending: &Spending) -> Vec<String>;
 
-    /// What a data protection officer reads, in sentences.
+    /// Returns what a data protection officer reads, in sentences.
     fn officer(&self, agreement: &Agreement, spending: &Spending) -> Vec<String>;
 
     /// Why a round waits for institutions, which are `missing`: the news of a node.
     fn waits(&self, missing: &str) -> String;
 
-    /// What is made anew when a round is given up and repeated, besides the masks: the warning of a recovery.
+    /// Returns what is made anew when a round is given up and repeated, besides the masks: the warning of a recovery.
     fn made_anew(&self) -> &'static str;
 }
 
-/// What is told about the rounds under an agreement on privacy.
+/// Returns what is told about the rounds under an agreement on privacy.
 pub(crate) fn told(privacy: &Privacy) -> Box<dyn ToldOfMode + '_> {
     match privacy.mode() {
         RoundMode::Clear => Box::new(ModelsInClear { names: false }),
@@ -132,7 +132,7 @@ pub fn disclosure(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
     lines
 }
 
-/// What leaves an institution whatever it learns.
+/// Returns what leaves an institution whatever it learns.
 fn always(agreement: &Agreement) -> Vec<String> {
     let mut lines = Vec::new();
     lines.push(

@@ -57,7 +57,7 @@ impl ToldOfMode for NoisedSum<'_> {
     }
 }
 
-/// What leaves in a round.
+/// Returns what leaves in a round.
 fn leaves(
     agreement: &Agreement,
     (masked, noise): (&Masked, &Noise),
@@ -128,7 +128,7 @@ fn products(noise: &Noise, (rows, targets): (Real, Real), parameters: Option<u64
     )
 }
 
-/// What others could learn.
+/// Returns what others could learn.
 fn learned(
     agreement: &Agreement,
     (masked, noise): (&Masked, &Noise),
@@ -181,7 +181,7 @@ fn learned(
     lines
 }
 
-/// What others learn, in a few sentences.
+/// Returns what others learn, in a few sentences.
 fn brief(
     agreement: &Agreement,
     (masked, noise): (&Masked, &Noise),
@@ -204,7 +204,7 @@ fn brief(
     said.chain([EXPERIMENTAL.into()]).collect()
 }
 
-/// When nothing more leaves; `room` is what the institution's own ledger has room for, where it has one.
+/// Returns when nothing more leaves; `room` is what the institution's own ledger has room for, where it has one.
 fn stops(agreement: &Agreement, masked: &Masked, room: Option<LedgerRoom>) -> Vec<String> {
     let after = match agreement.epoch.charter.rounds {
         1 => "the only round that is agreed on".to_owned(),
@@ -234,7 +234,7 @@ fn stops(agreement: &Agreement, masked: &Masked, room: Option<LedgerRoom>) -> Ve
     lines
 }
 
-/// What becomes of sums that a member spoils.
+/// Returns what becomes of sums that a member corrupts.
 fn spoiled(agreement: &Agreement, masked: &Masked) -> String {
     let then = if masked.may_search(agreement.epoch.roster.len()) {
         "rounds then open two sums, each of half of those that are ready, until one suspect is left, which is in no \
@@ -243,10 +243,10 @@ fn spoiled(agreement: &Agreement, masked: &Masked) -> String {
         "after three such rounds they end until the agreement changes, and nobody is searched, because \
          `min-authors` is more than half of the members"
     };
-    format!("  sums that an institution spoils (void) tell nothing and cost as much: {then}")
+    format!("  sums that an institution corrupts (void) tell nothing and cost as much: {then}")
 }
 
-/// Whether joining is worth it, as far as the agreement tells.
+/// Returns whether joining is worth it, as far as the agreement tells.
 fn worth(agreement: &Agreement) -> Vec<String> {
     let silos = agreement.epoch.roster.silos();
     let rows = silos.iter().filter_map(|silo| silo.rows).sum();

@@ -25,7 +25,7 @@ pub fn officer(agreement: &Agreement, spending: &Spending) -> Vec<String> {
 pub(super) const NO_BOUND: &str = "There is no noise, and so no bound on what all published results together tell about one \
                         patient";
 
-/// Where only sums are opened; `bound` is what is said of all that is published.
+/// Returns where only sums are opened; `bound` is what is said of all that is published.
 pub(super) fn of_sums(masked: &Masked, bound: Vec<String>) -> Vec<String> {
     let opened = format!(
         "What leaves us in a round looks like random numbers to everybody. Only the sum over at least {} \
@@ -37,7 +37,7 @@ pub(super) fn of_sums(masked: &Masked, bound: Vec<String>) -> Vec<String> {
     said.chain([seen.to_owned()]).collect()
 }
 
-/// What noise bounds.
+/// Returns what noise bounds.
 pub(super) fn with_noise(
     agreement: &Agreement,
     (masked, noise): (&Masked, &Noise),
@@ -104,7 +104,7 @@ pub(super) fn colluding(colluders: u16, one: &str) -> String {
     }
 }
 
-/// What both numbers mean, in a sentence that begins so.
+/// Returns what both numbers mean, in a sentence that begins so.
 fn bounded(masked: &Masked, with: &str, bound: &Bound) -> String {
     let institutions = colluding(masked.colluders, "institution");
     let (epsilon, alone) = (bound.epsilon(), bound.alone());

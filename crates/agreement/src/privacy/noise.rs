@@ -157,7 +157,7 @@ fn agreed(charter: &Charter) -> Option<(&Masked, &Noise)> {
     }
 }
 
-/// What all agreed rounds cost.
+/// Returns what all agreed rounds cost.
 fn spent(charter: &Charter) -> Option<Accountant> {
     let (masked, noise) = agreed(charter)?;
     // A charter with other numbers is refused.

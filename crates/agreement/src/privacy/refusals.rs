@@ -106,8 +106,9 @@ fn of_strategy(strategy: &StrategyConfig) -> Vec<KeyFault> {
         faults.push(("strategy.weight", what.into()));
     }
     if let Some(why) = more_than_sums(sees) {
-        let what =
-            format!("is {name:?}, which cannot be used in masked rounds, because {why}: {CHOOSE}");
+        let what = format!(
+            "is {name:?}, which cannot be used in secure-aggregation rounds, because {why}: {CHOOSE}"
+        );
         faults.push(("strategy.name", what));
     }
     faults.extend(present([

@@ -15,7 +15,7 @@ const BEHIND: [char; 7] = [
 ];
 
 impl Cells<'_> {
-    /// What to ask where nearly all cells hold two numbers.
+    /// Returns what to ask where nearly all cells hold two numbers.
     pub(super) fn pair_question(&self) -> Option<String> {
         let (mut rows, mut both) = (0, Vec::new());
         for (text, times) in &self.values {

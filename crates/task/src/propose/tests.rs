@@ -12,7 +12,7 @@ pub(super) fn levels_in(kind: &ColumnType) -> Option<&Levels> {
     }
 }
 
-/// What is agreed of numbers.
+/// Returns what is agreed of numbers.
 pub(super) fn quantity_in(kind: &ColumnType) -> &Quantity {
     match kind.cells() {
         ReadCells::Numbers { agreed, .. } => agreed,

@@ -179,7 +179,7 @@ fn odd_numbers(cells: &Cells<'_>) -> impl Fn(&str) -> bool + use<> {
     move |text| odd.iter().any(|(value, _)| number(text) == Some(*value))
 }
 
-/// Whether a text is a code such as V45.81 and G0283, which nobody writes for a missing value.
+/// Returns whether a text is a code such as V45.81 and G0283, which nobody writes for a missing value.
 fn is_code(text: &str) -> bool {
     let letter = |letter: char| letter.is_ascii_alphabetic();
     let mark = |mark: char| mark.is_ascii_alphanumeric() || mark == '.' || mark == '-';
@@ -212,7 +212,7 @@ fn odd_ones(cells: &Cells<'_>) -> String {
     )
 }
 
-/// What to say if these cells are missing values.
+/// Returns what to say if these cells are missing values.
 fn if_missing(cells: &Cells<'_>) -> String {
     let odd = cells.odd();
     let marks: Vec<String> = odd

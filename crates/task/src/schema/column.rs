@@ -103,7 +103,7 @@ pub enum ReadCells<'a> {
     Numbers {
         /// What is agreed about them.
         agreed: &'a Quantity,
-        /// Whether they have to be whole.
+        /// True if they have to be whole.
         whole: bool,
     },
     /// As one of these levels.
@@ -111,7 +111,7 @@ pub enum ReadCells<'a> {
 }
 
 impl ColumnType {
-    /// How its cells are read.
+    /// Returns how its cells are read.
     pub fn cells(&self) -> ReadCells<'_> {
         match self {
             Self::Number(agreed) => ReadCells::Numbers {

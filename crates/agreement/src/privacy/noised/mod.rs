@@ -82,9 +82,9 @@ fn of_unit(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
     })
 }
 
-/// The strategies of noised rounds.
+/// The strategies of differentially private rounds.
 pub(super) const CHOOSE: &str = "choose fedavg for plain steps or, with its `momentum`, for steps with momentum, fedadam, \
-                      fedyogi or fedadagrad for adaptive ones, or `mode = \"masked\"`";
+                      fedyogi or fedadagrad for adaptive ones, or `mode = \"secure-aggregation\"`";
 
 fn of_strategy(strategy: &StrategyConfig) -> Vec<KeyFault> {
     let name = strategy.name();
@@ -144,7 +144,7 @@ fn of_training(training: &Training) -> Vec<KeyFault> {
     ])
 }
 
-/// Why a method cannot take part in noised rounds.
+/// Why a method cannot take part in differentially private rounds.
 fn unfit(of: NoisedUse) -> Option<&'static str> {
     match of {
         NoisedUse::Steps => None,

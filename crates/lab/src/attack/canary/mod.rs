@@ -162,7 +162,7 @@ impl PlantedStudy {
                 let file = &scenario.file;
                 return Err(RunError::Setup(format!(
                     "{file}: its sums have no noise, so no ε is claimed that could be audited: add `[privacy]` with \
-                     `mode = \"masked+noised\"`"
+                     `mode = \"differential-privacy\"`"
                 )));
             }
         };

@@ -25,7 +25,7 @@ pub enum StrategyView {
     SingleResults,
 }
 
-/// Whether noised sums of gradients suffice for a method.
+/// Whether differentially private sums of gradients suffice for a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoisedUse {
     /// They do: it takes steps of gradient descent.

@@ -49,11 +49,11 @@ fn rate(of: SumBasis<'_>) -> Result<f64, String> {
         Task::Train(training) => match training.optimiser {
             Optimiser::Sgd { rate, .. } => Ok(rate),
             Optimiser::Adam { .. } => Err(
-                "noised rounds take steps of plain gradient descent, and the plan has adam".into(),
+                "differentially private rounds take steps of plain gradient descent, and the plan has adam".into(),
             ),
         },
         Task::Summarise | Task::Keep => {
-            Err("noised rounds take steps, and the plan of this round has none".into())
+            Err("differentially private rounds take steps, and the plan of this round has none".into())
         }
     }
 }

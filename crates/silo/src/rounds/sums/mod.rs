@@ -1,4 +1,4 @@
-//! What silos add up in masked rounds. The protocol knows vectors of integers, lists of their authors and sums;
+//! What silos add up in secure-aggregation rounds. The protocol knows vectors of integers, lists of their authors and sums;
 //! what the integers say of a silo, and what follows from the sum of all, is here, one file for each:
 //!
 //! - [`models`]: trained models, weighted as agreed. The sum is their mean;
@@ -56,7 +56,7 @@ pub(crate) trait Summand: Send {
     /// The sum could be larger than words can be.
     fn shape(&self, of: SumBasis<'_>, sum: &Sum) -> Result<Shape, String>;
 
-    /// What a sum is divided by.
+    /// Returns what a sum is divided by.
     fn weight(&self, of: SumBasis<'_>, sum: &Sum) -> u64;
 
     /// Draws what is random in a silo's vector. Once for an epoch and round.
@@ -68,7 +68,7 @@ pub(crate) trait Summand: Send {
     /// The size of the work of preparing a vector, where that of training is this one.
     fn effort(&self, config: &SiloConfig, training: WorkSize) -> WorkSize;
 
-    /// What a silo adds to the sum of the next round. `lay` puts bytes where they take no memory.
+    /// Returns what a silo adds to the sum of the next round. `lay` puts bytes where they take no memory.
     ///
     /// # Errors
     /// Why the silo has nothing to add.
@@ -125,7 +125,7 @@ pub(crate) trait OpenedTotal {
     /// Σ of what they are divided by.
     fn weights(&self) -> u64;
 
-    /// How many vectors are in them.
+    /// Returns the number of vectors that are in them.
     fn authors(&self) -> usize;
 
     /// Gives `block` each block of coordinates of the total, with its beginning. Returns whether none of the sums
@@ -136,7 +136,7 @@ pub(crate) trait OpenedTotal {
     fn each_block(&mut self, block: &mut dyn FnMut(usize, &[i64])) -> Result<bool, String>;
 }
 
-/// What the silos of a federation add up.
+/// Returns what the silos of a federation add up.
 ///
 /// # Errors
 /// Rounds are in clear, or the agreed numbers give no noise that can be drawn.

@@ -18,7 +18,7 @@ use crate::surroundings::WorkSize;
 /// The mean of the models of all authors, weighted as agreed.
 pub(super) struct MeanOfModels;
 
-/// Checks that masked rounds may begin with a model.
+/// Checks that secure-aggregation rounds may begin with a model.
 ///
 /// # Errors
 /// A number of it is not finite, or too large.
@@ -27,7 +27,7 @@ pub(super) fn check_start(model: &Params) -> Result<(), String> {
     checked.map_err(|error| error.to_string())
 }
 
-/// How large the numbers of a sum of models may become.
+/// Returns how large the numbers of a sum of models may become.
 ///
 /// # Errors
 /// Larger than words can be.

@@ -7,7 +7,7 @@ use super::SumBasis;
 
 /// The numbers of single units, and what follows from the sum of all: an agreed release.
 pub(super) trait UnitNumbers: Send {
-    /// How many numbers a unit has.
+    /// Returns the number of numbers that a unit has.
     fn count(&self) -> usize;
 
     /// Checks that a silo has such numbers.

@@ -2,7 +2,7 @@
 //!
 //! To add a method, write it in a file of its own, and declare it here: its options type, name,
 //! description, paper, whether an `aggregation` rule can take the place of its mean, what it sees of
-//! single silos, whether noised sums suffice for it, and how it is built. The enum [`Method`],
+//! single silos, whether differentially private sums suffice for it, and how it is built. The enum [`Method`],
 //! [`STRATEGIES`], reading and writing of configurations, the command line, and the modes of privacy that
 //! it goes with follow from the declaration.
 
@@ -67,14 +67,14 @@ macro_rules! methods {
                 }
             }
 
-            /// What it sees of the silos of a round.
+            /// Returns what it sees of the silos of a round.
             pub fn sees(&self) -> StrategyView {
                 match self {
                     $(Self::$variant(options) => sees_with(options, $sees),)*
                 }
             }
 
-            /// Whether noised sums suffice for it.
+            /// Returns whether differentially private sums suffice for it.
             pub fn noised(&self) -> NoisedUse {
                 match self {
                     $(Self::$variant(_) => $noised,)*

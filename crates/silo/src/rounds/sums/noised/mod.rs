@@ -71,7 +71,7 @@ impl Noised {
         })
     }
 
-    /// How many numbers a sum has.
+    /// Returns the number of numbers that a sum has.
     pub(crate) fn count(&self) -> usize {
         self.clip.sensitivity().dimension() as usize
     }

@@ -44,7 +44,7 @@ impl SolvedOnce {
         })
     }
 
-    /// How many numbers a sum has.
+    /// Returns the number of numbers that a sum has.
     fn numbers(&self) -> usize {
         self.products.numbers()
     }
