@@ -37,11 +37,15 @@ fn task() -> TableTask {
 }
 
 fn by_task(task: &TableTask, name: &str, text: &str, names: LocalNames) -> Survey {
+    by_schema(SCHEMA, task, name, text, names)
+}
+
+fn by_schema(schema: &str, task: &TableTask, name: &str, text: &str, names: LocalNames) -> Survey {
     let folder = std::env::temp_dir().join(format!("rota-survey-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("own.csv"), text).unwrap();
     let rows = toml::from_str::<OwnRows>("files = ['own.csv']").unwrap();
-    let schema: Schema = toml::from_str(SCHEMA).unwrap();
+    let schema: Schema = toml::from_str(schema).unwrap();
     let found = survey(task, &schema, &OwnRows { names, ..rows }, &folder).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     found
@@ -334,4 +338,40 @@ fn a_word_is_a_value_in_the_columns_that_know_it_and_a_gap_elsewhere() {
     let said: Vec<&str> = again.columns.iter().map(|(_, what)| &**what).collect();
     assert_eq!(said[2], "general 1, intensive 2");
     assert!(said[1].ends_with("66.7 % missing"), "{said:?}");
+}
+
+#[test]
+fn dates_are_held_against_the_agreed_days_and_their_form_is_proposed() {
+    let schema = "[target]\nname = 'cost'\n[[feature]]\nname = 'admitted'\ntype = 'date'\n\
+                  since = '2020-01-01'\nuntil = '2023-12-31'\n";
+    let of = |name: &str, cells: &[&str], names: LocalNames| {
+        let rows: String = cells.iter().map(|cell| format!("{cell},1\n")).collect();
+        let text = format!("admitted,cost\n{rows}");
+        by_schema(schema, &task(), name, &text, names)
+    };
+    let fits = of(
+        "dates",
+        &["2020-02-01", "31.03.2021"],
+        LocalNames::default(),
+    );
+    assert_eq!((&fits.misfits, &fits.names), (&vec![], &None));
+    let said = &fits.columns[0].1;
+    assert_eq!(said, "dates from 2020-02-01 to 2021-03-31");
+    let outside = of("late", &["2020-02-01", "2024-01-01"], LocalNames::default());
+    let why = &outside.misfits[0];
+    assert!(why.contains("2020-01-01 to 2023-12-31 in 1 row"), "{why}");
+    let form = of("form", &["02/28/2020", "03/01/2020"], LocalNames::default());
+    assert!(form.misfits[0].contains("MM/DD/YYYY"), "{:?}", form.misfits);
+    let names = form.names.expect("a form is proposed");
+    assert_eq!(names.written(), ["dates.admitted = \"MM/DD/YYYY\""]);
+    let then = of("told", &["02/28/2020", "03/01/2020"], names);
+    assert_eq!((then.misfits, then.names), (vec![], None));
+    let either = of(
+        "either",
+        &["02/03/2020", "03/01/2020"],
+        LocalNames::default(),
+    );
+    let why = &either.misfits[0];
+    assert!(why.contains("DD/MM/YYYY or as MM/DD/YYYY"), "{why}");
+    assert_eq!(either.names, None);
 }
