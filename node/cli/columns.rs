@@ -3,7 +3,7 @@
 use clap::{Args, Parser};
 
 use task::propose::{RARE, Wishes};
-use task::schema::Censored;
+use task::schema::{Censored, DateForm, Day};
 
 use super::{NumberMarks, column_text};
 
@@ -50,6 +50,13 @@ pub struct Columns {
     /// be repeated
     #[arg(long, value_name = "COLUMN=TEXT", value_parser = column_text, allow_hyphen_values = true)]
     pub unit: Vec<(String, String)>,
+    /// Column of dates, and the day that counts as 0: a model learns from the days since; may be repeated
+    #[arg(long, value_name = "COLUMN=DAY", value_parser = day, allow_hyphen_values = true)]
+    pub date: Vec<(String, Day)>,
+    /// Form in which the dates of a column are written, where it is not as 2024-05-31 or 31.05.2024, such as MM/DD/YYYY; may be
+    /// repeated
+    #[arg(long, value_name = "COLUMN=FORM", value_parser = super::date_form, allow_hyphen_values = true)]
+    pub date_form: Vec<(String, DateForm)>,
     /// How values that could not be measured, such as <0.5, are read: as the limit, or as half of a lower one; may be
     /// repeated
     #[arg(long, value_name = "COLUMN=RULE", value_parser = censored, allow_hyphen_values = true)]
@@ -76,6 +83,8 @@ impl Columns {
             same: self.same.clone(),
             units: self.unit.clone(),
             censored: self.censored.clone(),
+            dates: self.date.clone(),
+            date_forms: self.date_form.clone(),
             different: self.different.clone(),
             ..Wishes::default()
         }
@@ -116,6 +125,8 @@ impl Columns {
         self.different.extend(more.different);
         self.unit.extend(more.unit);
         self.censored.extend(more.censored);
+        self.date.extend(more.date);
+        self.date_form.extend(more.date_form);
         let marks = &mut self.marks;
         marks.decimal = more.marks.decimal.or(marks.decimal);
         marks.thousands = more.marks.thousands.or(marks.thousands);
@@ -128,6 +139,12 @@ impl Columns {
 fn level(text: &str) -> Result<(String, String), String> {
     let (column, level) = text.split_once('=').ok_or("COLUMN=LEVEL is needed")?;
     Ok((column.to_owned(), level.to_owned()))
+}
+
+/// A column, and the day that counts as 0 there.
+fn day(text: &str) -> Result<(String, Day), String> {
+    let (column, day) = super::column_text(text)?;
+    Ok((column, day.parse()?))
 }
 
 /// COLUMN=limit or COLUMN=half.

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use mesh::Transport;
 use task::data::Charset;
+use task::schema::DateForm;
 
 use crate::logging::LogFormat;
 pub use amend::{Amend, Here, Recover};
@@ -214,6 +215,15 @@ pub fn column_text(text: &str) -> Result<(String, String), String> {
         .filter(|(column, text)| !column.is_empty() && !text.is_empty());
     let (column, text) = pair.ok_or("COLUMN=TEXT is needed")?;
     Ok((column.to_owned(), text.to_owned()))
+}
+
+/// COLUMN=FORM: a column, and how its dates are written.
+///
+/// # Errors
+/// Not that, or no form of dates.
+pub fn date_form(text: &str) -> Result<(String, DateForm), String> {
+    let (column, form) = column_text(text)?;
+    Ok((column, form.parse()?))
 }
 
 impl From<NumberMarks> for task::propose::Marks {

@@ -1,7 +1,7 @@
 //! What the columns and codes of an institution's files are called in the agreement.
 
 use clap::Args;
-use task::schema::LocalNames;
+use task::schema::{DateForm, LocalNames};
 
 /// Names and codes of own files that differ from the agreed ones; node.toml keeps them in `[data.rows.names]`.
 #[derive(Debug, Clone, Default, Args)]
@@ -22,6 +22,10 @@ pub struct OwnNames {
     /// Text before or behind each number of a column, which is left out; may be repeated
     #[arg(long, value_name = "COLUMN=TEXT", value_parser = super::column_text, allow_hyphen_values = true)]
     pub unit: Vec<(String, String)>,
+    /// Form in which the dates of a column are written, where it is not as 2024-05-31 or 31.05.2024, such as MM/DD/YYYY; may be
+    /// repeated
+    #[arg(long, value_name = "COLUMN=FORM", value_parser = super::date_form, allow_hyphen_values = true)]
+    pub date_form: Vec<(String, DateForm)>,
 }
 
 impl OwnNames {
@@ -55,6 +59,7 @@ impl OwnNames {
             }
         }
         names.units.extend(self.unit.iter().cloned());
+        names.dates.extend(self.date_form.iter().cloned());
         names.codes.retain(|_, codes| !codes.is_empty());
         names.missing.retain(|_, marks| !marks.is_empty());
     }
@@ -85,6 +90,9 @@ impl OwnNames {
         for (column, unit) in &names.units {
             add("--unit", &[&format!("{column}={unit}")]);
         }
+        for (column, form) in &names.dates {
+            add("--date-form", &[&format!("{column}={}", form.name())]);
+        }
         for own in &names.ignore {
             add("--ignore", &[own]);
         }
@@ -112,7 +120,7 @@ mod tests {
     #[test]
     fn options_that_are_printed_give_the_names_that_they_are_of() {
         let text = "columns = { 'a b' = '--x', age = \"l'âge\" }\nabsent = ['-y']\nignore = ['z=1', 'p']\n\
-                    codes = { ward = { 'I T S' = '-', '' = 'x' } }\nmissing = { cost = ['-9', '?'] }\n";
+                    codes = { ward = { 'I T S' = '-', '' = 'x' } }\nmissing = { cost = ['-9', '?'] }\ndates = { 'a day' = 'MM/DD/YYYY' }\n";
         let names: LocalNames = toml::from_str(text).unwrap();
         let line = format!("rota {} TOKEN", OwnNames::options(&names));
         let read = Line::parse_from(shlex::split(&line).unwrap());

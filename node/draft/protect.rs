@@ -119,6 +119,12 @@ pub(super) fn proposed(proposal: &mut SchemaProposal, protection: &Protection) -
                 quantity.range = quantity.range.or(known);
                 quantity.range.is_some()
             }
+            ColumnType::Date(days) => {
+                let known = known.filter(|[low, _]| *low >= 0.0);
+                let until = known.map(|[_, high]| days.day(high));
+                days.until = days.until.or(until);
+                days.until.is_some()
+            }
             ColumnType::Category(_) => true,
         };
         if agreed {

@@ -9,7 +9,8 @@ use task::TaskConfig;
 use task::data::{Format, Standardise, Target};
 use task::propose::{SchemaProposal, Wishes};
 use task::schema::{
-    Censored, ClassValues, ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule, ReadCells,
+    Censored, ClassValues, ColumnNames, ColumnType, Days, FeatureColumns, Levels, MissingRule,
+    ReadCells,
 };
 
 use super::plan::FederationPlan;
@@ -324,6 +325,13 @@ fn write_feature(line: &mut dyn FnMut(&str), feature: &FeatureColumns, proposal:
             line("type = \"integer\"");
             write_measured(line, quantity.unit.as_deref(), quantity.censored);
         }
+        ColumnType::Date(Days { since, until }) => {
+            line("type = \"date\"");
+            line(&format!("since = \"{since}\""));
+            if let Some(until) = until {
+                line(&format!("until = \"{until}\""));
+            }
+        }
         ColumnType::Category(Levels { listed, other }) => {
             line("type = \"category\"");
             let levels = list(listed.iter().map(String::as_str));
@@ -335,7 +343,7 @@ fn write_feature(line: &mut dyn FnMut(&str), feature: &FeatureColumns, proposal:
     }
     match feature.kind.cells() {
         ReadCells::Numbers { agreed, .. } => write_range(line, agreed.range),
-        ReadCells::Levels(_) => {}
+        ReadCells::Days(_) | ReadCells::Levels(_) => {}
     }
     match feature.missing {
         MissingRule::Refuse => {}
@@ -405,6 +413,12 @@ fn file_names(proposal: &SchemaProposal) -> Vec<String> {
     }
     if !proposal.missing.is_empty() {
         keys.push(format!("missing = {}", lists(&proposal.missing)));
+    }
+    if !proposal.dates.is_empty() {
+        let forms = proposal.dates.iter();
+        let forms = forms.map(|(name, form)| format!("{} = \"{}\"", quoted(name), form.name()));
+        let forms: Vec<String> = forms.collect();
+        keys.push(format!("dates = {{ {} }}", forms.join(", ")));
     }
     keys
 }

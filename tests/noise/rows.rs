@@ -77,6 +77,7 @@ impl TextRow {
                     let level = random.below(levels.listed.len() as u64) as usize;
                     levels.listed[level].clone()
                 }
+                ReadCells::Days(days) => number(&mut random, days.range()),
                 ReadCells::Numbers { agreed, .. } => number(&mut random, agreed.range),
             });
         }

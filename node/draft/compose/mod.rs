@@ -338,7 +338,9 @@ fn fill_in(proposal: &mut SchemaProposal, missing: MissingRule) {
             feature.missing = match (feature.kind.cells(), missing) {
                 // There is no median of categories.
                 (ReadCells::Levels(_), MissingRule::Median) => MissingRule::Mean,
-                (ReadCells::Levels(_) | ReadCells::Numbers { .. }, rule) => rule,
+                (ReadCells::Levels(_) | ReadCells::Days(_) | ReadCells::Numbers { .. }, rule) => {
+                    rule
+                }
             };
         }
     }

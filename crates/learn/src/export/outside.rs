@@ -47,7 +47,7 @@ impl Card {
         let by_own = |name: &str| own?.columns.get(name)?.plausible();
         let numbers = schema.columns();
         let numbers = numbers.filter(|(_, feature)| match feature.kind.cells() {
-            ReadCells::Numbers { .. } => true,
+            ReadCells::Numbers { .. } | ReadCells::Days(_) => true,
             ReadCells::Levels(_) => false,
         });
         let known = numbers.filter_map(|(name, _)| {
@@ -70,6 +70,14 @@ impl Predictor {
                 Some((at, name, *plausible.get(name)?))
             })
             .collect();
+        let days_of = |name: &str| {
+            let mut all = card.task.schema.columns();
+            let (_, feature) = all.find(|(own, _)| *own == name)?;
+            match feature.kind.cells() {
+                ReadCells::Days(days) => Some(days),
+                ReadCells::Numbers { .. } | ReadCells::Levels(_) => None,
+            }
+        };
         let is_outside = |value: f64, [low, high]: [f64; 2]| value < low || value > high;
         let mut found = OutsideRows::default();
         for (at, name, [low, high]) in &columns {
@@ -80,6 +88,22 @@ impl Predictor {
             if values.is_empty() {
                 continue;
             }
+            let days = days_of(name);
+            let shown = |value: f64| match days {
+                Some(days) => days.day(value).to_string(),
+                None => value.to_string(),
+            };
+            let about = |value: f64| {
+                shown(if days.is_some() {
+                    value
+                } else {
+                    rounded(value)
+                })
+            };
+            let doubt = match days {
+                Some(_) => "are its dates written in another form (`dates`)?",
+                None => "is it in another unit?",
+            };
             let least = values.iter().copied().fold(f64::INFINITY, f64::min);
             let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let (count, verb) = match values.len() {
@@ -88,13 +112,15 @@ impl Predictor {
             };
             let range = card.columns[*at].range;
             let agreed = range.map_or(String::new(), |[low, high]| {
-                format!(", and agreed is {low} to {high}")
+                format!(", and agreed is {} to {}", shown(low), shown(high))
             });
             found.columns.push(format!(
-                "{name}: {count} {verb} values from {least} to {most}, and the model was trained on values that lie \
-                 about from {} to {}{agreed}: is it in another unit?",
-                rounded(*low),
-                rounded(*high),
+                "{name}: {count} {verb} values from {} to {}, and the model was trained on values that lie \
+                 about from {} to {}{agreed}: {doubt}",
+                shown(least),
+                shown(most),
+                about(*low),
+                about(*high),
             ));
         }
         let odd = |row: &&[f64]| {

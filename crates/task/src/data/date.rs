@@ -9,24 +9,7 @@ pub(crate) fn date(text: &str) -> Option<f64> {
     let mut numbers = day.splitn(3, '-').map(str::parse::<i64>);
     let mut next = || numbers.next()?.ok();
     let (year, month, day) = (next()?, next()?, next()?);
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let last = match month {
-        2 => 28 + i64::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    if !(0..=9999).contains(&year) || !(1..=last).contains(&day) {
-        return None;
-    }
-    // Years begin in March, so that the day of a leap year is the last.
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
-    let before = 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    let days = before + (153 * month + 2) / 5 + day - 719_469;
+    let days = days_of(year, month, day)?;
     let Some(time) = time else {
         return Some(days as f64);
     };
@@ -46,8 +29,30 @@ pub(crate) fn date(text: &str) -> Option<f64> {
     Some(days as f64 + (hour + (minute + second / 60.0) / 60.0) / 24.0)
 }
 
+/// Days from the first of January 1970 to a day of the calendar.
+pub(crate) fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    if !(0..=9999).contains(&year) || !(1..=last).contains(&day) {
+        return None;
+    }
+    // Years begin in March, so that the day of a leap year is the last.
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let before = 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    Some(before + (153 * month + 2) / 5 + day - 719_469)
+}
+
 /// A date, from the days since 1970.
-pub(super) fn day_text(days: i64) -> String {
+pub(crate) fn day_text(days: i64) -> String {
     // Years begin in March, so that the day of a leap year is the last; four centuries repeat.
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

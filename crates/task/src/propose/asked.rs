@@ -430,3 +430,43 @@ fn of_the_public_tables_hardly_a_column_is_asked_about() {
     std::fs::remove_dir_all(&own).unwrap();
     assert!(asked.len() <= 2, "{}", asked.join("\n"));
 }
+
+#[test]
+fn a_column_is_one_of_dates_if_somebody_names_the_day_that_counts_as_0() {
+    let wishes = |form: Option<&str>| Wishes {
+        dates: vec![("x".into(), "2020-01-01".parse().unwrap())],
+        date_forms: form
+            .map(|form| ("x".into(), form.parse().unwrap()))
+            .into_iter()
+            .collect(),
+        ..Wishes::default()
+    };
+    let cells = ["2020-03-01", "15.04.2021", "2022-12-31"];
+    let proposal = column("dates", &cells, wishes(None)).unwrap();
+    assert_eq!(
+        kind(&proposal).to_string(),
+        "a date, as days since 2020-01-01"
+    );
+    let found = &proposal
+        .columns
+        .iter()
+        .find(|(name, _)| name == "x")
+        .unwrap()
+        .1;
+    assert_eq!(found, "dates from 2020-03-01 to 2022-12-31");
+    let left_out = column("undated", &cells, Wishes::default())
+        .unwrap()
+        .left_out;
+    let why = &left_out.iter().find(|(name, _)| name == "x").unwrap().1;
+    assert!(why.contains("--date x=2020-01-01"), "{why}");
+    let cells = ["03/01/2020", "04/12/2021", "12/11/2022"];
+    let why = column("slashes", &cells, wishes(None)).unwrap_err();
+    assert!(
+        why.contains("--date-form") && why.contains("MM/DD/YYYY"),
+        "{why}"
+    );
+    let proposal = column("form", &cells, wishes(Some("MM/DD/YYYY"))).unwrap();
+    assert_eq!(proposal.dates["x"].name(), "MM/DD/YYYY");
+    let why = column("words", &["2020-03-01", "soon"], wishes(None)).unwrap_err();
+    assert!(why.contains("\"soon\" is none"), "{why}");
+}

@@ -5,7 +5,8 @@ use super::cells::Cells;
 use super::personal::{names_persons, personal, words};
 use super::units::COUNTED;
 use super::{ColumnUse, Wishes};
-use crate::schema::{ColumnType, FeatureColumns, Quantity};
+use crate::schema::{ColumnType, DateForm, Day, Days, FeatureColumns, Quantity};
+use crate::typed::typed_pair;
 
 /// Most distinct values of a column of whole numbers that may hold codes.
 const CODES: usize = 30;
@@ -20,6 +21,41 @@ fn looks_like_codes(cells: &Cells<'_>) -> bool {
         text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
     });
     (named || zeros) && cells.whole() && cells.values.len() <= CODES
+}
+
+/// A column of dates, of which somebody says that it is one.
+fn dates(cells: &Cells<'_>, since: Day) -> ColumnUse {
+    let odd: Vec<&str> = cells.odd().into_iter().map(|(text, _)| text).collect();
+    if let Some(first) = odd.first() {
+        let name = cells.name;
+        let forms = DateForm::of(odd.iter().copied());
+        let forms: Vec<_> = forms
+            .iter()
+            .map(|form| format!("--date-form {}", typed_pair(name, form.name())))
+            .collect();
+        return ColumnUse::Question(match &forms[..] {
+            [] => format!(
+                "column {name:?} is to hold dates, and {first:?} is none: write it as 2024-05-31, or say that it means a \
+                 missing value with --missing-mark {}",
+                typed_pair(name, first)
+            ),
+            forms => format!(
+                "column {name:?} is to hold dates, and {first:?} is read as none until you say how they are written: {}",
+                forms.join(" or ")
+            ),
+        });
+    }
+    let days = Days { since, until: None };
+    let ends = cells.numbers.first().zip(cells.numbers.last());
+    let what = ends.map_or("no date".to_owned(), |((low, _), (high, _))| {
+        format!("dates from {} to {}", days.day(*low), days.day(*high))
+    });
+    let feature = FeatureColumns {
+        kind: ColumnType::Date(days),
+        missing: cells.rule(),
+        ..FeatureColumns::numbers(cells.name.into())
+    };
+    ColumnUse::Feature(feature, cells.with_missing(what))
 }
 
 pub(super) fn found(cells: &Cells<'_>, wishes: &Wishes) -> ColumnUse {
@@ -37,6 +73,9 @@ pub(super) fn found(cells: &Cells<'_>, wishes: &Wishes) -> ColumnUse {
     let share = cells.missing as f64 / cells.count as f64;
     if share > 0.6 && !number && !asked {
         return ColumnUse::LeftOut(format!("{:.0} % of the values are missing", 100.0 * share));
+    }
+    if let Some((_, since)) = wishes.dates.iter().find(|(name, _)| name == cells.name) {
+        return dates(cells, *since);
     }
     let unasked = !asked && !number;
     if let (true, Some(why)) = (unasked, personal(cells.name, &cells.values)) {

@@ -31,7 +31,9 @@ use crate::data::{
     composed, pretend_silo, silo_of,
 };
 use crate::questions::{AskedAt, RowAnswers, Unanswered, questions as questions_of};
-use crate::schema::{Censored, FeatureColumns, LocalNames, MeasuredColumn, Schema, merged};
+use crate::schema::{
+    Censored, DateForm, Day, FeatureColumns, LocalNames, MeasuredColumn, Schema, merged,
+};
 
 pub use self::cells::Cells;
 use self::sorted::{Sorted, chosen_target, read_as_the_first};
@@ -76,6 +78,10 @@ pub struct Wishes {
     pub different: Vec<String>,
     /// The text before or behind each number of a column, which is left out and agreed as its unit.
     pub units: Vec<(String, String)>,
+    /// Columns that hold dates, each with the day that counts as 0.
+    pub dates: Vec<(String, Day)>,
+    /// The forms in which the files write the dates of columns.
+    pub date_forms: Vec<(String, DateForm)>,
     /// Columns in which bounds such as `<0.5` stand among the numbers, and how these are read.
     pub censored: Vec<(String, Censored)>,
     /// True if the rows of one silo are enough, because others are to read the description: to agree on
@@ -112,6 +118,15 @@ impl Wishes {
             censored: censored
                 .map(|(column, rule)| (text(column), *rule))
                 .collect(),
+            dates: self
+                .dates
+                .iter()
+                .map(|(own, day)| (text(own), *day))
+                .collect(),
+            date_forms: {
+                let forms = self.date_forms.iter();
+                forms.map(|(own, form)| (text(own), *form)).collect()
+            },
             ..self.clone()
         }
     }
@@ -146,6 +161,8 @@ impl Wishes {
             .chain(lists.into_iter().flatten())
             .chain(kept)
             .chain(self.censored.iter().map(|(column, _)| column))
+            .chain(self.dates.iter().map(|(column, _)| column))
+            .chain(self.date_forms.iter().map(|(column, _)| column))
     }
 
     /// Returns what is known of the texts of a column: a level that is kept is one, whatever its text usually means.
@@ -186,7 +203,8 @@ impl Wishes {
         for (column, value) in &self.keep {
             answers.add(column, Some(value));
         }
-        for column in self.numbers.iter().chain(&self.categories) {
+        let dates = self.dates.iter().map(|(column, _)| column);
+        for column in self.numbers.iter().chain(&self.categories).chain(dates) {
             answers.add(column, None);
         }
         answers
@@ -238,6 +256,8 @@ pub struct SchemaProposal {
     pub codes: BTreeMap<String, BTreeMap<String, String>>,
     /// Texts that mean a missing value in one column alone.
     pub missing: BTreeMap<String, Vec<String>>,
+    /// The forms in which the files write the dates of columns, where they have to be named.
+    pub dates: BTreeMap<String, DateForm>,
     /// What the person has said about the rows and is to be kept with them.
     pub answers: RowAnswers,
     /// What the user should look at, one sentence each.
@@ -261,6 +281,7 @@ impl SchemaProposal {
             names: LocalNames {
                 codes: self.codes.clone(),
                 missing: self.missing.clone(),
+                dates: self.dates.clone(),
                 ..LocalNames::default()
             },
         };
@@ -410,6 +431,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         ranges,
         codes,
         missing,
+        dates: wishes.date_forms.iter().cloned().collect(),
         answers,
         notes,
     };

@@ -114,7 +114,8 @@ pub(super) fn personal(column: &str, values: &BTreeMap<String, usize>) -> Option
                 .into()
         } else {
             format!(
-                "dates: a model needs a number, such as the days since an admission; they can say which \
+                "dates: a model needs a number, such as the days since an admission (`--date {column}=2020-01-01` \
+                 counts those since that day); they can say which \
                  rows are held out (`split = {{ time = {column:?} }}`, written as 2024-05-31)"
             )
         });

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::{Cells, ColumnUse, OpenQuestions, Wishes, column, no_columns, sniff};
 use crate::data::{DataError, Format, RawFile};
-use crate::schema::FeatureColumns;
+use crate::schema::{FeatureColumns, ReadCells};
 
 /// The format of every file as it was found, and the files, each with the format of the first.
 type ReadFiles = (Vec<Format>, Vec<(RawFile, Format)>);
@@ -95,9 +95,15 @@ impl Sorted {
         match column::found(&cells, asked.wishes) {
             ColumnUse::Feature(feature, what) => {
                 asked.kept_number(&cells);
-                asked.stand_ins(&cells);
-                self.usual
-                    .extend(cells.usual().map(|both| (name.clone(), both)));
+                match feature.kind.cells() {
+                    // No day stands for a missing one, and nothing that is usual of days is told.
+                    ReadCells::Days(_) => {}
+                    ReadCells::Numbers { .. } | ReadCells::Levels(_) => {
+                        asked.stand_ins(&cells);
+                        self.usual
+                            .extend(cells.usual().map(|both| (name.clone(), both)));
+                    }
+                }
                 self.ranges
                     .extend(cells.agreeable().map(|both| (name.clone(), both)));
                 self.columns.push((name, what));

@@ -8,7 +8,7 @@ use crate::schema::{ColumnType, FeatureColumns, Levels, MissingRule, Quantity, R
 pub(super) fn levels_in(kind: &ColumnType) -> Option<&Levels> {
     match kind.cells() {
         ReadCells::Levels(levels) => Some(levels),
-        ReadCells::Numbers { .. } => None,
+        ReadCells::Numbers { .. } | ReadCells::Days(_) => None,
     }
 }
 
@@ -16,6 +16,7 @@ pub(super) fn levels_in(kind: &ColumnType) -> Option<&Levels> {
 pub(super) fn quantity_in(kind: &ColumnType) -> &Quantity {
     match kind.cells() {
         ReadCells::Numbers { agreed, .. } => agreed,
+        ReadCells::Days(days) => panic!("{days:?}"),
         ReadCells::Levels(levels) => panic!("{levels:?}"),
     }
 }

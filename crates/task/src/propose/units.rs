@@ -26,7 +26,10 @@ impl Wishes {
     pub(super) fn measured(&self, column: &str) -> MeasuredColumn<'_> {
         let units = self.units.iter().filter(|(name, _)| name == column);
         let rule = self.censored.iter().find(|(name, _)| name == column);
+        let since = self.dates.iter().find(|(name, _)| name == column);
+        let form = self.date_forms.iter().find(|(name, _)| name == column);
         MeasuredColumn {
+            dates: since.map(|(_, since)| (*since, form.map(|(_, form)| *form))),
             units: units.map(|(_, unit)| unit.as_str()).collect(),
             censored: rule.map(|(_, rule)| *rule),
         }

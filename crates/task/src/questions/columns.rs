@@ -162,7 +162,7 @@ fn places(table: &Table, schema: &Schema) -> Vec<(String, EncodedPlaces)> {
     let column = |(name, feature): (&str, &FeatureColumns)| {
         let at = |level: &String| own.get(format!("{name}={level}").as_str()).copied();
         let places = match feature.kind.cells() {
-            ReadCells::Numbers { .. } => EncodedPlaces {
+            ReadCells::Numbers { .. } | ReadCells::Days(_) => EncodedPlaces {
                 kind: RowValues::Numbers,
                 number: own.get(name).copied(),
                 levels: Vec::new(),

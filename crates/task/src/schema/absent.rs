@@ -39,6 +39,14 @@ impl StandIns {
                     let (share, count) = share(levels);
                     (vec![share; count - 1], "no level in particular".to_owned())
                 }
+                ColumnType::Date(days) => match days.range() {
+                    Some([low, high]) => {
+                        let middle = f64::midpoint(low, high);
+                        let said = format!("{}, the middle of the agreed days", days.day(middle));
+                        (vec![middle], said)
+                    }
+                    None => (vec![f64::NAN], "average".to_owned()),
+                },
                 ColumnType::Number(quantity) | ColumnType::Integer(quantity) => {
                     match middle(quantity, schema.usual.get(name)) {
                         Some((middle, of)) => {

@@ -7,6 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::censored::Censored;
+use super::day::Days;
 
 /// The name of a column, or the names of several columns with the same description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -58,6 +59,8 @@ pub enum ColumnType {
     Number(Quantity),
     /// A whole number.
     Integer(Quantity),
+    /// A day, which becomes the number of days since a named one.
+    Date(Days),
     /// A value out of a list.
     Category(Levels),
 }
@@ -106,6 +109,8 @@ pub enum ReadCells<'a> {
         /// True if they have to be whole.
         whole: bool,
     },
+    /// As days of which this is agreed.
+    Days(&'a Days),
     /// As one of these levels.
     Levels(&'a Levels),
 }
@@ -122,6 +127,7 @@ impl ColumnType {
                 agreed,
                 whole: true,
             },
+            Self::Date(days) => ReadCells::Days(days),
             Self::Category(levels) => ReadCells::Levels(levels),
         }
     }
@@ -138,6 +144,10 @@ impl fmt::Display for ColumnType {
             Self::Category(Levels { listed, other }) => {
                 let other = if *other { ", or another" } else { "" };
                 return write!(text, "one of {}{other}", listed.join(", "));
+            }
+            Self::Date(Days { since, until }) => {
+                write!(text, "a date, as days since {since}")?;
+                return until.map_or(Ok(()), |until| write!(text, ", to {until}"));
             }
             Self::Number(quantity) => {
                 text.write_str("a number")?;
@@ -220,7 +230,7 @@ pub fn merged(columns: impl IntoIterator<Item = FeatureColumns>) -> Vec<FeatureC
     for column in columns {
         let same = merged.last_mut().filter(|last| last.describes_as(&column));
         match (same, column.kind.cells()) {
-            (Some(last), ReadCells::Numbers { .. }) => column
+            (Some(last), ReadCells::Numbers { .. } | ReadCells::Days(_)) => column
                 .name
                 .iter()
                 .for_each(|name| last.name.push(name.into())),
@@ -269,6 +279,11 @@ impl FeatureColumns {
                 Err("`missing = \"middle\"` is the middle of its `range`, which it lacks".into())
             }
             ColumnType::Number(quantity) | ColumnType::Integer(quantity) => quantity.check(),
+            ColumnType::Date(Days { until: None, .. }) if self.missing.is_middle() => Err(
+                "`missing = \"middle\"` is the middle from `since` to `until`, which it lacks"
+                    .into(),
+            ),
+            ColumnType::Date(days) => days.check(),
             ColumnType::Category(_) if self.missing == MissingRule::Median => {
                 Err("`missing = \"median\"` goes with numbers".into())
             }

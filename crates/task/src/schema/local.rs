@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use methods::nearest;
 use serde::{Deserialize, Serialize};
 
-use super::{MissingRule, Schema};
+use super::{DateForm, MissingRule, ReadCells, Schema};
 use crate::data::{ColumnMarks, DataError, composed, key};
 
 /// Stands where only a person knows the name or the value, in names that a program proposes.
@@ -27,6 +27,10 @@ pub struct LocalNames {
     /// the file and is left out, where the agreed `unit` is written otherwise, or none is agreed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub units: BTreeMap<String, String>,
+    /// For columns of dates, by their agreed names, the form in which the file writes them, where it is none of `YYYY-MM-DD`,
+    /// `YYYY/MM/DD`, `YYYYMMDD` and `DD.MM.YYYY`, which are read in any case: `column = "MM/DD/YYYY"`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub dates: BTreeMap<String, DateForm>,
     /// For each column, by its agreed name, texts that mean a missing value in this column alone, besides those
     /// that `format` lists for all: `column = ["999"]`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -146,6 +150,17 @@ impl LocalNames {
                 ));
             }
         }
+        for name in self.dates.keys() {
+            let feature = schema.columns().find(|(own, _)| own == name);
+            match feature.map(|(_, feature)| feature.kind.cells()) {
+                Some(ReadCells::Days(_)) => {}
+                Some(ReadCells::Numbers { .. } | ReadCells::Levels(_)) | None => {
+                    return fail(format!(
+                        "`dates` names {name:?}, which is no column of dates in the agreement"
+                    ));
+                }
+            }
+        }
         for name in &self.absent {
             let feature = schema.columns().find(|(own, _)| own == name);
             let rule = feature.map(|(_, feature)| feature.missing);
@@ -184,6 +199,9 @@ impl LocalNames {
         }
         for (column, unit) in &self.units {
             lines.push(format!("units.{} = {}", key(column), text(unit)));
+        }
+        for (column, form) in &self.dates {
+            lines.push(format!("dates.{} = {}", key(column), text(form.name())));
         }
         let lists = [("absent", &self.absent), ("ignore", &self.ignore)];
         let lists = lists.into_iter().filter(|(_, all)| !all.is_empty());

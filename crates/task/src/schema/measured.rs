@@ -2,7 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use super::{Censored, LocalNames, ReadCells, Schema};
+use super::{Censored, DateForm, Day, Days, LocalNames, ReadCells, Schema};
 use crate::data::Format;
 
 /// What may stand around the numbers of a column.
@@ -12,6 +12,8 @@ pub struct MeasuredColumn<'a> {
     pub units: Vec<&'a str>,
     /// How a bound is read.
     pub censored: Option<Censored>,
+    /// Where it holds dates: the day that counts as 0, and how they are written where that is named.
+    pub dates: Option<(Day, Option<DateForm>)>,
 }
 
 impl Schema {
@@ -21,7 +23,11 @@ impl Schema {
         let feature = self.columns().find(|(name, _)| *name == column);
         let quantity = feature.and_then(|(_, feature)| match feature.kind.cells() {
             ReadCells::Numbers { agreed, .. } => Some(agreed),
-            ReadCells::Levels(_) => None,
+            ReadCells::Days(_) | ReadCells::Levels(_) => None,
+        });
+        let days = feature.and_then(|(_, feature)| match feature.kind.cells() {
+            ReadCells::Days(days) => Some(days.since),
+            ReadCells::Numbers { .. } | ReadCells::Levels(_) => None,
         });
         let target = Some(&self.target).filter(|_| feature.is_none());
         let target = target.filter(|target| target.name.iter().any(|name| name == column));
@@ -31,6 +37,7 @@ impl Schema {
         };
         let own = local.units.get(column).map(String::as_str);
         MeasuredColumn {
+            dates: days.map(|since| (since, local.dates.get(column).copied())),
             units: unit.into_iter().chain(own).collect(),
             censored: match quantity {
                 Some(quantity) => quantity.censored,
@@ -44,6 +51,10 @@ impl MeasuredColumn<'_> {
     /// The number of a cell; `None` where it is none, has another unit, or is a bound for which there is no
     /// rule.
     pub fn number(&self, format: &Format, text: &str) -> Option<f64> {
+        if let Some((since, form)) = self.dates {
+            let days = Days { since, until: None };
+            return DateForm::day(form, text).map(|day| days.number(day));
+        }
         if let Some(number) = format.number(text) {
             return Some(number);
         }

@@ -13,6 +13,7 @@
 mod absent;
 mod censored;
 mod column;
+mod day;
 mod filter;
 mod local;
 mod measured;
@@ -31,6 +32,7 @@ pub use column::merged;
 pub use column::{
     ColumnNames, ColumnType, FeatureColumns, LEVEL, Levels, MissingRule, Quantity, ReadCells,
 };
+pub use day::{DateForm, Day, Days};
 pub use filter::Filter;
 pub use local::{LocalNames, OPEN};
 pub use measured::MeasuredColumn;
@@ -200,6 +202,9 @@ impl Schema {
                 ReadCells::Numbers { agreed, .. } => {
                     numbers.push(column(name.into(), feature, agreed.range));
                 }
+                ReadCells::Days(agreed) => {
+                    numbers.push(column(name.into(), feature, agreed.range()));
+                }
                 ReadCells::Levels(agreed) => {
                     let compared = agreed.all().into_iter().skip(1);
                     let name = |level: String| format!("{name}={level}");
@@ -221,7 +226,7 @@ impl Schema {
         let levels = || {
             self.columns()
                 .filter_map(|(_, feature)| match feature.kind.cells() {
-                    ReadCells::Numbers { .. } => None,
+                    ReadCells::Numbers { .. } | ReadCells::Days(_) => None,
                     ReadCells::Levels(levels) => Some(levels.all().len()),
                 })
         };
@@ -240,7 +245,7 @@ impl Schema {
         let levels = self
             .columns()
             .filter_map(|(name, feature)| match feature.kind.cells() {
-                ReadCells::Numbers { .. } => None,
+                ReadCells::Numbers { .. } | ReadCells::Days(_) => None,
                 ReadCells::Levels(Levels { listed, .. }) => {
                     Some((name, listed.iter().map(String::as_str).collect()))
                 }
@@ -259,6 +264,7 @@ impl Schema {
             Some(ReadCells::Levels(levels)) => {
                 return levels.other || levels.listed.iter().any(|level| level == value);
             }
+            Some(ReadCells::Days(_)) => return DateForm::day(None, value).is_some(),
             Some(ReadCells::Numbers { .. }) => true,
             None => false,
         };

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::absent::StandIns;
 use super::{
-    FeatureColumns, Levels, LocalNames, MeasuredColumn, MissingRule, Quantity, ReadCells, Schema,
+    Days, FeatureColumns, Levels, LocalNames, MeasuredColumn, MissingRule, Quantity, ReadCells,
+    Schema,
 };
 use crate::data::{
     ColumnMarks, DataError, Format, RawFile, RawRow, RawRows, are_with_zeros, composed, number,
@@ -105,7 +106,7 @@ impl<'a> FileLayout<'a> {
             levels: schema
                 .columns()
                 .map(|(_, feature)| match feature.kind.cells() {
-                    ReadCells::Numbers { .. } => Vec::new(),
+                    ReadCells::Numbers { .. } | ReadCells::Days(_) => Vec::new(),
                     ReadCells::Levels(levels) => levels.all(),
                 })
                 .map(|levels| levels.iter().map(|level| composed(level).into()).collect())
@@ -141,7 +142,7 @@ impl<'a> FileLayout<'a> {
         let used: Vec<usize> = used.copied().collect();
         let categories = schema.columns().zip(&layout.features);
         let categories = categories.filter(|((_, feature), _)| match feature.kind.cells() {
-            ReadCells::Numbers { .. } => false,
+            ReadCells::Numbers { .. } | ReadCells::Days(_) => false,
             ReadCells::Levels(_) => true,
         });
         let categories: Vec<usize> = categories
@@ -319,6 +320,10 @@ impl<'a> FileLayout<'a> {
                 ReadCells::Levels(agreed) => {
                     level(agreed, (own, seen), value, &mut levels).map_err(wrong)?;
                 }
+                ReadCells::Days(agreed) => {
+                    let number = |text| self.day((agreed, measured), text);
+                    numbers.push(value.map_or(Ok(f64::NAN), number).map_err(wrong)?);
+                }
                 ReadCells::Numbers { agreed, whole } => {
                     let number = |text| self.number((agreed, measured), whole, text);
                     numbers.push(value.map_or(Ok(f64::NAN), number).map_err(wrong)?);
@@ -328,6 +333,24 @@ impl<'a> FileLayout<'a> {
         numbers.append(&mut levels);
         numbers.append(&mut missing);
         Ok(Ok(numbers))
+    }
+
+    fn day(
+        &self,
+        (agreed, measured): (&Days, &MeasuredColumn<'_>),
+        text: &str,
+    ) -> Result<f64, String> {
+        let value = measured.number(self.format, text);
+        let value = value.ok_or(
+            "a date is needed, such as 2024-05-31 or 31.05.2024 (`dates` in the names of these files says how they \
+             are written otherwise)",
+        )?;
+        match (agreed.range(), agreed.until) {
+            (Some([low, high]), Some(until)) if !(low..=high).contains(&value) => {
+                Err(format!("the agreed days are {} to {until}", agreed.since))
+            }
+            _ => Ok(value),
+        }
     }
 
     fn number(
@@ -365,7 +388,7 @@ impl<'a> FileLayout<'a> {
             let feature = self.schema.columns().find(|(name, _)| *name == column);
             match feature.map(|(_, feature)| feature.kind.cells()) {
                 Some(ReadCells::Levels(levels)) => levels.listed.iter().any(|own| own == value),
-                Some(ReadCells::Numbers { .. }) | None => false,
+                Some(ReadCells::Numbers { .. } | ReadCells::Days(_)) | None => false,
             }
         };
         let zeros = self.zeros[place];
@@ -414,6 +437,10 @@ fn middle(feature: &FeatureColumns, levels: &[String]) -> Vec<f64> {
         ReadCells::Levels(_) => vec![0.5; levels.len().saturating_sub(1)],
         ReadCells::Numbers { agreed, .. } => {
             let middle = agreed.range.map(|[low, high]| f64::midpoint(low, high));
+            vec![middle.unwrap_or(f64::NAN)]
+        }
+        ReadCells::Days(agreed) => {
+            let middle = agreed.range().map(|[low, high]| f64::midpoint(low, high));
             vec![middle.unwrap_or(f64::NAN)]
         }
     }

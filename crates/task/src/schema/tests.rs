@@ -323,3 +323,91 @@ fn units_bounds_and_accents_are_read_as_agreed() {
     let category = "target = { name = 'y' }\nfeature = [{ name = 'x', type = 'category', levels = ['a', 'b'], censored = 'half' }]";
     assert!(toml::from_str::<Schema>(category).is_err());
 }
+
+const STAYS: &str = r#"
+target = { name = "days" }
+
+[[feature]]
+name = "admitted"
+type = "date"
+since = "2020-01-01"
+until = "2024-12-31"
+missing = "middle"
+"#;
+
+#[test]
+fn a_date_is_the_number_of_days_since_the_agreed_one() {
+    let schema = schema(STAYS);
+    let [column] = &schema.encoded()[..] else {
+        panic!("{:?}", schema.encoded());
+    };
+    assert_eq!(column.range, Some([0.0, 1826.0]));
+    let text = "admitted,days\n2020-01-01,1\n31.01.2020 14:05,2\n20200301,3\nNA,4\n";
+    let rows = read(&schema, "", text).unwrap();
+    let days: Vec<f64> = (0..4).map(|at| used(&rows, at).0[0]).collect();
+    assert_eq!(days, [0.0, 30.0, 60.0, 913.0]);
+}
+
+#[test]
+fn a_file_says_how_it_writes_dates_and_what_its_codes_mean() {
+    let schema = schema(STAYS);
+    let text = "admitted,days\n01/03/2020,1\nstart,2\n";
+    for (form, first) in [("DD/MM/YYYY", 60.0), ("MM/DD/YYYY", 2.0)] {
+        let names = format!(
+            "dates = {{ admitted = '{form}' }}\ncodes = {{ admitted = {{ start = '2020-01-01' }} }}"
+        );
+        let rows = read(&schema, &names, text).unwrap();
+        assert_eq!((used(&rows, 0).0[0], used(&rows, 1).0[0]), (first, 0.0));
+    }
+    let why = read(&schema, "", text).unwrap_err();
+    assert!(
+        why.contains("such as 2024-05-31") && why.contains("`dates`"),
+        "{why}"
+    );
+    let why = read(&schema, "", "admitted,days\n2025-01-01,1\n").unwrap_err();
+    assert!(
+        why.contains("the agreed days are 2020-01-01 to 2024-12-31"),
+        "{why}"
+    );
+    let why = read(&schema, "dates = { days = 'DD/MM/YYYY' }", text).unwrap_err();
+    assert!(why.contains("no column of dates"), "{why}");
+}
+
+#[test]
+fn a_date_is_written_as_it_was_read_and_its_keys_go_with_no_other_type() {
+    let schema = schema(STAYS);
+    let again: Schema = toml::from_str(&toml::to_string(&schema).unwrap()).unwrap();
+    assert_eq!(again, schema);
+    let said = schema.columns().next().unwrap().1.kind.to_string();
+    assert_eq!(said, "a date, as days since 2020-01-01, to 2024-12-31");
+    for (from, to, expected) in [
+        ("since = \"2020-01-01\"", "", "a date needs `since`"),
+        ("\"date\"", "\"integer\"", "`since` and `until` go with"),
+        (
+            "since",
+            "unit = \"days\"\nsince",
+            "`range` and `unit` go with numbers",
+        ),
+        ("2024-12-31", "2024-12-32", "is no day"),
+    ] {
+        let found = toml::from_str::<Schema>(&STAYS.replacen(from, to, 1));
+        let why = found.unwrap_err().to_string();
+        assert!(why.contains(expected), "{why}");
+    }
+    for (from, to, expected) in [
+        (
+            "until = \"2024-12-31\"",
+            "until = \"2019-12-31\"",
+            "later than `since`",
+        ),
+        (
+            "until = \"2024-12-31\"",
+            "",
+            "the middle from `since` to `until`",
+        ),
+    ] {
+        let found: Schema = toml::from_str(&STAYS.replacen(from, to, 1)).unwrap();
+        let why = found.check().unwrap_err().to_string();
+        assert!(why.contains(expected), "{why}");
+    }
+}

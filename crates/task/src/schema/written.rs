@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::censored::Censored;
 use super::column::{ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule, Quantity};
+use super::day::{Day, Days};
 
 /// What the cells of a column hold.
 #[derive(Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +22,8 @@ enum WrittenType {
     Number,
     /// A whole number.
     Integer,
+    /// A day, as the number of days since `since`.
+    Date,
     /// One of the `levels`.
     Category,
 }
@@ -31,7 +34,7 @@ enum WrittenType {
 struct Written {
     /// The column's name, or a list of names of columns with the same description.
     name: ColumnNames,
-    /// What its cells hold: `"number"` (the default), `"integer"` or `"category"`.
+    /// What its cells hold: `"number"` (the default), `"integer"`, `"date"` or `"category"`.
     #[serde(default, rename = "type")]
     kind: WrittenType,
     /// The unit of its numbers, as text; in the files it may stand before or behind each number.
@@ -44,6 +47,12 @@ struct Written {
     /// `"half"` of a lower one. By default a file with such a value is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     censored: Option<Censored>,
+    /// The day of a date that counts as 0, such as "2020-01-01".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<Day>,
+    /// The last day that a date may be, and `since` the first; by default any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<Day>,
     /// All values of a category, in order. The first is the one that the others are compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     levels: Option<Vec<String>>,
@@ -68,6 +77,8 @@ impl TryFrom<Written> for FeatureColumns {
             unit,
             range,
             censored,
+            since,
+            until,
             levels,
             other,
             missing,
@@ -79,27 +90,52 @@ impl TryFrom<Written> for FeatureColumns {
             range,
             censored,
         };
+        let (numbers, dates, category) = match kind {
+            WrittenType::Number | WrittenType::Integer => (true, false, false),
+            WrittenType::Date => (false, true, false),
+            WrittenType::Category => (false, false, true),
+        };
+        if category && levels.is_none() {
+            return wrong("a category needs `levels`");
+        }
+        for (there, fits, what) in [
+            (
+                levels.is_some(),
+                category,
+                "`levels` go with `type = \"category\"`",
+            ),
+            (other, category, "`other` goes with `type = \"category\"`"),
+            (
+                quantity.range.is_some() || quantity.unit.is_some(),
+                numbers,
+                "`range` and `unit` go with numbers",
+            ),
+            (
+                quantity.censored.is_some(),
+                numbers,
+                "`censored` goes with numbers",
+            ),
+            (
+                since.is_some() || until.is_some(),
+                dates,
+                "`since` and `until` go with `type = \"date\"`",
+            ),
+        ] {
+            if there && !fits {
+                return wrong(what);
+            }
+        }
         let kind = match kind {
-            WrittenType::Number | WrittenType::Integer if levels.is_some() => {
-                return wrong("`levels` go with `type = \"category\"`");
-            }
-            WrittenType::Number | WrittenType::Integer if other => {
-                return wrong("`other` goes with `type = \"category\"`");
-            }
             WrittenType::Number => ColumnType::Number(quantity),
             WrittenType::Integer => ColumnType::Integer(quantity),
-            WrittenType::Category => {
-                let Some(listed) = levels else {
-                    return wrong("a category needs `levels`");
-                };
-                if quantity.range.is_some() || quantity.unit.is_some() {
-                    return wrong("`range` and `unit` go with numbers");
-                }
-                if quantity.censored.is_some() {
-                    return wrong("`censored` goes with numbers");
-                }
-                ColumnType::Category(Levels { listed, other })
-            }
+            WrittenType::Date => match since {
+                Some(since) => ColumnType::Date(Days { since, until }),
+                None => return wrong("a date needs `since`, the day that counts as 0"),
+            },
+            WrittenType::Category => ColumnType::Category(Levels {
+                listed: levels.unwrap_or_default(),
+                other,
+            }),
         };
         Ok(Self {
             name,
@@ -122,6 +158,8 @@ impl From<FeatureColumns> for Written {
             unit: None,
             range: None,
             censored: None,
+            since: None,
+            until: None,
             levels: None,
             other: false,
             missing,
@@ -131,6 +169,11 @@ impl From<FeatureColumns> for Written {
             ColumnType::Integer(quantity) => {
                 own.kind = WrittenType::Integer;
                 quantity
+            }
+            ColumnType::Date(Days { since, until }) => {
+                own.kind = WrittenType::Date;
+                (own.since, own.until) = (Some(since), until);
+                return own;
             }
             ColumnType::Category(Levels { listed, other }) => {
                 own.kind = WrittenType::Category;

@@ -14,7 +14,8 @@ use crate::data::{
 };
 use crate::propose::Cells;
 use crate::schema::{
-    ClassValues, FeatureColumns, Levels, LocalNames, MissingRule, OPEN, ReadCells, Schema,
+    ClassValues, DateForm, Days, FeatureColumns, Levels, LocalNames, MissingRule, OPEN, ReadCells,
+    Schema,
 };
 use crate::typed::typed_pair;
 
@@ -76,6 +77,7 @@ pub fn survey(
         columns: BTreeMap::new(),
         codes: BTreeMap::new(),
         units: BTreeMap::new(),
+        dates: BTreeMap::new(),
         ignore: Vec::new(),
     };
     found.headers();
@@ -105,6 +107,8 @@ struct SurveyBuilder<'a> {
     codes: BTreeMap<String, BTreeMap<String, String>>,
     /// By agreed column, the text around its numbers that nobody agreed on.
     units: BTreeMap<String, String>,
+    /// By agreed column, how its dates are written, where only one form fits.
+    dates: BTreeMap<String, DateForm>,
     ignore: Vec<String>,
 }
 
@@ -236,6 +240,12 @@ impl SurveyBuilder<'_> {
                 }
                 self.said(name, &cells, what);
                 self.unknown(name, &odd, levels);
+            }
+            ReadCells::Days(agreed) => {
+                let odd = self.untranslated(name, &cells);
+                self.said(name, &cells, dates_of(agreed, &cells));
+                self.no_dates(name, &odd);
+                self.days(name, agreed, &cells);
             }
             ReadCells::Numbers { agreed, whole } => {
                 let odd = self.untranslated(name, &cells);
@@ -404,6 +414,48 @@ impl SurveyBuilder<'_> {
         self.codes.entry(name.to_owned()).or_default().extend(codes);
     }
 
+    /// Cells that should be dates.
+    fn no_dates(&mut self, name: &str, odd: &[(String, usize)]) {
+        if odd.is_empty() {
+            return;
+        }
+        let forms = DateForm::of(odd.iter().map(|(text, _)| text.as_str()));
+        let remedy = match forms[..] {
+            [] => "write them as 2024-05-31; if one is a missing value, put it into `missing` of this column".to_owned(),
+            [form] => {
+                self.dates.insert(name.to_owned(), form);
+                format!("if they are meant as {}, say so (`dates`)", form.name())
+            }
+            [first, second, ..] => format!(
+                "they could be meant as {} or as {}: say which (`dates`)",
+                first.name(),
+                second.name()
+            ),
+        };
+        self.survey.misfits.push(format!(
+            "{name}: not read as dates are {}; {remedy}",
+            listed(odd)
+        ));
+    }
+
+    /// Days before the first or behind the last that is agreed on.
+    fn days(&mut self, name: &str, agreed: &Days, cells: &Cells<'_>) {
+        let (Some([low, high]), Some(until)) = (agreed.range(), agreed.until) else {
+            return;
+        };
+        let outside = cells.numbers.iter();
+        let outside = outside.filter(|(value, _)| !(low..=high).contains(value));
+        let rows: usize = outside.map(|(_, rows)| rows).sum();
+        if rows > 0 {
+            self.survey.misfits.push(format!(
+                "{name}: outside of the agreed days {} to {until} in {}; the files hold {}",
+                agreed.since,
+                counted(rows, "row"),
+                dates_of(agreed, cells)
+            ));
+        }
+    }
+
     /// Numbers outside of the agreed range, and unlike the usual ones.
     fn numbers(&mut self, name: &str, range: Option<[f64; 2]>, cells: &Cells<'_>) {
         let beyond = |(value, _): &&(f64, usize)| match range {
@@ -450,6 +502,16 @@ impl SurveyBuilder<'_> {
             "{name}: whole numbers are agreed, and it holds {first}: is a mark of thousands read as a \
              decimal mark?"
         ));
+    }
+}
+
+/// The first and the last date of a column.
+fn dates_of(agreed: &Days, cells: &Cells<'_>) -> String {
+    match (cells.numbers.first(), cells.numbers.last()) {
+        (Some((low, _)), Some((high, _))) => {
+            format!("dates from {} to {}", agreed.day(*low), agreed.day(*high))
+        }
+        _ => "no date".into(),
     }
 }
 

@@ -47,7 +47,7 @@ impl SurveyBuilder<'_> {
         let local = self.local;
         let named = local.columns.keys().chain(local.codes.keys());
         let named = named.chain(local.missing.keys()).chain(local.units.keys());
-        let named = named.chain(&local.absent);
+        let named = named.chain(local.dates.keys()).chain(&local.absent);
         let mut odd: Vec<&String> = named.filter(|name| !agreed.contains(name)).collect();
         odd.dedup();
         for name in odd {
@@ -91,7 +91,7 @@ impl SurveyBuilder<'_> {
             }
         }
         let codes = match feature.kind.cells() {
-            ReadCells::Numbers { .. } => false,
+            ReadCells::Numbers { .. } | ReadCells::Days(_) => false,
             ReadCells::Levels(_) => true,
         };
         if counts.is_empty() || !codes {
@@ -116,6 +116,7 @@ impl SurveyBuilder<'_> {
         all.codes.retain(|name, _| known(name));
         all.missing.retain(|name, _| known(name));
         all.units.retain(|name, _| known(name));
+        all.dates.retain(|name, _| known(name));
         all.absent.retain(|name| self.lacks(name));
         for (column, codes) in &mut all.codes {
             for value in codes.values_mut() {
@@ -130,6 +131,7 @@ impl SurveyBuilder<'_> {
             own.extend(codes.clone());
         }
         all.units.extend(self.units.clone());
+        all.dates.extend(self.dates.clone());
         all.ignore.extend(self.ignore.iter().cloned());
         (all != *self.local || !all.open().is_empty()).then_some(all)
     }

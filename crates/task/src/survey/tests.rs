@@ -37,11 +37,15 @@ fn task() -> TableTask {
 }
 
 fn by_task(task: &TableTask, name: &str, text: &str, names: LocalNames) -> Survey {
+    by_schema(SCHEMA, task, name, text, names)
+}
+
+fn by_schema(schema: &str, task: &TableTask, name: &str, text: &str, names: LocalNames) -> Survey {
     let folder = std::env::temp_dir().join(format!("rota-survey-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("own.csv"), text).unwrap();
     let rows = toml::from_str::<OwnRows>("files = ['own.csv']").unwrap();
-    let schema: Schema = toml::from_str(SCHEMA).unwrap();
+    let schema: Schema = toml::from_str(schema).unwrap();
     let found = survey(task, &schema, &OwnRows { names, ..rows }, &folder).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     found
@@ -337,33 +341,37 @@ fn a_word_is_a_value_in_the_columns_that_know_it_and_a_gap_elsewhere() {
 }
 
 #[test]
-fn numbers_in_another_unit_are_a_doubt_whatever_the_factor() {
-    let doubts = |name: &str, cost: fn(usize) -> f64| {
-        let row = |row: usize| format!("40,{},general,home\n", cost(row));
-        let rows: String = (0..40).map(row).collect();
-        let text = format!("age,cost,ward,outcome\n{rows}");
-        of(name, &text, LocalNames::default()).doubts
+fn dates_are_held_against_the_agreed_days_and_their_form_is_proposed() {
+    let schema = "[target]\nname = 'cost'\n[[feature]]\nname = 'admitted'\ntype = 'date'\n\
+                  since = '2020-01-01'\nuntil = '2023-12-31'\n";
+    let of = |name: &str, cells: &[&str], names: LocalNames| {
+        let rows: String = cells.iter().map(|cell| format!("{cell},1\n")).collect();
+        let text = format!("admitted,cost\n{rows}");
+        by_schema(schema, &task(), name, &text, names)
     };
-    let others: [(&str, fn(usize) -> f64); 4] = [
-        ("months", |row| 12.0 * (9_000.0 + 250.0 * row as f64)),
-        ("pounds", |row| 4.0 * (9_000.0 + 250.0 * row as f64)),
-        ("signs", |row| -9_000.0 - 250.0 * row as f64),
-        ("percent", |row| 0.01 * (9_000.0 + 250.0 * row as f64)),
-    ];
-    for (name, cost) in others {
-        let found = doubts(name, cost);
-        assert!(
-            found[0].starts_with("cost: the middle value here is"),
-            "{name}: {found:?}"
-        );
-    }
-    // Another population is no other unit.
-    let populations: [(&str, fn(usize) -> f64); 3] = [
-        ("dearer", |row| 15_000.0 + 1_200.0 * row as f64),
-        ("cheaper", |row| 500.0 + 200.0 * row as f64),
-        ("cheap", |row| 2_025.0 - row as f64),
-    ];
-    for (name, cost) in populations {
-        assert_eq!(doubts(name, cost), [""; 0], "{name}");
-    }
+    let fits = of(
+        "dates",
+        &["2020-02-01", "31.03.2021"],
+        LocalNames::default(),
+    );
+    assert_eq!((&fits.misfits, &fits.names), (&vec![], &None));
+    let said = &fits.columns[0].1;
+    assert_eq!(said, "dates from 2020-02-01 to 2021-03-31");
+    let outside = of("late", &["2020-02-01", "2024-01-01"], LocalNames::default());
+    let why = &outside.misfits[0];
+    assert!(why.contains("2020-01-01 to 2023-12-31 in 1 row"), "{why}");
+    let form = of("form", &["02/28/2020", "03/01/2020"], LocalNames::default());
+    assert!(form.misfits[0].contains("MM/DD/YYYY"), "{:?}", form.misfits);
+    let names = form.names.expect("a form is proposed");
+    assert_eq!(names.written(), ["dates.admitted = \"MM/DD/YYYY\""]);
+    let then = of("told", &["02/28/2020", "03/01/2020"], names);
+    assert_eq!((then.misfits, then.names), (vec![], None));
+    let either = of(
+        "either",
+        &["02/03/2020", "03/01/2020"],
+        LocalNames::default(),
+    );
+    let why = &either.misfits[0];
+    assert!(why.contains("DD/MM/YYYY or as MM/DD/YYYY"), "{why}");
+    assert_eq!(either.names, None);
 }

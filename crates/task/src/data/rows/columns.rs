@@ -8,7 +8,7 @@ pub fn number_columns<'a>(schema: &'a Schema, names: &'a LocalNames) -> Vec<&'a 
         .columns()
         .filter(|(_, feature)| match feature.kind.cells() {
             ReadCells::Numbers { .. } => true,
-            ReadCells::Levels(_) => false,
+            ReadCells::Days(_) | ReadCells::Levels(_) => false,
         });
     let features = features.map(|(name, _)| name);
     let target = &schema.target;

@@ -195,7 +195,7 @@ fn columns(table: &Table, schema: Option<&Schema>) -> Vec<ColumnPlaces> {
         let own = table.columns.iter().enumerate();
         let levels = own.filter(|(_, own)| own.starts_with(&begin));
         let (number, levels) = match feature.kind.cells() {
-            ReadCells::Numbers { .. } => (place(name), Vec::new()),
+            ReadCells::Numbers { .. } | ReadCells::Days(_) => (place(name), Vec::new()),
             ReadCells::Levels(_) => (None, levels.map(|(at, _)| at).collect()),
         };
         ColumnPlaces {
