@@ -2,6 +2,7 @@
 //! citation of a rule that is not defined.
 
 mod circles;
+mod kinds;
 mod modules;
 mod names;
 mod parts;

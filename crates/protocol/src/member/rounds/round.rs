@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::hash::Hash;
+use crate::member::Inclusions;
 use crate::member::rounds::clear::sheets::Sheets;
 use crate::member::rounds::inbox::Inbox;
 use crate::member::rounds::masked::kept::Masks;
 use crate::member::rounds::own::OwnPart;
-use crate::member::Inclusions;
 use crate::message::{Entry, Sheet};
 use crate::roster::MemberIndex;
 use crate::time::Time;
