@@ -19,12 +19,12 @@ const SIDES: [(&str, &str); 3] = [
     ("governance", "Governance"),
 ];
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/protocol/src/member")
 }
 
 /// The files of the state machine with their texts, without its tests.
-fn files() -> BTreeMap<PathBuf, String> {
+pub(crate) fn files() -> BTreeMap<PathBuf, String> {
     let tests = folder().join("tests");
     let files = rust_files(&folder()).into_iter();
     let files = files.filter(|file| !file.starts_with(&tests));

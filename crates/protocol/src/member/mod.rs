@@ -6,9 +6,10 @@
 //! | `config` | configuration that a member starts with |
 //! | `receive`, `answers`, `queries` | who takes a message or an answer; what the surroundings may ask |
 //! | `restart` | restarting with the records of the journal |
-//! | `consensus` | agreement on blocks |
+//! | `consensus` | agreement on blocks; names none of the other sides |
 //! | `rounds` | rounds of learning, in clear and masked |
 //! | `governance` | changes of the agreement |
+//! | `steps` | what an event of one side means for the others, in the order of effects |
 //!
 //! A rule sees only what it depends on: structs like `Judging` or `Voting` are built for one call and borrow
 //! those fields of [`Member`] that they may read or change. They give back what concerns other fields: a

@@ -1,5 +1,6 @@
 //! Consensus on blocks, in views with rotating leads (R1–R3, R5): proposals, votes, certificates, and
-//! catching up. Which block a round of learning demands is asked of [`rounds`](super::rounds).
+//! catching up. What it has to know of what the blocks hold, a [`payload::BlockPayload`] answers. It names no other
+//! side of a member.
 //!
 //! | file | holds |
 //! |---|---|
@@ -7,15 +8,15 @@
 //! | `ballots` | own votes and proposals, and the votes of others (R1–R3, R5) |
 //! | `voting` | `Voting`: votes of this member, and certificates of all votes |
 //! | `chain` | final blocks and later certificates |
-//! | `finality` | `Extending`: what follows from certificates and final blocks (R3, R4) |
-//! | `views` | entering and leaving views |
+//! | `finality` | `Extending`: what follows for the chain from certificates and final blocks (R3) |
+//! | `views` | the current view |
 //! | `stage`, `leading` | `LeadingView`: how far this member is with leading the view, and progress |
 //! | `links` | which members can be reached, and how fast |
 //! | `sync` | `Syncing`: catching up with what became final elsewhere |
 //! | `participation` | only listening, while this member cannot know what it has signed (R5) |
 //! | `own_key` | `OwnKey`: what this member's key has signed, compared with the journal |
-//! | `clock`, `timers` | the beat; `Timing`, how long phases and views may take |
-//! | `reporting` | evidence, in bounded number |
+//! | `timers` | `Timing`: how long phases and views may take |
+//! | `payload` | what consensus asks of the side whose blocks it agrees on |
 //! | `outbox` | what leaves this member in a step |
 
 pub(in crate::member) mod ballots;

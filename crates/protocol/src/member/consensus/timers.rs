@@ -1,4 +1,4 @@
-//! How long phases and views may take, and when a member has to look again.
+//! How long phases and views may take.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! Rounds of learning: this member's part, the lead's part, and adopting outcomes (R1, R4).
 //!
-//! [`clear`] has what only rounds in clear need, [`masked`] what only masked rounds need.
+//! [`clear`] has what only rounds in clear need, [`masked`] what only masked rounds need. Each is a [`RoundKind`];
+//! what is the same for both stands here.
 //!
 //! | file | holds |
 //! |---|---|
@@ -8,10 +9,10 @@
 //! | `own` | how far this member's own part is: training, contributing, when others may have its model |
 //! | `inbox` | contributions and scores of others, kept in case this member leads |
 //! | `contributing` | `Contributing`: training, contributing, what others contribute |
-//! | `entries` | the entries that a round may have; `Waiting`, whom it waits for |
+//! | `entries` | the entries that a round may have; `EntriesAwaited`, whom it waits for |
 //! | `absences` | members that are not waited for |
 //! | `judging` | `Judging`: whether to vote for what a block holds |
-//! | `lead` | `Leading`: collecting, bundle, sheet, and the draft of a proposal |
+//! | `lead` | `Leading`: collecting contributions, and the stages after them |
 //! | `adoption`, `completion` | how far outcomes are adopted (R4), and who has adopted the last round |
 //! | `finishing` | `Finishing`: what follows from final blocks and certified outcomes |
 //! | `payload` | what consensus asks of the rounds |
@@ -39,6 +40,7 @@ use crate::hash::Hash;
 use crate::member::Member;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::judge::{Opinion, Ruling};
+use crate::member::consensus::stage::BlockDraft;
 use crate::message::{Body, Content, Message};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
@@ -50,9 +52,9 @@ use adoption::Adoption;
 use clear::ClearRounds;
 use completion::Completion;
 use judging::{Judging, JudgingState};
-use lead::Leading;
 use lead::collect::Admission;
 use lead::gathered::Gathered;
+use lead::{LeadTiming, Leading};
 use masked::MaskedRounds;
 use masked::outcomes::Outcomes;
 use masked::settling::Settlement;
@@ -120,6 +122,21 @@ pub(in crate::member) trait RoundKind: Sync {
 
     /// Closes the set with these members, ascending.
     fn close(&self, leading: &mut Leading<'_>, ready: &[MemberIndex]);
+
+    /// Goes on as lead once the set is closed. Gives a block to propose.
+    ///
+    /// # Errors
+    /// Why this member votes against its own view.
+    fn go_on(&self, leading: &mut Leading<'_>) -> Result<Option<BlockDraft>, Refusal>;
+
+    /// What this lead sent once the set was closed, and the members that have not answered it.
+    fn unanswered(&self, leading: &Leading<'_>) -> Option<(Body, Vec<MemberIndex>)>;
+
+    /// When the spans end that a lead waits for once the set is closed.
+    fn deadlines(&self, timing: &LeadTiming<'_>) -> Vec<Time>;
+
+    /// What a block with this content rests on, for members that may not have it.
+    fn rests_on(&self, leading: &Leading<'_>, content: &Content) -> Vec<Body>;
 
     /// Gives the view's lead what is possible or due now, after the contribution.
     fn answer(&self, member: &mut Member);

@@ -9,7 +9,7 @@
 //! | `signing` | `Signing`: scoring the entries of a bundle, signing for a sheet |
 
 mod judge;
-mod lead;
+pub(in crate::member) mod lead;
 pub(in crate::member) mod scoring;
 pub(in crate::member) mod sheets;
 pub(in crate::member) mod signing;
@@ -17,13 +17,15 @@ pub(in crate::member) mod signing;
 use crate::member::Member;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::judge::{Opinion, Ruling};
+use crate::member::consensus::stage::BlockDraft;
 use crate::member::rounds::RoundKind;
 use crate::member::rounds::judging::Judging;
-use crate::member::rounds::lead::Leading;
 use crate::member::rounds::lead::collect::Admission;
+use crate::member::rounds::lead::{LeadTiming, Leading};
 use crate::message::{Body, Content, Message};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
+use crate::time::Time;
 use crate::work::Request;
 
 /// Rounds whose models members give each other.
@@ -48,6 +50,22 @@ impl RoundKind for ClearRounds {
 
     fn close(&self, leading: &mut Leading<'_>, ready: &[MemberIndex]) {
         leading.bundle_up(ready);
+    }
+
+    fn go_on(&self, leading: &mut Leading<'_>) -> Result<Option<BlockDraft>, Refusal> {
+        leading.go_on_in_clear()
+    }
+
+    fn unanswered(&self, leading: &Leading<'_>) -> Option<(Body, Vec<MemberIndex>)> {
+        leading.unanswered_in_clear()
+    }
+
+    fn deadlines(&self, timing: &LeadTiming<'_>) -> Vec<Time> {
+        timing.deadlines_in_clear()
+    }
+
+    fn rests_on(&self, leading: &Leading<'_>, content: &Content) -> Vec<Body> {
+        leading.sheet_of(content)
     }
 
     fn answer(&self, member: &mut Member) {

@@ -1,16 +1,14 @@
 //! What a lead has gathered for the block of a round, and in which stage it is with that.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::hash::Hash;
-use crate::identity::Signature;
-use crate::member::{ByMember, Inclusions};
-use crate::message::{Entry, MaskedSheet, Message, Phase, Sheet};
+use crate::member::ByMember;
+use crate::member::rounds::clear::lead::stage::ClearStage;
+use crate::member::rounds::masked::stage::MaskedStage;
+use crate::message::{Entry, Phase};
 use crate::roster::MemberIndex;
-use crate::time::Time;
-use crate::work::{Case, MaskedList};
 
 /// What a lead has gathered for a block in a view.
 #[derive(Default)]
@@ -31,48 +29,10 @@ pub(in crate::member) struct Gathered {
 pub(in crate::member) enum RoundStage {
     #[default]
     Collecting,
-    Scoring {
-        entries: Vec<Entry>,
-        since: Time,
-    },
-    Including {
-        sheet: Arc<Sheet>,
-        root: Hash,
-        since: Time,
-        signed: ByMember<Signature>,
-    },
-    Deciding {
-        sheet: Arc<Sheet>,
-        root: Hash,
-        inclusions: Inclusions,
-    },
-    Settling {
-        case: Case,
-        id: Hash,
-        root: Hash,
-        inclusions: Inclusions,
-    },
-    /// Masked: the list is sent; waiting for vectors.
-    Masking(Gathering),
-    /// Masked: the sheet is sent; waiting for inclusions.
-    Sealing(Sealing),
-}
-
-/// The vectors that are masked for a list.
-pub(in crate::member) struct Gathering {
-    pub(in crate::member) list: Arc<MaskedList>,
-    pub(in crate::member) since: Time,
-    /// The signed vector of each author, its root as a sheet of one entry, and when it came.
-    pub(in crate::member) vectors: ByMember<(Message, Hash, Time)>,
-}
-
-/// A sheet of masked vectors, and who has signed for it.
-pub(in crate::member) struct Sealing {
-    pub(in crate::member) list: Arc<MaskedList>,
-    pub(in crate::member) sheet: Arc<MaskedSheet>,
-    pub(in crate::member) root: Hash,
-    pub(in crate::member) since: Time,
-    pub(in crate::member) signed: ByMember<Signature>,
+    /// What follows of a round in clear.
+    Clear(ClearStage),
+    /// What follows of a masked round.
+    Masked(MaskedStage),
 }
 
 impl Gathered {
@@ -89,12 +49,10 @@ impl Gathered {
 
     /// The phase that this stage is.
     pub(in crate::member) fn phase(&self) -> Phase {
-        match self.stage {
+        match &self.stage {
             RoundStage::Collecting => Phase::Collecting,
-            RoundStage::Scoring { .. } => Phase::Scoring,
-            RoundStage::Masking(_) => Phase::Masking,
-            RoundStage::Including { .. } | RoundStage::Sealing(_) => Phase::Including,
-            RoundStage::Deciding { .. } | RoundStage::Settling { .. } => Phase::Deciding,
+            RoundStage::Clear(stage) => stage.phase(),
+            RoundStage::Masked(stage) => stage.phase(),
         }
     }
 

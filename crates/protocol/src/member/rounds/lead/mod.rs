@@ -24,7 +24,7 @@ use crate::member::rounds::absences::Absences;
 use crate::member::rounds::entries::EntriesAwaited;
 use crate::member::rounds::round::Round;
 use crate::member::{Config, Member};
-use crate::message::{Body, Bundle, Content, Message, Sheet};
+use crate::message::{Body, Message};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -49,6 +49,7 @@ pub(in crate::member) struct Leading<'a> {
 /// The spans that a lead waits for. Borrows what they depend on.
 #[derive(Clone, Copy)]
 pub(in crate::member) struct LeadTiming<'a> {
+    pub(in crate::member) kind: &'static dyn RoundKind,
     pub(in crate::member) view: Timing<'a>,
     pub(in crate::member) round: &'a Round,
     pub(in crate::member) absences: &'a Absences,
@@ -77,6 +78,7 @@ impl Member {
     pub(in crate::member) fn lead_timing(&self) -> LeadTiming<'_> {
         let leads = self.consensus.lead.is_some();
         LeadTiming {
+            kind: self.rounds.kind,
             view: self.timing(),
             round: &self.rounds.round,
             absences: &self.rounds.absences,
@@ -89,6 +91,7 @@ impl Leading<'_> {
     /// The spans that this lead waits for.
     pub(in crate::member) fn timing(&self) -> LeadTiming<'_> {
         LeadTiming {
+            kind: self.kind,
             view: Timing {
                 config: self.config,
                 now: self.now,
@@ -108,15 +111,13 @@ impl Leading<'_> {
     /// Why this member votes against its own view.
     pub(in crate::member) fn go_on(&mut self) -> Result<Option<BlockDraft>, Refusal> {
         match self.gathered.as_ref().map(|gathered| &gathered.stage) {
-            None | Some(RoundStage::Deciding { .. }) => {}
-            Some(RoundStage::Collecting) => self.collect_contributions(),
-            Some(RoundStage::Scoring { .. }) => self.collect_scores()?,
-            Some(RoundStage::Including { .. }) => self.collect_inclusions()?,
-            Some(RoundStage::Settling { .. }) => return self.propose_settled(),
-            Some(RoundStage::Masking(_)) => self.collect_vectors()?,
-            Some(RoundStage::Sealing(_)) => return self.seal_masked(),
+            None => Ok(None),
+            Some(RoundStage::Collecting) => {
+                self.collect_contributions();
+                Ok(None)
+            }
+            Some(_) => self.kind.go_on(self),
         }
-        Ok(None)
     }
 
     pub(in crate::member) fn set_stage(&mut self, stage: RoundStage) {
@@ -127,51 +128,10 @@ impl Leading<'_> {
 
     /// Once per beat: sends again what members have not answered.
     pub(in crate::member) fn repeat(&mut self) {
-        let Some(gathered) = &self.gathered else {
+        let Some((body, to)) = self.kind.unanswered(self) else {
             return;
         };
         let (round, view) = (self.round.number, self.view.number);
-        let (body, to): (Body, Vec<_>) = match &gathered.stage {
-            RoundStage::Scoring { entries, .. } => {
-                let silent = |member: &MemberIndex| {
-                    let scores = self.round.inbox.scores.get(member);
-                    scores.is_none_or(|scores| scores.row(entries).is_none())
-                };
-                let body = Body::Bundle(Bundle {
-                    entries: entries.clone(),
-                });
-                (
-                    body,
-                    gathered
-                        .authors(entries)
-                        .into_iter()
-                        .filter(silent)
-                        .collect(),
-                )
-            }
-            RoundStage::Including { sheet, signed, .. } => {
-                let silent = |member: &MemberIndex| !signed.contains_key(member);
-                (
-                    sheet_body(sheet),
-                    self.config.others().into_iter().filter(silent).collect(),
-                )
-            }
-            RoundStage::Masking(gathering) => {
-                let body = Body::KeyList(gathering.list.keys.clone());
-                let silent = |by: &MemberIndex| !gathering.vectors.contains_key(by);
-                let others = self.config.others().into_iter();
-                (body, others.filter(silent).collect())
-            }
-            RoundStage::Sealing(sealing) => {
-                let body = Body::MaskedSheet((*sealing.sheet).clone());
-                let silent = |by: &MemberIndex| !sealing.signed.contains_key(by);
-                let others = self.config.others().into_iter();
-                (body, others.filter(silent).collect())
-            }
-            RoundStage::Collecting | RoundStage::Deciding { .. } | RoundStage::Settling { .. } => {
-                return;
-            }
-        };
         let (message, frame) = self.config.seal(round, view, body);
         for member in to {
             self.out.send(member, &message, &frame);
@@ -181,34 +141,14 @@ impl Leading<'_> {
     /// Once per beat: sends what a proposal rests on to members that have not voted.
     pub(in crate::member) fn repeat_rests(&mut self, message: &Message, silent: &[MemberIndex]) {
         let (round, view) = (self.round.number, self.view.number);
-        for body in self.rests_on(message) {
+        let Body::Proposal(proposal) = &message.body else {
+            return;
+        };
+        for body in self.kind.rests_on(self, &proposal.block.content) {
             let (other, bytes) = self.config.seal(round, view, body);
             for &to in silent {
                 self.out.send(to, &other, &bytes);
             }
-        }
-    }
-
-    /// What a proposal rests on, for members that may not have it.
-    fn rests_on(&self, message: &Message) -> Vec<Body> {
-        let Body::Proposal(proposal) = &message.body else {
-            return Vec::new();
-        };
-        match &proposal.block.content {
-            Content::Learning(learning) => {
-                let sheet = self.round.sheets.get(&learning.sheet);
-                sheet.map(|sheet| sheet_body(sheet)).into_iter().collect()
-            }
-            Content::Masked(masked) => {
-                let masks = &self.round.masks;
-                let list = masks
-                    .list(&masked.list)
-                    .map(|list| Body::KeyList(list.keys.clone()));
-                let sheet = masks.sheet(&masked.sheet);
-                let sheet = sheet.map(|sheet| Body::MaskedSheet((**sheet).clone()));
-                list.into_iter().chain(sheet).collect()
-            }
-            Content::Empty | Content::Change(_) | Content::Recovery(_) => Vec::new(),
         }
     }
 }
@@ -240,30 +180,8 @@ impl LeadTiming<'_> {
                     self.round.started + self.view.config.epoch.patience(),
                 ]
             }
-            Some(RoundStage::Scoring { entries, since }) => vec![self.scores_due(entries, *since)],
-            Some(RoundStage::Including {
-                sheet,
-                since,
-                signed,
-                ..
-            }) => vec![self.inclusions_due(&sheet.entries, signed, *since)],
-            Some(RoundStage::Masking(gathering)) => {
-                let (due, over) = self.vectors_due(gathering);
-                vec![due, over]
-            }
-            Some(RoundStage::Sealing(sealing)) => vec![self.seals_due(sealing)],
-            Some(RoundStage::Deciding { .. } | RoundStage::Settling { .. }) | None => Vec::new(),
+            Some(_) => self.kind.deadlines(self),
+            None => Vec::new(),
         }
-    }
-}
-
-/// How a sheet travels: without scores it is the bundle.
-pub(in crate::member) fn sheet_body(sheet: &Sheet) -> Body {
-    if sheet.scores.is_some() {
-        Body::Sheet(sheet.clone())
-    } else {
-        Body::Bundle(Bundle {
-            entries: sheet.entries.clone(),
-        })
     }
 }

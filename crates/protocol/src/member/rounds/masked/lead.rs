@@ -12,9 +12,10 @@ use crate::identity::Signature;
 use crate::member::ByMember;
 use crate::member::consensus::stage::BlockDraft;
 use crate::member::rounds::lead::LeadTiming;
-use crate::member::rounds::lead::gathered::{Gathering, RoundStage, Sealing};
+use crate::member::rounds::lead::gathered::RoundStage;
 use crate::member::rounds::masked::answering::authors;
 use crate::member::rounds::masked::kept::{LISTS, SheetCheck};
+use crate::member::rounds::masked::stage::{Gathering, MaskedStage, Sealing};
 use crate::message::{
     Body, Content, KeyList, ListDocument, MaskedEntry, MaskedRound, MaskedSheet, MaskedVector,
     Message, Ready,
@@ -51,6 +52,54 @@ impl Leading<'_> {
         })
     }
 
+    /// Goes on with a masked round. Gives a block to propose.
+    ///
+    /// # Errors
+    /// Why this member votes against its own view.
+    pub(in crate::member) fn go_on_masked(&mut self) -> Result<Option<BlockDraft>, Refusal> {
+        match self.gathered.as_ref().map(|gathered| &gathered.stage) {
+            Some(RoundStage::Masked(MaskedStage::Masking(_))) => self.collect_vectors()?,
+            Some(RoundStage::Masked(MaskedStage::Sealing(_))) => return self.seal_masked(),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// What members have not answered in a masked round.
+    pub(in crate::member) fn unanswered_masked(&self) -> Option<(Body, Vec<MemberIndex>)> {
+        let RoundStage::Masked(stage) = &self.gathered.as_ref()?.stage else {
+            return None;
+        };
+        Some(match stage {
+            MaskedStage::Masking(gathering) => {
+                let body = Body::KeyList(gathering.list.keys.clone());
+                let silent = |by: &MemberIndex| !gathering.vectors.contains_key(by);
+                let others = self.config.others().into_iter();
+                (body, others.filter(silent).collect())
+            }
+            MaskedStage::Sealing(sealing) => {
+                let body = Body::MaskedSheet((*sealing.sheet).clone());
+                let silent = |by: &MemberIndex| !sealing.signed.contains_key(by);
+                let others = self.config.others().into_iter();
+                (body, others.filter(silent).collect())
+            }
+        })
+    }
+
+    /// What the block of a masked round rests on.
+    pub(in crate::member) fn list_and_sheet_of(&self, content: &Content) -> Vec<Body> {
+        let Content::Masked(masked) = content else {
+            return Vec::new();
+        };
+        let masks = &self.round.masks;
+        let list = masks
+            .list(&masked.list)
+            .map(|list| Body::KeyList(list.keys.clone()));
+        let sheet = masks.sheet(&masked.sheet);
+        let sheet = sheet.map(|sheet| Body::MaskedSheet((**sheet).clone()));
+        list.into_iter().chain(sheet).collect()
+    }
+
     /// Whether the set may be closed with these members; once patience is over, says whom a list lacks.
     pub(in crate::member) fn may_close_with(&mut self, ready: &[MemberIndex]) -> bool {
         let may = self.may_list(ready);
@@ -85,11 +134,11 @@ impl Leading<'_> {
         let (round, view) = (self.round.number, self.view.number);
         let body = Body::KeyList(list.keys.clone());
         let (message, frame) = self.config.seal(round, view, body);
-        self.set_stage(RoundStage::Masking(Gathering {
+        self.set_stage(RoundStage::Masked(MaskedStage::Masking(Gathering {
             list: Arc::new(list),
             since: self.now,
             vectors: BTreeMap::new(),
-        }));
+        })));
         self.out.publish(message, frame);
     }
 
@@ -126,7 +175,7 @@ impl Leading<'_> {
     /// A masked vector. The first one of an author for the list counts; gives evidence against an author
     /// of two.
     pub(in crate::member) fn vector(&mut self, message: Message) -> Option<Evidence> {
-        let Some(RoundStage::Masking(gathering)) =
+        let Some(RoundStage::Masked(MaskedStage::Masking(gathering))) =
             self.gathered.as_mut().map(|gathered| &mut gathered.stage)
         else {
             return None;
@@ -152,9 +201,9 @@ impl Leading<'_> {
     ///
     /// # Errors
     /// Why this member votes against its own view: too few are left.
-    pub(in crate::member) fn collect_vectors(&mut self) -> Result<(), Refusal> {
+    fn collect_vectors(&mut self) -> Result<(), Refusal> {
         let view = self.view.number;
-        let Some(RoundStage::Masking(gathering)) =
+        let Some(RoundStage::Masked(MaskedStage::Masking(gathering))) =
             self.gathered.as_ref().map(|gathered| &gathered.stage)
         else {
             return Ok(());
@@ -256,7 +305,7 @@ impl Leading<'_> {
 
     /// How long the slowest answer to the list took.
     fn slowest(&self) -> Duration {
-        let Some(RoundStage::Masking(gathering)) =
+        let Some(RoundStage::Masked(MaskedStage::Masking(gathering))) =
             self.gathered.as_ref().map(|gathered| &gathered.stage)
         else {
             return Duration::ZERO;
@@ -280,13 +329,13 @@ impl Leading<'_> {
         let (round, view) = (self.round.number, self.view.number);
         let body = Body::MaskedSheet(sheet.clone());
         let (message, frame) = self.config.seal(round, view, body);
-        self.set_stage(RoundStage::Sealing(Sealing {
+        self.set_stage(RoundStage::Masked(MaskedStage::Sealing(Sealing {
             list,
             root: sheet.root(),
             sheet: Arc::new(sheet),
             since: self.now,
             signed: BTreeMap::new(),
-        }));
+        })));
         self.out.publish(message, frame);
     }
 
@@ -295,8 +344,8 @@ impl Leading<'_> {
     ///
     /// # Errors
     /// Why this member votes against its own view: too few are left.
-    pub(in crate::member) fn seal_masked(&mut self) -> Result<Option<BlockDraft>, Refusal> {
-        let Some(RoundStage::Sealing(sealing)) =
+    fn seal_masked(&mut self) -> Result<Option<BlockDraft>, Refusal> {
+        let Some(RoundStage::Masked(MaskedStage::Sealing(sealing))) =
             self.gathered.as_ref().map(|gathered| &gathered.stage)
         else {
             return Ok(None);
@@ -338,7 +387,7 @@ impl Leading<'_> {
 
     /// An author's signature over the sheet of masked vectors.
     pub(in crate::member) fn sealed(&mut self, message: &Message, sheet: Hash) {
-        if let Some(RoundStage::Sealing(sealing)) =
+        if let Some(RoundStage::Masked(MaskedStage::Sealing(sealing))) =
             self.gathered.as_mut().map(|gathered| &mut gathered.stage)
             && sealing.root == sheet
             && sealing.sheet.authors().any(|by| by == message.sender)
@@ -357,9 +406,23 @@ fn alone(author: MemberIndex, vector: &MaskedVector) -> MaskedSheet {
 }
 
 impl LeadTiming<'_> {
+    /// When the spans end that a lead waits for in a masked round.
+    pub(in crate::member) fn deadlines_masked(&self) -> Vec<Time> {
+        match self.gathered.map(|gathered| &gathered.stage) {
+            Some(RoundStage::Masked(MaskedStage::Masking(gathering))) => {
+                let (due, over) = self.vectors_due(gathering);
+                vec![due, over]
+            }
+            Some(RoundStage::Masked(MaskedStage::Sealing(sealing))) => {
+                vec![self.seals_due(sealing)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// When members that have sent no vector are not waited for any longer, and when vectors that were sent
     /// and are not here are not.
-    pub(in crate::member) fn vectors_due(&self, gathering: &Gathering) -> (Time, Time) {
+    fn vectors_due(&self, gathering: &Gathering) -> (Time, Time) {
         let over = self.masked_over(gathering.since);
         let silent = authors(&gathering.list).into_iter();
         let silent = silent.filter(|by| !gathering.vectors.contains_key(by));
@@ -372,7 +435,7 @@ impl LeadTiming<'_> {
     }
 
     /// When missing signatures for a sheet of masked vectors are not waited for any longer.
-    pub(in crate::member) fn seals_due(&self, sealing: &Sealing) -> Time {
+    fn seals_due(&self, sealing: &Sealing) -> Time {
         let signed: &ByMember<Signature> = &sealing.signed;
         let silent = sealing
             .sheet

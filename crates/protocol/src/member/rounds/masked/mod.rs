@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `kept` | the lists and sheets of the round that are kept |
 //! | `sums` | the sums, as they are agreed |
+//! | `stage` | how far a lead is, once the set is closed |
 //! | `lead` | the list of who is ready, their vectors, the sheet of these, and the block |
 //! | `answering` | `Masking`: answering lists, signing for sheets |
 //! | `judge` | whether to vote for the block of a masked round |
@@ -17,18 +18,21 @@ pub(in crate::member) mod kept;
 mod lead;
 pub(in crate::member) mod outcomes;
 pub(in crate::member) mod settling;
+pub(in crate::member) mod stage;
 mod sums;
 
 use crate::member::Member;
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::judge::{Opinion, Ruling};
+use crate::member::consensus::stage::BlockDraft;
 use crate::member::rounds::RoundKind;
 use crate::member::rounds::judging::Judging;
-use crate::member::rounds::lead::Leading;
 use crate::member::rounds::lead::collect::Admission;
+use crate::member::rounds::lead::{LeadTiming, Leading};
 use crate::message::{Body, Content, Message};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
+use crate::time::Time;
 use crate::work::Request;
 
 /// Rounds of which only sums are opened.
@@ -53,6 +57,22 @@ impl RoundKind for MaskedRounds {
 
     fn close(&self, leading: &mut Leading<'_>, ready: &[MemberIndex]) {
         leading.issue_list(ready);
+    }
+
+    fn go_on(&self, leading: &mut Leading<'_>) -> Result<Option<BlockDraft>, Refusal> {
+        leading.go_on_masked()
+    }
+
+    fn unanswered(&self, leading: &Leading<'_>) -> Option<(Body, Vec<MemberIndex>)> {
+        leading.unanswered_masked()
+    }
+
+    fn deadlines(&self, timing: &LeadTiming<'_>) -> Vec<Time> {
+        timing.deadlines_masked()
+    }
+
+    fn rests_on(&self, leading: &Leading<'_>, content: &Content) -> Vec<Body> {
+        leading.list_and_sheet_of(content)
     }
 
     fn answer(&self, member: &mut Member) {

@@ -1,5 +1,6 @@
 //! What a contributed model must be, and the bundle that closes the set.
 
+use super::stage::ClearStage;
 use crate::member::rounds::lead::Leading;
 use crate::member::rounds::lead::collect::Admission;
 use crate::member::rounds::lead::gathered::RoundStage;
@@ -97,10 +98,10 @@ impl Leading<'_> {
         });
         let (message, frame) = self.config.seal(round, view, body);
         if cross_evaluate {
-            self.set_stage(RoundStage::Scoring {
+            self.set_stage(RoundStage::Clear(ClearStage::Scoring {
                 entries,
                 since: self.now,
-            });
+            }));
         } else {
             self.start_including(Sheet {
                 entries,

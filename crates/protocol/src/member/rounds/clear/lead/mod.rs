@@ -2,6 +2,7 @@
 //!
 //! | file | stages |
 //! |---|---|
+//! | `stage` | how far the lead is, once the set is closed |
 //! | `admit` | what a contributed model must be, and the bundle that closes the set |
 //! | `sheet` | scores and inclusions, until all authors signed for the sheet |
 //! | `propose` | the decision, its outcome, and the proposed block |
@@ -9,3 +10,108 @@
 mod admit;
 mod propose;
 mod sheet;
+pub(in crate::member) mod stage;
+
+use crate::member::consensus::stage::BlockDraft;
+use crate::member::rounds::lead::gathered::RoundStage;
+use crate::member::rounds::lead::{LeadTiming, Leading};
+use crate::message::{Body, Bundle, Content, Sheet};
+use crate::refusal::Refusal;
+use crate::roster::MemberIndex;
+use crate::time::Time;
+
+use stage::ClearStage;
+
+impl Leading<'_> {
+    /// How far this lead is with a round in clear.
+    fn clear(&self) -> Option<&ClearStage> {
+        match &self.gathered.as_ref()?.stage {
+            RoundStage::Clear(stage) => Some(stage),
+            _ => None,
+        }
+    }
+
+    /// Goes on with a round in clear. Gives a block to propose.
+    ///
+    /// # Errors
+    /// Why this member votes against its own view.
+    pub(in crate::member) fn go_on_in_clear(&mut self) -> Result<Option<BlockDraft>, Refusal> {
+        match self.clear() {
+            Some(ClearStage::Scoring { .. }) => self.collect_scores()?,
+            Some(ClearStage::Including { .. }) => self.collect_inclusions()?,
+            Some(ClearStage::Settling { .. }) => return self.propose_settled(),
+            Some(ClearStage::Deciding { .. }) | None => {}
+        }
+        Ok(None)
+    }
+
+    /// What members have not answered in a round in clear.
+    pub(in crate::member) fn unanswered_in_clear(&self) -> Option<(Body, Vec<MemberIndex>)> {
+        let gathered = self.gathered.as_ref()?;
+        Some(match self.clear()? {
+            ClearStage::Scoring { entries, .. } => {
+                let silent = |member: &MemberIndex| {
+                    let scores = self.round.inbox.scores.get(member);
+                    scores.is_none_or(|scores| scores.row(entries).is_none())
+                };
+                let body = Body::Bundle(Bundle {
+                    entries: entries.clone(),
+                });
+                (
+                    body,
+                    gathered
+                        .authors(entries)
+                        .into_iter()
+                        .filter(silent)
+                        .collect(),
+                )
+            }
+            ClearStage::Including { sheet, signed, .. } => {
+                let silent = |member: &MemberIndex| !signed.contains_key(member);
+                (
+                    sheet_body(sheet),
+                    self.config.others().into_iter().filter(silent).collect(),
+                )
+            }
+            ClearStage::Deciding { .. } | ClearStage::Settling { .. } => return None,
+        })
+    }
+
+    /// What the block of a round in clear rests on.
+    pub(in crate::member) fn sheet_of(&self, content: &Content) -> Vec<Body> {
+        let Content::Learning(learning) = content else {
+            return Vec::new();
+        };
+        let sheet = self.round.sheets.get(&learning.sheet);
+        sheet.map(|sheet| sheet_body(sheet)).into_iter().collect()
+    }
+}
+
+impl LeadTiming<'_> {
+    /// When the spans end that a lead waits for in a round in clear.
+    pub(in crate::member) fn deadlines_in_clear(&self) -> Vec<Time> {
+        match self.gathered.map(|gathered| &gathered.stage) {
+            Some(RoundStage::Clear(ClearStage::Scoring { entries, since })) => {
+                vec![self.scores_due(entries, *since)]
+            }
+            Some(RoundStage::Clear(ClearStage::Including {
+                sheet,
+                since,
+                signed,
+                ..
+            })) => vec![self.inclusions_due(&sheet.entries, signed, *since)],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// How a sheet travels: without scores it is the bundle.
+fn sheet_body(sheet: &Sheet) -> Body {
+    if sheet.scores.is_some() {
+        Body::Sheet(sheet.clone())
+    } else {
+        Body::Bundle(Bundle {
+            entries: sheet.entries.clone(),
+        })
+    }
+}

@@ -7,9 +7,11 @@ use crate::hash::Hash;
 use crate::member::Inclusions;
 use crate::message::{Content, Learning, Sheet};
 
+use super::sheet_body;
+use super::stage::ClearStage;
 use crate::member::consensus::stage::BlockDraft;
+use crate::member::rounds::lead::Leading;
 use crate::member::rounds::lead::gathered::{Gathered, RoundStage};
-use crate::member::rounds::lead::{Leading, sheet_body};
 use crate::refusal::Refusal;
 
 impl Leading<'_> {
@@ -55,11 +57,11 @@ impl Leading<'_> {
             sheet: sheet.clone(),
             holders,
         }));
-        self.set_stage(RoundStage::Deciding {
+        self.set_stage(RoundStage::Clear(ClearStage::Deciding {
             sheet,
             root,
             inclusions,
-        });
+        }));
     }
 
     /// A decision was made.
@@ -75,21 +77,21 @@ impl Leading<'_> {
             return Ok(());
         };
         let stage = std::mem::take(&mut gathered.stage);
-        let RoundStage::Deciding {
+        let RoundStage::Clear(ClearStage::Deciding {
             sheet,
             root: own,
             inclusions,
-        } = stage
+        }) = stage
         else {
             gathered.stage = stage;
             return Ok(());
         };
         if own != root {
-            gathered.stage = RoundStage::Deciding {
+            gathered.stage = RoundStage::Clear(ClearStage::Deciding {
                 sheet,
                 root: own,
                 inclusions,
-            };
+            });
             return Ok(());
         }
         let round = self.round.number;
@@ -97,12 +99,12 @@ impl Leading<'_> {
             Ok(decision) => {
                 let case = Case::new(round, root, sheet, decision.into());
                 let id = case.id();
-                gathered.stage = RoundStage::Settling {
+                gathered.stage = RoundStage::Clear(ClearStage::Settling {
                     case: case.clone(),
                     id,
                     root,
                     inclusions,
-                };
+                });
                 if !self.round.cases.outcomes.contains_key(&id) {
                     let holders = self.config.holders(self.view.lead);
                     self.out
@@ -128,12 +130,12 @@ impl Leading<'_> {
     pub(in crate::member) fn propose_settled(&mut self) -> Result<Option<BlockDraft>, Refusal> {
         let Some(Gathered {
             stage:
-                RoundStage::Settling {
+                RoundStage::Clear(ClearStage::Settling {
                     case,
                     id,
                     root,
                     inclusions,
-                },
+                }),
             ..
         }) = &self.gathered
         else {

@@ -12,6 +12,7 @@ use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
+use super::stage::ClearStage;
 use crate::member::rounds::lead::LeadTiming;
 use crate::member::rounds::lead::Leading;
 use crate::member::rounds::lead::gathered::{Gathered, RoundStage};
@@ -25,12 +26,12 @@ impl Leading<'_> {
             .keep_sheet(self.config, self.view, root, sheet.clone());
         self.round.sheets.need(&root);
         let (since, signed) = (self.now, BTreeMap::new());
-        self.set_stage(RoundStage::Including {
+        self.set_stage(RoundStage::Clear(ClearStage::Including {
             sheet,
             root,
             since,
             signed,
-        });
+        }));
     }
 
     /// Takes a member's losses, which are kept in case this member leads the round.
@@ -53,7 +54,7 @@ impl Leading<'_> {
     /// Why this member votes against its own view: too many scores are missing.
     pub(in crate::member) fn collect_scores(&mut self) -> Result<(), Refusal> {
         let Some(Gathered {
-            stage: RoundStage::Scoring { entries, since },
+            stage: RoundStage::Clear(ClearStage::Scoring { entries, since }),
             ..
         }) = &self.gathered
         else {
@@ -156,12 +157,12 @@ impl Leading<'_> {
         let Some(gathered) = &mut self.gathered else {
             return;
         };
-        if let RoundStage::Including {
+        if let RoundStage::Clear(ClearStage::Including {
             root,
             signed,
             sheet: full,
             ..
-        } = &mut gathered.stage
+        }) = &mut gathered.stage
             && *root == sheet
             && gathered
                 .receipts
@@ -179,12 +180,12 @@ impl Leading<'_> {
     pub(in crate::member) fn collect_inclusions(&mut self) -> Result<(), Refusal> {
         let Some(Gathered {
             stage:
-                RoundStage::Including {
+                RoundStage::Clear(ClearStage::Including {
                     sheet,
                     root,
                     since,
                     signed,
-                },
+                }),
             ..
         }) = &self.gathered
         else {
