@@ -20,7 +20,7 @@ def state_of(model: nn.Module, more: Collection[str] = ()) -> dict[str, torch.Te
     definition: counters of batches are not averaged. `more` names other buffers that travel."""
     # Once for all of them: this is asked for in every training.
     plain = plain_name(model)
-    found = {plain(name): value for name, value in model.named_parameters()}
+    found: dict[str, torch.Tensor] = {plain(name): value for name, value in model.named_parameters()}
     buffers = list(model.named_buffers())
     kept = {plain(name) for name in model.state_dict()} if buffers else set()
     for name, value in buffers:
