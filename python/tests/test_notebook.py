@@ -211,6 +211,9 @@ def test_figures_of_many_silos_have_a_band_and_whole_rounds():
     axes = many.plot()
     assert len(axes.lines) == 1 and len(axes.collections) == 1
     assert all(float(tick).is_integer() for tick in axes.get_xticks())
+    one = rota.simulate(scenario(task(), silos=3, rounds=1), learner=learner, references=False).plot("loss")
+    one.figure.canvas.draw()
+    assert all(float(tick).is_integer() for tick in one.get_xticks())
     few = simulated().plot("loss")
     assert len(few.lines) == 2
     box = few.get_legend().get_bbox_to_anchor().transformed(few.transAxes.inverted())

@@ -34,7 +34,7 @@ class FunctionLearner(Learner):
             {name: np.zeros(value, np.float32) if isinstance(value, tuple) else value for name, value in model.items()}
         )
         self._train, self._rows = train, rows
-        self._evaluate = evaluate if _takes_round(evaluate) else lambda model, split, _: evaluate(model, split)
+        self._evaluate: Evaluate = evaluate if _takes_round(evaluate) else lambda model, split, _: evaluate(model, split)
 
     def tensors(self) -> Iterable[Tensor]:
         for name, value in self._model.items():

@@ -263,6 +263,9 @@ class Learner(ABC):
         """Outputs row by row, where `outputs_loss` says what they mean."""
         raise NotImplementedError("this learner gives no outputs row by row")
 
+    #: Whether it seeds the generators of the process itself for each question.
+    _seeds: bool = False
+
     def _rest(self, shelf: Shelf, silos: int) -> None:
         """Called after each request in a simulation of this many silos in this process: what the learner holds until
         the next one may lie on the shelf meanwhile."""

@@ -249,7 +249,7 @@ def simulate(
         raise ValueError("`resume` goes with `out`, the folder of the simulation")
     place = None
     if out is not None:
-        asked = dict(seed=seed, rounds=rounds, silos=silos, data=data, mesh=mesh, references=references, keep=keep, rules=told)
+        asked: dict[str, Any] = dict(seed=seed, rounds=rounds, silos=silos, data=data, mesh=mesh, references=references, keep=keep, rules=told)
         asked |= {"scenario": _content(scenario), "strategy": strategy if isinstance(strategy, str) else None}
         asked |= {"learner": learner if isinstance(learner, (str, Sequence)) else None}
         place = Folder(out, asked, resume)

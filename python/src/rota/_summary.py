@@ -75,7 +75,10 @@ class Summary(dict[str, Any]):
         name = self.metric + (f" ({unit})" if unit else "")
         axes.set_xlabel("round")
         axes.set_ylabel(f"{name}, held out" if what == "metric" else "training loss")
-        axes.xaxis.set_major_locator(pyplot.matplotlib.ticker.MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(pyplot.matplotlib.ticker.MaxNLocator(integer=True, min_n_ticks=1))
+        if max((len(line) for line in curves.values()), default=0) <= 1:
+            # Around a single round there would be parts of rounds.
+            axes.set_xlim(0, 2)
         # Beside the lines, where it hides none.
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         figure.set_layout_engine("tight")

@@ -9,6 +9,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -28,6 +29,8 @@ PROTOCOL = 1
 LARGEST = 16 << 20
 #: Letters of a reason; some exceptions quote whole arrays.
 LONGEST = 10_000
+#: Seconds between two signs of a training.
+BETWEEN = 0.05
 #: Seconds that a program has to end after the silo is gone.
 ENDING = 10.0
 
@@ -111,6 +114,7 @@ class _Session:
     def __init__(self, silo: Silo, learner: Learner, recalled: Recalled | None = None) -> None:
         self.silo, self.learner, self.recalled = silo, learner, recalled
         self._said = False
+        self._told = -math.inf
 
     def opened(self) -> dict[str, Any]:
         if self.silo.given is None:
@@ -169,6 +173,12 @@ class _Session:
 
     def _train(self, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
         def say(step: int, steps: int, loss: float | None) -> None:
+            if connection.stop.is_set():
+                raise Stopped
+            # Of many short steps some are told.
+            if (now := time.monotonic()) - self._told < BETWEEN:
+                return
+            self._told = now
             known = loss is not None and math.isfinite(loss)
             said = {"type": "progress", "step": step, "steps": steps, "loss": loss if known else None}
             connection.say(_frame(said))
@@ -341,6 +351,7 @@ def _answer(
     session.silo._rows = request.get("rows")
     # A learner may serve several silos.
     session.learner.round, session.learner.rounds = request.get("round"), request.get("rounds")
+    seeds = seeds and not (session.learner._seeds and kind in ("train", "evaluate"))
     with seeded(request["seed"] if kind == "train" else session.silo.seed) if seeds else nullcontext():
         return _asked(session, kind, request, connection)
 

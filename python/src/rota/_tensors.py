@@ -17,13 +17,15 @@ from ._notes import note
 Array = npt.NDArray[np.float32]
 Arrays = dict[str, Array]
 
+#: Bytes of a file up to which reading it takes less time than mapping it.
+_SMALL = 1 << 17
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
 
 
 def read_tensors(path: str | os.PathLike[str], *, mapped: bool = False, writable: bool = False) -> Arrays:
     """The tensors of a safetensors file, by name.
 
-    With `mapped` the arrays are views of the file, which is read where it is used. They are read-only, unless
+    With `mapped` the arrays of all but small files are views of the file, which is read where it is used. They are read-only, unless
     they are `writable`: what is then written into them stays in memory, and the file as it is.
     """
     path = Path(path)
@@ -33,7 +35,7 @@ def read_tensors(path: str | os.PathLike[str], *, mapped: bool = False, writable
             raise ValueError(f"{path} is no safetensors file")
         header = json.loads(file.read(size))
     data: npt.NDArray[np.uint8]
-    if mapped and path.stat().st_size > 8 + size:
+    if mapped and path.stat().st_size > max(8 + size, _SMALL):
         data = np.asarray(np.memmap(path, dtype=np.uint8, mode="c" if writable else "r", offset=8 + size))
     else:
         data = np.fromfile(path, dtype=np.uint8, offset=8 + size)

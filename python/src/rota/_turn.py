@@ -69,14 +69,37 @@ class Draws:
             torch.cuda.set_rng_state_all(self._cuda)
 
 
+def seed_torch(seed: int) -> None:
+    """Seeds PyTorch, where it is imported."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "manual_seed"):
+        return
+    if _only_processor(torch):
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)
+
+
+def _only_processor(torch: Any) -> bool:
+    """Whether there is no other device. `torch.manual_seed` then notes, for a device that never comes, the stack of every
+    call, which takes longer than a small training."""
+    global _PROCESSOR
+    if _PROCESSOR is None:
+        kinds = (torch.cuda, getattr(torch, "xpu", None), getattr(torch.backends, "mps", None), getattr(torch, "mtia", None))
+        _PROCESSOR = hasattr(torch, "default_generator") and not any(kind is not None and kind.is_available() for kind in kinds)
+    return _PROCESSOR
+
+
+_PROCESSOR: bool | None = None
+
+
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
     """Seeds Python, NumPy and PyTorch, and puts their generators back afterwards."""
     before = Draws()
     random.seed(seed)
     np.random.seed(seed % (1 << 32))
-    if (torch := sys.modules.get("torch")) is not None:
-        torch.manual_seed(seed % (1 << 63))
+    seed_torch(seed % (1 << 63))
     try:
         yield
     finally:

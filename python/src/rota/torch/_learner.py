@@ -20,7 +20,7 @@ from .._notes import note
 from .._reach import Traces, generators, seed_all
 from .._shelf import Kept, Shelf
 from .._tensors import Arrays
-from .._turn import seeded, turn
+from .._turn import seed_torch, seeded, turn
 from ._batches import last_joined, leaves, moved, picked, rows_of_batch
 from ._checks import check_kinds, check_module, check_private, check_shapes, notes
 from ._constants import UnknownBuffer, same
@@ -99,6 +99,7 @@ class Learner(_learner.Learner):
     """
 
     gradients = True
+    _seeds = True
 
     def __init__(
         self,
@@ -511,7 +512,7 @@ class Learner(_learner.Learner):
         self._asked(0)
         random.seed(0)
         np.random.seed(0)
-        torch.manual_seed(0)
+        seed_torch(0)
 
     def _differences(self, training: Training) -> None:
         """Says once what is agreed and done otherwise than a plain loop would."""

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ._types import Refused, Shared
-from ._wrappers import buffers_of, modules_of, parameters_of, plain_name
+from ._wrappers import modules_of, plain_name
 
 #: Layers with running statistics.
 NORMS = (nn.modules.batchnorm._NormBase,)
@@ -18,10 +18,16 @@ NORMS = (nn.modules.batchnorm._NormBase,)
 def state_of(model: nn.Module, more: Collection[str] = ()) -> dict[str, torch.Tensor]:
     """Parameters and buffers that are floats, by their names without wrappers and in the order of their
     definition: counters of batches are not averaged. `more` names other buffers that travel."""
-    parameters, plain = parameters_of(model), plain_name(model)
-    kept = {plain(name) for name in model.state_dict()}
-    found = buffers_of(model).items()
-    return parameters | {name: value for name, value in found if name in more or value.is_floating_point() and name in kept}
+    # Once for all of them: this is asked for in every training.
+    plain = plain_name(model)
+    found: dict[str, torch.Tensor] = {plain(name): value for name, value in model.named_parameters()}
+    buffers = list(model.named_buffers())
+    kept = {plain(name) for name in model.state_dict()} if buffers else set()
+    for name, value in buffers:
+        name = plain(name)
+        if name in more or value.is_floating_point() and name in kept:
+            found[name] = value
+    return found
 
 
 def _is_trainable(module: nn.Module) -> bool:
