@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 /// The file of a node's configuration in the folder of the node.
-pub const CONFIG: &str = "node.toml";
+const CONFIG: &str = "node.toml";
 
 /// Its former name.
-pub const FORMER_CONFIG: &str = "silo.toml";
+const FORMER_CONFIG: &str = "silo.toml";
 
 /// Names a node instead of `--config`.
 const VARIABLE: &str = "ROTA_CONFIG";
