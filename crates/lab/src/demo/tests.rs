@@ -31,7 +31,7 @@ fn the_written_agreement_is_read_as_the_same_federation() {
         assert_eq!(read.seed, ours.seed);
         assert!(text.contains(&format!("{:#}", ours.epoch.federation)));
         // The id follows from the meaning, not from the text.
-        let spaced = text.replace("straggler-timeout =", "# how long?\npatience   =");
+        let spaced = text.replace("straggler-timeout =", "# how long?\nstraggler-timeout   =");
         let spaced = Agreement::parse("f.toml", &spaced).unwrap();
         assert_eq!(spaced.epoch.federation, ours.epoch.federation);
         let other = Agreement::parse(
