@@ -118,7 +118,7 @@ pub fn build(config: &StrategyConfig, members: usize) -> Result<Box<dyn Strategy
     }
     if let Some(stop) = config.stop {
         at_least_one("stop.patience", stop.patience)?;
-        not_negative("stop.gain", stop.gain)?;
+        not_negative("stop.min-delta", stop.gain)?;
         strategy = Box::new(WrappedStrategy {
             name: config.name(),
             inner: strategy.into(),

@@ -88,7 +88,7 @@ fn a_stop_rule_changes_no_model_until_it_ends_the_federation() {
 #[test]
 fn it_ends_after_rounds_that_are_no_better_and_keeps_the_models_of_the_best() {
     let gain = 0.05;
-    let stop = json!({ "patience": 2, "gain": gain });
+    let stop = json!({ "patience": 2, "min-delta": gain });
     let mut federation = federation("fedavg", json!({ "stop": stop }));
     let mut models = vec![federation.state.models[0].clone()];
     while !federation.strategy.ends(&federation.state) {
@@ -125,7 +125,7 @@ fn it_ends_after_rounds_that_are_no_better_and_keeps_the_models_of_the_best() {
 #[test]
 fn with_more_patience_a_federation_that_ended_goes_on() {
     let with = |patience: u64| {
-        let stop = json!({ "patience": patience, "gain": 1e9 });
+        let stop = json!({ "patience": patience, "min-delta": 1e9 });
         federation("fedavg", json!({ "stop": stop }))
     };
     let mut ended = with(1);
@@ -156,7 +156,7 @@ fn accuracy_is_better_where_it_is_larger() {
 /// other coalitions than those at the end.
 #[test]
 fn where_a_silo_changed_its_coalition_the_last_models_are_kept() {
-    let stop = json!({ "patience": 1, "gain": 1e9 });
+    let stop = json!({ "patience": 1, "min-delta": 1e9 });
     let mut federation = federation("cs-rcfl", json!({ "coalitions": 2, "stop": stop }));
     let start = federation.state.models.clone();
     while !federation.strategy.ends(&federation.state) {
@@ -242,7 +242,7 @@ fn members_that_were_not_drawn_report_their_validation_rows() {
 
 #[test]
 fn a_lead_that_decides_otherwise_ends_with_the_others() {
-    let stop = json!({ "patience": 1, "gain": 1e9 });
+    let stop = json!({ "patience": 1, "min-delta": 1e9 });
     let mut federation = federation("fedavg", json!({ "stop": stop }));
     while !federation.strategy.ends(&federation.state) {
         federation.round();
@@ -296,7 +296,7 @@ fn a_silo_without_validation_rows_and_a_rule_out_of_its_range_are_refused() {
         config.validate(2).unwrap_err().to_string()
     };
     assert!(wrong(json!({ "patience": 0 })).contains("stop.patience"));
-    assert!(wrong(json!({ "patience": 1, "gain": -1.0 })).contains("stop.gain"));
+    assert!(wrong(json!({ "patience": 1, "min-delta": -1.0 })).contains("stop.min-delta"));
 }
 
 #[test]
