@@ -338,7 +338,7 @@ impl Mode {
     pub fn name(self) -> &'static str {
         match self {
             Self::Clear => "clear",
-            Self::Masked => "masked",
+            Self::Masked => "secure-aggregation",
             Self::MaskedNoised => "differential-privacy",
         }
     }
