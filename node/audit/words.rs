@@ -51,7 +51,10 @@ const KINDS: [(&str, &str); 28] = [
         "Unmasking",
         "its shares, with which the sum of a final round is opened",
     ),
-    ("Outcome", "its vote for the outcome of a secure-aggregation round"),
+    (
+        "Outcome",
+        "its vote for the outcome of a secure-aggregation round",
+    ),
 ];
 
 impl AuditLine {

@@ -232,7 +232,11 @@ fn a_backup_with_former_names_is_put_back_with_the_present() {
     let file = place.path().join("former.tar");
     changed(&north, &file, |archive| {
         let config = archive.files.remove("node.toml").unwrap();
-        let former = [&config[..], b"[policy]\nauto-approve = ['training-epochs']\n"].concat();
+        let former = [
+            &config[..],
+            b"[policy]\nauto-approve = ['training-epochs']\n",
+        ]
+        .concat();
         archive.files.insert("silo.toml".into(), former);
         let text = String::from_utf8(archive.files["federation.toml"].clone()).unwrap();
         let former = text

@@ -41,7 +41,11 @@ impl AgreedCase {
             privacy,
             declared,
         } = self;
-        let rounds = if privacy.contains("sufficient-statistics") { 1 } else { 6 };
+        let rounds = if privacy.contains("sufficient-statistics") {
+            1
+        } else {
+            6
+        };
         let silos = (0..4).map(|member| {
             let key = key(member).public();
             format!("[[member]]\nname = \"clinic {member}\"\nkey = \"{key}\"\nrows = {declared}\n")

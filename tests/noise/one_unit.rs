@@ -35,9 +35,21 @@ const SOURCES: &[&str] = &["drop", "refuse", "synthetic", "diabetes", "heart"];
 const RELEASES: &[(bool, &str, &str)] = &[
     (true, "\"logistic\"", "clipping-norm = 0.5"),
     (true, "{ mlp = { hidden = [3] } }", "clipping-norm = 2.0"),
-    (false, "{ linear = { loss = \"squared\" } }", "clipping-norm = 1.0"),
-    (false, "{ linear = { loss = \"absolute\" } }", "clipping-norm = 1.0"),
-    (true, "\"logistic\"", "mechanism = \"sufficient-statistics\"\nmax-row-norm = 2.0"),
+    (
+        false,
+        "{ linear = { loss = \"squared\" } }",
+        "clipping-norm = 1.0",
+    ),
+    (
+        false,
+        "{ linear = { loss = \"absolute\" } }",
+        "clipping-norm = 1.0",
+    ),
+    (
+        true,
+        "\"logistic\"",
+        "mechanism = \"sufficient-statistics\"\nmax-row-norm = 2.0",
+    ),
     (
         false,
         "{ linear = { loss = \"squared\" } }",

@@ -28,9 +28,10 @@ fn stopped_after_the_block(config: &Path) {
 
 #[test]
 fn a_round_whose_secrets_are_lost_is_given_up_by_all_and_done_again() {
-    let text = SUMS
-        .replace("rounds = 4", "rounds = 1")
-        .replace("heartbeat = '100ms'", "heartbeat = '100ms'\nstraggler-timeout = 2");
+    let text = SUMS.replace("rounds = 4", "rounds = 1").replace(
+        "heartbeat = '100ms'",
+        "heartbeat = '100ms'\nstraggler-timeout = 2",
+    );
     let file = scenario("given-up", &text);
     let demo = Demo::new("given-up", &["--scenario", file.to_str().unwrap()]);
     let state = |node: usize| demo.configs[node].with_file_name("state");
@@ -50,7 +51,14 @@ fn a_round_whose_secrets_are_lost_is_given_up_by_all_and_done_again() {
     (0..3).for_each(|node| nodes.nodes.start(node));
     let give_up = |node: usize, round: &str| {
         let config = demo.configs[node].to_str().unwrap();
-        output(&["recover", "--abort-round", round, "--config", config, "--yes"])
+        output(&[
+            "recover",
+            "--abort-round",
+            round,
+            "--config",
+            config,
+            "--yes",
+        ])
     };
     // Another round than the last final one is no choice.
     let refused = give_up(0, "2");

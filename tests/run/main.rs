@@ -193,7 +193,10 @@ fn processes_reach_the_outcomes_of_the_simulation() {
     let file = scenario(
         "run-diabetes",
         // As in the agreement of a demo.
-        &text.replace("heartbeat = \"5s\"", "heartbeat = \"100ms\"\nrows-declared = true"),
+        &text.replace(
+            "heartbeat = \"5s\"",
+            "heartbeat = \"100ms\"\nrows-declared = true",
+        ),
     );
     let file = file.to_str().unwrap();
     for (name, transport) in [("run-quic", "quic"), ("run-tcp", "tcp")] {

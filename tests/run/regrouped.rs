@@ -13,7 +13,12 @@ fn a_group_changes_while_nodes_run_once_all_of_it_approve_and_it_is_named_who_is
     (0..4).for_each(|node| nodes.nodes.start(node));
     let start = |nodes: &mut Heard, node| nodes.until(node, "start");
     let names: Vec<_> = (0..4)
-        .map(|node| start(&mut nodes, node)["member"].as_str().unwrap().to_owned())
+        .map(|node| {
+            start(&mut nodes, node)["member"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
         .collect();
     (0..4).for_each(|node| {
         nodes.until(node, "finished");
@@ -86,7 +91,11 @@ fn a_group_changes_while_nodes_run_once_all_of_it_approve_and_it_is_named_who_is
     let go_on = ["federation", "continue", "--config", config, "--out", out];
     good(&go_on);
     let written = fs::read_to_string(out).unwrap();
-    assert_eq!(written.matches("mode = \"secure-aggregation\"").count(), 2, "{written}");
+    assert_eq!(
+        written.matches("mode = \"secure-aggregation\"").count(),
+        2,
+        "{written}"
+    );
     assert!(written.contains("[[continues.group]]"), "{written}");
     assert_eq!(written.matches(&author).count(), 0, "{written}");
     let flat = super::noised::flat;

@@ -70,7 +70,8 @@ const NO_NOISE: &str = "There is no noise, and so no bound on what all published
 
 /// So many silos whose rounds are masked, in these groups.
 fn masked(silos: usize, groups: &str) -> String {
-    let masked = format!("[privacy]\nmode = 'secure-aggregation'\n{groups}[strategy]\nweight = 'equal'\n");
+    let masked =
+        format!("[privacy]\nmode = 'secure-aggregation'\n{groups}[strategy]\nweight = 'equal'\n");
     let text = QUICK.replace("[strategy]\n", &masked);
     text.replace("silos = 4", &format!("silos = {silos}"))
 }

@@ -8,7 +8,10 @@ use super::*;
 /// A federation of patients, so that models have metrics on own rows, with a short beat.
 fn patients(name: &str) -> Demo {
     let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
-    let file = scenario(name, &text.replace("heartbeat = \"5s\"", "heartbeat = \"100ms\""));
+    let file = scenario(
+        name,
+        &text.replace("heartbeat = \"5s\"", "heartbeat = \"100ms\""),
+    );
     let options = ["--silos", "4", "--rounds", "3"];
     Demo::new(
         name,

@@ -43,7 +43,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         [ONE, members, parameters, mode] => {
-            let price = one(members.parse()?, parameters.parse()?, mode == "secure-aggregation")?;
+            let price = one(
+                members.parse()?,
+                parameters.parse()?,
+                mode == "secure-aggregation",
+            )?;
             println!("{}", serde_json::to_string(&price)?);
             Ok(())
         }

@@ -14,11 +14,14 @@ fn after_a_change_every_page_and_every_ledger_has_the_number_that_was_approved()
     (0..4).for_each(|node| nodes.nodes.start(node));
     (0..4).for_each(|node| drop(nodes.until(node, "finished")));
     let federation = fs::read_to_string(demo.folder.join("federation.toml")).unwrap();
-    let noise = federation.lines().find(|line| line.starts_with("noise-multiplier = "));
-    let longer =
-        federation
-            .replacen("rounds = 2", "rounds = 4", 1)
-            .replacen(noise.unwrap(), "noise-multiplier = 30.0", 1);
+    let noise = federation
+        .lines()
+        .find(|line| line.starts_with("noise-multiplier = "));
+    let longer = federation.replacen("rounds = 2", "rounds = 4", 1).replacen(
+        noise.unwrap(),
+        "noise-multiplier = 30.0",
+        1,
+    );
     let more = demo.folder.join("more.toml");
     fs::write(&more, longer).unwrap();
     let said = says(&demo.configs[0], &["change", more.to_str().unwrap()]);

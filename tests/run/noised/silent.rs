@@ -101,7 +101,9 @@ fn whoever_did_not_agree_to_more_rounds_with_noise_votes_and_spends_nothing() {
     good(&[&go_on[..], &[config], &out].concat());
     let written = fs::read_to_string(out[1]).unwrap();
     let noise = |text: &str| {
-        let lines = text.lines().filter(|line| line.starts_with("noise-multiplier = "));
+        let lines = text
+            .lines()
+            .filter(|line| line.starts_with("noise-multiplier = "));
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
     let in_force = demo.configs[1]

@@ -265,8 +265,7 @@ pub(crate) fn check(source: TomlText<'_>, raw: &FederationFile) -> Result<(), Co
 
 /// The keys that say nothing in the mode of a table.
 fn idle(table: &PrivacyTable) -> Vec<refusals::KeyFault> {
-    let masked =
-        "is for secure-aggregation rounds only: write `mode = \"secure-aggregation\"`, or remove the key";
+    let masked = "is for secure-aggregation rounds only: write `mode = \"secure-aggregation\"`, or remove the key";
     let groups = "is for secure-aggregation rounds without noise only: write `mode = \"secure-aggregation\"`, or remove the key. With \
                   noise one sum of all ready members is opened, of at least `min-authors`";
     let noise =

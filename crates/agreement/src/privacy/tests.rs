@@ -143,7 +143,10 @@ fn a_table_that_says_clear_changes_no_id() {
     ] {
         let text = text(&[("privacy.mode", "\"clear\""), (key, value)]);
         let why = Agreement::parse("f.toml", &text).err().unwrap().to_string();
-        assert!(why.contains("is for secure-aggregation rounds only"), "{why}");
+        assert!(
+            why.contains("is for secure-aggregation rounds only"),
+            "{why}"
+        );
     }
 }
 
@@ -188,7 +191,10 @@ fn what_masked_rounds_cannot_do_is_refused_with_why_and_what_to_choose() {
             &[("task.table.model", network)],
             "choose the strategy fedbn",
         ),
-        (&[("format", "2")], "secure-aggregation rounds need message format 3"),
+        (
+            &[("format", "2")],
+            "secure-aggregation rounds need message format 3",
+        ),
         (&[("protocol.verification", "\"inclusion\"")], "verif"),
         (
             &[("protocol.min-contributions", "2")],

@@ -126,7 +126,9 @@ impl Simulator<'_> {
         lost: Vec<usize>,
         abandon: bool,
     ) -> Result<(), FailureKind> {
-        self.tell(Some(node), || format!("is told to continue without {lost:?}"));
+        self.tell(Some(node), || {
+            format!("is told to continue without {lost:?}")
+        });
         let epoch = self.nodes[node].epoch;
         // Where a node has gone on, its institution sees that, and says only who is gone since then.
         if epoch == 0 || abandon {

@@ -274,7 +274,10 @@ mod tests {
             said.contains("the sum of round 1 less that of round 2, with C: without noise"),
             "{said}"
         );
-        assert!(said.contains("Secure-aggregation rounds do not allow that"), "{said}");
+        assert!(
+            said.contains("Secure-aggregation rounds do not allow that"),
+            "{said}"
+        );
     }
 
     /// Five authors add noise of deviation 3 each: the difference of two sums of 3 and 2 has variance 45.

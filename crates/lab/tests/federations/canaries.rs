@@ -93,7 +93,10 @@ fn without_noise_and_with_a_tenth_of_it_most_lower_bounds_are_above_the_claim() 
         for broken in [0.007_812_5, tenth] {
             let found = audited(&scenario(&format!("noise-multiplier = {broken:?}")));
             let above = above(&found, epsilon);
-            assert!(above > 15, "noise-multiplier = {broken}: {above}, {found:?}");
+            assert!(
+                above > 15,
+                "noise-multiplier = {broken}: {above}, {found:?}"
+            );
             let claimed = CanaryAudit { above, ..found };
             assert!(
                 claimed

@@ -356,7 +356,8 @@ fn the_report_of_masked_rounds_has_the_references_and_says_nothing_of_names() {
 fn fewer_contributions_than_a_quorum_are_refused_and_more_are_kept_to() {
     let with = |least: u16| {
         let charter = format!("straggler-timeout = 30\n        min-contributions = {least}");
-        let text = text("fedavg", MASKED, "weight = \"equal\"").replace("straggler-timeout = 30", &charter);
+        let text = text("fedavg", MASKED, "weight = \"equal\"")
+            .replace("straggler-timeout = 30", &charter);
         let scenario = Scenario::parse("toy.toml", &text).unwrap();
         Federation::new(&scenario, &toys(5), &scenario.strategy, &[])
     };

@@ -18,12 +18,10 @@ use simulations::{Federation, Options, RunRecord, Scenario, Surrounding, federat
 const STEPS: [&str; 4] = ["fedavg", "fedadam", "fedyogi", "fedadagrad"];
 
 /// Hardly any noise, and a norm that no gradient reaches.
-const FAINT: &str =
-    "[privacy]\nmode = \"differential-privacy\"\nnoise-multiplier = 0.0078125\nclipping-norm = 200.0\nmin-authors = 4\n";
+const FAINT: &str = "[privacy]\nmode = \"differential-privacy\"\nnoise-multiplier = 0.0078125\nclipping-norm = 200.0\nmin-authors = 4\n";
 
 /// Noise for ε = 2, by which hardly anything is learned of so few rows.
-const LOUD: &str =
-    "[privacy]\nmode = \"differential-privacy\"\nepsilon = 2.0\nclipping-norm = 1.0\nmin-authors = 4\n";
+const LOUD: &str = "[privacy]\nmode = \"differential-privacy\"\nepsilon = 2.0\nclipping-norm = 1.0\nmin-authors = 4\n";
 
 const ROUNDS: usize = 6;
 

@@ -63,7 +63,7 @@ pub enum ColumnType {
 /// What is agreed about the numbers of a column.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Quantity {
-    /// Unit of the numbers, for people.
+    /// Unit of the numbers, as text.
     pub unit: Option<String>,
     /// Smallest and largest number that the column may hold; `None`: any.
     pub range: Option<[f64; 2]>,

@@ -143,12 +143,7 @@ impl Masked {
                 // Members may have become fewer since: then no sum is opened until this number is lowered.
                 let most =
                     u64::from(charter.min_contributions).max(if fewest > n { fewest } else { 0 });
-                range(
-                    "min-authors",
-                    fewest,
-                    u64::from(self.colluders) + 1,
-                    most,
-                )?;
+                range("min-authors", fewest, u64::from(self.colluders) + 1, most)?;
                 if let Some(silo) = roster.silos().iter().find(|silo| silo.rows.is_none()) {
                     return Err(CharterError::UndeclaredRows(silo.name.clone()));
                 }

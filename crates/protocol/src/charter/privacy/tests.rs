@@ -244,7 +244,10 @@ fn noise_that_bounds_nothing_is_refused() {
         (|noise| noise.clip = Real::new(f64::NAN), "clipping-norm"),
         (|noise| noise.clip = Real::new(0.0), "clipping-norm"),
         (|noise| noise.z = Real::new(0.0), "noise-multiplier"),
-        (|noise| noise.z = Real::new(f64::INFINITY), "noise-multiplier"),
+        (
+            |noise| noise.z = Real::new(f64::INFINITY),
+            "noise-multiplier",
+        ),
         (|noise| noise.delta = Real::new(0.0), "delta"),
         (|noise| noise.delta = Real::new(0.2), "delta"),
     ];

@@ -32,8 +32,9 @@ impl SolvedOnce {
         };
         let norms = RowNorms::new(rows_norm.value(), targets_within.value());
         let norms = norms.map_err(|error| error.to_string())?;
-        let products = RowProducts::new(numbers.saturating_sub(1), norms)
-            .map_err(|error| format!("{error}; choose `mechanism = \"gradients\"`, or fewer columns"))?;
+        let products = RowProducts::new(numbers.saturating_sub(1), norms).map_err(|error| {
+            format!("{error}; choose `mechanism = \"gradients\"`, or fewer columns")
+        })?;
         Ok(Self {
             products,
             ridge: ridge.map(|ridge| ridge.value()),

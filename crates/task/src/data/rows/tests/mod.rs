@@ -113,10 +113,7 @@ fn rows_are_dealt_to_pretend_silos_in_turn() {
         [("part 1", &[1.0, 3.0, 5.0][..]), ("part 2", &[2.0, 4.0])]
     );
     let one = folder.error(&format!("{files}split-into = 1\n{columns}"));
-    assert_eq!(
-        one,
-        "`split-into` is 1, and a federation needs at least 2"
-    );
+    assert_eq!(one, "`split-into` is 1, and a federation needs at least 2");
     let both = folder.error(&format!(
         "{files}split-into = 2\nsilo-column = 'x'\n{columns}"
     ));
