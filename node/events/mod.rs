@@ -21,11 +21,9 @@ pub enum NodeEvent {
     /// The node runs under an agreement.
     Start {
         /// The silo's name.
-        #[serde(rename = "member")]
-        silo: String,
+        member: String,
         /// Its position in the agreement, from 0.
-        #[serde(rename = "member_index")]
-        member: u16,
+        member_index: u16,
         /// Number of members.
         members: usize,
         /// Agreed rounds.

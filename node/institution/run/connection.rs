@@ -76,8 +76,8 @@ pub(super) fn announce(present: &Present, addresses: &[String], output: &OutputL
     let epoch = &institution.agreement.epoch;
     let name = epoch.roster.name(institution.me);
     let event = NodeEvent::Start {
-        silo: name.into(),
-        member: institution.me.0,
+        member: name.into(),
+        member_index: institution.me.0,
         members: epoch.roster.len(),
         rounds: epoch.charter.rounds,
         federation: format!("{:#}", epoch.federation),

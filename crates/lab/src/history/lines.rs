@@ -102,11 +102,11 @@ pub(super) fn node(file: &Path, ahead: f64) -> Result<NodeLog, HistoryError> {
     }
     let mut starts = lines.iter().filter_map(|line| match &line.event {
         NodeEvent::Start {
-            silo,
+            member,
             federation,
             federation_name,
             ..
-        } => Some((silo.clone(), federation.clone(), federation_name.clone())),
+        } => Some((member.clone(), federation.clone(), federation_name.clone())),
         _ => None,
     });
     let Some((silo, federation, federation_name)) = starts.next() else {

@@ -342,8 +342,8 @@ mod tests {
 
     fn start(silo: &str, second: u32) -> String {
         let event = NodeEvent::Start {
-            silo: silo.into(),
-            member: 0,
+            member: silo.into(),
+            member_index: 0,
             members: 2,
             rounds: 2,
             federation: "ab".into(),
