@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use agreement::{Mode, Routine};
+use questions::disclosure::AnswerRules;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -52,7 +52,7 @@ fn rate(of: SumBasis<'_>) -> Result<f64, String> {
                 "differentially private rounds take steps of plain gradient descent, and the plan has adam".into(),
             ),
         },
-        Task::Summarise | Task::Keep => {
+        Task::Summarise | Task::Keep | Task::Answer(_) => {
             Err("differentially private rounds take steps, and the plan of this round has none".into())
         }
     }

@@ -15,6 +15,8 @@ mod prepared;
 mod products;
 mod units;
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use methods::Params;
 use privacy::masks::{Secret, Shape};
@@ -116,6 +118,8 @@ pub(crate) struct PreparedSummand {
     pub(crate) personal: Option<Personal>,
     /// Mean loss of the rows, not a number where there are none. It stays at home.
     pub(crate) loss: f64,
+    /// What else the learner says of its training, by name. It stays at home.
+    pub(crate) metrics: BTreeMap<String, f64>,
     /// Training rows.
     pub(crate) samples: u64,
 }

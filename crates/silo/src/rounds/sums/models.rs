@@ -71,7 +71,7 @@ impl Summand for MeanOfModels {
     ) -> Result<PreparedSummand, String> {
         let trained = train()?;
         let blob = lay(PreparedRound::blob(&drawn.secret, &trained.document));
-        let (loss, samples) = (trained.loss(), trained.samples);
+        let (loss, samples, metrics) = (trained.loss(), trained.samples, trained.further());
         let model = trained
             .admitted
             .read_from(blob.slice(PreparedRound::BEGINNING..));
@@ -82,6 +82,7 @@ impl Summand for MeanOfModels {
             blob,
             personal: Some(Personal::new(trained.personal)),
             loss,
+            metrics,
             samples,
         })
     }

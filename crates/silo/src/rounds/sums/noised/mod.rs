@@ -1,6 +1,8 @@
 //! What every unit of a silo says, clipped and rounded by itself, added up, with noise. The formulas are those of
 //! [`privacy::sensitivity`] and [`privacy::noise`].
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use methods::Params;
 use methods::learner::UnitRows;
@@ -213,6 +215,7 @@ impl Summand for Noised {
             // Nothing else is learned from rows.
             personal: None,
             loss: vector.loss,
+            metrics: BTreeMap::new(),
             samples: vector.samples,
         })
     }
