@@ -341,7 +341,7 @@ fn a_word_is_a_value_in_the_columns_that_know_it_and_a_gap_elsewhere() {
 }
 
 #[test]
-fn dates_are_held_against_the_agreed_days_and_their_form_is_proposed() {
+fn dates_are_held_against_the_agreed_days_and_get_a_form() {
     let schema = "[target]\nname = 'cost'\n[[feature]]\nname = 'admitted'\ntype = 'date'\n\
                   since = '2020-01-01'\nuntil = '2023-12-31'\n";
     let of = |name: &str, cells: &[&str], names: LocalNames| {
