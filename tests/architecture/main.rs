@@ -3,6 +3,7 @@
 
 mod circles;
 mod kinds;
+mod modes;
 mod modules;
 mod names;
 mod parts;

@@ -432,7 +432,7 @@ fn of_the_public_tables_hardly_a_column_is_asked_about() {
 }
 
 #[test]
-fn a_column_is_one_of_dates_if_somebody_names_the_day_that_counts_as_0() {
+fn a_column_is_one_of_dates_if_somebody_names_its_first_day() {
     let wishes = |form: Option<&str>| Wishes {
         dates: vec![("x".into(), "2020-01-01".parse().unwrap())],
         date_forms: form

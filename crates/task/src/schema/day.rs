@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_is_read_in_its_form_and_no_plain_one_means_two_days() {
+    fn a_date_is_read_in_its_form_and_no_plain_one_means_two() {
         let day: Day = "2024-05-31".parse().unwrap();
         for text in [
             "2024-05-31",

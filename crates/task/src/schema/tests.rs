@@ -374,7 +374,7 @@ fn a_file_says_how_it_writes_dates_and_what_its_codes_mean() {
 }
 
 #[test]
-fn a_date_is_written_as_it_was_read_and_its_keys_go_with_no_other_type() {
+fn a_date_is_written_as_read_and_its_keys_go_with_no_other() {
     let schema = schema(STAYS);
     let again: Schema = toml::from_str(&toml::to_string(&schema).unwrap()).unwrap();
     assert_eq!(again, schema);
