@@ -51,12 +51,22 @@ pub fn words_for(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
     lines.extend(too_large(agreement).map(|why| format!("  warning: {why}")));
     lines.extend(DeltaDoubt::of(epoch).map(|doubt| format!("  warning: {doubt}")));
     lines.push(String::new());
-    let rounds = Some((charter.rounds as usize, &agreement.strategy_config));
+    let learning = agreement.learning_rounds() as usize;
+    let rounds = Some((learning, &agreement.strategy_config));
     lines.extend(task(
         &agreement.task,
         agreement.strategy_config.name(),
         rounds,
     ));
+    for (at, question) in agreement.questions.iter().enumerate() {
+        lines.push(format!(
+            "  answering question {} ({}) before, in at most {}: {}",
+            at + 1,
+            question.question().kind.name(),
+            numbers::plural(question.most_rounds() as usize, "round"),
+            numbers::plain(&question.reason)
+        ));
+    }
     if let Some(continues) = &agreement.continues {
         lines.push(format!(
             "  starting from a model, with the hash {:#}, of",

@@ -104,7 +104,7 @@ impl AgreedQuestion {
     }
 
     /// Bytes of its largest answer.
-    pub(crate) fn largest_answer(&self) -> u64 {
+    pub fn largest_answer(&self) -> u64 {
         answer_size(self.question().largest_sum())
     }
 

@@ -43,7 +43,15 @@ impl ToldOfMode for ModelsInClear {
                 },
             ));
         }
-        let rounds = charter.rounds - u64::from(scale);
+        for (at, question) in agreement.questions.iter().enumerate() {
+            lines.push(format!(
+                "  for question {}, in at most {}, sums and counts over all rows of its files, up to {}: {seen}",
+                at + 1,
+                numbers::plural(question.most_rounds() as usize, "round"),
+                numbers::bytes(question.largest_answer())
+            ));
+        }
+        let rounds = agreement.learning_rounds() - u64::from(scale);
         let size = first.map_or(charter.blob_limit, |first| first.largest);
         lines.push(format!(
             "  in each of {}, a model trained on its rows, {}{}: {seen}",
@@ -107,6 +115,13 @@ impl ToldOfMode for ModelsInClear {
                     .into(),
             );
         }
+        if !agreement.questions.is_empty() {
+            lines.push(
+                "  from the numbers of a question: the sums and counts of this institution alone, exactly; what is \
+                 printed is of all, with small cells suppressed"
+                    .into(),
+            );
+        }
         if first.is_some_and(|first| first.plan.cross_evaluate) {
             lines.push(
                 "  from losses: which institutions have similar patients, customers or stations"
@@ -147,12 +162,19 @@ impl ToldOfMode for ModelsInClear {
         Vec::new()
     }
 
-    fn officer(&self, _: &Agreement, _: &Spending) -> Vec<String> {
-        vec![
+    fn officer(&self, agreement: &Agreement, _: &Spending) -> Vec<String> {
+        let mut lines = vec![
             "What leaves us in a round is a model that was trained on our rows, and every member sees it.".to_owned(),
-            format!("{NO_BOUND}."),
-            "Who takes part, and when, is known to all members.".into(),
-        ]
+        ];
+        if !agreement.questions.is_empty() {
+            lines.push(format!(
+                "The answers to {} leave us, too: sums and counts over all of our rows, which every member sees.",
+                numbers::plural(agreement.questions.len(), "question")
+            ));
+        }
+        lines.push(format!("{NO_BOUND}."));
+        lines.push("Who takes part, and when, is known to all members.".into());
+        lines
     }
 
     fn waits(&self, missing: &str) -> String {

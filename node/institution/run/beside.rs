@@ -126,14 +126,10 @@ fn report(
     let institution = &begin.present.institution;
     let news = News::new(
         output.clone(),
-        institution.agreement.epoch.clone(),
+        &institution.agreement,
         part.living.as_ref().map(|living| living.equipment.clone()),
         health.clone(),
-        (
-            institution.state.clone(),
-            begin.present.lineage.clone(),
-            institution.agreement.max_weight,
-        ),
+        (institution.state.clone(), begin.present.lineage.clone()),
     );
     let held = begin.held.clone();
     let goes_on = held.map(|held| (held, institution.agreement.seed));

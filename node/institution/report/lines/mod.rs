@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use agreement::Agreement;
 use bytes::Bytes;
 use methods::{Params, Split};
 use protocol::accusation::Lineage;
@@ -34,6 +35,8 @@ const WRONG: usize = 16;
 pub(in crate::institution) struct News {
     output: OutputLines,
     epoch: Arc<Epoch>,
+    /// True if the strategy may end the federation early.
+    may_stop: bool,
     /// What the silo learns with, if it can.
     equipment: Option<Equipment>,
     health: Arc<Health>,
@@ -75,19 +78,21 @@ struct Finality {
 impl News {
     pub(in crate::institution) fn new(
         output: OutputLines,
-        epoch: Arc<Epoch>,
+        agreement: &Agreement,
         equipment: Option<Equipment>,
         health: Arc<Health>,
-        (state, lineage, max_weight): (PathBuf, Lineage, Option<f64>),
+        (state, lineage): (PathBuf, Lineage),
     ) -> Self {
+        let epoch = &agreement.epoch;
         Self {
             output,
             epoch: epoch.clone(),
+            may_stop: agreement.strategy_config.stop.is_some(),
             equipment,
             health,
             state,
             lineage,
-            weights: WeightWatch::new(&epoch, max_weight),
+            weights: WeightWatch::new(epoch, agreement.max_weight),
             late: Late::default(),
             now: SystemTime::now(),
             round: 0,

@@ -201,6 +201,11 @@ impl News {
     fn complete(&self, at: Time, last: u64) {
         let line = match self.epoch.charter.rounds {
             rounds if rounds == last => format!("all {rounds} rounds are done"),
+            _ if !self.may_stop => {
+                format!(
+                    "all rounds are done with round {last}: the questions took fewer than they might"
+                )
+            }
             rounds => format!(
                 "early stopping after round {last} of {rounds}: the models no longer improve on the members' \
                  validation rows"
