@@ -289,3 +289,15 @@ class Far(Counted):
         measured = learner.evaluate
         learner.evaluate = lambda model, split, personal: measured(model, split, personal) | {"far": float(np.mean((model["w"] - 2.0) ** 2))}
         return learner
+
+
+def test_a_model_without_an_intercept_is_compared_with_the_usual_weights():
+    def learner(silo):
+        truth = silo.place + 1.0
+        return rota.FunctionLearner(
+            {"w": (2,)}, lambda model, training: {"w": model["w"] + np.float32(0.5) * (np.float32(truth) - model["w"])},
+            lambda model, split: {"loss": float(np.mean((model["w"] - truth) ** 2))}, rota.Rows(10, validation=3, test=4),
+        )  # fmt: skip
+
+    found = rota.compare(scenario(rota.task(learner), rounds=2), strategies=["fedavg", "local"], seeds=2, learner=learner, tuned=False)
+    assert [row["strategy"] for row in found._rows()] == ["fedavg", "fedavg, by rows", "fedavg, equal weights", "local"]
