@@ -14,6 +14,14 @@ import rota
 from conftest import external, scenario
 
 
+@pytest.fixture(autouse=True)
+def interruptions_are_heard():
+    """Also where the tests run in the background of a shell, which ignores them there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Counted:
     """Learners that draw without seeds, count their trainings, and may break off."""
 
@@ -41,9 +49,10 @@ class Drawing(rota.Learner):
     def train(self, start, training):
         if self.counted.most is not None and self.counted.trainings >= self.counted.most:
             os.kill(os.getpid(), signal.SIGINT)
-            while True:
+            for step in range(3000):
                 time.sleep(0.01)
-                training.progress(1, 2)
+                training.progress(step, 3000)
+            raise RuntimeError("nobody was interrupted")
         self.counted.trainings += 1
         noise = np.random.normal(size=2) * 0.1
         model = {"w": start["w"] + 0.5 * (self.truth - start["w"]) + noise, "b": start["b"] + np.random.uniform()}
