@@ -33,6 +33,13 @@ wheel:
     target/maturin/bin/pip install --quiet "maturin>=1.9,<2"
     cd python && ../target/maturin/bin/maturin build --profile dist --out ../dist
 
+# The same for systems with glibc 2.28 and later, such as RHEL 8 and 9: the compiler and linker of zig, a package of the
+# Python package index, build against its old symbols.
+wheel-manylinux:
+    python3 -m venv target/maturin
+    target/maturin/bin/pip install --quiet "maturin[zig]>=1.9,<2"
+    cd python && ../target/maturin/bin/maturin build --profile dist --zig --compatibility manylinux_2_28 --out ../dist
+
 # The sources of the Python package as one file, into dist/, from which pip builds a wheel with a Rust compiler.
 sdist:
     python3 -m venv target/maturin

@@ -14,6 +14,14 @@ import rota
 from conftest import external, scenario
 
 
+@pytest.fixture(autouse=True)
+def interruptions_are_heard():
+    """Also where the tests run in the background of a shell, which ignores them there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Counted:
     """Learners that draw without seeds, count their trainings, and may break off."""
 
@@ -41,9 +49,10 @@ class Drawing(rota.Learner):
     def train(self, start, training):
         if self.counted.most is not None and self.counted.trainings >= self.counted.most:
             os.kill(os.getpid(), signal.SIGINT)
-            while True:
+            for step in range(3000):
                 time.sleep(0.01)
-                training.progress(1, 2)
+                training.progress(step, 3000)
+            raise RuntimeError("nobody was interrupted")
         self.counted.trainings += 1
         noise = np.random.normal(size=2) * 0.1
         model = {"w": start["w"] + 0.5 * (self.truth - start["w"]) + noise, "b": start["b"] + np.random.uniform()}
@@ -289,3 +298,15 @@ class Far(Counted):
         measured = learner.evaluate
         learner.evaluate = lambda model, split, personal: measured(model, split, personal) | {"far": float(np.mean((model["w"] - 2.0) ** 2))}
         return learner
+
+
+def test_a_model_without_an_intercept_is_compared_with_the_usual_weights():
+    def learner(silo):
+        truth = silo.place + 1.0
+        return rota.FunctionLearner(
+            {"w": (2,)}, lambda model, training: {"w": model["w"] + np.float32(0.5) * (np.float32(truth) - model["w"])},
+            lambda model, split: {"loss": float(np.mean((model["w"] - truth) ** 2))}, rota.Rows(10, validation=3, test=4),
+        )  # fmt: skip
+
+    found = rota.compare(scenario(rota.task(learner), rounds=2), strategies=["fedavg", "local"], seeds=2, learner=learner, tuned=False)
+    assert [row["strategy"] for row in found._rows()] == ["fedavg", "fedavg, by rows", "fedavg, equal weights", "local"]

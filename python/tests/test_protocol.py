@@ -167,7 +167,7 @@ def test_an_answer_that_cannot_be_sent_is_told(tmp_path):
 def test_a_learner_that_exits_fails_its_request(tmp_path):
     program = started(tmp_path, "def learner(silo):\n    sys.exit('there is no GPU')\n")
     said = program.ask(**OPEN)
-    assert said == {"type": "failed", "why": "SystemExit: there is no GPU"}
+    assert said["type"] == "failed" and said["why"].startswith("SystemExit: there is no GPU (")
     assert program.end() == 0
 
 

@@ -227,7 +227,13 @@ class Learner(_learner.Learner):
         if len(part) != 2:
             raise ValueError("held-out rows have no weights: metrics count every row once; give (x, y)")
         # Rows are drawn by their places, for which a matrix is sparse by rows.
-        x = part[0].tocsr().astype(np.float64) if hasattr(part[0], "tocsr") else np.asarray(part[0], dtype=np.float64)
+        if hasattr(part[0], "tocsr"):
+            from scipy.sparse import csr_matrix
+
+            # Older versions of scikit-learn do not know the sparse arrays of SciPy.
+            x = csr_matrix(part[0], dtype=np.float64)
+        else:
+            x = np.asarray(part[0], dtype=np.float64)
         y = dense(part[1])
         if x.ndim == 2:
             _check_columns("column {} of the features", x)
