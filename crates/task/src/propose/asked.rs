@@ -264,7 +264,7 @@ fn two_numbers_in_each_cell_are_asked_about() {
     }
     // Degrees and scores are categories.
     let scores = column("scores", &["1/2", "2/3", "3/4", "4/5"], Wishes::default());
-    assert!(kind(&scores.unwrap()).levels().is_some());
+    assert!(levels_in(kind(&scores.unwrap())).is_some());
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn a_minus_beside_pluses_is_asked_about() {
             ..Wishes::default()
         };
         let kept = column(&file, cells, keep).unwrap();
-        let levels = &kind(&kept).levels().unwrap().listed;
+        let levels = &levels_in(kind(&kept)).unwrap().listed;
         assert!(levels.contains(&"-".to_owned()), "{levels:?}");
     }
     let missing = Wishes {
@@ -298,7 +298,7 @@ fn a_minus_beside_pluses_is_asked_about() {
         ..Wishes::default()
     };
     let found = column("minus", &["-", "+", "++"], missing).unwrap();
-    assert_eq!(kind(&found).levels().unwrap().listed.len(), 2);
+    assert_eq!(levels_in(kind(&found)).unwrap().listed.len(), 2);
 }
 
 #[test]
