@@ -5,12 +5,15 @@ use super::*;
 
 /// Returns what a question asks; `files` are the tables of those that answer, for one process that plays them.
 fn question(folder: &Path, name: &str, kind: &str, files: &[&Path]) -> PathBuf {
-    let files: Vec<String> = files
-        .iter()
-        .map(|file| format!("{{ path = {:?} }}", file.display().to_string()))
-        .collect();
+    let file = |(at, file): (usize, &&Path)| {
+        format!(
+            "{{ silo = \"site {at}\", path = {:?} }}",
+            file.display().to_string()
+        )
+    };
+    let files: Vec<String> = files.iter().enumerate().map(file).collect();
     let text = format!(
-        "reason = \"what the patients are like\"\n{kind}\n[ranges]\nage = [10, 100]\nbmi = [10, 60]\nbp = [40, 160]\n\
+        "reason = \"what the patients are like\"\n{kind}\n[ranges]\nage = [-0.2, 0.2]\nbmi = [-0.2, 0.3]\nbp = [-0.2, 0.3]\n\
          [sites]\nfiles = [{}]\n",
         files.join(", ")
     );
@@ -20,7 +23,7 @@ fn question(folder: &Path, name: &str, kind: &str, files: &[&Path]) -> PathBuf {
 }
 
 const DESCRIBE: &str = "kind = \"describe\"\ncolumns = [\"age\", \"bmi\"]";
-const REGRESSION: &str = "kind = \"glm\"\nfamily = \"binomial\"\noutcome = \"bp > 95\"\nterms = [\"age\", \"bmi\"]\nrobust = true";
+const REGRESSION: &str = "kind = \"glm\"\nfamily = \"binomial\"\noutcome = \"bp > 0\"\nterms = [\"age\", \"bmi\"]\nrobust = true";
 
 /// The tables of the answer that one process computes from all files.
 fn played(question: &Path) -> Value {

@@ -10,7 +10,6 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use crate::canonical::Canonical;
-use crate::source::{FileError, TomlText};
 
 /// A key: its table, by the name that this has now, its old name, and its new one.
 type RenamedKey = (&'static str, &'static str, &'static str);
@@ -86,26 +85,18 @@ fn inside(table: &str, key: &str) -> String {
     }
 }
 
-/// Checks that a file has no old name.
-///
-/// # Errors
-/// All of them: at the first, and with a line for each other one.
-pub(crate) fn refuse(source: TomlText<'_>) -> Result<(), FileError> {
-    let Ok(document) = DeTable::parse(source.text) else {
-        return Ok(());
-    };
-    let mut found = Vec::new();
-    old_keys(document.get_ref(), "", &mut found);
-    found.sort_by_key(|(span, _)| span.start);
-    let errors = found.into_iter().map(|(span, what)| source.at(span, what));
-    let together = errors.reduce(|mut first, next| {
-        first.what += &format!("\n{next}");
-        first
-    });
-    together.map_or(Ok(()), Err)
-}
+/// An old name in a text: where it is, and what it is called now.
+pub(crate) type OldName = (Range<usize>, String);
 
-type OldName = (Range<usize>, String);
+/// The old names in a text, in their order; none in one that is no TOML.
+pub(crate) fn old_names(text: &str) -> Vec<OldName> {
+    let mut found = Vec::new();
+    if let Ok(document) = DeTable::parse(text) {
+        old_keys(document.get_ref(), "", &mut found);
+    }
+    found.sort_by_key(|(span, _)| span.start);
+    found
+}
 
 fn old_keys(table: &DeTable<'_>, path: &str, found: &mut Vec<OldName>) {
     for (key, value) in table.iter() {
@@ -140,8 +131,7 @@ fn old_words(value: &Spanned<DeValue<'_>>, path: &str, found: &mut Vec<OldName>)
 
 /// A text that a node or a backup kept, with the names that its keys have now.
 pub fn current(text: &str) -> Cow<'_, str> {
-    let file = "";
-    if refuse(TomlText { file, text }).is_ok() {
+    if old_names(text).is_empty() {
         return text.into();
     }
     let written = text.parse::<Table>().ok();
@@ -208,6 +198,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::source::TomlText;
 
     const OLD: &str = "rounds = 3\n[charter]\nbeat = '5s'\npatience = 12\n[privacy]\nmode = 'masked'\n\
                        group = [{ z = 1, silo = 2 }]\n[[silo]]\nname = 'masked'\n[strategy.stop]\npatience = 3\n\
@@ -218,12 +209,12 @@ mod tests {
 
     #[test]
     fn old_names_are_refused_with_their_line_and_the_new_name() {
-        let refused = refuse(TomlText {
+        let source = TomlText {
             file: "f.toml",
             text: OLD,
-        });
+        };
         assert_eq!(
-            refused.unwrap_err().to_string(),
+            source.check_format(1).unwrap_err().to_string(),
             "f.toml, line 2: `charter` is called `protocol` now\n\
              f.toml, line 3: `beat` is called `heartbeat` now\n\
              f.toml, line 4: `patience` is called `straggler-timeout` now\n\
@@ -244,7 +235,7 @@ mod tests {
             ("[[variant]]\nset = { 'charter.rotation' = 'fixed' }", 2),
             ("[tune]\ngrid = { 'stop.gain' = [0.1] }", 2),
         ] {
-            let refused = refuse(TomlText { file: "f", text }).unwrap_err();
+            let refused = TomlText { file: "f", text }.check_format(1).unwrap_err();
             assert_eq!(refused.line, line, "{refused}");
         }
     }

@@ -78,7 +78,13 @@ impl TomlText<'_> {
     /// [`FileError`]: a newer format, or one that never existed; or the old names.
     pub fn check_format(self, newest: u32) -> Result<(), FileError> {
         self.is_format(newest)?;
-        renamed::refuse(self)
+        let old = renamed::old_names(self.text).into_iter();
+        let errors = old.map(|(span, what)| self.at(span, what));
+        let together = errors.reduce(|mut first, next| {
+            first.what += &format!("\n{next}");
+            first
+        });
+        together.map_or(Ok(()), Err)
     }
 
     fn is_format(self, newest: u32) -> Result<(), FileError> {

@@ -180,8 +180,8 @@ fn every_change_of_meaning_has_another_id() {
         "task.table.schema.target.unit",
         "strategy.coalitions",
         "strategy.training.optimiser.rate",
-        "silo.0.name",
-        "silo.0.addresses.0",
+        "member.0.name",
+        "member.0.addresses.0",
     ] {
         assert!(
             changed.contains(path),
