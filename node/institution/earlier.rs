@@ -25,7 +25,13 @@ fn unpacked() -> (TempDir, PathBuf) {
     fs::write(&packed, FOLDER).unwrap();
     let files = task::data::bytes(&packed).unwrap();
     tar::Archive::new(&files[..]).unpack(folder.path()).unwrap();
-    let config = folder.path().join("node.toml");
+    let config = folder.path().join("silo.toml");
+    // A file that people edit is refused with the names that its keys have now; what the node kept is read as it is.
+    let agreed = folder.path().join("federation.toml");
+    let text = fs::read_to_string(&agreed).unwrap();
+    let refused = Configured::load(&config).err().unwrap().to_string();
+    assert!(refused.contains("`charter` is called `protocol` now"), "{refused}");
+    fs::write(&agreed, ::agreement::current(&text).as_bytes()).unwrap();
     (folder, config)
 }
 

@@ -397,7 +397,7 @@ fn epsilon_and_epsilon_alone_at_delta_refuse_more_noised_rounds_than_fit() {
         ),
         (format!("epsilon = {at_less:?}\ndelta = 1e-6"), "epsilon"),
         (
-            format!("epsilon = 100.0\nepsilon-alone = {alone:?}"),
+            format!("epsilon = 100.0\nepsilon-all-collude = {alone:?}"),
             "epsilon-all-collude",
         ),
     ] {
@@ -534,7 +534,7 @@ fn keys_that_cannot_be_right_are_refused_when_the_file_is_read() {
 #[test]
 fn the_line_of_a_ledger_names_both_numbers_their_limits_and_delta() {
     let folder = tempfile::tempdir().unwrap();
-    let policy = with_ledger(folder.path(), "epsilon = 2.0\nepsilon-alone = 3.5");
+    let policy = with_ledger(folder.path(), "epsilon = 2.0\nepsilon-all-collude = 3.5");
     let source = policy.source.as_ref().unwrap();
     let text = || LedgerStatus::of(source, &source.read().unwrap()).text();
     assert_eq!(

@@ -154,11 +154,11 @@ fn masks_and_noise_are_drafted_from_a_table_that_nobody_made_for_them() {
             assert_eq!(plan.checked().privacy_faults(), [], "{target}");
             let agreed =
                 crate::draft::agreement(&plan, &[]).unwrap_or_else(|error| panic!("{error}"));
-            assert!(
-                agreed.text.contains("mode = \"secure-aggregation"),
-                "{}",
-                agreed.text
-            );
+            let mode = match protection {
+                Protection::Noised(_) => "mode = \"differential-privacy\"",
+                _ => "mode = \"secure-aggregation\"",
+            };
+            assert!(agreed.text.contains(mode), "{}", agreed.text);
             let said = protected.join("\n");
             assert!(said.contains("weight = \"equal\""), "{said}");
             let TaskConfig::Table(task) = &plan.task else {

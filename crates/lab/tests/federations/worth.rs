@@ -40,17 +40,21 @@ fn folder() -> Option<PathBuf> {
     folder
 }
 
-/// Advice on a scenario within so many seconds. More of them mean more seeds, and two are needed.
+/// Advice on a scenario within so many seconds, or as many more as this machine needs for two seeds.
 fn advice(text: &str, rows: &Arc<MakeRows>, epsilon: f64, seconds: u64) -> NoiseAdvice {
     let choices = noise_choices(epsilon);
-    let experiment = Experiment::parse("worth.toml", text, Path::new(""), &choices).unwrap();
     let rows = AdviceRows {
         data: None,
         made: Some(rows.clone()),
     };
-    let budget = Duration::from_secs(seconds);
-    let advice = advise_noise(experiment, epsilon, &rows, budget, |_| ()).unwrap();
-    assert!(advice.seeds > 1, "time was over before two seeds");
+    let within = |seconds: u64| {
+        let experiment = Experiment::parse("worth.toml", text, Path::new(""), &choices).unwrap();
+        let budget = Duration::from_secs(seconds);
+        advise_noise(experiment, epsilon, &rows, budget, |_| ()).unwrap()
+    };
+    let budgets = [seconds, 4 * seconds, 16 * seconds];
+    let found = budgets.into_iter().map(within).find(|advice| advice.seeds > 1);
+    let advice = found.expect("two seeds within sixteen times the time that a quiet machine needs");
     assert_eq!(advice.comparison.failures(), 0);
     // Each kind of release as it is, with an intercept of the silos' own, and with own fits that are shrunken to it.
     let kinds = if text.contains("[privacy]") { 1 } else { 2 };

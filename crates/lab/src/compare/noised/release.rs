@@ -65,9 +65,14 @@ impl ReleaseSettings {
     }
 }
 
-/// The label of a federation with noise.
-pub(super) fn label(release: &str, epsilon: f64) -> String {
-    format!("{release}, epsilon {epsilon}")
+/// The label of a federation with noise: short, because tables have many columns.
+pub(super) fn label(mechanism: &str, epsilon: f64) -> String {
+    let short = match mechanism {
+        "gradients" => "steps",
+        "sufficient-statistics" => "once",
+        other => other,
+    };
+    format!("{short}, epsilon {epsilon}")
 }
 
 fn table_of(keys: &[(&str, f64)]) -> Table {

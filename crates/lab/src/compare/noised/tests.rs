@@ -77,7 +77,7 @@ fn each_silo_alone_no_noise_and_every_epsilon_stand_side_by_side() {
         "once, epsilon 100, shrunken",
     ];
     assert_eq!(labels, expected);
-    for (release, rounds) in [("gradients", 20.0), ("sufficient-statistics", 1.0)] {
+    for (release, rounds) in [("steps", 20.0), ("once", 1.0)] {
         beside_the_others(&comparison, release, rounds);
     }
     assert_eq!(row(&comparison, "own-fit").noise, None);

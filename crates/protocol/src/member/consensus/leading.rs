@@ -48,7 +48,10 @@ impl LeadingView<'_> {
         let sure = !(waiting && self.config.epoch.charter.rotation.follows_rounds());
         let Some(lead) = &mut self.lead else { return };
         lead.stage = match durable {
-            Some((message, frame)) => Stage::Voting { message, frame },
+            Some((message, frame)) => Stage::Voting {
+                message: Box::new(message),
+                frame,
+            },
             None if waiting => Stage::Waiting,
             None => Stage::Gathering,
         };
@@ -124,7 +127,10 @@ impl LeadingView<'_> {
     /// A block was proposed, or may not be.
     pub(in crate::member) fn proposed(&mut self, proposed: Option<(Message, Bytes)>) {
         self.set_stage(match proposed {
-            Some((message, frame)) => Stage::Voting { message, frame },
+            Some((message, frame)) => Stage::Voting {
+                message: Box::new(message),
+                frame,
+            },
             None => Stage::Over,
         });
     }

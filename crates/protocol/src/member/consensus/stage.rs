@@ -22,7 +22,7 @@ pub(in crate::member) enum Stage {
     /// The content of a block is gathered.
     Gathering,
     /// The block is proposed.
-    Voting { message: Message, frame: Bytes },
+    Voting { message: Box<Message>, frame: Bytes },
     /// This lead has voted against its own view.
     Over,
 }
