@@ -23,7 +23,7 @@ fn every_fuzz_target_is_on_its_page_and_counted() {
         targets.extend(names.map(str::to_owned));
     }
     let page = std::fs::read_to_string(root().join(PAGE)).unwrap();
-    let section = between(&page, "\n### Damaged and invented input\n", "\n### ");
+    let section = between(&page, "\n### Damaged and synthetic input\n", "\n### ");
     let section: String = section.collect();
     let rows = section.lines().filter(|line| line.starts_with("| `"));
     let cells = rows.filter_map(|row| row.split('|').nth(1));
