@@ -64,7 +64,7 @@ impl LeadingView<'_> {
         }) = &self.lead
         {
             let (message, frame) = (message.clone(), frame.clone());
-            self.out.publish(message, frame);
+            self.out.publish(*message, frame);
         }
     }
 
