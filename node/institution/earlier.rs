@@ -30,7 +30,10 @@ fn unpacked() -> (TempDir, PathBuf) {
     let agreed = folder.path().join("federation.toml");
     let text = fs::read_to_string(&agreed).unwrap();
     let refused = Configured::load(&config).err().unwrap().to_string();
-    assert!(refused.contains("`charter` is called `protocol` now"), "{refused}");
+    assert!(
+        refused.contains("`charter` is called `protocol` now"),
+        "{refused}"
+    );
     fs::write(&agreed, ::agreement::current(&text).as_bytes()).unwrap();
     (folder, config)
 }

@@ -127,7 +127,12 @@ impl Agreement {
         }
         // The mode says what the other keys of privacy come to.
         let asked = |change: &Changed| change.listed == QUESTION;
-        let rank = |change: &Changed| (!seen(change) && !asked(change), change.key != "privacy.mode");
+        let rank = |change: &Changed| {
+            (
+                !seen(change) && !asked(change),
+                change.key != "privacy.mode",
+            )
+        };
         changes.sort_by_key(|change| (change.weaker.is_none(), rank(change)));
         Difference {
             changes,

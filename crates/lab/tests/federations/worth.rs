@@ -53,7 +53,10 @@ fn advice(text: &str, rows: &Arc<MakeRows>, epsilon: f64, seconds: u64) -> Noise
         advise_noise(experiment, epsilon, &rows, budget, |_| ()).unwrap()
     };
     let budgets = [seconds, 4 * seconds, 16 * seconds];
-    let found = budgets.into_iter().map(within).find(|advice| advice.seeds > 1);
+    let found = budgets
+        .into_iter()
+        .map(within)
+        .find(|advice| advice.seeds > 1);
     let advice = found.expect("two seeds within sixteen times the time that a quiet machine needs");
     assert_eq!(advice.comparison.failures(), 0);
     // Each kind of release as it is, with an intercept of the silos' own, and with own fits that are shrunken to it.
