@@ -40,7 +40,14 @@ fn answers(config: &Path) -> Value {
 
 #[test]
 fn nodes_answer_what_one_process_answers_with_all_tables() {
-    let demo = Demo::new("run-asked", &["--silos", "4", "--rounds", "2"]);
+    let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
+    let quick = "heartbeat = \"100ms\"\nrows-declared = true";
+    let file = scenario("run-asked", &text.replace("heartbeat = \"5s\"", quick));
+    let options = ["--silos", "4", "--rounds", "2", "--scenario"];
+    let demo = Demo::new(
+        "run-asked",
+        &[&options[..], &[file.to_str().unwrap()]].concat(),
+    );
     // The fourth says nothing to questions, and its policy lets them be answered.
     let policy = "[policy]\nmin-rows = 0\nmin-sum-size = 0\n\
                   auto-approve = [\"rounds\", \"addresses\", \"training-epochs\", \"members\", \"questions\"]\n";

@@ -375,3 +375,35 @@ fn dates_are_held_against_the_agreed_days_and_get_a_form() {
     assert!(why.contains("DD/MM/YYYY or as MM/DD/YYYY"), "{why}");
     assert_eq!(either.names, None);
 }
+
+#[test]
+fn numbers_in_another_unit_are_a_doubt_whatever_the_factor() {
+    let doubts = |name: &str, cost: fn(usize) -> f64| {
+        let row = |row: usize| format!("40,{},general,home\n", cost(row));
+        let rows: String = (0..40).map(row).collect();
+        let text = format!("age,cost,ward,outcome\n{rows}");
+        of(name, &text, LocalNames::default()).doubts
+    };
+    let others: [(&str, fn(usize) -> f64); 4] = [
+        ("months", |row| 12.0 * (9_000.0 + 250.0 * row as f64)),
+        ("pounds", |row| 4.0 * (9_000.0 + 250.0 * row as f64)),
+        ("signs", |row| -9_000.0 - 250.0 * row as f64),
+        ("percent", |row| 0.01 * (9_000.0 + 250.0 * row as f64)),
+    ];
+    for (name, cost) in others {
+        let found = doubts(name, cost);
+        assert!(
+            found[0].starts_with("cost: the middle value here is"),
+            "{name}: {found:?}"
+        );
+    }
+    // Another population is no other unit.
+    let populations: [(&str, fn(usize) -> f64); 3] = [
+        ("dearer", |row| 15_000.0 + 1_200.0 * row as f64),
+        ("cheaper", |row| 500.0 + 200.0 * row as f64),
+        ("cheap", |row| 2_025.0 - row as f64),
+    ];
+    for (name, cost) in populations {
+        assert_eq!(doubts(name, cost), [""; 0], "{name}");
+    }
+}

@@ -30,7 +30,7 @@ const WEIGHTS: &str = "fedala-weights";
 pub struct FedAla {
     /// Weight of a silo's model in the mean.
     pub weight: WeightRule,
-    /// Number p of layers that are mixed, counted from the output; the layers below are the common
+    /// Number p of layers that are mixed, counted from the output; the layers below are the global
     /// model's. Default 1, the paper's.
     #[schemars(range(min = 1))]
     pub layers: u32,
