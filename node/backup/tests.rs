@@ -232,19 +232,15 @@ fn a_backup_with_former_names_is_put_back_with_the_present() {
     let file = place.path().join("former.tar");
     changed(&north, &file, |archive| {
         let config = archive.files.remove("node.toml").unwrap();
-        let former = [
-            &config[..],
-            b"[policy]\nauto-approve = ['training-epochs']\n",
-        ]
-        .concat();
+        let former = [&config[..], b"[policy]\napprove = ['epochs']\n"].concat();
         archive.files.insert("silo.toml".into(), former);
         let text = String::from_utf8(archive.files["federation.toml"].clone()).unwrap();
         let former = text
-            .replace("[protocol]", "[protocol]")
-            .replace("heartbeat = ", "heartbeat = ")
-            .replace("straggler-timeout = ", "straggler-timeout = ")
-            .replace("[[member]]", "[[member]]");
-        assert!(former.contains("\nheartbeat = "), "{former}");
+            .replace("[protocol]", "[charter]")
+            .replace("heartbeat = ", "beat = ")
+            .replace("straggler-timeout = ", "patience = ")
+            .replace("[[member]]", "[[silo]]");
+        assert!(former.contains("\nbeat = "), "{former}");
         let bytes = former.into_bytes();
         archive.files.insert("federation.toml".into(), bytes);
     });

@@ -125,9 +125,9 @@ fn a_fourth_hospital_joins_late_with_the_hardest_table() {
     fs::write(&more, now.replace("\nrounds = 3", "\nrounds = 4")).unwrap();
     let said = says(&configs[3], &["change", more.to_str().unwrap()]);
     let change = id(&said[said.find("amendment ").unwrap()..]).to_owned();
-    for node in 0..2 {
+    for (node, config) in configs.iter().enumerate().take(2) {
         while nodes.until(node, "amendment")["amendment"] != change.as_str() {}
-        says(&configs[node], &["approve", &change]);
+        says(config, &["approve", &change]);
     }
     for node in 0..4 {
         while nodes.until(node, "epoch")["epoch"] != 2 {}
