@@ -40,9 +40,9 @@ fn answers(config: &Path) -> Value {
 
 #[test]
 fn nodes_answer_what_one_process_answers_with_all_tables() {
-    let text = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
+    let whole = fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
     let quick = "heartbeat = \"100ms\"\nrows-declared = true";
-    let file = scenario("run-asked", &text.replace("heartbeat = \"5s\"", quick));
+    let file = scenario("run-asked", &whole.replace("heartbeat = \"5s\"", quick));
     let options = ["--silos", "4", "--rounds", "2", "--scenario"];
     let demo = Demo::new(
         "run-asked",
