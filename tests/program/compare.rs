@@ -368,10 +368,10 @@ fn advice_on_noise_says_whether_to_join_and_what_would_change_it() {
         "--epsilon",
         "0.01",
         "--minutes",
-        "0.3",
+        "0.5",
     ];
     let (text, said) = good(&here, &arguments);
-    assert!(said.contains("this takes at most 0.3 minutes"), "{said}");
+    assert!(said.contains("this takes at most 0.5 minutes"), "{said}");
     let (table, advice) = text.split_once("\nAdvice\n").unwrap();
     let advice = advice.split_whitespace().collect::<Vec<_>>().join(" ");
     let start = "Do not join: with epsilon 0.010000 (0.0";

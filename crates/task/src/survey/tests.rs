@@ -376,6 +376,9 @@ fn dates_are_held_against_the_agreed_days_and_get_a_form() {
     assert_eq!(either.names, None);
 }
 
+/// Rows of a site, with a cost by their place.
+type CostOf = (&'static str, fn(usize) -> f64);
+
 #[test]
 fn numbers_in_another_unit_are_a_doubt_whatever_the_factor() {
     let doubts = |name: &str, cost: fn(usize) -> f64| {
@@ -384,7 +387,7 @@ fn numbers_in_another_unit_are_a_doubt_whatever_the_factor() {
         let text = format!("age,cost,ward,outcome\n{rows}");
         of(name, &text, LocalNames::default()).doubts
     };
-    let others: [(&str, fn(usize) -> f64); 4] = [
+    let others: [CostOf; 4] = [
         ("months", |row| 12.0 * (9_000.0 + 250.0 * row as f64)),
         ("pounds", |row| 4.0 * (9_000.0 + 250.0 * row as f64)),
         ("signs", |row| -9_000.0 - 250.0 * row as f64),
@@ -398,7 +401,7 @@ fn numbers_in_another_unit_are_a_doubt_whatever_the_factor() {
         );
     }
     // Another population is no other unit.
-    let populations: [(&str, fn(usize) -> f64); 3] = [
+    let populations: [CostOf; 3] = [
         ("dearer", |row| 15_000.0 + 1_200.0 * row as f64),
         ("cheaper", |row| 500.0 + 200.0 * row as f64),
         ("cheap", |row| 2_025.0 - row as f64),
