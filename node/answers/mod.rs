@@ -16,4 +16,4 @@ pub mod tables;
 
 pub(crate) use found::{FoundAnswer, found};
 pub(crate) use learner::AnsweringLearner;
-pub(crate) use site::SiteAnswers;
+pub(crate) use site::{RECORD, SiteAnswers};

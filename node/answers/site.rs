@@ -18,7 +18,7 @@ use super::tables::{SiteFiles, numbers_of, of_files};
 
 /// Name of the record of what was answered, beside the institution's key: it is of its rows, for all
 /// federations.
-const RECORD: &str = "answered.json";
+pub(crate) const RECORD: &str = "answered.json";
 /// Bytes of a secret.
 const SECRET: usize = 32;
 /// What the secret of pseudonyms is derived for.

@@ -25,6 +25,8 @@ pub(super) const FORMER_CONFIG: &str = "silo.toml";
 pub(super) const KEY: &str = "identity.key";
 /// The secret by which rows are held out.
 pub(super) const SPLIT: &str = crate::split_key::SPLIT_KEY;
+/// The record of answered questions.
+pub(super) const ANSWERED: &str = crate::answers::RECORD;
 /// The first agreement.
 pub(super) const AGREEMENT: &str = "federation.toml";
 /// The file that `start-model` names.
@@ -294,6 +296,7 @@ fn is_known(name: &str) -> bool {
         FORMER_CONFIG,
         KEY,
         SPLIT,
+        ANSWERED,
         AGREEMENT,
         START_MODEL,
         MODEL,

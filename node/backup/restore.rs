@@ -11,7 +11,7 @@ use protocol::{Epochs, Hash, codec};
 use silo::JournalRecord;
 
 use super::archive::{
-    AGREEMENT, AUDITED, Archive, ArchiveError, BESIDE_AGREEMENT, BESIDE_CONSENT, CONFIG,
+    AGREEMENT, ANSWERED, AUDITED, Archive, ArchiveError, BESIDE_AGREEMENT, BESIDE_CONSENT, CONFIG,
     FORMER_CONFIG, KEY, MODEL, Manifest, PASSAGES, SPLIT, START_MODEL, STATE,
 };
 use super::confined::outside;
@@ -308,6 +308,7 @@ fn target(name: &str, places: &Places, folder: &Path) -> Option<PathBuf> {
         CONFIG => Some(folder.join(CONFIG)),
         KEY => Some(places.identity.clone()),
         SPLIT => Some(split_key::beside(&places.identity)),
+        ANSWERED => Some(places.identity.with_file_name(ANSWERED)),
         AGREEMENT => Some(places.federation.clone()),
         START_MODEL => places.start_model.clone(),
         MODEL => Some(folder.join(MODEL)),

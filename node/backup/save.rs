@@ -11,8 +11,8 @@ use silo::JournalRecord;
 use task::file;
 
 use super::archive::{
-    AGREEMENT, Archive, BESIDE_AGREEMENT, BESIDE_CONSENT, CONFIG, FORMAT, KEY, MODEL, Manifest,
-    PASSAGES, SPLIT, START_MODEL, STATE, hash_of,
+    AGREEMENT, ANSWERED, Archive, BESIDE_AGREEMENT, BESIDE_CONSENT, CONFIG, FORMAT, KEY, MODEL,
+    Manifest, PASSAGES, SPLIT, START_MODEL, STATE, hash_of,
 };
 use crate::audit::AUDIT;
 use crate::clock;
@@ -126,6 +126,7 @@ pub fn save(config: &Path, model: Option<Vec<u8>>, to: &Path) -> Result<Saved, B
     let places = Places::read(&name, &text, folder).map_err(SetupError::from)?;
     files.add(KEY, &places.identity)?;
     files.add(SPLIT, &split_key::beside(&places.identity))?;
+    files.add(ANSWERED, &places.identity.with_file_name(ANSWERED))?;
     files.add(AGREEMENT, &places.federation)?;
     let is_consent = |name: &str| name.contains("consent") && name.ends_with(".toml");
     let beside = |file: &Path| file.parent().unwrap_or(Path::new("")).to_owned();

@@ -50,6 +50,7 @@ fn an_archive_is_read_as_it_was_written_and_its_owner_alone_can_read_it() {
     let ours = archive(&[
         ("node.toml", b"x = 1\n"),
         ("split.key", b"secret"),
+        ("answered.json", b"{\"answered\":[]}"),
         ("state/audit/000001.jsonl", b""),
     ]);
     ours.write(&file).unwrap();
