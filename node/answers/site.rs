@@ -1,7 +1,5 @@
 //! What one institution answers, after its own rules of disclosure.
 
-use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -12,9 +10,9 @@ use questions::disclosure::{AnswerRecord, AnswerRules};
 use questions::table::RowTable;
 use questions::{FederatedQuestion, QuestionProgress, Step};
 use task::data::{Format, OwnRows, RowsFile};
-use task::file;
 
 use super::tables::{SiteFiles, numbers_of, of_files};
+use crate::store::{self, StoreOpenError};
 
 /// Name of the record of what was answered, beside the institution's key: it is of its rows, for all
 /// federations.
@@ -29,7 +27,8 @@ pub(crate) struct SiteAnswers {
     questions: Vec<FederatedQuestion>,
     table: RowTable,
     rules: AnswerRules,
-    record: PathBuf,
+    /// The folder of the institution's key, which has the record.
+    beside: PathBuf,
     /// Pseudonyms follow from it, so that nobody else can tell whose they are.
     secret: [u8; SECRET],
     /// Answers are counted one after the other.
@@ -39,10 +38,14 @@ pub(crate) struct SiteAnswers {
 /// Why an institution cannot answer.
 #[derive(Debug, thiserror::Error)]
 enum RecordError {
-    #[error("the record of answered questions {} cannot be read ({why}): put it back from a copy", path.display())]
-    Read { path: PathBuf, why: String },
-    #[error("the record of answered questions {} cannot be written: {why}", path.display())]
-    Write { path: PathBuf, why: io::Error },
+    /// An error of the file system.
+    #[error("the record of answered questions: {0}")]
+    File(#[from] StoreOpenError),
+    /// The file is another one.
+    #[error(
+        "{} is no record of answered questions ({_1}): put it back from the backup", _0.display()
+    )]
+    Form(PathBuf, serde_json::Error),
 }
 
 impl SiteAnswers {
@@ -74,38 +77,25 @@ impl SiteAnswers {
             questions,
             table: table.map_or_else(|| RowTable::new(0), |(_, table)| table),
             rules,
-            record: identity.with_file_name(RECORD),
+            beside: identity.parent().unwrap_or(Path::new("")).to_owned(),
             secret: blake3::derive_key(PSEUDONYMS, &key.to_bytes()),
             counting: Mutex::new(()),
         })
     }
 
     fn read_record(&self) -> Result<AnswerRecord, RecordError> {
-        let wrong = |why: String| RecordError::Read {
-            path: self.record.clone(),
-            why,
-        };
-        match file::read_text(&self.record, file::DATA) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(AnswerRecord::default()),
-            Err(error) => Err(wrong(error.to_string())),
-            Ok(text) => serde_json::from_str(&text).map_err(|error| wrong(error.to_string())),
-        }
+        let bytes = store::kept_file(&self.beside, RECORD)?;
+        let read = |bytes: Vec<u8>| serde_json::from_slice(&bytes);
+        let found = bytes.map(read).transpose();
+        let found = found.map_err(|why| RecordError::Form(self.beside.join(RECORD), why))?;
+        Ok(found.unwrap_or_default())
     }
 
     /// Keeps the record on the disk before anything that it counts leaves.
     fn write_record(&self, record: &AnswerRecord) -> Result<(), RecordError> {
-        let write = || -> io::Result<()> {
-            let text = serde_json::to_string(record)?;
-            let fresh = self.record.with_extension("new");
-            let mut file = fs::File::create(&fresh)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(fresh, &self.record)
-        };
-        write().map_err(|why| RecordError::Write {
-            path: self.record.clone(),
-            why,
-        })
+        let bytes = serde_json::to_vec(record);
+        let bytes = bytes.map_err(|why| RecordError::Form(self.beside.join(RECORD), why))?;
+        Ok(store::keep_file(&self.beside, RECORD, &bytes)?)
     }
 
     fn computed(
