@@ -12,6 +12,7 @@ use questions::{FederatedQuestion, QuestionProgress, Step};
 use task::data::{Format, OwnRows, RowsFile};
 
 use super::tables::{SiteFiles, numbers_of, of_files};
+use crate::paths::folder_of;
 use crate::store::{self, StoreOpenError};
 
 /// Name of the record of what was answered, beside the institution's key: it is of its rows, for all
@@ -77,7 +78,7 @@ impl SiteAnswers {
             questions,
             table: table.map_or_else(|| RowTable::new(0), |(_, table)| table),
             rules,
-            beside: identity.parent().unwrap_or(Path::new("")).to_owned(),
+            beside: folder_of(identity).to_owned(),
             secret: blake3::derive_key(PSEUDONYMS, &key.to_bytes()),
             counting: Mutex::new(()),
         })
