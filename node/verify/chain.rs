@@ -161,7 +161,7 @@ impl VerifiedChain {
             }
             if !inclusions_hold(&self.epoch(), &Strict, of) {
                 return wrong(
-                    "the signatures for the sheet are not those of distinct members".into(),
+                    "the signatures for the manifest are not those of distinct members".into(),
                 );
             }
         }

@@ -183,7 +183,7 @@ impl CheckedRound<'_> {
             Self::Clear(_, learning) => {
                 let Some(manifest) = manifest(folder, adopted, learning) else {
                     return Ok(Some(
-                        "sheets and models are not kept here any more, or this silo did not compute them",
+                        "manifests and models are not kept here any more, or this silo did not compute them",
                     ));
                 };
                 let Some(state) = state else {
@@ -199,7 +199,7 @@ impl CheckedRound<'_> {
                 let (entries, signers) = (manifest.entries.len(), learning.inclusions.len());
                 if entries != signers {
                     return Err(format!(
-                        "round {}: the sheet has {entries} entries, and {signers} members signed it",
+                        "round {}: the manifest has {entries} entries, and {signers} members signed it",
                         learning.round
                     ));
                 }

@@ -444,9 +444,9 @@ impl StateFolder<'_> {
         if other {
             "a model that the strategy keeps"
         } else if document.masked.is_some() {
-            "the list, the sheet, a transcript or the unmaskings"
+            "the list, the manifest, a transcript or the unmaskings"
         } else {
-            "the sheet"
+            "the manifest"
         }
         .into()
     }

@@ -65,11 +65,11 @@ const MODES: [(&str, &str); 26] = [
         "what a contribution costs",
     ),
     (
-        "crates/protocol/src/charter/mod.rs",
+        "crates/protocol/src/parameters/mod.rs",
         "whether entries have names",
     ),
     (
-        "crates/protocol/src/charter/privacy/mode.rs",
+        "crates/protocol/src/parameters/privacy/mode.rs",
         "the modes themselves, and which of them have noise",
     ),
     ("crates/silo/src/rounds/sums/mod.rs", "what is summed"),
@@ -112,7 +112,7 @@ const SUMMANDS: [(&str, &str); 8] = [
         "what does not go with it",
     ),
     (
-        "crates/protocol/src/charter/privacy/noise.rs",
+        "crates/protocol/src/parameters/privacy/noise.rs",
         "the release, its numbers and their ranges",
     ),
     (

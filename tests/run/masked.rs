@@ -138,7 +138,7 @@ fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
     // Whoever changes one of them is found out, by its name.
     for (what, beginning) in [
         ("list", &b"rota masked list"[..]),
-        ("sheet", b"rota masked sheet"),
+        ("manifest", b"rota masked sheet"),
         ("unmaskings", b"rota unmaskings"),
     ] {
         let copy = copied(&state(1), &format!("sums-{what}"));
@@ -152,7 +152,7 @@ fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
         let said = text(&done.stderr);
         assert!(said.contains("is damaged"), "{what}: {said}");
         assert!(
-            said.contains("the list, the sheet, a transcript or the unmaskings"),
+            said.contains("the list, the manifest, a transcript or the unmaskings"),
             "{said}"
         );
     }

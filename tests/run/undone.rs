@@ -117,7 +117,7 @@ fn brought_into_force(configs: &[PathBuf], amendment: &Amendment) {
 
 #[test]
 fn all_nodes_come_back_under_a_limit_that_no_model_fits_and_a_change_undoes_it() {
-    let why = &["the charter allows 39"];
+    let why = &["the agreement allows 39"];
     undone("run-undone", ("blob-limit", "39"), why);
 }
 

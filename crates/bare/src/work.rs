@@ -293,7 +293,7 @@ impl Worker<'_> {
 
 fn check(case: &Case) -> Answer {
     let right = acceptable(&case.decision, &case.manifest.root());
-    let no = || WorkError::Refused("not the decision that this sheet asks for".into());
+    let no = || WorkError::Refused("not the decision that this manifest asks for".into());
     Answer::Checked {
         case: case.id(),
         result: if right { Ok(()) } else { Err(no()) },

@@ -251,7 +251,7 @@ pub(crate) async fn answer(
             remote,
         }),
         Ok(Err(error)) => {
-            tracing::debug!(%peer, "a greeting failed: {error}");
+            tracing::debug!(%peer, "a handshake failed: {error}");
             None
         }
         Err(_) => None,
@@ -296,7 +296,7 @@ async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Hello> {
     from.read_exact(&mut fixed).await?;
     let (start, rest) = fixed.split_at(2);
     if start[0] != LAYOUT {
-        return Err(wrong("a greeting of another layout"));
+        return Err(wrong("a handshake of another layout"));
     }
     let array = |bytes: &[u8]| <[u8; 32]>::try_from(bytes).expect("32 bytes were taken");
     let clock = <[u8; 8]>::try_from(&rest[64..72]).expect("8 bytes were taken");
@@ -317,7 +317,7 @@ async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Hello> {
         let mut rest = vec![0; usize::from(length[0])];
         from.read_exact(&mut rest).await?;
         let [oldest, newest, now, ref rest @ ..] = rest[..] else {
-            return Err(wrong("a greeting without message formats"));
+            return Err(wrong("a handshake without message formats"));
         };
         // An older program says fewer of these.
         let said = rest.as_chunks().0.iter();

@@ -62,7 +62,7 @@ pub enum Refusal {
     },
     /// Not one signature for each entry.
     #[error(
-        "{signers} members signed for a sheet of {entries} entries: there must be one for each"
+        "{signers} members signed for a manifest of {entries} entries: there must be one for each"
     )]
     Signers {
         /// Inclusions.
@@ -124,7 +124,7 @@ pub enum Refusal {
         needed: u64,
     },
     /// A model larger than the parameter set allows.
-    #[error("a model of {got} bytes, the charter's blob-limit is {limit}")]
+    #[error("a model of {got} bytes, the agreed blob-limit is {limit}")]
     ModelTooLarge {
         /// Bytes announced.
         got: u64,
@@ -156,7 +156,7 @@ pub enum Refusal {
     },
     /// A name where the parameter set removes names, or not the sender's where it shows them.
     #[error(
-        "it names a member where the charter removes names, or not its author where names are shown"
+        "it names a member where the agreement removes names, or not its author where names are shown"
     )]
     EntryName,
     /// Not exactly one finite score of every entry by the author of every entry; or scores where
@@ -250,7 +250,7 @@ pub enum Refusal {
     )]
     ListFollows,
     /// A manifest with other authors than the sums of its list have.
-    #[error("its sheet does not have exactly the authors of the sums of its list")]
+    #[error("its manifest does not have exactly the authors of the sums of its list")]
     OtherAuthors,
     /// A masked round with other ready members than its list has.
     #[error("the members that it calls ready are not those of its list")]
@@ -285,7 +285,7 @@ pub enum Omission {
     #[error("sent no masked vector, or a wrong one")]
     Vector,
     /// The member's signature for the manifest is missing; it may not have all models yet.
-    #[error("did not sign for the sheet")]
+    #[error("did not sign for the manifest")]
     Inclusion,
 }
 

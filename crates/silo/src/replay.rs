@@ -67,7 +67,7 @@ impl<'a> Replay<'a> {
         let round = self.base.next();
         if (learning.round, learning.manifest) != (round, manifest.root()) {
             return Err(format!(
-                "expected round {round} with sheet {}, found round {} with sheet {}",
+                "expected round {round} with manifest {}, found round {} with manifest {}",
                 learning.manifest,
                 learning.round,
                 manifest.root()
@@ -184,7 +184,7 @@ impl<'a> Replay<'a> {
         let names = manifest.entries.iter().map(|entry| entry.fields.blob);
         if manifest.entries.is_empty() {
             if !learning.decision.is_empty() {
-                return Err("expected an empty decision about an empty sheet".into());
+                return Err("expected an empty decision about an empty manifest".into());
             }
             return Ok(unchanged(round, &base.state));
         }

@@ -447,7 +447,7 @@ impl Changing {
             Some(Phase::Waiting) => "leading: waiting for the block before",
             Some(Phase::Collecting) => "leading: collecting contributions",
             Some(Phase::Scoring) => "leading: waiting for scores",
-            Some(Phase::Including) => "leading: waiting for signatures on the sheet",
+            Some(Phase::Including) => "leading: waiting for signatures on the manifest",
             Some(Phase::Deciding) => "leading: deciding",
             Some(Phase::Voting) => "leading: waiting for votes",
             Some(Phase::Masking) => "leading: waiting for masked vectors",

@@ -191,16 +191,20 @@ fn a_changed_model_outcome_or_file_is_named() {
     changed_blob("model", "the model of coalition 1", |document, _| {
         document.models[0]
     });
-    let manifest = changed_blob("sheet", "the sheet is damaged", |document, adopted| {
-        let known = |hash: &Hash| {
-            let model = document.models.contains(hash) || document.entries.contains(hash);
-            model || hash.0 == adopted.outcome
-        };
-        let blobs = adopted.blobs.iter().map(|hash| Hash(*hash));
-        let mut other: Vec<_> = blobs.filter(|hash| !known(hash)).collect();
-        assert_eq!(other.len(), 1);
-        other.remove(0)
-    });
+    let manifest = changed_blob(
+        "manifest",
+        "the manifest is damaged",
+        |document, adopted| {
+            let known = |hash: &Hash| {
+                let model = document.models.contains(hash) || document.entries.contains(hash);
+                model || hash.0 == adopted.outcome
+            };
+            let blobs = adopted.blobs.iter().map(|hash| Hash(*hash));
+            let mut other: Vec<_> = blobs.filter(|hash| !known(hash)).collect();
+            assert_eq!(other.len(), 1);
+            other.remove(0)
+        },
+    );
     assert!(manifest.contains("has the hash"), "{manifest}");
     // The file of the journal itself, without its key.
     let folder = copied("file");

@@ -99,7 +99,7 @@ impl Node {
                 match hello::ask(opener, (id, remote), card).await {
                     Ok((greeted, _)) => Some(greeted),
                     Err(error) => {
-                        tracing::debug!(%id, "a greeting failed: {error}");
+                        tracing::debug!(%id, "a handshake failed: {error}");
                         None
                     }
                 }

@@ -81,10 +81,10 @@ pub enum DecideError {
     #[error("no contributions: there is nothing to decide")]
     NoEntries,
     /// The plan asked for scores and the manifest has none.
-    #[error("the strategy decides from a cross-evaluation, and the sheet has no scores")]
+    #[error("the strategy decides from a cross-evaluation, and the manifest has no scores")]
     NoScores,
     /// The score matrix belongs to another contribution list.
-    #[error("the sheet has {entries} contributions and scores of {scored}")]
+    #[error("the manifest has {entries} contributions and scores of {scored}")]
     Scores {
         /// Contributions at hand.
         entries: usize,
@@ -134,7 +134,7 @@ impl DecideError {
 pub enum Objection {
     /// The manifest itself admits no decision.
     #[error(transparent)]
-    LoadedManifest(#[from] DecideError),
+    Manifest(#[from] DecideError),
     /// The decision is not a numbered grouping of the entries, or breaks the strategy's rules.
     #[error("the decision breaks the strategy's rules: {0}")]
     Infeasible(String),

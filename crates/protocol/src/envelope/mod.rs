@@ -80,7 +80,9 @@ pub enum OpenError {
     #[error("the message belongs to another federation")]
     Federation,
     /// A message of another epoch.
-    #[error("the message belongs to another epoch: its sender has another roster or charter")]
+    #[error(
+        "the message belongs to another epoch: its sender has another roster or other protocol parameters"
+    )]
     Epoch,
     /// A number that is no kind of message.
     #[error("message kind {0} does not exist: kinds are 1 to {kinds}", kinds = Kind::ALL.len())]

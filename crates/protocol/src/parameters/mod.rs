@@ -88,7 +88,7 @@ pub enum ParametersError {
     },
     /// Masked rounds that not all members check.
     #[error(
-        "the charter's verification is {0}: in secure-aggregation rounds it must be full, because every member has to \
+        "the agreed verification is {0}: in secure-aggregation rounds it must be full, because every member has to \
          check a list before it helps to open its sums"
     )]
     MaskedUnverified(Verification),
@@ -457,7 +457,7 @@ impl ProtocolParameters {
             "straggler-timeout",
             self.patience.into(),
             self.patience >= 1,
-            "at least 1 beat".into(),
+            "at least 1 heartbeat".into(),
         )?;
         let fewest = self.fewest_contributions(roster.len()) as u64;
         range(
@@ -473,7 +473,7 @@ impl ProtocolParameters {
             self.view_timeout.into(),
             u64::from(self.view_timeout) >= shortest,
             format!(
-                "at least {shortest} beats: twice the patience and half a beat for f + 4 phases"
+                "at least {shortest} heartbeats: twice the patience and half a heartbeat for f + 4 phases"
             ),
         )?;
         if let Rotation::EveryRounds(rounds) = self.rotation {

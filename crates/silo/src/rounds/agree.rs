@@ -39,7 +39,7 @@ pub fn check(
     decided: &[u8],
 ) -> Result<(), String> {
     if manifest.entries.is_empty() {
-        let why = "expected an empty decision about an empty sheet, found one with content";
+        let why = "expected an empty decision about an empty manifest, found one with content";
         return decided.is_empty().then_some(()).ok_or_else(|| why.into());
     }
     let (decision, round) = (decision(decided)?, base.next());

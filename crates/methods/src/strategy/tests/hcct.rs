@@ -56,7 +56,7 @@ fn merges_are_told_down_to_one_group_as_long_as_groups_are_formed() {
     assert!(tree.merges[0].benefit > 0.0 && tree.merges[1].benefit < 0.0);
     // Each alone has the cosine of its own direction, and a share of .5 of its rows: 3 · (1 − .5).
     assert!((tree.alone - 1.5).abs() < 1e-6, "{}", tree.alone);
-    let unread = || panic!("no sheet is read where no groups are formed");
+    let unread = || panic!("no manifest is read where no groups are formed");
     assert_eq!(strategy.merge_tree(&state, &unread, 2), None);
 }
 

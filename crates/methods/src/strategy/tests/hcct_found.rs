@@ -104,7 +104,7 @@ fn candidates_are_the_tree_cut_at_every_number_and_nothing_else_is_accepted() {
             "{lie:?}"
         );
     }
-    let unread = || panic!("no sheet is read where no groups are formed");
+    let unread = || panic!("no manifest is read where no groups are formed");
     assert_eq!(strategy.merge_tree(&state, &unread, 2), None);
 }
 

@@ -161,7 +161,7 @@ pub(super) fn d_follows_the_qth_smallest_round_trip() {
     assert_eq!(up(&mut one, z, 300), 1200);
     assert_eq!(up(&mut one, x, 350), 1400);
     assert_eq!(up(&mut one, y, 9000), 1400);
-    assert_eq!(up(&mut one, z, 9000), 16_000, "at most 16 beats");
+    assert_eq!(up(&mut one, z, 9000), 16_000, "at most 16 heartbeats");
     // D0 is at least half a heartbeat.
     assert_eq!(up(&mut one, z, 0), 1400);
     assert_eq!(up(&mut one, x, 0), 500);
@@ -188,7 +188,7 @@ pub(super) fn at_most_eight_refusals_of_a_member_are_reported_in_a_view() {
 pub(super) fn the_deadline_is_the_next_span_that_ends() {
     let mut one = after(0, 100);
     let at = |millis| Some(Time::since_start(Duration::from_millis(millis)));
-    assert_eq!(one.member.deadline(), at(1000), "the beat");
+    assert_eq!(one.member.deadline(), at(1000), "the heartbeat");
     one.pass(2999);
     assert_eq!(
         one.member.deadline(),
@@ -199,7 +199,7 @@ pub(super) fn the_deadline_is_the_next_span_that_ends() {
     assert_eq!(
         one.member.deadline(),
         at(4000),
-        "only beats once it has voted against the view"
+        "only heartbeats once it has voted against the view"
     );
     // While it collects, a lead wakes at the end of D and of patience.
     let mut one = One::leading(4, 1);

@@ -323,7 +323,7 @@ fn a_round_whose_models_nobody_has_is_named_and_done_again() {
         let mut effects = one.step(unavailable());
         effects.extend(one.at(second * 1000));
         passage = passage.or(over(&effects));
-        assert_eq!(passage.is_some(), second >= 8, "after {second} beats");
+        assert_eq!(passage.is_some(), second >= 8, "after {second} heartbeats");
     }
     let passage = passage.unwrap();
     let recovery = passage.recovery().unwrap();

@@ -73,7 +73,7 @@ impl<'a> VoidRound<'a> {
         }
         let list = blob(&of.round.list).ok_or(NotVoid::Missing("list"))?;
         let list = read_list(&list, of.threshold).ok_or(NotVoid::Other)?;
-        let manifest = blob(&of.round.manifest).ok_or(NotVoid::Missing("sheet"))?;
+        let manifest = blob(&of.round.manifest).ok_or(NotVoid::Missing("manifest"))?;
         let manifest = MaskedManifest::read(&manifest).ok_or(NotVoid::Other)?;
         let named = (list.root, list.round, manifest.root());
         if named != (of.round.list, document.round, of.round.manifest)
@@ -148,7 +148,7 @@ impl<'a> VoidRound<'a> {
         let mut entries = self.manifest.entries.iter();
         let entry = entries.find(|entry| entry.member == author);
         let name = self.epoch.roster.name(author);
-        let entry = entry.ok_or_else(|| format!("{name} is not on the sheet of the round"))?;
+        let entry = entry.ok_or_else(|| format!("{name} is not on the manifest of the round"))?;
         let part = |hash: &Hash, what: &str| {
             blob(hash).ok_or_else(|| {
                 format!("the {what} of {name} is not kept here any more: ask another member")

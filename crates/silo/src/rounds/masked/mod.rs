@@ -230,7 +230,7 @@ impl OpeningRound {
             |what: &str| WorkError::Refused(format!("what the block names as its {what} is none"));
         let list = read_list(&found(&of.round.list)?, of.threshold).ok_or_else(|| other("list"))?;
         let manifest =
-            MaskedManifest::read(&found(&of.round.manifest)?).ok_or_else(|| other("sheet"))?;
+            MaskedManifest::read(&found(&of.round.manifest)?).ok_or_else(|| other("manifest"))?;
         let ready = ready(&config.member.epoch, &list).map_err(WorkError::Refused)?;
         let transcript = |entry: &MaskedEntry| blob(&entry.transcript.hash);
         let transcripts = check_transcripts(config, &ready, &manifest, held, transcript)?;
