@@ -13,7 +13,7 @@ use crate::outcome::{Settled, decision, read_from, unchanged};
 /// Chooses a decision, encoded.
 ///
 /// # Errors
-/// Why the sheet admits none.
+/// Reason for which the sheet admits none.
 pub fn decide(config: &SiloConfig, base: &RoundBase, sheet: &Sheet) -> Result<Vec<u8>, String> {
     if sheet.entries.is_empty() {
         return Ok(Vec::new());
@@ -27,7 +27,7 @@ pub fn decide(config: &SiloConfig, base: &RoundBase, sheet: &Sheet) -> Result<Ve
 /// Checks an encoded decision.
 ///
 /// # Errors
-/// Why a member does not accept it.
+/// Reason for which a member does not accept it.
 pub fn check(
     config: &SiloConfig,
     base: &RoundBase,
@@ -47,7 +47,7 @@ pub fn check(
 /// the bytes of the outcome's models to where they will be stored.
 ///
 /// # Errors
-/// Why decision and sheet do not fit each other.
+/// Reason for which decision and sheet do not fit each other.
 pub fn settle(
     config: &SiloConfig,
     base: &RoundBase,
