@@ -68,8 +68,7 @@ pub enum Notice {
         why: VoidSum,
     },
     /// The members that may corrupt sums have changed with the adoption of a round. Sent at the start, too, if
-    /// something
-    /// is known.
+    /// something is known.
     Searched {
         /// The round.
         round: u64,

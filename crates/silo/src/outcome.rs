@@ -90,8 +90,7 @@ pub struct SumNote {
 }
 
 /// Reason for which a sum tells nothing. A text would differ between versions of the program, and with it the
-/// hash of
-/// the outcome.
+/// hash of the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VoidSum {
     /// The masks of an author do not cancel.

@@ -123,7 +123,7 @@ impl Experiment {
             strategy.insert("name".into(), (*name).into());
             strategy.extend(option.map(|(key, value)| (key.to_owned(), Value::from(value))));
             let entry = ExperimentEntry::plain(name, strategy);
-            // What this scenario has too few rounds for is not tried.
+            // Strategies for which this scenario has too few rounds are not tried.
             let variant = &experiment.variants[0];
             if experiment
                 .scenario(variant, &entry, &RunSettings::new(), 0)

@@ -191,7 +191,7 @@ impl SiloUnits {
             let rows = (0..samples).map(|row| vec![row]).collect();
             return Ok(Self { learner, rows });
         }
-        // Who a row is of does not depend on the model.
+        // The person of a row does not depend on the model.
         let start = genesis(&*silo.strategy, &*learner, silo.initial_seed);
         let start = start.state.models.first();
         let start = start.ok_or_else(|| refused("there is no global model"))?;

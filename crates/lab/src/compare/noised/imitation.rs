@@ -6,7 +6,7 @@
 //! moments, Efron & Morris 1973). A number to predict is one more column. Values stay within the range that a
 //! column has in the rows.
 //!
-//! What such rows cannot show: shapes that are not normal, interactions, and differences between silos in
+//! Not in such rows: shapes that are not normal, interactions, and differences between silos in
 //! how columns and target go together.
 
 use methods::learner::Split;

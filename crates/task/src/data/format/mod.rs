@@ -1,4 +1,4 @@
-//! How a text file writes its cells: separator, decimal mark, encoding, missing values.
+//! Format of the cells of a text file: separator, decimal mark, encoding, missing values.
 
 use encoding_rs::Encoding;
 use serde::{Deserialize, Serialize};
