@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::environment::{Environment, EnvironmentConfig};
+use crate::environment::{EnvironmentConfig, EnvironmentFactory};
 use crate::record::Led;
 use crate::scenario::Scenario;
 
@@ -24,9 +24,9 @@ pub struct RoundDone {
 
 /// Makes the environment of a federation; the clock is not paused then.
 pub type MakeEnvironment<'a> =
-    dyn FnMut(&EnvironmentConfig<'_>) -> Result<Box<dyn Environment>, String> + 'a;
+    dyn FnMut(&EnvironmentConfig<'_>) -> Result<Box<dyn EnvironmentFactory>, String> + 'a;
 
-/// Environment of the silos of a run.
+/// EnvironmentFactory of the silos of a run.
 #[derive(Default)]
 pub enum Surrounding<'a> {
     /// The simulated network, in virtual time.
@@ -69,7 +69,7 @@ pub struct Options<'a> {
     pub data: Option<PathBuf>,
     /// True if all silos share one cache of checks, so that each signature and hash is verified
     /// once per process instead of once per silo.
-    pub memo: bool,
+    pub cache: bool,
     /// Kind of signatures of members. Behaviour and results do not depend on it, traces do: they are hashes
     /// over messages with their signatures.
     pub signatures: Signatures,
@@ -94,14 +94,14 @@ pub struct Options<'a> {
     /// Returns true for a final round with which the federation ends; `None`: it ends with its last round.
     /// Without messages alone.
     pub ends: Option<EndsAfter<'a>>,
-    /// Environment of the silos.
+    /// EnvironmentFactory of the silos.
     pub surrounding: Surrounding<'a>,
 }
 
 impl Options<'_> {
     /// Returns whether members sign by keyed hashes.
     pub(crate) fn simulates_signatures(&self) -> bool {
-        self.memo
+        self.cache
             && self.signatures == Signatures::Simulated
             && matches!(self.surrounding, Surrounding::Virtual)
     }
@@ -113,7 +113,7 @@ impl Default for Options<'_> {
     fn default() -> Self {
         Self {
             data: None,
-            memo: false,
+            cache: false,
             signatures: Signatures::default(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             references: true,

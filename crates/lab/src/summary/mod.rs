@@ -89,7 +89,7 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_messages: Option<u64>,
     /// Bytes of models and outcomes. Without messages those that members would send who check
-    /// everything; none where the charter lets fewer of them check, because then they depend on who leads.
+    /// everything; none where the parameter set lets fewer of them check, because then they depend on who leads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_blobs: Option<u64>,
     /// The strategy's name.

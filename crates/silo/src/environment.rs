@@ -1,4 +1,4 @@
-//! Environment of a silo, which its caller gives it: network, journal, blobs, pool. A node and a simulation
+//! EnvironmentFactory of a silo, which its caller gives it: network, journal, blobs, pool. A node and a simulation
 //! have their own implementations.
 
 use std::any::Any;
@@ -20,7 +20,7 @@ use crate::record::JournalRecord;
 use crate::secrets::RoundSecrets;
 
 /// Everything a silo uses outside itself.
-pub struct Surroundings {
+pub struct SiloEnvironment {
     /// The network: messages and blobs.
     pub network: Network,
     /// The durable records.
