@@ -22,8 +22,8 @@ pub const DECIDING_SEEDS: usize = 5;
 /// The normal deviate of 95 % intervals.
 pub(crate) const NORMAL: f64 = 1.959_964;
 
-/// How much better one model is than another on held-out rows, in units of the metric: positive is
-/// better, whether the metric is to be high or low.
+/// Difference of two models on held-out rows, in units of the metric: positive means that the first is better,
+/// for metrics that are to be high and for those that are to be low.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// As measured.
@@ -128,7 +128,7 @@ pub(crate) fn student(freedom: f64) -> f64 {
         + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * freedom.powi(3))
 }
 
-/// What a model gives for every row, as far as metrics need it.
+/// Outputs of a model for every row, as far as metrics need them.
 pub(crate) trait RowOutputs {
     /// Values of every row, for metrics that are their mean.
     fn scores(&self, metric: &str) -> Option<Vec<f64>>;

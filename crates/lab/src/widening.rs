@@ -18,8 +18,8 @@ use simulations::random::Random;
 
 use crate::statistic::{BY_CHANCE, NORMAL, Statistic, student};
 
-/// How far one row more moves an area under the ROC curve, as a part of the way that it could: a positive row is
-/// seldom ranked first by one model and last by the other.
+/// Distance by which one row more moves an area under the ROC curve, as a part of the largest possible one: a
+/// positive row is seldom ranked first by one model and last by the other.
 const RANKED: f64 = 0.125;
 /// Degrees of freedom of a calibration error: its ten bins, less one.
 const BINS: f64 = 9.0;
@@ -28,7 +28,7 @@ const BINS: f64 = 9.0;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Widening {
     factor: f64,
-    /// What one row more moves the difference by, for each kind of row that may come.
+    /// Distance by which one row more moves the difference, for each kind of row that may come.
     one_more: Vec<f64>,
     /// True if draws are farther from the truth than what was measured.
     biased: bool,

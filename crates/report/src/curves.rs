@@ -207,7 +207,7 @@ pub(crate) fn axes(x: AxisScale, y: AxisScale, right: f64) -> Markup {
     }
 }
 
-/// How a line is drawn.
+/// Style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     /// With a dot for every point.

@@ -1,5 +1,5 @@
-//! What a silo works on at the moment, for operators: the work that its member asked for, the progress of
-//! a training, and how long each kind of work took.
+//! Current activity of a silo, for operators: the work that its member asked for, the progress of a training,
+//! and the time that each kind of work took.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -60,7 +60,7 @@ impl Default for ActivityState {
     }
 }
 
-/// What a span of time was spent on, by the silo's clock; the disk by that of the machine.
+/// Use of a span of time, by the silo's clock; of the disk by that of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spent {
     /// The whole span.
@@ -158,7 +158,7 @@ impl Activities {
     /// Returns what the time since the last call, or since the start, was spent on.
     pub fn take_spent(&self) -> Spent {
         let (mut inner, now) = (self.inner(), Instant::now());
-        // What is under way counts as far as it has come.
+        // Work under way counts as far as it has come.
         let ActivityState {
             open, spent, busy, ..
         } = &mut *inner;

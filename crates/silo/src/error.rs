@@ -4,7 +4,7 @@ use protocol::Hash;
 
 use crate::outcome::FORMAT;
 
-/// Why a silo did not start.
+/// Reason for which a silo did not start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnError {
     /// Outside an actix system.
@@ -90,7 +90,7 @@ pub enum SpawnError {
     },
 }
 
-/// Why a silo stopped.
+/// Reason for which a silo stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
     /// [`SiloHandle::stop`](crate::SiloHandle::stop).
@@ -113,7 +113,7 @@ pub enum Stopped {
     Defect(String),
 }
 
-/// Why something could not be stored or read.
+/// Error of storing or reading something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {why}")]
 pub struct StoreError {

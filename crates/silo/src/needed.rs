@@ -165,7 +165,7 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
             JournalRecord::Protocol(protocol::Record::Applied { .. })
         )
     });
-    // What shows that the silo took part is superseded some time; by then these records must be gone.
+    // Records that show that the silo took part are superseded some time; by then these records must be gone.
     let acted = records.iter().rposition(acts);
     let void = void(records);
     let void = void.iter().flat_map(|void| [void.adopted, void.prepared]);
@@ -271,7 +271,7 @@ mod tests {
             all.push(began.clone());
             all.extend(rounds(1));
             assert_eq!(needed(all.clone(), 2, 9), std::slice::from_ref(&began));
-            // What it prepared since is sent as it is.
+            // A round that it prepared since is sent as it is.
             let prepared = JournalRecord::Prepared {
                 round: 1,
                 blob: [3; 32],

@@ -96,7 +96,7 @@ impl<'a> Replay<'a> {
     /// unmaskings of as many members as are needed. `blob` returns them by hash.
     ///
     /// # Errors
-    /// What is missing or wrong, or how the result differs from what a quorum voted for.
+    /// Description of a missing or wrong part, or of the difference from the result that a quorum voted for.
     pub fn masked(
         &mut self,
         of: &FinalMasked,
@@ -150,7 +150,7 @@ impl<'a> Replay<'a> {
     /// The sums of the next round, a masked one, opened again: from the same as [`Replay::masked`].
     ///
     /// # Errors
-    /// What is missing or wrong.
+    /// Description of a missing or wrong part.
     pub fn sums(
         &self,
         of: &FinalMasked,

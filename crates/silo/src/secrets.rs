@@ -1,4 +1,4 @@
-//! Where the random bytes come from that the masks and the noise of a silo follow from.
+//! Sources of the random bytes from which the masks and the noise of a silo follow.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! What is learned, and from which rows: tasks as scenarios and agreements hold them, tables of rows,
-//! and the schema that institutions agree on. Nothing here computes a model.
+//! Learning tasks and their rows: tasks as scenarios and agreements hold them, tables of rows, and the schema
+//! that institutions agree on. Nothing here computes a model.
 //!
 //! - [`TaskConfig`]: a task, with the configuration of its model ([`model`]) or the tensors of a
 //!   program ([`external`]).

@@ -19,7 +19,7 @@ use crate::{Source, TableTask, TaskConfig};
 pub struct NoiseFault {
     /// The path of the key.
     pub key: &'static str,
-    /// What is wrong with it and what to write, in words that follow the key.
+    /// The fault and the remedy, in words that follow the key.
     pub what: String,
 }
 

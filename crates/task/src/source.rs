@@ -1,4 +1,4 @@
-//! Where the rows of a simulation come from.
+//! Sources of the rows of a simulation.
 
 use std::path::Path;
 

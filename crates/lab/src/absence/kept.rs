@@ -8,7 +8,7 @@ use formatting::numbers::{plain, plural};
 use node::verify::{NotComputed, ReopenedRound, ReopenedSum, ReopenedSums};
 use serde::Serialize;
 
-/// What the sums that a node can open tell by their differences.
+/// Information in the differences of the sums that a node can open.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct KeptAbsence {

@@ -1,4 +1,4 @@
-//! What papers report for the measures of built-in experiments, beside what was measured here.
+//! Figures of papers for the measures of built-in experiments, beside those measured here.
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use simulations::random::Random;
 
-/// How often every row counts in every draw.
+/// Counts of every row in every draw.
 pub(super) struct DrawnRows {
     /// Row by row, in each all draws: so the sums of all draws are added side by side, each in the order
     /// that it has alone.

@@ -1,4 +1,4 @@
-//! What a model gives row by row, as it is kept for comparisons.
+//! Outputs of a model row by row, as they are kept for comparisons.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ pub(super) struct StoredRows {
     pub(super) scores: BTreeMap<String, Vec<f32>>,
     /// Class of every row, where the target is one; otherwise empty.
     pub(super) classes: Vec<u16>,
-    /// Where there are two classes, the probability of the second one; otherwise empty.
+    /// Probability of the second of two classes; otherwise empty.
     pub(super) second: Vec<f32>,
-    /// Where there are more classes, the probability of the one that the row is given; otherwise empty.
+    /// Probability of the class that the row is given, of more than two; otherwise empty.
     pub(super) confidences: Vec<f32>,
     /// The subgroup of every row, by its position among their names; empty where rows have none.
     pub(super) subgroups: Vec<u16>,

@@ -53,7 +53,7 @@ impl VariantTable {
                     .filter_map(|silo| Some(silo.rows.as_ref()?.len() as f64))
                     .sum::<f64>()
             };
-            // What draws its outputs has no results row by row.
+            // Outputs that are drawn at random have no results row by row.
             let by_row = |results: &[&UnitResult]| results.iter().any(|one| count(one) > 0.0);
             let results = all.iter().map(|(_, results)| results);
             let measured = results.max_by_key(|results| (by_row(results), results.len()));

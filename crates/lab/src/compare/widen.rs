@@ -1,4 +1,4 @@
-//! What lies beyond the settings and rounds that were tried.
+//! Settings and rounds beyond those that were tried.
 //!
 //! A choice at the edge of a grid, or a best round that is the last, says that the search ended too early. From
 //! the values that were tried follows the next one, as far as the option allows any: a share of 1 has nothing
@@ -14,7 +14,7 @@ use super::file::{RunSettings, Variant};
 
 /// The key of the number of rounds, of which the last is the edge.
 pub(super) const ROUNDS: &str = "scenario.rounds";
-/// How often the step beyond an edge is halved where the option does not allow it.
+/// Number of times that the step beyond an edge is halved where the option does not allow it.
 const HALVED: u32 = 6;
 
 /// Settings by key, as a result holds them.

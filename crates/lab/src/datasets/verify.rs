@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::{PublicFile, PublicSet};
 
-/// What a file is, compared with the catalogue.
+/// State of a file, compared with the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileState {
     /// As in the catalogue.

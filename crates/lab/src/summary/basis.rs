@@ -1,4 +1,4 @@
-//! What groups of silos were formed by: losses of each other's models, and merges.
+//! Basis on which groups of silos were formed: losses of each other's models, and merges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ pub struct SiloMerges {
 pub struct SiloMerge {
     /// A silo of each group; the first names the merged group, too.
     pub groups: [String; 2],
-    /// What the merge adds to the total utility.
+    /// Increase of the total utility by the merge.
     pub benefit: f64,
 }
 
@@ -47,7 +47,7 @@ pub struct LastMerges {
     pub silos: Vec<String>,
     /// The groups that the silos took.
     pub taken: Option<TakenGroups>,
-    /// How.
+    /// The merges.
     #[serde(flatten)]
     pub tree: SiloMerges,
 }

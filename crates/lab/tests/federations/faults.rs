@@ -347,7 +347,7 @@ fn members_that_sign_by_keyed_hashes_do_the_same_under_every_behaviour() {
 #[test]
 fn a_silo_catches_up_although_another_forges_its_answers() {
     let restart = "[[fault]]\nkill = \"toy 3\"\nat = \"300ms\"\nrestart-after = \"10s\"\n";
-    // Which silo is asked follows from the seed.
+    // The silo that is asked follows from the seed.
     let seeds = [3, 4, 5, 6, 7, 8, 9, 10];
     let calm = seeds.map(|seed| play(restart, 2, seed).result.unwrap().trace);
     let names = behaviours();

@@ -11,7 +11,7 @@ use simulations::{Options, Scenario, toy};
 
 const ROUNDS: u64 = 12;
 
-/// How a silo learns.
+/// Way in which a silo's training goes.
 #[derive(Clone, Copy, PartialEq)]
 enum How {
     Well,
@@ -23,7 +23,7 @@ enum How {
 
 struct NothingLearner {
     how: How,
-    /// How long a training takes, in virtual seconds.
+    /// Time that a training takes, in virtual seconds.
     seconds: u64,
     inner: QuadraticLearner,
 }

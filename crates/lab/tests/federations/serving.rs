@@ -148,7 +148,7 @@ fn validation_rows_are_what_candidates_are_compared_on() {
     }
     for (on, seen) in on(0.0) {
         assert_eq!(on, ComparedOn::Folds);
-        // What the training on a fold brings, of which four silos have a quarter each.
+        // The training on a fold, of which four silos have a quarter each, helps.
         assert!(seen > 0.005, "{seen}");
     }
 }

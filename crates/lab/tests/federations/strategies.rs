@@ -91,7 +91,7 @@ fn rounded_contributions_are_agreed_on_and_taken_over_from_a_dead_lead() {
             let kill = "[[fault]]\nkill = \"lead\"\nphase = \"deciding\"\nround = 2\nrestart-after = \"8s\"";
             let cut = play(strategy, &format!("{more}\n{kill}"), 2);
             assert_eq!(cut.rounds.len(), 4, "{strategy} {encoding}");
-            // What rounding left out does not survive a restart, so later rounds may differ.
+            // The rounding error does not survive a restart, so later rounds may differ.
             let both = [&cut, &rounded].map(|run| outcomes(run)[..2].to_vec());
             assert_eq!(both[0], both[1], "{strategy} {encoding}");
         }

@@ -1,4 +1,4 @@
-//! Whether a federation with noise is worth joining, on public rows.
+//! Benefit of a federation with noise, on public rows.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Whether a federation with noise is worth joining, in one paragraph.
+//! Advice on joining a federation with noise, in one paragraph.
 
 use std::io::{self, Write};
 

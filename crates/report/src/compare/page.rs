@@ -247,7 +247,7 @@ mod tests {
         assert!(main.contains(">+0.7<") && folded.contains(">47.1<"));
     }
 
-    /// What holds 0 decides nothing, and looks like it.
+    /// An interval that holds 0 decides nothing, and looks like it.
     #[test]
     fn an_interval_that_holds_0_is_not_bold() {
         let of = |undecided: &[usize]| {

@@ -115,7 +115,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
             + &few_seeds(rows.iter().map(|row| row.seeds).max().unwrap_or(0))
             + &best_of(variant, outside, decimals),
         main: match local {
-            // What was gained, at how many silos, the mean, and the worst silo.
+            // The gain, the number of silos with one, the mean, and the worst silo.
             Some(_) => vec![6, 7, 1, 3],
             None => Vec::new(),
         },

@@ -9,14 +9,14 @@ use questions::outcome::{PrintedCell, PrintedTable};
 
 use crate::page::document;
 
-/// What the page of a question shows.
+/// Content of the page of a question.
 #[derive(Debug, Clone, Copy)]
 pub struct QuestionStory<'a> {
     /// Name of the question, such as its file.
     pub name: &'a str,
-    /// What is said first: who answered.
+    /// First sentence: the sites that answered.
     pub lead: &'a str,
-    /// What each site computed and what was opened, in lines.
+    /// Explanation of the computation of each site and of the opened values, in lines.
     pub explanation: &'a str,
     /// The answer.
     pub outcome: &'a Outcome,
@@ -24,7 +24,7 @@ pub struct QuestionStory<'a> {
     pub sheets: &'a [PrintedTable],
     /// The smallest cell that is printed.
     pub smallest: u64,
-    /// What was opened in all.
+    /// All opened values.
     pub opened: &'a str,
     /// The command that asks again.
     pub command: &'a str,

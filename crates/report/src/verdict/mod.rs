@@ -258,7 +258,7 @@ fn who_gains(story: &Story, table: &ComparisonTable) -> Option<String> {
     Some(text)
 }
 
-/// Why no silo can tell whether it gains.
+/// Returns the reason for which no silo can tell if it gains.
 fn too_few(story: &Story) -> String {
     let units = story.silos.iter().map(|silo| silo.test_units);
     let Some(units) = units.collect::<Option<Vec<usize>>>() else {

@@ -26,7 +26,7 @@ use file::QuestionFile;
 /// Said of every answer.
 const SIMULATED: &str = "A simulation: one process plays all sites. `rota federation ask` asks the nodes of a federation.";
 
-/// What the sites have answered, by their names.
+/// Records of the answers of the sites, by their names.
 type Records = BTreeMap<String, AnswerRecord>;
 
 /// An answered question as JSON.
@@ -233,7 +233,7 @@ fn stored(
         .then_some(first)
 }
 
-/// Why there is no answer, with the name of the site.
+/// Returns the error of a question without an answer, with the name of the site.
 fn refusal(why: &AskedNothing, sites: &[SiteTable]) -> CommandError {
     match why {
         AskedNothing::Stopped(why) => {

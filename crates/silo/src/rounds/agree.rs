@@ -13,7 +13,7 @@ use crate::outcome::{Settled, decision, read_from, unchanged};
 /// Chooses a decision, encoded.
 ///
 /// # Errors
-/// Why the manifest admits none.
+/// Reason for which the manifest admits none.
 pub fn decide(
     config: &SiloConfig,
     base: &RoundBase,
@@ -31,7 +31,7 @@ pub fn decide(
 /// Checks an encoded decision.
 ///
 /// # Errors
-/// Why a member does not accept it.
+/// Reason for which a member does not accept it.
 pub fn check(
     config: &SiloConfig,
     base: &RoundBase,
@@ -53,7 +53,7 @@ pub fn check(
 /// the bytes of the outcome's models to where they will be stored.
 ///
 /// # Errors
-/// Why decision and manifest do not fit each other.
+/// Reason for which decision and manifest do not fit each other.
 pub fn settle(
     config: &SiloConfig,
     base: &RoundBase,

@@ -1,4 +1,4 @@
-//! What a silo finds that was stopped between an adoption and the removal of what it needs no more.
+//! Leftovers of a silo that was stopped between an adoption and the removal of what it needs no more.
 
 use bytes::Bytes;
 use protocol::Hash;

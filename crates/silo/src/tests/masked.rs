@@ -140,7 +140,7 @@ fn masked_rounds_give_the_models_of_clear_rounds() {
             rounds.iter().filter(|record| prepared(record)).count() as u64,
             ROUNDS
         );
-        // What an adopted round was masked with is gone, and so are the trained models.
+        // The secrets behind the masks of an adopted round are gone, and so are the trained models.
         assert_eq!(secrets(rig), 0);
     }
 }

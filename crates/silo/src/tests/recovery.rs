@@ -195,7 +195,7 @@ fn two_of_four_go_on_and_those_that_come_back_are_told_and_may_be_admitted_again
         assert_eq!([table.left_behind(2), table.left_behind(3)], [1, 1]);
         stop(&mut back).await;
         assert_eq!(table.now(2).id, table.first.id);
-        // What was final before the recovery they still learn; of later rounds they have none.
+        // They still learn the rounds that were final before the recovery; of later rounds they have none.
         for (i, before) in (2..4).zip(before) {
             let after = table.rounds(i);
             assert!(after.len() <= stood.len().max(before.len()), "{after:?}");

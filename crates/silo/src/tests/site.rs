@@ -1,4 +1,5 @@
-//! What an institution sets for its own silo: a ledger that counts or refuses, and rounds that are not allowed.
+//! Settings of an institution for its own silo: a ledger that counts or refuses, and rounds that are not
+//! allowed.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -32,9 +33,9 @@ pub(super) struct TestLedger {
     locked_in: Option<u64>,
     /// So often another process has it when it is asked what it holds.
     locked: Mutex<u32>,
-    /// What all lines together may cost.
+    /// Limits on the cost of all lines together.
     limits: Option<Limits>,
-    /// Where the silo keeps what it has computed, and what of it had no line.
+    /// Blobs that the silo has computed, for those of them that had no line.
     blobs: Arc<MemoryBlobs>,
     refused: Mutex<Vec<Bytes>>,
 }
@@ -188,7 +189,7 @@ fn included(rig: &Rig, member: u16) -> Vec<u64> {
     rounds
 }
 
-/// Why a silo had nothing to contribute, with the rounds.
+/// Returns the reasons for which a silo had nothing to contribute, with the rounds.
 fn reasons(rig: &Rig) -> Vec<(u64, String)> {
     let notices = rig.notices.borrow();
     let failed = notices.iter().filter_map(|(_, notice)| match notice {

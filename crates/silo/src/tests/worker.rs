@@ -226,7 +226,7 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
             // The training is not part of the outcome, so the personal state does not change.
             assert_eq!(adopted.personal, crate::testing::trained(0.0).hash());
             if settles {
-                // Who computed it also keeps the manifest.
+                // A silo that computed it also keeps the manifest.
                 let manifest = bench.rig.blobs.get(&manifest).unwrap();
                 assert_eq!(read_manifest(&manifest).as_ref(), Some(&*case.manifest));
             }

@@ -165,7 +165,7 @@ fn measured<'a>(
     Ok(cells.map(|[stay, value]| (stay, known(value))).collect())
 }
 
-/// What is read of every stay.
+/// Columns that are read of every stay.
 const COLUMNS: [&str; 6] = [
     "patientunitstayid",
     "hospitalid",

@@ -1,4 +1,4 @@
-//! What the rows are to predict.
+//! Targets of prediction.
 
 /// The kind of target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Target {
     Numbers {
         /// The unit in words, for reports.
         unit: String,
-        /// How many numbers, at least 1.
+        /// Count of numbers, at least 1.
         count: usize,
     },
     /// For every pixel of an image whether it belongs to an object, 1 or 0.

@@ -345,7 +345,7 @@ fn brier(probabilities: &[f64], class: usize) -> f64 {
     }
 }
 
-/// What rows of classes are given, for the metrics that are no means.
+/// Outputs for rows of classes, for the metrics that are no means.
 #[derive(Default)]
 struct ClassMetrics {
     balanced: BalancedAccuracy,

@@ -64,9 +64,9 @@ pub struct Cells<'a> {
     pub(super) numeric: usize,
     /// Values that are no numbers, with how often they occur.
     others: BTreeMap<String, usize>,
-    /// What stands around numbers among these.
+    /// Texts around numbers among these.
     pub(super) around: AroundNumbers,
-    /// What the way in which the numbers are written tells, where that means something.
+    /// Conclusion from the form of the numbers, where it means something.
     pub(super) form: Option<WrittenForm>,
 }
 

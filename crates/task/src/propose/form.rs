@@ -7,7 +7,7 @@ use crate::data::Format;
 /// Codes as which the numbers of a column are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WrittenForm {
-    /// What tells it, in a phrase.
+    /// Evidence for it, in a phrase.
     pub(super) why: String,
     /// True if they are whole numbers that any program could have written.
     pub(super) whole: bool,

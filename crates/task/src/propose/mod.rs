@@ -46,7 +46,7 @@ pub const RARE: usize = 5;
 
 pub use self::sniff::Marks;
 
-/// What the user knows already.
+/// Knowledge of the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wishes {
     /// The column to predict; by default the last.
@@ -216,7 +216,7 @@ impl Wishes {
     }
 }
 
-/// What becomes of a column.
+/// Use of a column.
 enum ColumnUse {
     /// The column is learned from; what it holds, in one phrase.
     Feature(FeatureColumns, String),
@@ -224,18 +224,18 @@ enum ColumnUse {
     Category(FeatureColumns, String, Vec<String>),
     /// Numbers, and cells that are none.
     Odd,
-    /// What only a person knows, in a sentence with the options that answer it.
+    /// Question to a person, in a sentence with the options that answer it.
     Question(String),
     /// The column is left out; why.
     LeftOut(String),
 }
 
-/// What was found in the files, and what is proposed.
+/// Findings in the files, and the proposal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SchemaProposal {
-    /// How the cells of each file are written.
+    /// Format of the cells of each file.
     pub formats: Vec<Format>,
-    /// What the columns mean.
+    /// Meaning of the columns.
     pub schema: Schema,
     /// Columns that are not used, each with the reason.
     pub left_out: Vec<(String, String)>,
@@ -243,9 +243,9 @@ pub struct SchemaProposal {
     pub rows: usize,
     /// The silos, with their rows.
     pub silos: Vec<(String, usize)>,
-    /// What was found in each feature column, in one phrase.
+    /// Findings in each feature column, in one phrase.
     pub columns: Vec<(String, String)>,
-    /// What was found in the column to predict, in one phrase.
+    /// Findings in the column to predict, in one phrase.
     pub predicted: String,
     /// The column that says whose a row is, for `split`, with the reason.
     pub group: Option<(String, String)>,
@@ -258,9 +258,9 @@ pub struct SchemaProposal {
     pub missing: BTreeMap<String, Vec<String>>,
     /// The forms in which the files write the dates of columns, where they have to be named.
     pub dates: BTreeMap<String, DateForm>,
-    /// What the person has said about the rows and is to be kept with them.
+    /// Answers of the person about the rows that are to be kept with them.
     pub answers: RowAnswers,
-    /// What the user should look at, one sentence each.
+    /// Remarks for the user, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -435,7 +435,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         answers,
         notes,
     };
-    // What is proposed is read, and what only the read rows tell is said. Texts and rows are not held at once.
+    // The proposal is read, for remarks that only the read rows give. Texts and rows are not held at once.
     drop(raw);
     let data = proposal.read(files, wishes)?;
     let open = questions_of(&data, &proposal.answers);

@@ -65,7 +65,7 @@ pub(super) fn chosen_target(
 #[derive(Default)]
 pub(super) struct Sorted {
     pub(super) features: Vec<FeatureColumns>,
-    /// What every feature holds, in one phrase.
+    /// Content of every feature, in one phrase.
     pub(super) columns: Vec<(String, String)>,
     /// Columns that are no features, and why.
     pub(super) left_out: Vec<(String, String)>,

@@ -13,11 +13,11 @@ const TARGETS: usize = 4;
 pub(crate) struct RowColumn {
     /// For each row a number, or the place of its level; NaN where there is none.
     pub(crate) values: Vec<f64>,
-    /// What the values are.
+    /// Kind of values.
     pub(crate) kind: RowValues,
 }
 
-/// What the values of a column are.
+/// Kind of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowValues {
     /// Numbers.
@@ -70,7 +70,7 @@ pub(crate) struct RowColumns<'a> {
     pub(crate) names: Vec<String>,
     /// Makes one of them.
     pub(crate) column: MakeColumn<'a>,
-    /// What is predicted, to compare rows by.
+    /// Targets, to compare rows by.
     pub(crate) targets: Vec<(String, RowColumn)>,
     /// The silo of every row.
     pub(crate) silos: Vec<u32>,
@@ -127,7 +127,7 @@ impl<'a> RowColumns<'a> {
     }
 }
 
-/// Where a column is among the encoded ones.
+/// Places of a column among the encoded ones.
 struct EncodedPlaces {
     kind: RowValues,
     /// The number.
@@ -183,8 +183,8 @@ fn places(table: &Table, schema: &Schema) -> Vec<(String, EncodedPlaces)> {
     schema.columns().map(column).collect()
 }
 
-/// Whether a text looks like a code: digits, perhaps with letters, and none of the marks that numbers and sentences
-/// have.
+/// Returns true if a text looks like a code: digits, perhaps with letters, and none of the marks that numbers
+/// and sentences have.
 pub(crate) fn is_code(text: &str) -> bool {
     let mark = |letter: char| letter == '.' || letter == ',' || letter.is_whitespace();
     text.contains(|letter: char| letter.is_ascii_digit()) && !text.contains(mark)

@@ -1,5 +1,5 @@
-//! What stands in for agreed columns that a file does not have: nothing in it tells their mean, so what is
-//! agreed does.
+//! Replacements of agreed columns that a file does not have: nothing in it tells their mean, so the agreed
+//! values are used.
 
 use std::collections::BTreeMap;
 use std::path::Path;

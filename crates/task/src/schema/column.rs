@@ -52,7 +52,7 @@ impl From<&str> for ColumnNames {
     }
 }
 
-/// What the cells of a column hold.
+/// Content of the cells of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnType {
     /// Any finite number.
@@ -65,14 +65,14 @@ pub enum ColumnType {
     Category(Levels),
 }
 
-/// What is agreed about the numbers of a column.
+/// Agreed properties of the numbers of a column.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Quantity {
     /// Unit of the numbers, as text.
     pub unit: Option<String>,
     /// Smallest and largest number that the column may hold; `None`: any.
     pub range: Option<[f64; 2]>,
-    /// How a bound such as `<0.5` is read; `None`: it is refused.
+    /// Treatment of a bound such as `<0.5`; `None`: it is refused.
     pub censored: Option<Censored>,
 }
 
@@ -98,13 +98,13 @@ impl Levels {
     }
 }
 
-/// How the cells of a column are read. Whatever depends on it matches every way by name, so that the compiler finds
-/// all places that a further one concerns.
+/// Way of reading the cells of a column. Whatever depends on it matches every way by name, so that the compiler
+/// finds all places that a further one concerns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ReadCells<'a> {
     /// As numbers of which this is agreed, whole ones only or any.
     Numbers {
-        /// What is agreed about them.
+        /// Their agreed properties.
         agreed: &'a Quantity,
         /// True if they have to be whole.
         whole: bool,
@@ -217,9 +217,9 @@ impl MissingRule {
 pub struct FeatureColumns {
     /// The column's name, or the names of columns with the same description.
     pub name: ColumnNames,
-    /// What its cells hold.
+    /// Content of its cells.
     pub kind: ColumnType,
-    /// What becomes of a missing value.
+    /// Treatment of a missing value.
     pub missing: MissingRule,
 }
 

@@ -1,18 +1,18 @@
-//! How the numbers of a column are read where they do not stand alone in their cells.
+//! Reading of the numbers of a column that do not stand alone in their cells.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::{Censored, DateForm, Day, Days, LocalNames, ReadCells, Schema};
 use crate::data::Format;
 
-/// What may stand around the numbers of a column.
+/// Texts that may stand around the numbers of a column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MeasuredColumn<'a> {
     /// Texts before or behind a number that are left out.
     pub units: Vec<&'a str>,
-    /// How a bound is read.
+    /// Treatment of a bound.
     pub censored: Option<Censored>,
-    /// Where it holds dates: the day that counts as 0, and how they are written where that is named.
+    /// Of dates: the day that counts as 0, and their form where that is named.
     pub dates: Option<(Day, Option<DateForm>)>,
 }
 

@@ -77,7 +77,7 @@ fn min_rows() -> usize {
 pub struct EncodedColumn {
     /// Name of the number: that of the column, `column=level`, or `column is missing`.
     pub name: String,
-    /// What stands for a missing value; [`Fill::Mean`] where none can be missing.
+    /// Replacement of a missing value; [`Fill::Mean`] where none can be missing.
     pub fill: Fill,
     /// The smallest and largest number that are agreed on; 0 and 1 for a level or a missing value.
     pub range: Option<[f64; 2]>,

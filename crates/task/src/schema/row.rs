@@ -15,22 +15,22 @@ use crate::data::{
 };
 use methods::nearest;
 
-/// Where the columns of a schema are in one file.
+/// Places of the columns of a schema in one file.
 pub struct FileLayout<'a> {
     schema: &'a Schema,
     local: &'a LocalNames,
     format: &'a Format,
     path: &'a Path,
     header: &'a [String],
-    /// What means a missing value, by column of the file.
+    /// Marks of a missing value, by column of the file.
     marks: Vec<ColumnMarks>,
-    /// Where each feature is; `None` for one that the file does not have.
+    /// Place of each feature; `None` for one that the file does not have.
     features: Vec<Option<usize>>,
-    /// What stands in for those.
+    /// Replacements of those.
     stand_ins: StandIns,
     /// The levels of every feature; none of a number.
     levels: Vec<Vec<String>>,
-    /// How the numbers of every feature are read.
+    /// Reading of the numbers of every feature.
     measured: Vec<MeasuredColumn<'a>>,
     /// The same of the columns to predict.
     measured_targets: Vec<MeasuredColumn<'a>>,
@@ -49,7 +49,7 @@ pub struct FileLayout<'a> {
 /// The remedy for other words than the agreed ones.
 pub(super) const TRANSLATE: &str = "; other words for them go into `codes`";
 
-/// What became of a row.
+/// Result of reading a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReadRow {
     /// The row is used. Its features as numbers, NaN for a missing one; then the values to predict.

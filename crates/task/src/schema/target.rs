@@ -168,7 +168,7 @@ impl TargetColumn {
     /// number as the file writes it, `expected` says what is expected of one.
     ///
     /// # Errors
-    /// What is expected instead.
+    /// Description of an acceptable value.
     pub(super) fn value(
         &self,
         text: &str,

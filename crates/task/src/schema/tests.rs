@@ -316,7 +316,7 @@ fn units_bounds_and_accents_are_read_as_agreed() {
     let names = "units = { age = 'Y' }\ncodes = { 'Gro\u{308}ße' = { 'ho\u{308}her' = 'groß' } }";
     let rows = read(&older, names, &text.replace("Y,groß", "Y,höher")).unwrap();
     assert_eq!(used(&rows, 0).0, [0.25, 37.0, 0.0]);
-    // What is not used is not written.
+    // Unused keys are not written.
     let plain = toml::to_string(&schema(CLINIC)).unwrap();
     assert!(!plain.contains("censored"), "{plain}");
     assert_eq!(toml::to_string(&LocalNames::default()).unwrap(), "");

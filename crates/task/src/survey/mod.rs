@@ -23,17 +23,17 @@ mod proposed;
 
 use self::proposed::called;
 
-/// How often the middle value may lie beyond the usual ones before it is asked about.
+/// Factor by which the middle value may lie beyond the usual ones before it is asked about.
 const FAR: f64 = 10.0;
 /// Fewest numbers of which it is told that all are elsewhere.
 const FEWEST: usize = 10;
 /// Most values of a column that are listed as not fitting.
 const LISTED: usize = 40;
 
-/// What was found in the files.
+/// Findings in the files.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Survey {
-    /// What every agreed column holds, in one phrase.
+    /// Content of every agreed column, in one phrase.
     pub columns: Vec<(String, String)>,
     /// All that does not fit, in sentences without a full stop; empty where the files fit.
     pub misfits: Vec<String>,

@@ -98,7 +98,7 @@ fn all_that_does_not_fit_is_listed_at_once_with_keys_to_paste() {
             .iter()
             .any(|line| line.contains("ward: not agreed are \"ITS\" 2, \"General\" 1"))
     );
-    // What is pasted is read, and the rest is found.
+    // Pasted keys are read, and the rest is found.
     let mut local: LocalNames = toml::from_str(&names.written().join("\n")).unwrap();
     assert_eq!(local, names);
     local.columns.insert("cost".into(), "kosten".into());

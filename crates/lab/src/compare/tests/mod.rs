@@ -147,7 +147,7 @@ fn silos_serve_the_models_of_a_strategy_or_their_own() {
     assert!(row("pooled").served.is_none() && row("constant").served.is_none());
     let [local, equal, groups] =
         ["local", "equal", "groups"].map(|label| row(label).served.as_ref().unwrap());
-    // What silos make alone is the same whatever they are offered.
+    // Models that silos make alone are the same, whatever the silos are offered.
     assert!(local.own == equal.own && local.own == groups.own);
     let mae = |metrics: &[MetricResult]| metrics[0].inside.as_ref().unwrap().silos.unwrap().mean;
     let constant = row("constant").metrics[0].inside.as_ref().unwrap();
@@ -301,7 +301,7 @@ fn an_interrupted_comparison_continues_and_parts_are_merged() {
         run("whole", None, false),
         Err(ExperimentError::There(_))
     ));
-    // What was half written counts as not there.
+    // A line that was half written counts as not there.
     let runs = folder.join("whole/runs");
     let mut files: Vec<_> = std::fs::read_dir(&runs)
         .unwrap()

@@ -14,7 +14,7 @@ use super::{authors, read_list, ready_of};
 use crate::outcome::{Document, VoidSum};
 use crate::rounds::sums::{may_disclose, reach};
 
-/// Why nobody can be blamed for a round.
+/// Reason for which nobody can be blamed for a round.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotVoid {
     /// All sums told something, so the secrets of their authors are gone and stay secret.
@@ -136,7 +136,7 @@ impl<'a> VoidRound<'a> {
     /// transcript by hash. `None`: all that it sent is right.
     ///
     /// # Errors
-    /// Why the author cannot be examined, as a sentence.
+    /// Reason for which the author cannot be examined, as a sentence.
     pub fn examine(
         &self,
         author: MemberIndex,

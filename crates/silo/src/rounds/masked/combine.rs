@@ -64,10 +64,10 @@ struct SealedSum {
     authors: SumAuthors,
     /// In the order of the authors.
     vectors: Vec<Bytes>,
-    /// What the sum is divided by.
+    /// Divisor of the sum.
     weights: u64,
     group: u16,
-    /// Why it tells nothing, as soon as that is known.
+    /// Reason for which it tells nothing, as soon as that is known.
     void: Option<VoidSum>,
 }
 
@@ -184,8 +184,8 @@ impl LiveSums<'_> {
         summand: &dyn Summand,
         of: SumBasis<'_>,
     ) -> Result<Option<Result<Params, String>>, String> {
-        // Whether a sum tells something is known at its end only. If one does not, the others are added
-        // up again without it.
+        // A sum shows at its end only if it tells something. If it does not, the others are added up again
+        // without it.
         loop {
             if self.weights() == 0 {
                 return Ok(None);

@@ -91,7 +91,7 @@ fn authors(ready: &ReadyList, sum: &Sum) -> Result<SumAuthors, String> {
     SumAuthors::new(ready, &authors).map_err(|error| error.to_string())
 }
 
-/// What a silo sends for a list.
+/// Bytes that a silo sends for a list.
 pub(crate) struct MaskedVectorBytes {
     pub(crate) vector: Bytes,
     pub(crate) transcript: Bytes,
@@ -137,7 +137,7 @@ pub(crate) fn mask(
     })
 }
 
-/// What is masked, with its weight in the sum.
+/// Input that is masked, with its weight in the sum.
 struct MaskInput<'a> {
     weight: u64,
     start: &'a [f32],
@@ -183,8 +183,8 @@ pub(crate) fn check_transcripts(
     checked.collect()
 }
 
-/// Why a transcript of a member for a list of this epoch is wrong; `None` if it is right, or if that cannot
-/// be told because the list cannot be read.
+/// Returns the fault of a transcript of a member for a list of this epoch; `None` if it is right, or if that
+/// cannot be told because the list cannot be read.
 pub fn wrong_transcript(
     epoch: &Epoch,
     author: MemberIndex,

@@ -24,7 +24,7 @@ impl NoiseDraws {
     }
 }
 
-/// What a silo adds to the sum of a round.
+/// Summand of a silo in the sum of a round.
 #[derive(Debug, Clone)]
 pub struct NoisedShare {
     integers: SecretIntegers,
@@ -46,7 +46,7 @@ impl NoisedShare {
 /// Returns what the silo adds to the sum of the next round; `None` where no noise is agreed on.
 ///
 /// # Errors
-/// Why the silo has nothing to contribute.
+/// Reason for which the silo has nothing to contribute.
 pub fn noised_share(
     config: &SiloConfig,
     base: &RoundBase,
@@ -66,7 +66,7 @@ pub fn noised_share(
     }))
 }
 
-/// What a silo adds to the sum of a round, in two parts. Nobody but the silo itself knows them apart.
+/// Summand of a silo in the sum of a round, in two parts. Nobody but the silo itself knows them apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoisedPart {
     /// The clipped and rounded numbers of its units, added up and saturated at what the units that it declared

@@ -1,5 +1,5 @@
-//! What silos add up in secure-aggregation rounds. The protocol knows vectors of integers, lists of their authors and sums;
-//! what the integers say of a silo, and what follows from the sum of all, is here, one file for each:
+//! Sums of silos in secure-aggregation rounds. The protocol knows vectors of integers, lists of their authors
+//! and sums; the meaning of the integers, and the conclusions from the sum of all, are here, one file for each:
 //!
 //! - [`models`]: trained models, weighted as agreed. The sum is their mean;
 //! - [`noised`]: what every row or person says, clipped and rounded by itself, with noise. The numbers of a unit are
@@ -44,12 +44,12 @@ pub(crate) struct SumBasis<'a> {
     pub(crate) base: &'a RoundBase,
 }
 
-/// What silos add up.
+/// Kind of vectors that silos add up.
 pub(crate) trait Summand: Send {
     /// Checks that a silo can take part in such rounds.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// Reason for which it cannot.
     fn check(&self, of: SumBasis<'_>) -> Result<(), String>;
 
     /// The shape of the vectors of a sum.
@@ -73,7 +73,7 @@ pub(crate) trait Summand: Send {
     /// Returns what a silo adds to the sum of the next round. `lay` puts bytes where they take no memory.
     ///
     /// # Errors
-    /// Why the silo has nothing to add.
+    /// Reason for which the silo has nothing to add.
     fn prepare(
         &self,
         of: SumBasis<'_>,
@@ -99,15 +99,15 @@ pub(crate) type ToldModel = (Result<Params, String>, bool);
 /// The training of the round under way.
 pub(crate) type Train<'a> = Box<dyn FnOnce() -> Result<Contributed, String> + 'a>;
 
-/// What is random in a silo's vector.
+/// Random parts of a silo's vector.
 pub(crate) struct DrawnSecrets {
-    /// What its masks follow from.
+    /// Secret that its masks follow from.
     pub(crate) secret: Secret,
-    /// What its noise follows from, where there is some.
+    /// Seed that its noise follows from, where there is some.
     pub(crate) noise: Option<Seed>,
 }
 
-/// What a silo has prepared for a sum.
+/// Prepared summand of a silo.
 pub(crate) struct PreparedSummand {
     pub(crate) secret: Secret,
     pub(crate) input: PreparedInput,
@@ -118,7 +118,7 @@ pub(crate) struct PreparedSummand {
     pub(crate) personal: Option<Personal>,
     /// Mean loss of the rows, not a number where there are none. It stays at home.
     pub(crate) loss: f64,
-    /// What else the learner says of its training, by name. It stays at home.
+    /// Further metrics that the learner reports of its training, by name. They stay at home.
     pub(crate) metrics: BTreeMap<String, f64>,
     /// Training rows.
     pub(crate) samples: u64,
@@ -179,7 +179,7 @@ pub(crate) fn check_start(privacy: &Privacy, start: Option<&Params>) -> Result<(
 /// Checks that a silo can take part in the rounds of its federation.
 ///
 /// # Errors
-/// Why it cannot.
+/// Reason for which it cannot.
 pub(crate) fn check_summand(of: SumBasis<'_>) -> Result<(), String> {
     match of.config.member.epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named => Ok(()),
@@ -187,8 +187,8 @@ pub(crate) fn check_summand(of: SumBasis<'_>) -> Result<(), String> {
     }
 }
 
-/// Whether the authors of a sum that told nothing may disclose their secrets: with noise a disclosure would publish
-/// a vector with the noise of one silo alone.
+/// Returns true if the authors of a sum that told nothing may disclose their secrets: with noise a disclosure
+/// would publish a vector with the noise of one silo alone.
 pub(crate) fn may_disclose(privacy: &Privacy) -> bool {
     match privacy.mode() {
         RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => true,

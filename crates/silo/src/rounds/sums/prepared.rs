@@ -1,4 +1,4 @@
-//! What a silo keeps to itself for a secure-aggregation round.
+//! Secret state of a silo for a secure-aggregation round.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ const PREPARED: &[u8; 16] = b"rota prepared 1\n";
 /// Begins that of a silo that adds noise. Behind the secret stand the id of the epoch and the integers.
 const NOISED: &[u8; 16] = b"rota prepared 2\n";
 
-/// What a silo keeps to itself for a secure-aggregation round until it is adopted: all that it sends follows from it
+/// Secret state of a silo for a secure-aggregation round until it is adopted: all that it sends follows from it
 /// and from the list. Nobody can guess the hash of its blob, because the blob has the secret in it.
 #[derive(Debug, Clone)]
 pub(crate) struct PreparedRound {
@@ -26,7 +26,7 @@ pub(crate) struct PreparedRound {
     pub(crate) input: PreparedInput,
 }
 
-/// What is masked.
+/// Input that is masked.
 #[derive(Clone)]
 pub(crate) enum PreparedInput {
     /// The trained model.
@@ -73,14 +73,14 @@ impl fmt::Debug for SecretIntegers {
 }
 
 /// The secret in a blob that a silo keeps to itself for a secure-aggregation round, if its institution may disclose it.
-/// Where it adds noise it may not: the vector would be known with this silo's noise alone.
+/// With noise it may not: the vector would be known with this silo's noise alone.
 pub fn disclosed_secret(blob: &[u8]) -> Option<Secret> {
     let rest = blob.strip_prefix(PREPARED)?;
     rest.first_chunk().copied().map(Secret::new)
 }
 
 impl PreparedRound {
-    /// Where the document of the model begins in the blob.
+    /// Beginning of the document of the model in the blob.
     pub(crate) const BEGINNING: usize = PREPARED.len() + 32;
 
     /// Returns whether a blob is of this kind. It is given to nobody, whoever finds out its hash.

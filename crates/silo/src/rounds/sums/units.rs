@@ -1,4 +1,4 @@
-//! What single units say, and what follows from the sum of all.
+//! Numbers of single units, and the conclusions from the sum of all.
 
 use methods::Params;
 use methods::learner::{UnitGradients, UnitRows};

@@ -1,17 +1,17 @@
-//! What counts as a number: the marks in it, and what people write around it.
+//! Grammar of numbers: the marks in them, and the text around them.
 
 /// A number as a cell writes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrittenNumber {
     /// Value of the number, finite.
     pub value: f64,
-    /// What stands beside the digits: a currency, a sign of per cent.
+    /// Text beside the digits: a currency, a sign of per cent.
     pub unit: Option<String>,
-    /// How a negative number is marked.
+    /// Mark of a negative number.
     pub negative: Negative,
 }
 
-/// How a cell marks a negative number.
+/// Way in which a cell marks a negative number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Negative {
     /// The number is not negative.

@@ -1,8 +1,8 @@
-//! What means a missing value in one column: a word may be a value of one and a gap in another.
+//! Marks of a missing value in one column: a word may be a value of one and a gap in another.
 
 use super::{Format, MISSING};
 
-/// What is known of the texts of one column, besides what the format says of all columns.
+/// Knowledge of the texts of one column, besides the format that holds for all columns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnMarks {
     /// Texts that a person gave a meaning here: values, whatever the format says.

@@ -1,4 +1,4 @@
-//! What every partition promises, and what each of them does.
+//! Properties of every partition, and of single ones.
 
 use proptest::prelude::*;
 

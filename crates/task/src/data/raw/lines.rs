@@ -20,8 +20,8 @@ impl RawFile {
     /// has them: then it is a row like all others, and a mark of the encoding or `sep=;` in it says nothing.
     ///
     /// # Errors
-    /// What is wrong with the file, whatever rows it has: [`DataError::File`], an encoding whose lines cannot be
-    /// told apart, no names; [`DataError::TwoColumns`]; [`DataError::OpenQuote`] among the names.
+    /// Faults of the file, whatever rows it has: [`DataError::File`], an encoding whose lines cannot be told
+    /// apart, no names; [`DataError::TwoColumns`]; [`DataError::OpenQuote`] among the names.
     pub fn of_lines(path: PathBuf, bytes: &[u8], format: &Format) -> Result<Self, DataError> {
         let failed = |reason: String, hint: &str| DataError::File {
             path: path.clone(),

@@ -87,7 +87,7 @@ struct LeakTarget {
     values: Vec<f64>,
     /// True if they are 0 and 1.
     class: bool,
-    /// How the target is called after a number; empty for the only two classes.
+    /// Name of the target behind a number; empty for the only two classes.
     name: String,
 }
 
@@ -162,7 +162,7 @@ impl LeakTarget {
     }
 }
 
-/// What a score is.
+/// Kind of score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Area,

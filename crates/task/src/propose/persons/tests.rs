@@ -50,7 +50,7 @@ fn a_column_is_proposed_whose_name_says_that_it_names_persons() {
                 .contains(&format!("split = {{ group = {name:?} }}"))
         );
     }
-    // What is measured of a patient is not who it is; a row each, two kinds, and a gap are no persons.
+    // A measurement of a patient does not identify it; a row each, two kinds, and a gap are no persons.
     for name in ["patient_age", "pathology", "caseload", "personal"] {
         assert_eq!(
             found(120, &[("lab", &lab), (name, &visits)], &[]),

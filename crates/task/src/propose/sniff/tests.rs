@@ -250,7 +250,7 @@ fn the_encoding_is_found_or_asked_for() {
     };
     let (_, file) = sniffed(&street, given.clone()).unwrap();
     assert_eq!(file.rows.row(0).cells.get(0), Some("Straße"));
-    // What is UTF-8 is read as such.
+    // UTF-8 is read as such.
     let (format, _) = sniffed(rows("Süd").as_bytes(), given).unwrap();
     assert_eq!(format.encoding, "utf-8");
     let error = sniffed(b"a,b\n\x81\xFF\x8F\x9D\xFE,1\n", Marks::default());

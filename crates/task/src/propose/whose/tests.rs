@@ -47,7 +47,7 @@ fn visits(name: &str, number: fn(usize) -> String) -> String {
     text
 }
 
-/// How a number of a person is written.
+/// Spelling of a person's number.
 type Spelling = fn(usize) -> String;
 
 #[test]
@@ -111,7 +111,7 @@ fn the_answer_that_a_number_is_learned_from_stays_with_the_rows() {
     };
     let proposal = of("tariff", &text, &number).unwrap();
     assert_eq!(proposal.answers.learn, ["tariff"]);
-    // What nobody asked about needs no answer.
+    // Columns without a question need no answer.
     let more = Wishes {
         numbers: vec!["tariff".into(), "age".into()],
         ..wishes()

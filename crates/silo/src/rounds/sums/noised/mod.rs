@@ -1,5 +1,5 @@
-//! What every unit of a silo says, clipped and rounded by itself, added up, with noise. The formulas are those of
-//! [`privacy::sensitivity`] and [`privacy::noise`].
+//! Numbers of every unit of a silo, clipped and rounded by itself, added up, with noise. The formulas are those
+//! of [`privacy::sensitivity`] and [`privacy::noise`].
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a silo sends with noise, and the step that the sum of all gives.
+//! Vectors that a silo sends with noise, and the step that the sum of all gives.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use protocol::parameters::Release;
 use super::SumBasis;
 use super::units::{NoisySum, UnitNumbers};
 
-/// How a model is solved from one sum.
+/// Solver of a model from one sum.
 pub(super) struct SolvedOnce {
     products: RowProducts,
     /// The agreed ridge; without one it follows from the noise.

@@ -74,7 +74,7 @@ fn lines() -> impl Strategy<Value = Vec<DatedLine>> {
     proptest::collection::vec(line, 2..40)
 }
 
-/// What is known of rows beside their cells.
+/// Facts about rows, beside their cells, that a split uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Rows,
