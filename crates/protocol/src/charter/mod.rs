@@ -24,7 +24,7 @@ pub use privacy::{Group, Masked, Noise, Privacy, Real, Release, RoundMode, Sums,
 /// any message takes the next number.
 pub const FORMAT: u32 = Formats::FIRST as u32;
 
-/// What the members agreed on. Spans are in milliseconds or in beats.
+/// Protocol parameters, as the members agreed on them. Spans are in milliseconds or in beats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charter {
     /// The federation's name, for people; valid for [`name::check`].
@@ -46,22 +46,22 @@ pub struct Charter {
     pub view_timeout: u32,
     /// Fewest contributions that a round may have.
     pub min_contributions: u16,
-    /// Who leads when.
+    /// Policy by which leads rotate.
     pub rotation: Rotation,
-    /// What a member checks before it votes.
+    /// Checks that a member makes before it votes.
     pub verification: Verification,
-    /// What members see of each other's contributions.
+    /// Protection of contributions against the other members.
     pub privacy: Privacy,
     /// Largest size of a contributed blob, in bytes.
     pub blob_limit: u64,
     /// Number of final rounds whose blobs a member keeps, so that others can fetch them.
     pub keep_rounds: u32,
-    /// Whether members on one local network may find each other by multicast DNS, which makes them
-    /// visible to every machine on it.
+    /// `true` if members on one local network may find each other by multicast DNS, which makes them visible to every
+    /// machine on it.
     pub discovery: bool,
 }
 
-/// Why a charter is refused.
+/// Reason for the refusal of protocol parameters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CharterError {
     /// The roster is not usable.
@@ -161,7 +161,7 @@ pub struct Epoch {
     /// The epoch's id: the hash of the genesis, or of the block that began it. Parent of its first
     /// block.
     pub id: Hash,
-    /// How many epochs came before it.
+    /// Number of epochs before it.
     pub number: u64,
     /// The last final round before it.
     pub began: Checkpoint,
@@ -285,8 +285,7 @@ impl Epoch {
         }
     }
 
-    /// Who leads which view before the first final round. [`Turns::advance`] follows the final
-    /// rounds.
+    /// Returns the leads of the views before the first final round. [`Turns::advance`] follows the final rounds.
     pub fn turns(&self) -> Turns {
         Turns::first(self)
     }
@@ -319,7 +318,7 @@ impl Epoch {
         participants.saturating_sub(missing)
     }
 
-    /// How long a round waits for slow participants.
+    /// Returns the time that a round waits for slow participants.
     pub fn patience(&self) -> Duration {
         self.beat() * self.charter.patience
     }
@@ -392,7 +391,7 @@ impl Charter {
         }
     }
 
-    /// Whether entries are tied to members from round to round by a name.
+    /// Returns true if entries are tied to members from round to round by a name.
     pub fn shows_names(&self) -> bool {
         match self.privacy.mode() {
             RoundMode::Named => true,
@@ -415,7 +414,7 @@ impl Charter {
         2 * u64::from(self.patience) + (faulty + 4).div_ceil(2)
     }
 
-    /// Whether members can be bound by this charter in messages of that format.
+    /// Checks that members can be bound by these protocol parameters in messages of that format.
     ///
     /// # Errors
     /// [`CharterError`]: the first number that is out of range, or why rounds cannot be masked.

@@ -1,4 +1,4 @@
-//! What members see of each other's contributions, as the charter says: models, or sums only.
+//! Protection of contributions against the other members, by the protocol parameters: models are shown, or sums only.
 
 mod mode;
 mod noise;
@@ -14,7 +14,7 @@ pub use mode::RoundMode;
 pub use noise::{Noise, Real, Release, Unit};
 pub use voids::{SpoilerSearch, Voids};
 
-/// What members see of a contribution.
+/// Protection of contributions against the other members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Privacy {
     /// The model, without its author's name: nothing ties entries to members from round to round.
@@ -172,8 +172,9 @@ impl Masked {
         }
     }
 
-    /// Whether so many members can search by halves who spoils sums: with noise, where two sums of a round have enough
-    /// authors. Sums without noise that have other authors than before would tell what single members sent.
+    /// Returns true if so many members can search by halves for the member that corrupts sums: with noise, where two
+    /// sums of a round have enough authors. Sums without noise that have other authors than before would tell what
+    /// single members sent.
     pub fn may_search(&self, members: usize) -> bool {
         self.noise().is_some() && 2 * self.fewest_authors() <= members
     }
@@ -328,7 +329,7 @@ impl Sum {
         self.authors.iter().map(|(author, _)| *author)
     }
 
-    /// Whether a member is one of its authors.
+    /// Returns true if a member is one of its authors.
     pub fn has(&self, member: MemberIndex) -> bool {
         self.authors.iter().any(|(author, _)| *author == member)
     }

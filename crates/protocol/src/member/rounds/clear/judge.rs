@@ -21,7 +21,7 @@ impl Judging<'_> {
     /// check it.
     ///
     /// # Errors
-    /// What R1 demands instead.
+    /// The demand of R1 instead.
     pub(in crate::member) fn vote_for_learning(&mut self) -> Result<Ruling, Opinion> {
         let Some(learning) = self.learning() else {
             return Err(Opinion::Refuse(Refusal::OtherMode));
@@ -100,7 +100,7 @@ impl Judging<'_> {
         Ok(Case::new(round, learning.sheet, sheet.clone(), decision))
     }
 
-    /// Whether this member holds the lead's receipt and its entry is missing in the sheet.
+    /// Returns true if this member holds the lead's receipt and its entry is missing in the sheet.
     fn left_out(&self, learning: &Learning) -> bool {
         let sheet = self.round.sheets.get(&learning.sheet);
         self.receipted && !sheet.is_some_and(|sheet| self.round.own.listed(&sheet.entries))
@@ -185,7 +185,7 @@ impl Judging<'_> {
         self.refuse(reason)
     }
 
-    /// Whether a decision is acceptable became known.
+    /// Takes the result of checking a decision.
     ///
     /// # Errors
     /// The rule that the lead broke.

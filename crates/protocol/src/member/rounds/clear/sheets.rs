@@ -28,7 +28,7 @@ struct KeptSheet {
     sheet: Arc<Sheet>,
     /// The view in which the sheet was last received, and a number that ascends with every arrival.
     since: (u64, u64),
-    /// Whether the sheet stays in this round: this member judged a block with it, or leads with it.
+    /// `true` if the sheet stays in this round: this member judged a block with it, or leads with it.
     needed: bool,
 }
 
@@ -66,8 +66,8 @@ impl Sheets {
         }
     }
 
-    /// Whether this member may sign for a sheet in `view`: it already did, or it has signed for
-    /// fewer sheets than an honest lead issues. Counts the sheet as signed.
+    /// Returns true if this member may sign for a sheet in `view`: it already did, or it has signed for fewer sheets
+    /// than an honest lead issues. Counts the sheet as signed.
     pub(in crate::member) fn may_sign(&mut self, root: &Hash, view: u64, per_view: usize) -> bool {
         if self.signed.0 != view {
             self.signed = (view, BTreeSet::new());
@@ -154,7 +154,7 @@ mod tests {
             let (root, sheet) = sheet(name);
             sheets.keep(root, sheet, 1, 10);
             signed += usize::from(sheets.may_sign(&root, 1, 3));
-            // What is signed once is signed again when it is sent again.
+            // A sheet that is signed once is signed again when it is sent again.
             assert!(signed == 3 || sheets.may_sign(&root, 1, 3));
         }
         assert_eq!(signed, 3);

@@ -248,7 +248,7 @@ impl Signing<'_> {
         }
     }
 
-    /// Whether this member's row of the sheet equals its losses bit by bit.
+    /// Returns true if this member's row of the sheet equals its losses bit by bit.
     fn agrees(&self, sheet: &Sheet) -> bool {
         let Some(rows) = &sheet.scores else {
             return true;

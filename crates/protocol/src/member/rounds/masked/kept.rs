@@ -23,13 +23,13 @@ pub(in crate::member) struct Masks {
     /// This member's vectors, by the root of their list; `None` while one is being masked.
     pub(in crate::member) vectors: BTreeMap<Hash, Option<MaskedVector>>,
     sheets: BTreeMap<Hash, Arc<MaskedSheet>>,
-    /// What was found of sheets, and of single vectors as sheets of one entry.
+    /// Results of checking sheets, and single vectors as sheets of one entry.
     pub(in crate::member) checks: BTreeMap<Hash, SheetCheck>,
     /// The root of the sheet that this member signs for once all of it is here.
     pub(in crate::member) signing: Option<Hash>,
 }
 
-/// What was found of a sheet.
+/// Result of checking a sheet.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::member) enum SheetCheck {
     /// The sheet is being fetched and checked.
@@ -64,8 +64,8 @@ impl Masks {
         self.lists.iter().find(|list| list.root == *root)
     }
 
-    /// Whether a list with these members may follow those of this view: there are few, and it lacks
-    /// some of the members of the last one and has no others.
+    /// Returns true if a list with these members may follow those of this view: there are few, and it lacks some of the
+    /// members of the last one and has no others.
     pub(in crate::member) fn may_follow(&self, ready: &[MemberIndex]) -> bool {
         let Some(last) = self.lists.last() else {
             return true;
