@@ -36,11 +36,11 @@ pub struct Masked {
     /// Names of the institutions, ascending, whose updates an amendment makes visible because it changes
     /// groups: all concerned have to approve it. Mostly none.
     pub shows: Vec<String>,
-    /// Whose vectors are added up.
+    /// Members whose vectors are added up.
     pub sums: Sums,
 }
 
-/// Whose vectors are added up.
+/// Members whose vectors are added up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sums {
     /// Those of groups. A silo is in one at most; those in none only help others to open sums.

@@ -36,7 +36,7 @@ pub enum Release {
     },
 }
 
-/// Whose presence the noise hides.
+/// Privacy unit: the noise hides its presence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// A row.

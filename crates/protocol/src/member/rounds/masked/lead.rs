@@ -236,7 +236,7 @@ impl Leading<'_> {
         }
         let (due, over) = self.timing().vectors_due(gathering);
         let answered = held.len() + wrong.len() == authors.len();
-        // Whose vector is on its way to this lead is not silent.
+        // An author whose vector is on its way to this lead is not silent.
         let sent: Vec<_> = gathering.vectors.keys().copied().collect();
         let coming = |author: &MemberIndex| {
             let right = !wrong.iter().any(|(by, _)| by == author);
