@@ -206,7 +206,7 @@ fn outside(institution: &Institution) -> NodeError {
     NodeError::Outside {
         key: institution.key.public(),
         identity: institution.identity.clone(),
-        federation: institution.agreement.epoch.charter.name.clone(),
+        federation: institution.agreement.epoch.protocol.name.clone(),
     }
 }
 

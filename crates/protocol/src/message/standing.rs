@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::charter::Checkpoint;
 use crate::hash::Hash;
+use crate::parameters::Checkpoint;
 use crate::roster::MemberIndex;
 
 /// Statement of a member that wants to continue without others: the members that it holds for lost, and the point at

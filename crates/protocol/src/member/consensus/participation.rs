@@ -65,7 +65,7 @@ impl ParticipationState {
         }
     }
 
-    /// Returns true if this member only listens: it neither votes, proposes, contributes nor signs for sheets.
+    /// Returns true if this member only listens: it neither votes, proposes, contributes nor signs for manifests.
     pub(in crate::member) fn listening(&self) -> bool {
         !matches!(self, Self::Full)
     }

@@ -6,9 +6,9 @@ use super::one::*;
 use super::prelude::*;
 use super::toy::{opening, outcome};
 use crate::certificate::Verdict;
-use crate::charter::privacy::threshold;
 use crate::effects::{FinalMasked, WorkError};
 use crate::message::{Content, MaskedRound, Proposal, Unmasking};
+use crate::parameters::privacy::threshold;
 
 /// The round of all members is final in view 1.
 pub(super) fn final_round(n: u16) -> (One, Hash) {
@@ -389,7 +389,7 @@ fn three_members_do_not_go_on_with_masked_rounds() {
     let lost = vec![one.others()[0]];
     let abandon = false;
     let effects = one.step(Input::Recover { lost, abandon });
-    let why = crate::charter::CharterError::TooFewToMask { members: 3 };
-    let why = Refusal::Change(crate::change::ChangeError::Charter(why));
+    let why = crate::parameters::ParametersError::TooFewToMask { members: 3 };
+    let why = Refusal::Change(crate::change::ChangeError::ProtocolParameters(why));
     assert_eq!(effects, [refused(one.me, 0, why)]);
 }
