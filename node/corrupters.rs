@@ -1,4 +1,4 @@
-//! What the void sums of an agreement show of who corrupts them, in words.
+//! Findings of an agreement's void sums about the members that corrupt them, as text.
 
 use formatting::numbers::{plain, plural};
 use protocol::privacy::{CorrupterSearch, Sum, Voids};

@@ -1,4 +1,4 @@
-//! What a silo learns with: its own rows and model family, and the same as the strategy equips it.
+//! Equipment with which a silo learns: its own rows and model family, and the same as the strategy equips it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use protocol::MemberIndex;
 use task::questions::{RowQuestion, RowsProfile};
 use task::{TaskConfig, data::DataError, metrics::Metric};
 
-/// What a silo learns with.
+/// Equipment with which a silo learns.
 #[derive(Clone)]
 pub struct Equipment {
     /// The silo's own rows and model family, without a strategy.
@@ -26,9 +26,9 @@ pub struct Equipment {
     pub own_rows: bool,
     /// The program that learns, where it is one.
     pub programs: Option<Arc<Programs>>,
-    /// What is said of own rows that cannot be read and count as nothing, in sentences without a full stop.
+    /// Warnings about own rows that cannot be read and count as nothing, in sentences without a full stop.
     pub unreadable: Vec<String>,
-    /// How the values of its own rows are spread, where they are rows of files.
+    /// Distribution of the values of its own rows, where they are rows of files.
     pub profile: Option<RowsProfile>,
     /// Numbers among them of which nobody has said whether they stand for missing values.
     pub questions: Vec<RowQuestion>,

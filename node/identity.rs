@@ -13,7 +13,7 @@ const MARK: &str = "rota-secret-key:";
 /// Largest size of a key file in bytes.
 const LIMIT: u64 = 4096;
 
-/// Why a key file could not be created or read.
+/// Reason for which a key file could not be created or read.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// The file exists.

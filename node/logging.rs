@@ -39,7 +39,7 @@ pub struct LogSettings<'a> {
     pub otlp: Option<&'a str>,
 }
 
-/// How long the end of the program waits until the last lines are written.
+/// Time for which the end of the program waits until the last lines are written.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// The log, which writes its last lines and sends the last traces when it is dropped.
@@ -137,8 +137,7 @@ fn missing(lost: u64, format: LogFormat) -> String {
     }
 }
 
-/// Where a line goes: to the thread that writes it, or to standard error, where the bar is hidden while it
-/// is written.
+/// Target of a line: the thread that writes it, or standard error, where the bar is hidden while it is written.
 struct To(Result<WaitingLines, ProgressBar>);
 
 impl Write for To {

@@ -24,7 +24,7 @@ const MARK: &str = "rota-split-key:";
 /// Largest size of the file in bytes.
 const LIMIT: u64 = 4096;
 
-/// Why there is no secret.
+/// Reason for which there is no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SplitKeyError {
     /// There is no file.
@@ -190,7 +190,7 @@ mod tests {
             "{}",
             said(true)
         );
-        // What is drawn is in no file until it is written, of which a crash may have left a part.
+        // A secret that is drawn is in no file until it is written, of which a crash may have left a part.
         let drawn = read_or_draw(&identity, false).unwrap();
         assert!(drawn.is_new && !beside(&identity).exists());
         fs::write(folder.path().join("split.key.new"), "rota-").unwrap();

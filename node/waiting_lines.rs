@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Lines that may wait; more are dropped and counted.
 const MOST: usize = 4096;
 
-/// What the thread does next.
+/// Next step of the thread.
 enum WriterStep {
     /// Write a line.
     Line(Vec<u8>),

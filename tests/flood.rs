@@ -34,7 +34,7 @@ use rota::protocol::parameters::Checkpoint;
 use rota::protocol::recovery::{resume_point, set};
 use rota::protocol::{Epoch, Hash, MemberIndex, SecretKey};
 
-/// What the attacker does.
+/// Action of the attacker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FloodKind {
     /// New evidence against itself.

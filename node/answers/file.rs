@@ -4,7 +4,7 @@ use std::path::Path;
 
 use agreement::{AgreedQuestion, read_configuration};
 
-/// Why a file is no question that nodes can answer, in a sentence with the file.
+/// Reason for which a file is no question that nodes can answer, in a sentence with the file.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct QuestionFileError(String);

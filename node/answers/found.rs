@@ -12,11 +12,11 @@ use crate::model::{HeldRounds, ModelError};
 pub(crate) struct FoundAnswer {
     /// Its number, from 1.
     pub(crate) number: usize,
-    /// Why it was asked.
+    /// Reason for which it was asked.
     pub(crate) reason: String,
     /// Its kind.
     pub(crate) kind: &'static str,
-    /// How far it is.
+    /// Stage that it has reached.
     pub(crate) stage: QuestionStage,
     /// The answer as tables, with small cells suppressed; empty where there is none.
     pub(crate) tables: Vec<PrintedTable>,

@@ -1,4 +1,4 @@
-//! What one institution answers, after its own rules of disclosure.
+//! Answers of one institution, after its own rules of disclosure.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +20,7 @@ use crate::store::{self, StoreOpenError};
 pub(crate) const RECORD: &str = "answered.json";
 /// Bytes of a secret.
 const SECRET: usize = 32;
-/// What the secret of pseudonyms is derived for.
+/// Purpose for which the secret of pseudonyms is derived.
 const PSEUDONYMS: &str = "rota 2026-11-29 pseudonyms of institutions in questions";
 
 /// The rows of an institution, and what it lets questions read.
@@ -36,7 +36,7 @@ pub(crate) struct SiteAnswers {
     counting: Mutex<()>,
 }
 
-/// Why an institution cannot answer.
+/// Reason for which an institution cannot answer.
 #[derive(Debug, thiserror::Error)]
 enum RecordError {
     /// An error of the file system.

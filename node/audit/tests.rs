@@ -320,7 +320,7 @@ fn a_log_that_is_gone_is_noticed_where_the_journal_names_it() {
     assert!(said.starts_with("there is no audit log"), "{said}");
 }
 
-/// What is put back together is older and whole; only other members can tell.
+/// A log and a journal that are put back together are older and whole; only other members can tell.
 #[test]
 fn a_log_and_a_journal_that_are_put_back_together_are_not_noticed_here() {
     let folder = tempfile::tempdir().unwrap();

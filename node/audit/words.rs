@@ -4,7 +4,7 @@ use super::audited_network::ALL;
 use super::line::{AuditEvent, AuditLine};
 use formatting::numbers::{bytes, plain};
 
-/// What the kinds of messages are, by the names that lines give them.
+/// Texts for the kinds of messages, by the names that lines give them.
 const KINDS: [(&str, &str); 28] = [
     ("Contribution", "the contribution of its model"),
     ("Receipt", "a receipt for a contribution"),

@@ -1,4 +1,4 @@
-//! Where a backup may write: into the folder that it is restored into, and nowhere else.
+//! Confinement of a backup: it writes into the folder that it is restored into, and nowhere else.
 
 use std::io;
 use std::path::{self, Component, Path, PathBuf};

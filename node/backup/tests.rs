@@ -35,7 +35,7 @@ fn archive(files: &[(&str, &[u8])]) -> Archive {
     }
 }
 
-/// Why a backup with these files, once written, is refused.
+/// Returns the reason for which a backup with these files, once written, is refused.
 fn refused(archive: &Archive, folder: &Path) -> String {
     let file = folder.join("a.tar");
     let _ = fs::remove_file(&file);

@@ -1,4 +1,4 @@
-//! Whether the institution's own policy lets its node contribute under the agreement in force.
+//! Check that the institution's own policy lets its node contribute under the agreement in force.
 
 use agreement::DeltaDoubt;
 use protocol::MemberIndex;

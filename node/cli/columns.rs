@@ -1,4 +1,4 @@
-//! What a person knows of the columns of a table that nobody has described yet.
+//! Facts that a person knows about the columns of a table that nobody has described yet.
 
 use clap::{Args, Parser};
 
@@ -103,7 +103,7 @@ impl Columns {
     /// Adds the options of a line, such as an answer to a question that names them.
     ///
     /// # Errors
-    /// What is wrong with the line, in a sentence.
+    /// The fault of the line, in a sentence.
     pub fn add(&mut self, line: &str) -> Result<(), String> {
         let words = shlex::split(line).ok_or("a quotation mark is not closed")?;
         let more = MoreColumns::try_parse_from(words).map_err(|error| {

@@ -118,7 +118,7 @@ pub struct ProtectionOptions {
 }
 
 impl ProtectionOptions {
-    /// What they ask for, if anything.
+    /// Returns the protection that they ask for, if any.
     pub(crate) fn wanted(&self) -> Option<Protection> {
         match (self.epsilon, self.masked, self.clear) {
             (Some(epsilon), _, _) => Some(Protection::Noised(epsilon)),

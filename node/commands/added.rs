@@ -1,4 +1,4 @@
-//! Who is added to the draft of an agreement: one member in words, or the lines that members sent.
+//! Members that are added to the draft of an agreement: one member by name, or the lines that members sent.
 
 use std::path::Path;
 

@@ -114,7 +114,7 @@ pub fn run_federation(
     }
 }
 
-/// Why a command of a program failed: one sentence.
+/// Failure of a command of a program, as one sentence.
 pub trait Failure: std::fmt::Display {
     /// Returns how the program ends.
     fn exit(&self) -> Exit;
@@ -159,7 +159,7 @@ pub fn end<E: Failure + From<NodeCommandError>>(
     }
 }
 
-/// Why a command failed: one sentence, with what to try.
+/// Failure of a command, as one sentence, with what to try.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeCommandError {
     /// No node where one was looked for.
@@ -234,7 +234,7 @@ pub enum NodeCommandError {
     /// The agreement of a new federation cannot be made.
     #[error(transparent)]
     New(#[from] NewError),
-    /// What a new federation learns.
+    /// Task of a new federation.
     #[error(transparent)]
     Compose(#[from] ComposeError),
     /// A federation cannot be continued so.

@@ -157,7 +157,7 @@ fn gets_past(north: &North, answers: &[(&str, &str)]) {
     if let Err(why) = &fits {
         assert!(!open.is_empty(), "{why}: {lines:#?}");
         assert!(open.iter().all(|question| why.contains(question)), "{why}");
-        // What was right stays, and only what is open is printed again.
+        // Right answers stay, and only what is open is printed again.
         assert_eq!(again.names.unwrap(), names, "{rows:?}");
     }
     let mut text = lines.join("\n");

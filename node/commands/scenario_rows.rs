@@ -1,4 +1,4 @@
-//! What a person says at a terminal about the rows of a scenario, before anything is learned from them.
+//! Answers of a person at a terminal about the rows of a scenario, before anything is learned from them.
 
 use serde::Serialize;
 use task::data::{RowsConfig, RowsFile};

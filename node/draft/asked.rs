@@ -11,7 +11,7 @@ use super::compose::ComposeError;
 use crate::prompt::Prompt;
 use crate::row_answers::is_missing;
 
-/// What is proposed for these files, once a person has answered what only a person can. The answers become wishes.
+/// Returns the proposal for these files, once a person has answered what only a person can. The answers become wishes.
 ///
 /// # Errors
 /// [`ComposeError`]: files that cannot be read, or questions that nobody can be asked.

@@ -26,13 +26,13 @@ use crate::prompt::Prompt;
 /// A proposed scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScenarioDraft {
-    /// What was found.
+    /// Proposed schema.
     pub proposal: SchemaProposal,
     /// The scenario as TOML.
     pub text: String,
     /// Fewest rows of a silo; smaller ones are left out.
     pub silo_rows: usize,
-    /// What was changed because members are not to read every model, one sentence each.
+    /// Changes that were made because members are not to read every model, one sentence each.
     pub protected: Vec<String>,
 }
 

@@ -1,5 +1,4 @@
-//! What the members of a new federation may read of each other's updates: asked for, and a plan made to go
-//! with it.
+//! Protection of updates in a new federation against the other members: asked for, and a plan made to go with it.
 
 use std::io;
 
@@ -12,7 +11,7 @@ use task::schema::ColumnType;
 use super::plan::FederationPlan;
 use crate::prompt::Prompt;
 
-/// What members may read of each other's updates.
+/// Protection of updates against the other members.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Protection {
     /// Every model.
@@ -23,7 +22,7 @@ pub enum Protection {
     Noised(f64),
 }
 
-/// What every answer needs and costs, before somebody answers.
+/// Requirements and costs of every answer, shown before somebody answers.
 const ANSWERS: &str = "\
 What may the other members read of an update?
   clear   every model, without its author's name but mostly recognisable. Needs nothing
@@ -33,7 +32,7 @@ What may the other members read of an update?
           tell of one row, or of one patient where a column says whose a row is. Costs accuracy: `rota advise
           --epsilon` says how much. Needs also ranges of all numbers, declared rows, and a ledger of every member";
 
-/// What is said where nobody chose.
+/// Text for a plan for which nobody chose.
 pub(super) const CLEAR: &str = "privacy: every member can read every model (`clear`). --secure-aggregation opens only sums, and --epsilon E \
                          adds noise, which bounds what they tell of one row or patient (see docs/privacy.md)";
 

@@ -1,4 +1,4 @@
-//! What another agreement changes, in words, for those who approve it.
+//! Differences of another agreement, as text, for those who approve it.
 
 use agreement::{Agreement, Changed, Difference};
 use protocol::message::Amendment;

@@ -1,4 +1,4 @@
-//! Whether the institutions that an amendment admits have signed what it brings into force.
+//! Check that the institutions that an amendment admits have signed what it brings into force.
 
 use agreement::{Agreement, JoinRequest};
 use protocol::message::Amendment;

@@ -84,8 +84,8 @@ pub fn beyond(agreement: &Agreement, me: MemberIndex, own: u64) -> Option<String
     })
 }
 
-/// Whether an institution has more training rows than it declared to a federation with noise. Its node takes part
-/// all the same; people should know before they sign.
+/// Returns true if an institution has more training rows than it declared to a federation with noise. Its node takes
+/// part all the same; people should know before they sign.
 pub fn exceeds(agreement: &Agreement, me: MemberIndex, own: u64) -> bool {
     let silo = agreement.epoch.roster.silos().get(me.at());
     let declared = silo.and_then(|silo| silo.rows);

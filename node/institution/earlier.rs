@@ -54,7 +54,7 @@ fn a_configuration_of_an_earlier_version_keeps_its_meaning_and_its_id() {
     let name = agreement.epoch.roster.name(institution.me);
     let found = fit(agreement, rows, name, &institution.folder, (0, None)).unwrap();
     assert_eq!((found.rows, found.missing), (40, 1));
-    // What is written into it now leaves everything else alone.
+    // A key that is written into it now leaves everything else alone.
     let text = fs::read_to_string(&config).unwrap();
     assert_eq!(with_names(&text, rows).unwrap(), text);
     let mut rows = (**rows).clone();

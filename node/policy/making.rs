@@ -7,10 +7,10 @@ use ledger::{LedgerError, LedgerFile, Source, SourceUnit};
 
 use crate::paths::relative;
 
-/// Where the states of the shipped services are, each in a folder of its own.
+/// Folder of the states of the shipped services, each in a folder of its own.
 const SERVICES: &str = "/var/lib/rota";
 
-/// Where all shipped services may write, so that nodes of several federations have one ledger.
+/// Folder into which all shipped services may write, so that nodes of several federations have one ledger.
 const LEDGERS: &str = "/var/lib/rota-ledgers";
 
 /// Makes the ledger of the source of this name, which must not exist, in a folder that may not exist either.
@@ -38,8 +38,8 @@ pub fn make_ledger(file: &Path, name: &str, unit: SourceUnit) -> Result<(), Ledg
     LedgerFile::create(file, &source, &id)
 }
 
-/// Where the ledger of the source of this name is by default, for a node with this state folder whose `node.toml`
-/// is in `beside`: where the shipped service may write, for one of those, and else beside `node.toml`.
+/// Returns the default place of the ledger of the source of this name, for a node with this state folder whose
+/// `node.toml` is in `beside`: where the shipped service may write, for one of those, and else beside `node.toml`.
 pub(crate) fn ledger_beside(beside: &Path, state: &Path, name: &str) -> PathBuf {
     let words = name.split(|c: char| !c.is_alphanumeric());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();

@@ -38,7 +38,7 @@ fn keys(policy: &SitePolicy, agreement: &Agreement) -> Vec<&'static str> {
     refusals.map(|refusal| refusal.key).collect()
 }
 
-/// Why a policy refuses them.
+/// Returns the reasons for which a policy refuses them.
 fn refusals(policy: &SitePolicy, agreement: &Agreement) -> Vec<String> {
     let refusals = all(policy, agreement).into_iter();
     refusals.map(|refusal| refusal.why).collect()

@@ -128,7 +128,7 @@ mod tests {
             both.contains("x=\"65\" y=\"19\" text-anchor=\"end\">50.48</text>"),
             "{both}"
         );
-        // What was not measured leaves no gap in the line, and one point is no curve.
+        // A value that was not measured leaves no gap in the line, and one point is no curve.
         status.rounds[0].held_out = None;
         assert_eq!(drawn(&status), "");
         status.rounds.clear();

@@ -101,7 +101,7 @@ fn cards(status: &Status) -> Markup {
     };
     let rounds = status.federation.rounds;
     let members = format!("{} of {}", status.connected(), status.peers.len());
-    // What is served may be another model than the adopted one.
+    // The served model may be another one than the adopted one.
     let serves = status.serves.as_ref();
     let measured = match serves {
         Some(serves) => serves

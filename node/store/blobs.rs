@@ -51,7 +51,7 @@ struct OnDisk {
     put: u64,
 }
 
-/// Whether a file was verified.
+/// State of the verification of a file.
 #[derive(Clone, Copy, PartialEq)]
 enum FileCheck {
     /// An earlier process wrote it; not verified yet.
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(SYNCED.take(), [Synced::Folder(names([1]))]);
         drop(laid);
         assert_eq!((blobs.get(&blob(1).0), files()), (Some(blob(1).1), 1));
-        // What is not put is gone with its last reader; so is what is there already.
+        // A blob that is not put is gone with its last reader; so is what is there already.
         let (again, other) = (blobs.to_file(blob(1).1), blobs.to_file(blob(2).1));
         assert_eq!(files(), 3);
         blobs.put(blob(1).0, again).unwrap();

@@ -1,4 +1,4 @@
-//! What was verified in a state folder, as text.
+//! Result of verifying a state folder, as text.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! What a kind of round is spread over: the list of all places that a further one touches. The compiler finds them,
+//! Places over which a kind of round is spread: the list of all that a further one touches. The compiler finds them,
 //! because each matches every kind by name; the list says what is to be written there.
 
 use std::collections::BTreeSet;
@@ -192,7 +192,7 @@ fn every_place_that_a_further_summand_touches_is_listed() {
     assert_eq!(with(&words), listed(&SUMMANDS));
 }
 
-/// What is no match by name is found by nobody.
+/// A choice that is no match by name is found by nobody.
 #[test]
 fn no_mode_is_asked_for_by_its_parts() {
     let asked = with(&["masked().is_some", "masked().is_none"]);

@@ -78,7 +78,7 @@ fn known(state: &str) -> bool {
     with_reason || STATES.contains(&state)
 }
 
-/// Why a text in backticks leads nowhere, if it is a path, a built-in experiment or a key.
+/// Returns the reason for which a text in backticks leads nowhere, if it is a path, a built-in experiment or a key.
 fn dead(code: &str, reference: &str) -> Option<String> {
     if FOLDERS.iter().any(|folder| code.starts_with(folder)) && !root().join(code).exists() {
         return Some(format!("`{code}` does not exist"));

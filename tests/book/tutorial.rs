@@ -79,7 +79,7 @@ struct Terminals {
 struct TutorialNode {
     line: String,
     pid: u32,
-    /// What the node has printed so far.
+    /// Output of the node so far.
     text: String,
     lines: Receiver<String>,
     ended: Receiver<ExitStatus>,

@@ -198,7 +198,7 @@ fn the_container_is_built_from_this_repository_and_holds_the_program_alone() {
     );
 }
 
-/// What the package for Debian is made of, as node/Cargo.toml says it.
+/// The package for Debian is made of the files that node/Cargo.toml names.
 #[test]
 fn the_package_for_debian_holds_every_unit_and_only_files_that_exist() {
     // The package is that of the institution's program: it has nothing of the laboratory.

@@ -18,7 +18,7 @@ use crate::nodes::{Demo, TestNodes, inside, output, rota, scenario, text};
 /// Time within which everything that is expected must occur.
 const BOUND: Duration = Duration::from_secs(90);
 
-/// How a router gives ports to connections from inside.
+/// Rule by which a router gives ports to connections from inside.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ports {
     /// Another one for every address outside: nobody can guess it.
@@ -386,7 +386,7 @@ fn two_members_behind_nats_are_relayed_and_their_federation_survives_the_death_o
     };
     all.until(|all| all.relay(3, 4).is_some() && all.relay(3, 4) == all.relay(4, 3));
     let relay = all.relay(3, 4).unwrap().to_owned();
-    // What people read.
+    // Texts that people read.
     let config = all.demo.configs[3].to_str().unwrap();
     let status = text(&output(&["status", "--config", config]).stdout);
     let expected = format!("connected through {relay} for ");

@@ -1,4 +1,4 @@
-//! What federations of programs start from, and what is compared of the programs before that.
+//! Starts of federations of programs, and what is compared of the programs before that.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn study(how: &str, name: &str, task: &str) -> Result<Study, DataError> {
     })
 }
 
-/// Why these silos cannot learn together.
+/// Returns the reason for which these silos cannot learn together.
 fn refused(how: &str, name: &str, task: &str) -> String {
     match study(how, name, task) {
         Ok(_) => panic!("{how} is not refused"),

@@ -171,7 +171,7 @@ fn the_page_has_every_course_against_rounds_bytes_and_seconds() {
         ("megabytes", "bytes", 1e6),
         ("seconds", "seconds", 1.0),
     ] {
-        // What is drawn is what was measured: of all that have a course, and nobody else.
+        // The drawn values are those that were measured: of all that have a curve, and nobody else.
         let mut expected = Vec::new();
         for row in variant["strategies"].as_array().unwrap() {
             let course = row["curve"].as_array().unwrap();

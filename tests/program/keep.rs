@@ -1,4 +1,4 @@
-//! What a run learned, round by round, in a folder.
+//! Models that a run learned, round by round, in a folder.
 
 #![allow(clippy::unwrap_used)]
 

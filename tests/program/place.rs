@@ -1,4 +1,4 @@
-//! How commands find the node that they are about.
+//! Ways in which commands find the node that they are about.
 
 #![allow(clippy::unwrap_used)]
 

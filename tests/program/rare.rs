@@ -1,4 +1,4 @@
-//! What a report says where hardly anything can be measured.
+//! Content of a report where hardly anything can be measured.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,4 @@
-//! What an institution approves is what its node signs, and an amendment that cannot be read hides no
-//! other.
+//! An approval of an institution is what its node signs, and an amendment that cannot be read hides no other.
 
 use ::rota::node::institution::{AmendmentFolder, Institution, KnownAmendment};
 use ::rota::protocol::{Formats, MemberIndex};
@@ -58,7 +57,7 @@ fn a_node_signs_the_bytes_that_were_approved_whatever_has_their_name() {
         let file = line["file"].as_str().unwrap();
         assert!(file.contains(&one) || file.contains(&other), "{file}");
     }
-    // What it approves afterwards is the first that others hear of, and the only one.
+    // The amendment that it approves afterwards is the first that others hear of, and the only one.
     let third = proposed(&demo, 0, 6);
     loop {
         let heard = nodes.until(1, "amendment");
@@ -109,7 +108,7 @@ fn ids_are_typed_whole_or_with_32_digits_and_not_with_fewer() {
         assert!(said.contains("nothing to withdraw"), "{said}");
         assert!(changes(config).contains("withdrawn here"));
     }
-    // What is full is said before a proposal is refused, with what can be withdrawn.
+    // A full list is reported before a proposal is refused, with what can be withdrawn.
     let all: Vec<String> = (5..9).map(|rounds| proposed(&demo, 0, rounds)).collect();
     let (code, said) = told(&["changes"], config);
     assert_eq!(code, 0, "{said}");

@@ -74,7 +74,7 @@ fn a_node_whose_disk_is_gone_goes_on_from_its_backup_with_the_chain_of_the_other
     assert_eq!(open_to_others(home), [] as [PathBuf; 0]);
     let records = store::snapshot(&state).unwrap().records;
     assert_eq!(records, [JournalRecord::Lost]);
-    // What was interrupted can be done again, before the node has run.
+    // An interrupted restoration can be done again, before the node has run.
     fs::remove_file(config).unwrap();
     assert_eq!(restore(&file, home).0, 0);
     nodes.start(3);

@@ -83,7 +83,7 @@ fn one_of_two_goes_on_alone_and_the_other_comes_back() {
     assert_eq!(nodes.until(0, "epoch")["epoch"], 3);
     assert_eq!(again.until(0, "epoch")["epoch"], 3);
     again.until(0, "finished");
-    // What it is stays visible.
+    // The kind of the block stays visible.
     let chain = good(&["chain", "--state", state.to_str().unwrap()]);
     for what in [
         "recovery  ",

@@ -150,7 +150,7 @@ training = { epochs = 1, batch = 8, optimiser = { name = 'sgd', rate = 0.1 } }
     let file = config.with_file_name("rows.csv");
     let good = fs::read_to_string(&file).unwrap();
     let original = fs::read_to_string(config).unwrap();
-    // What a demo writes are the numbers that a model takes.
+    // The numbers that a demo writes are those that a model takes.
     assert!(
         good.starts_with("age,pulse,ward=intensive,target\n40,60,0,died\n"),
         "{good}"

@@ -61,7 +61,7 @@ fn a_member_that_masks_otherwise_is_named_before_the_first_round() {
     ] {
         assert!(said.contains(&sentence), "{sentence}: {said}");
     }
-    // Who has gone is not called right.
+    // A member that has gone is not called right.
     drop(stand_ins);
     drop(runtime);
     let done = output(&["check", "--dry-run", "--config", config]);

@@ -1,5 +1,5 @@
-//! What others learn, and the paragraph for the data protection officer, are the same wherever they are said:
-//! before the first round, by a running node, and in the history of a federation.
+//! Facts that others learn, and the paragraph for the data protection officer: they are the same wherever they are
+//! stated, before the first round, by a running node, and in the history of a federation.
 
 use super::heard::Heard;
 use super::noised::{NOISED, flat};

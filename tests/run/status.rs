@@ -1,4 +1,4 @@
-//! What running nodes say of themselves: lines with times, `rota status`, page and metrics.
+//! Reports of running nodes about themselves: lines with times, `rota status`, page and metrics.
 
 use std::io::Write;
 use std::net::TcpStream;

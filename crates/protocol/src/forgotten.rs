@@ -1,4 +1,4 @@
-//! What a member's key has signed and its journal does not hold.
+//! Messages that a member's key has signed and its journal does not hold.
 
 use std::fmt;
 

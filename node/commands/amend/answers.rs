@@ -20,7 +20,7 @@ struct AnswerDocument<'a> {
     /// `open`, `answered` or `stopped`.
     state: &'a str,
     rounds: usize,
-    /// Why there is no answer.
+    /// Reason for which there is no answer.
     why: Option<&'a str>,
     answer: &'a [PrintedTable],
 }

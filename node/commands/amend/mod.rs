@@ -322,8 +322,8 @@ impl AgreementInForce {
     }
 }
 
-/// What follows when so many of the needed institutions approve, and those in `unheard`, whose approval is needed too,
-/// do not. `waits` is what the change waits for once it is approved.
+/// Returns the next step when so many of the needed institutions approve, and those in `unheard`, whose approval is
+/// needed too, do not. `waits` is what the change waits for once it is approved.
 fn what_follows((have, needed): (u64, u64), unheard: &[&str], id: &str, waits: &str) -> String {
     let missing = match unheard {
         [] if have >= needed => {

@@ -109,7 +109,7 @@ impl AgreementInForce {
     /// Returns what an amendment changes, one line each.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The reason for which it cannot be read.
     fn described(&self, known: &KnownAmendment) -> Result<Vec<String>, String> {
         let amendment = &known.amendment;
         // Its text may be one that only newer programs read.

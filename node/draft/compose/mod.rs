@@ -21,7 +21,7 @@ use super::{described, text};
 use crate::federation::rows_in_words;
 use crate::prompt::Prompt;
 
-/// What is known from the command line.
+/// Request from the command line.
 #[derive(Debug, Clone, Default)]
 pub struct InitRequest {
     /// A built-in scenario or a file; its data are not read.
@@ -30,11 +30,11 @@ pub struct InitRequest {
     pub built_in: BuiltInTexts,
     /// Tables of one institution, from which the columns are taken.
     pub tables: Vec<PathBuf>,
-    /// What to do with the columns of the tables.
+    /// Wishes for the columns of the tables.
     pub wishes: Wishes,
     /// Name of the federation.
     pub name: Option<String>,
-    /// What becomes of missing values in columns of the tables that have none.
+    /// Rule for missing values in columns of the tables that have none.
     pub missing: Option<MissingRule>,
     /// The model: `logistic`, `linear`, `mlp`, or a value of `model` in TOML.
     pub model: Option<String>,
@@ -44,31 +44,31 @@ pub struct InitRequest {
     pub rounds: Option<u64>,
     /// Seed of the initial model.
     pub seed: Option<u64>,
-    /// What members may read of each other's updates; `None`: as the scenario says, or nobody chose.
+    /// Protection of updates against the other members; `None`: as the scenario states, or nobody chose.
     pub protection: Option<Protection>,
 }
 
-/// What was put together.
+/// Federation that was put together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Composed {
-    /// What was put together.
+    /// Plan that was put together.
     pub plan: FederationPlan,
     /// Columns of the tables that are no part of it, each with the reason.
     pub left_out: Vec<(String, String)>,
-    /// What the agreement will say of the data, and what should be looked at, one line each.
+    /// Facts about the data that the agreement will state, and findings to look at, one line each.
     pub says: Vec<String>,
-    /// What members may read of each other's updates, and what was changed for it, one line each.
+    /// Protection of updates against the other members, and what was changed for it, one line each.
     pub protected: Vec<String>,
 }
 
-/// What stands above what an agreement says of data.
+/// Heading of what an agreement states about data.
 const SAYS: &str =
     "This stands in the agreement, and everybody who sees it or an invitation reads it:";
 
-/// How many times the rows of the drafter's table all members together are thought to have at most.
+/// Factor between the rows of the drafter's table and the most that all members together are thought to have.
 const OTHERS: usize = 10;
 
-/// Where the columns come from.
+/// Origin of the columns.
 enum Base {
     Scenario(String),
     Tables(Vec<PathBuf>),
@@ -324,7 +324,7 @@ fn target(
             ..wishes.clone()
         };
         match propose(files, &wishes) {
-            // What it asks is asked next.
+            // Its questions are asked next.
             Ok(_) | Err(DataError::Unanswered(_)) => Ok(answer.to_owned()),
             Err(error) => Err(error.to_string()),
         }

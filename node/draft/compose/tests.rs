@@ -1,4 +1,4 @@
-//! What is put together from options and answers.
+//! Federations put together from options and answers.
 #![allow(clippy::unwrap_used)]
 use std::sync::atomic::{AtomicUsize, Ordering};
 

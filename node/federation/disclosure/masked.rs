@@ -1,4 +1,4 @@
-//! What leaves an institution where rounds are masked, and what others could learn from it.
+//! Data that leave an institution in secure-aggregation rounds, and what others could learn from them.
 
 use agreement::Agreement;
 use formatting::numbers::{self, plural};

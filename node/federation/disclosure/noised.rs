@@ -1,4 +1,5 @@
-//! What leaves an institution where sums are noised, what others could learn from it, and when it stops.
+//! Data that leave an institution in differentially private rounds, what others could learn from them, and when it
+//! stops.
 
 use agreement::Agreement;
 use formatting::numbers::{self, plural};

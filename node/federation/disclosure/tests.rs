@@ -290,7 +290,7 @@ fn the_paragraph_for_the_officer_has_the_numbers_of_the_federation() {
         end[1].into(),
     ];
     assert_eq!(officer_of(&of(&noised(""), None)), expected);
-    // Where a person wrote that no ledger counts, the officer reads that, too.
+    // The officer also reads that no ledger counts, where a person wrote so.
     let agreement = North::read(&noised(""));
     let mut spending = OwnSide::of_founder(&agreement).spending.unwrap();
     spending.uncounted = true;

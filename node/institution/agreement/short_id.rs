@@ -10,7 +10,7 @@ use protocol::Hash;
 /// the beginning of another one takes 2¹²⁸ attempts, finding any two 2⁶⁴; of half as many digits it would be 2³².
 pub const DIGITS: usize = 32;
 
-/// Why what was typed names nothing.
+/// Reason for which a typed text names nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TypedError {
     /// Something else than hexadecimal digits, or too many.
@@ -28,7 +28,7 @@ pub enum TypedError {
     /// More than one begins like this.
     #[error("{typed} is the beginning of more than one id: write all 64 digits of one of {}", all.join(", "))]
     Several {
-        /// What was typed.
+        /// Text that was typed.
         typed: String,
         /// The ids that begin like this.
         all: Vec<String>,
@@ -103,7 +103,8 @@ mod tests {
     #[test]
     fn fewer_digits_are_refused_even_where_only_one_begins_like_them() {
         let known = hashes();
-        // What lines showed before among them: two texts whose ids begin so are found in minutes.
+        // The number of digits that lines showed before is among them: two texts whose ids begin so are found in
+        // minutes.
         for few in ["1", "1c1c1c1c", &"1c".repeat(8), &"1c".repeat(16)[1..]] {
             let refused = typed(few, known);
             assert_eq!(refused, Err(TypedError::Short(few.into())));

@@ -1,7 +1,8 @@
-//! Whether an institution has signed the agreement in force.
+//! Signature of an institution under the agreement in force.
 //!
-//! It has if its signed consent names it or its contents, or if it had signed the agreement before, and approved the
-//! change that brought it into force, or its own policy lets that change go on without a new signature.
+//! An institution has signed if its consent names the agreement or its contents, or if it had signed the agreement
+//! before, and approved the change that brought it into force, or its own policy lets that change go on without a new
+//! signature.
 //! Otherwise its node votes as before, and contributes nothing until the institution has signed: an approval of a
 //! later change is no signature, unless that change shows all that differs from what the institution followed.
 
@@ -14,7 +15,7 @@ use super::amendments::{AmendmentFolder, AmendmentWord};
 use crate::institution::config::Institution;
 use crate::institution::config::consent::consent_in;
 
-/// How an institution stands to the agreement in force.
+/// State of an institution's signature under the agreement in force.
 #[derive(Clone)]
 pub enum SignatureState {
     /// The institution signed it.
@@ -34,7 +35,7 @@ pub struct Owed {
     file: PathBuf,
     agreement: Agreement,
     key: PublicKey,
-    /// Why the institution does not follow the change by itself, in a clause.
+    /// Reason for which the institution does not follow the change by itself, in a clause.
     why: String,
 }
 
@@ -116,8 +117,8 @@ pub(super) fn signature(
                     owed(institution, agreement, before.why)
                 }
                 (_, Some(_)) if change.is_none() => SignatureState::Policy,
-                // What was not followed before is not by a later change, which builds on it, unless that one shows
-                // all that is new.
+                // Differences that were not followed before are not by a later change, which builds on them, unless
+                // that one shows all that is new.
                 (_, Some(old))
                     if words.iter().any(approves)
                         && nothing_else_differs(shown, old, agreement) =>

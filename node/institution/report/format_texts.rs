@@ -5,8 +5,8 @@ use protocol::{Epoch, Formats};
 
 use crate::institution::error::NodeError;
 
-/// Why this node's program and a member's do not understand each other, and what to do: the same at
-/// both, seen from the other side. `None` if they do.
+/// Returns the reason for which this node's program and a member's do not understand each other, and what to do: the
+/// same at both, seen from the other side. `None` if they do.
 pub fn other_format(name: &str, theirs: &Program, ours: &Program) -> Option<String> {
     let lacks = |one: &Program, other: &Program| {
         let needed = other.in_force?;

@@ -36,7 +36,7 @@ const WARNINGS: usize = 20;
 /// Characters of a text from elsewhere.
 const TEXT: usize = 300;
 
-/// What is known of the node. Filled in by the parts of the node while they run.
+/// Facts about the node. Filled in by the parts of the node while they run.
 pub(in crate::institution) struct Health {
     epoch: Arc<Epoch>,
     me: MemberIndex,
@@ -61,7 +61,7 @@ struct Changing {
     /// Seconds in each phase as lead, since the last adopted round.
     phases: BTreeMap<String, f64>,
     waiting: Option<String>,
-    /// What void sums show of who corrupts them.
+    /// Findings of void sums about the members that corrupt them.
     void_sums: Option<String>,
     complete: bool,
     /// Loss of the last training, with its round.
@@ -231,7 +231,7 @@ impl Health {
         }
     }
 
-    /// What is looked at now and then: traffic, and why the silo takes no part.
+    /// Takes what is looked at now and then: traffic, and why the silo takes no part.
     pub(in crate::institution) fn tick(&self, counts: Counts, waiting: Option<String>) {
         let mut changing = self.changing();
         (changing.counts, changing.waiting) = (counts, waiting);

@@ -1,4 +1,4 @@
-//! What an institution is told whose model comes too late for a round.
+//! Warnings for an institution whose model comes too late for a round.
 
 use std::time::Duration;
 

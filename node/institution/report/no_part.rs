@@ -6,31 +6,31 @@ use std::time::{Duration, Instant};
 use protocol::{Epoch, Forgotten, Report};
 use silo::{Missing, Notice};
 
-/// How often the same reason is reported again.
+/// Time after which the same reason is reported again.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// What keeps a node from taking part.
+/// Reasons that keep a node from taking part.
 #[derive(Debug)]
 pub(in crate::institution) struct Waiting {
     members: usize,
     quorum: usize,
     /// The journal was lost, so that the node does not know what it has signed.
     listening: Option<ListeningWait>,
-    /// What the journal lacks, which is an older copy.
+    /// Message that the journal lacks, which is an older copy.
     outdated: Option<Forgotten>,
     /// True if another process uses the key.
     doubled: bool,
     /// The round whose blobs it fetches from other members.
     fetching: Option<u64>,
-    /// Why the node cannot take part under the agreement in force.
+    /// Reason for which the node cannot take part under the agreement in force.
     bystander: Option<String>,
-    /// Why the institution does not contribute.
+    /// Reason for which the institution does not contribute.
     paused: Option<String>,
     /// The reason that was reported last, and when.
     reported: Option<(String, Instant)>,
 }
 
-/// What a node that only listens is waiting for.
+/// Progress of a node that only listens.
 #[derive(Debug, Clone, Copy, Default)]
 struct ListeningWait {
     /// Members that have answered.
@@ -39,7 +39,7 @@ struct ListeningWait {
     until: Option<u64>,
 }
 
-/// What is to be reported now.
+/// Change that is to be reported now.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::institution) enum WaitingChange {
     /// The node takes no part, for this reason.
@@ -127,7 +127,7 @@ impl Waiting {
         )))
     }
 
-    /// Why the node takes no part; `None` while it does.
+    /// Returns the reason for which the node takes no part; `None` while it does.
     pub(in crate::institution) fn reason(&self) -> Option<String> {
         let Self {
             members, quorum, ..

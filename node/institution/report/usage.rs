@@ -1,4 +1,4 @@
-//! What a process has used of its machine.
+//! Resources of its machine that a process has used.
 
 /// Ticks a second in which Linux counts CPU time for programs, on all its architectures.
 const TICKS: f64 = 100.0;

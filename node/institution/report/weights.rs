@@ -1,5 +1,5 @@
-//! What a node says about weights: an entry that weighs more than all others, and a learner that claims
-//! more rows than it has.
+//! Warnings of a node about weights: an entry that weighs more than all others, and a learner that claims more rows
+//! than it has.
 
 use std::sync::Arc;
 

@@ -25,14 +25,14 @@ pub(super) struct Leaving {
     others: usize,
     linger: Duration,
     grace: Duration,
-    /// When the last round was adopted here.
+    /// Time at which the last round was adopted here.
     complete: Option<Instant>,
     /// Members that have reported that they adopted the last round.
     done: BTreeSet<MemberIndex>,
-    /// When the last of them reported it.
+    /// Time at which the last of them reported it.
     all: Option<Instant>,
     reachable: BTreeSet<MemberIndex>,
-    /// When a member that is not done was last reachable.
+    /// Time at which a member that is not done was last reachable.
     needed: Instant,
 }
 

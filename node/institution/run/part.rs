@@ -1,4 +1,4 @@
-//! What part a node takes in an epoch: it learns, or it only listens and votes on changes.
+//! Part that a node takes in an epoch: it learns, or it only listens and votes on changes.
 
 use std::io;
 
@@ -45,13 +45,13 @@ fn refused(institution: &Institution, living: &Living) -> Option<String> {
 
 /// The part of a node in an epoch.
 pub(super) struct EpochPart {
-    /// What the node learns with; `None` where it can learn nothing under the agreement in force.
+    /// Equipment with which the node learns; `None` where it can learn nothing under the agreement in force.
     pub(super) living: Option<Living>,
-    /// Why it only listens and votes on changes.
+    /// Reason for which it only listens and votes on changes.
     pub(super) bystander: Option<String>,
     /// The institution's signature under the agreement in force, where it is missing.
     pub(super) owed: Option<Owed>,
-    /// Why the institution's own policy lets it contribute nothing under the agreement in force.
+    /// Reason for which the institution's own policy lets it contribute nothing under the agreement in force.
     pub(super) refused: Option<String>,
     /// Rows of another kind than those that it signed for.
     pub(super) other: Option<ChangedRows>,
@@ -102,8 +102,8 @@ impl EpochPart {
         own.map_or(0, |living| living.equipment.equipped.samples())
     }
 
-    /// What is said of own rows that cannot be read and count as nothing, and of those that are of another kind than
-    /// what was signed for. It is for the institution alone.
+    /// Returns the warnings about own rows that cannot be read and count as nothing, and about those that are of
+    /// another kind than what was signed for. It is for the institution alone.
     pub(super) fn said_of_rows(&self, institution: &Institution) -> Vec<String> {
         let own = self.living.as_ref();
         let unreadable = own.map_or(&[][..], |living| &living.equipment.unreadable);

@@ -1,5 +1,4 @@
-//! What a node looks at with every tick: whether to end, what to report, what its institution
-//! approves.
+//! Checks of a node with every tick: whether to end, what to report, what its institution approves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -23,7 +22,7 @@ use crate::institution::serve::Serving;
 use crate::institution::start::signed_rows::ChangedRows;
 use crate::status::socket;
 
-/// What is checked at every tick of the node.
+/// State that is checked at every tick of the node.
 pub(super) struct NodeWatch {
     pub(super) leaving: Arc<Mutex<Leaving>>,
     pub(super) until_done: bool,
@@ -39,9 +38,9 @@ pub(super) struct NodeWatch {
     pub(super) given: BTreeMap<Hash, u64>,
     /// Files that were reported because they are not used.
     pub(super) unused: BTreeSet<PathBuf>,
-    /// Where the institution says that it wants to go on without members that are gone.
+    /// File with the institution's wish to continue without members that are gone.
     pub(super) wish: WishFile,
-    /// What the institution said last.
+    /// Last wish of the institution.
     pub(super) wanted: Option<RecoveryWish>,
     /// The institution's signature under the agreement in force, until it is there.
     pub(super) owed: Option<Owed>,

@@ -1,4 +1,4 @@
-//! Whether a node can take part in rounds under the agreement in force, and what it learns with.
+//! Ability of a node to take part in rounds under the agreement in force, and its equipment.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -22,7 +22,7 @@ use crate::institution::locked;
 /// Most answers about amendments that are remembered.
 const ANSWERS: usize = 64;
 
-/// What a node learns with.
+/// Equipment with which a node learns.
 pub(in crate::institution) struct Living {
     /// The model that the federation starts from, where it is a given one.
     pub(in crate::institution) start: Option<Params>,

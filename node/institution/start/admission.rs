@@ -21,7 +21,7 @@ use crate::institution::error::NodeError;
 use crate::institution::report::output::OutputLines;
 use crate::institution::signals::EndSignal;
 
-/// How often members that can be reached are asked.
+/// Time after which members that can be reached are asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Most sets of members whose recoveries are printed: the same members can make any number of them.
 const TOLD: usize = 8;
@@ -86,7 +86,7 @@ fn connect(institution: &Institution, runtime: &Runtime) -> Result<mesh::Handle,
     Ok(runtime.block_on(mesh::spawn(runtime.handle(), config, secret, roster))?)
 }
 
-/// How far an institution follows the members' proofs that epochs are over.
+/// State of an institution that follows the members' proofs that epochs have ended.
 struct FollowedEpochs {
     key: PublicKey,
     /// The recovery to follow.

@@ -1,4 +1,4 @@
-//! Whether an institution's rows fit the agreed schema, and what they are.
+//! Fit of an institution's rows to the agreed schema, and what they are.
 
 use std::path::Path;
 
@@ -31,11 +31,11 @@ pub struct RowsFit {
     pub range: Option<(f64, f64)>,
     /// Rows for training, validation and test.
     pub split: RowCounts,
-    /// What is noticed, in sentences without a full stop.
+    /// Findings, in sentences without a full stop.
     pub notes: Vec<String>,
-    /// What a person has to say about the rows, and has not said.
+    /// Questions that a person has to answer about the rows, and has not answered.
     pub questions: Vec<RowQuestion>,
-    /// How the values of every column are spread.
+    /// Distribution of the values of every column.
     pub profile: RowsProfile,
 }
 
@@ -213,7 +213,7 @@ pub fn names_that_fit(survey: &Survey) -> Vec<String> {
     lines.unwrap_or_default()
 }
 
-/// What to do with that table, in a line.
+/// Instruction for that table, in a line.
 pub const PASTE: &str = "Names and codes that would fit, with \"?\" where only you know: put this into node.toml, whole, \
                          in place of [data.rows.names], with the agreed value or the column's name in place of each \"?\". \
                          A column that is to be read does not stay in `ignore`, and one that the files do not have \

@@ -14,7 +14,7 @@ use super::{EvidenceFile, FORMAT_OF_ONE, bytes, hex};
 /// The kind of this fault.
 const KIND: &str = "wrong-transcript";
 
-/// What a masked vector names.
+/// Blobs that a masked vector names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TranscriptBlobs {
@@ -52,7 +52,7 @@ impl TranscriptBlobs {
     /// what it did.
     ///
     /// # Errors
-    /// Why they prove nothing.
+    /// The reason for which they prove nothing.
     pub(super) fn charge<'a>(
         &self,
         epochs: &'a [Epoch],

@@ -1,5 +1,5 @@
-//! How an agreement comes about: keys, draft, members, invitation, consent, check, run. Every command
-//! is the program's, and no institution reads the file of another.
+//! Steps by which an agreement comes about: keys, draft, members, invitation, consent, check, run. Every command is the
+//! program's, and no institution reads the file of another.
 
 #![allow(clippy::unwrap_used)]
 
@@ -54,7 +54,7 @@ fn rows(hospital: usize) -> String {
     }
 }
 
-/// How the second hospital's names translate.
+/// Translation of the second hospital's names.
 const NAMES_OF_SOUTH: [(&str, &str); 3] = [
     (
         "columns = {}",

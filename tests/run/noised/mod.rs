@@ -205,7 +205,7 @@ fn four_institutions_learn_with_noise_and_a_kill_in_a_round_costs_no_line_and_no
         assert_eq!(nodes.nodes.code(node), 0, "{}", nodes.nodes.tails());
     }
     one_line_a_round(&demo, &announced);
-    // What was computed before a kill is what the ledger has, and what was in the ledger still is.
+    // A contribution that was computed before a kill is what the ledger has, and what was in the ledger still is.
     let mut known = 0;
     for (node, prepared, lines) in before {
         let after = ledger(&demo.configs[node]);
@@ -302,7 +302,7 @@ fn a_node_whose_policy_refuses_votes_and_sends_nothing_of_its_own_while_rounds_g
     }
     assert_eq!(kinds(REFUSED, &OF_AUTHORS), 0);
     assert!(kinds(0, &OF_AUTHORS) as u64 >= ROUNDS);
-    // What it handed out is what others have made: models, lists, vectors and sums that it had fetched.
+    // All that it handed out was made by others: models, lists, vectors and sums that it had fetched.
     let others: BTreeSet<_> = demo.configs[..REFUSED]
         .iter()
         .flat_map(|config| blobs(config))

@@ -80,7 +80,7 @@ fn secrets(config: &Path) -> usize {
         .count()
 }
 
-/// What a node that was killed had on its disk.
+/// Files that a node that was killed had on its disk.
 struct Killed {
     node: usize,
     drawn: BTreeMap<u64, Vec<String>>,
@@ -139,7 +139,7 @@ fn kills_of_a_member_and_of_the_lead_in_the_only_round_leave_one_draw_and_no_sec
     let all: BTreeSet<_> = demo.configs.iter().map(|config| outcomes(config)).collect();
     assert_eq!(all.len(), 1, "{all:?}");
     assert_eq!(all.first().map(Vec::len), Some(1), "{all:?}");
-    // What was drawn before a kill is what the ledger has, from then on.
+    // The noise that was drawn before a kill is what the ledger has, from then on.
     let (mut known, mut kept) = (0, 0);
     for Killed {
         node,

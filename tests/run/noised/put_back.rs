@@ -135,7 +135,7 @@ fn a_ledger_that_is_lost_with_the_journal_and_made_anew_is_noticed_by_the_chain_
     good(&[&new[..], &[config.to_str().unwrap()]].concat());
     let seen = sits_out(&mut nodes, &demo, last);
     assert_eq!(ledger(config), [Value::Null; 0]);
-    // What the final rounds of the others show is added, and the institution takes part again.
+    // The contributions that the final rounds of the others show are added, and the institution takes part again.
     let reconcile = ["ledger", "reconcile", "--config", config.to_str().unwrap()];
     let asked = output(&reconcile);
     assert!(
@@ -149,7 +149,7 @@ fn a_ledger_that_is_lost_with_the_journal_and_made_anew_is_noticed_by_the_chain_
         .map(|line| line["round"].as_u64().unwrap())
         .collect();
     assert_eq!(rounds, shown(config, &own));
-    // What it had prepared when it was killed may be in no final round.
+    // A contribution that it had prepared when it was killed may be in no final round.
     let known: BTreeSet<_> = before
         .iter()
         .map(|line| line["round"].as_u64().unwrap())

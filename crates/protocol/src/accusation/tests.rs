@@ -112,7 +112,7 @@ fn two_messages_of_one_epoch_prove_a_contradiction_in_that_epoch() {
         // One of them twice.
         assert_eq!(proven(&epochs, &one, &one), Err(Unproven::NoConflict));
     }
-    // Who left is a member of the first epoch only.
+    // The member that left is in the first epoch only.
     let of_left = |epoch: &Epoch| proven(&epochs, &vote(epoch, 3, false), &vote(epoch, 3, true));
     assert_eq!(of_left(&epochs[0]), Ok((epochs[0].id, MemberIndex(3))));
     let (nth, member) = (1, MemberIndex(3));

@@ -426,7 +426,7 @@ fn a_neighbour_that_passes_on_bad_inner_signatures_is_charged_and_not_muted() {
 fn frames_of_other_epochs_have_a_budget_of_each_neighbour_and_a_flood_of_them_mutes() {
     let mut budget = Budget::new(&epoch(4), at(Duration::ZERO));
     let (one, other) = (MemberIndex(1), MemberIndex(2));
-    // What a member repeats that is behind, for ten minutes.
+    // Messages that a member that is behind repeats, for ten minutes.
     for heartbeat in 0..120u32 {
         let now = at(HEARTBEAT * heartbeat);
         for _ in 0..24 {

@@ -54,7 +54,7 @@ impl Opened {
     }
 }
 
-/// Why [`open`] refused bytes.
+/// Reason for which [`open`] refused bytes.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OpenError {
     /// Shorter than a header with a signature, or longer than a message of this federation can be.
@@ -190,7 +190,7 @@ pub fn hail(epoch: &Epoch) -> Bytes {
     unsigned(epoch, 0, Kind::Passage, &[])
 }
 
-/// Whether a frame is laid out as a message of this federation in another epoch, in whatever format.
+/// Returns true if a frame is laid out as a message of this federation in another epoch, in whatever format.
 /// Nothing else is checked.
 pub fn is_of_other_epoch(epoch: &Epoch, frame: impl Into<Frame>) -> bool {
     frame.into().is_of_other_epoch(epoch)

@@ -186,7 +186,7 @@ fn change(epoch: &Epoch) -> Content {
     }))
 }
 
-/// What a member signs that goes on without member 3, before any block is final.
+/// Returns the statement of a member that continues without member 3, before any block is final.
 fn standing(epoch: &Epoch) -> Standing {
     Standing {
         number: 1,

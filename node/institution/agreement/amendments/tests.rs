@@ -79,7 +79,7 @@ fn bytes_under_another_amendments_name_are_reported_and_never_used() {
         assert!(unused.line().contains(&format!("{name:#}")), "{unused:?}");
         assert!(unused.why.contains(&format!("{holds:#}")), "{unused:?}");
     }
-    // What is not used stays, and the institution can say it again.
+    // A file that is not used stays, and the institution can write its word again.
     amendments.only_of(Hash([7; 32]), &BTreeSet::new());
     assert_eq!(amendments.found().unused.len(), 2);
     amendments.say(&word(&one)).unwrap();

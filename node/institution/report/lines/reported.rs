@@ -120,7 +120,7 @@ impl News {
     /// Prints that a view has a certificate that is not yet final.
     fn certified(&mut self, at: Time, view: u64, verdict: &Verdict) {
         match verdict {
-            // Who leads next is known with the next view, which follows at once.
+            // The next lead is known with the next view, which follows at once.
             Verdict::Nullified => {
                 if self.leads.keys().next_back() == Some(&view) {
                     self.nullified = Some(view)
@@ -211,7 +211,7 @@ impl News {
                  validation rows"
             ),
         };
-        // What was contributed may be less than what was agreed on at the start.
+        // The contributions may be fewer than what was agreed on at the start.
         let (learned, officer) = self.health.disclosed();
         let said = NodeEvent::Privacy {
             learned,

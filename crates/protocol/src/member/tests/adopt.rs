@@ -1,4 +1,4 @@
-//! What follows when blocks become final: adoption, the next round, completion.
+//! Consequences of final blocks: adoption, the next round, completion.
 
 use super::one::*;
 use super::prelude::*;

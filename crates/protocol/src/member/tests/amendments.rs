@@ -46,7 +46,7 @@ pub(super) fn approval(amendment: &Amendment) -> Body {
     word(amendment, 1, true)
 }
 
-/// What a member says of an amendment.
+/// Returns a member's word on an amendment.
 pub(super) fn word(amendment: &Amendment, number: u64, stands: bool) -> Body {
     Body::Approval {
         amendment: amendment.hash(),

@@ -1,5 +1,5 @@
-//! What members say of amendments: which word counts, what is full, what is objected to, new keys, and
-//! members that are paused or stand by.
+//! Approvals of amendments by members: which word counts, what is full, what is objected to, new keys, and members that
+//! are paused or stand by.
 
 use super::amendments::{admitting, approval, approve, longer, word};
 use super::one::*;
@@ -210,7 +210,7 @@ fn withdrawals_that_were_forgotten_do_not_let_older_approvals_count_again() {
     one.hear(from, 0, 0, word(&amendments[0], 1, true));
     let effects = one.hear(one.others()[1], 0, 0, text);
     assert_eq!(effects, [one.knows(&amendments[0], &[])]);
-    // What it says later counts.
+    // Its later word counts.
     let effects = one.hear(from, 0, 0, word(&amendments[0], 100, true));
     assert_eq!(effects, [one.knows(&amendments[0], &[from])]);
 }
@@ -317,7 +317,7 @@ fn a_change_that_the_node_cannot_follow_is_neither_approved_nor_proposed_nor_vot
     }
     let proposed = |effect: &Effect| matches!(effect, Effect::Persist(Record::Proposed(_)));
     assert!(!effects.iter().any(proposed), "{effects:?}");
-    // What a quorum has made final is final for it too.
+    // A block that a quorum has made final is final for it too.
     let mut one = One::follower(4);
     objecting(&mut one);
     let proposal = one.changing(1, &amendment, &others);

@@ -46,7 +46,7 @@ fn approved(one: &One, amendment: &Amendment, by: &[u16]) -> Passage {
     }
 }
 
-/// What a member that has answered sums of these keeps when the epoch ends: whether it is free.
+/// Returns true if a member that has answered sums of these is free when the epoch ends.
 fn freed(amendment: &Amendment, by: &[u16], before: Circle) -> bool {
     let epoch = six();
     let journal = vec![Record::Circle(before.clone()), Record::Applied { round: 0 }];

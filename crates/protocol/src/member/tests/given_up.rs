@@ -86,7 +86,7 @@ fn there_is_nothing_to_give_up_where_the_outcome_is_known_or_rounds_are_in_clear
     assert_eq!(clear.step(Input::GiveUp { round: 1 }), [refusal]);
 }
 
-/// Who has the outcome signs as well, once another member has: all go on from it then.
+/// A member with the outcome signs as well, once another member has: all continue from it then.
 #[test]
 fn a_member_with_the_outcome_signs_once_another_has() {
     let (mut one, block, outcome) = settled(4);

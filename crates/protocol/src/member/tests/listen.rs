@@ -119,7 +119,7 @@ fn a_new_member_signs_nothing_before_it_is_answered() {
     assert_eq!(answers(&mut one, y, answer), leads);
 }
 
-/// What others tell a new member while it asks, before it is stopped.
+/// Messages of others to a new member while it asks, before it is stopped.
 #[derive(Clone, Copy)]
 enum StoppedAfter {
     Certificate,
@@ -152,7 +152,7 @@ fn stopped_after(heard: StoppedAfter) -> One {
     One::start(one.epoch.clone(), one.me, Start::Kept(records)).0
 }
 
-/// What others say while it asks is no trace of what its key has signed.
+/// Messages of others while it asks are no trace of what its key has signed.
 #[test]
 fn a_new_member_that_was_stopped_while_it_asked_asks_again() {
     for heard in [

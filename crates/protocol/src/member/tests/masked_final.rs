@@ -1,5 +1,5 @@
-//! Who gives shares away once a masked round is final, whose shares are taken, and which votes for outcomes
-//! count (M5, M6).
+//! Members that give shares away once a secure-aggregation round is final, members whose shares are taken, and votes
+//! for outcomes that count (M5, M6).
 
 use super::masked_one::{
     contributed_by, key_list, manifest_of, proposal, proposal_of, signed, two_groups,

@@ -91,7 +91,7 @@ fn hear_vector(one: &mut One, by: MemberIndex, members: &[MemberIndex]) -> Vec<E
     one.hear(by, 1, 0, Body::MaskedVector(vector))
 }
 
-/// What was found of the vector of a member.
+/// Returns the effects of a result of checking the vector of a member.
 fn verified(
     one: &mut One,
     by: MemberIndex,

@@ -75,12 +75,12 @@ pub(super) fn key_list(one: &One, members: &[MemberIndex]) -> KeyList {
     }
 }
 
-/// What a member makes of a list of these members.
+/// Returns the list of these members as a member computes it.
 pub(super) fn list(one: &One, members: &[MemberIndex]) -> Arc<MaskedList> {
     list_after(one, &Voids::default(), members)
 }
 
-/// What a member makes of a list of these members after these void sums.
+/// Returns the list of these members after these void sums as a member computes it.
 pub(super) fn list_after(one: &One, voids: &Voids, members: &[MemberIndex]) -> Arc<MaskedList> {
     let (epoch, round) = (&one.epoch, one.member.round());
     let masked = epoch.protocol.privacy.masked().unwrap();

@@ -1,4 +1,5 @@
-//! What a member does not answer, sign or vote for in masked rounds (M1, M2, M4): every test breaks one rule.
+//! Messages that a member does not answer, sign or vote for in secure-aggregation rounds (M1, M2, M4): every test
+//! breaks one rule.
 
 use super::masked::{group, mask};
 use super::masked_one::{
@@ -145,7 +146,7 @@ fn who_lost_the_secret_behind_its_keys_sits_the_round_out() {
     let mut one = follower(4);
     let (body, all) = (lists(&one, &one.all()), masks(&one, &one.all()));
     let list = list(&one, &one.all()).root;
-    // What is not here for a moment is asked for again when the list comes again.
+    // A secret that is not here for a moment is asked for again when the list comes again.
     one.hear_lead(1, body.clone());
     let result = Err(WorkError::Unavailable);
     let failed = one.step(Input::Done(Answer::Masked { list, result }));

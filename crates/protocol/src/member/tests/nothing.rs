@@ -149,7 +149,7 @@ fn what_is_said_early_counts_for_its_round_and_what_is_said_late_for_none() {
     assert_eq!(hears(&mut one, missing, 1), []);
 }
 
-/// What a member reports when round 1 is over without it, after this long.
+/// Returns the report of a member when round 1 has ended without it, after this long.
 fn over_without(one: &mut One, after: Duration) -> Option<(u64, Option<Duration>, Duration)> {
     one.now = Time::ZERO + after;
     let authors = one.others();

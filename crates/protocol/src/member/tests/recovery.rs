@@ -124,7 +124,7 @@ fn a_member_signs_its_standing_durably_and_does_nothing_more_in_the_epoch() {
     assert_eq!(one.propose(1, &proposal), []);
     let proof = one.certificate(1, Verdict::Final(proposal.block.hash()));
     assert_eq!(one.add_certificate(&proof), []);
-    // What it signed is sent again every four heartbeats, and to whoever comes back.
+    // Its standing is sent again every four heartbeats, and to whoever comes back.
     let again = one.pass(100_000);
     let sent = expected[1].clone();
     assert!(again.iter().all(|effect| *effect == sent), "{again:?}");

@@ -188,7 +188,7 @@ fn a_restarted_member_knows_whose_turn_it_is() {
     }
 }
 
-/// Who led the final rounds, as their blocks' members reported it.
+/// Returns the leads of the final rounds, as their blocks' members reported them.
 fn led(table: &TestFederation) -> Vec<MemberIndex> {
     let mut led = BTreeMap::new();
     for (_, report) in &table.reports {

@@ -96,7 +96,7 @@ fn hears(rows: [u64; 4]) -> (One, Vec<Effect>) {
 
 #[test]
 pub(super) fn a_bundle_that_claims_more_rows_than_the_participants_declared_is_refused() {
-    // Whose entry is whose is not known: only the order of sizes counts.
+    // The author of an entry is not known: only the order of sizes counts.
     for fits in [[100, 200, 300, 400], [1, 1, 1, 400], [100, 200, 300, 1]] {
         let (one, effects) = hears(fits);
         let manifest = RoundManifest {

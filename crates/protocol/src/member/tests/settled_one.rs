@@ -22,7 +22,7 @@ pub(super) fn final_round(n: u16) -> (One, Hash) {
     (one, block)
 }
 
-/// What is to be opened of the final round.
+/// Returns the part of the final round that is to be opened.
 fn of(one: &One, block: Hash) -> Arc<FinalMasked> {
     let Content::Masked(round) = proposal(one, |_| {}).block.content else {
         unreachable!("a secure-aggregation round was built")
@@ -168,7 +168,7 @@ pub(super) fn shares_that_are_unproven_or_of_no_ready_member_are_refused() {
     assert_eq!(effects, refused);
     // They are not taken again.
     assert_eq!(one.hear(by, 1, 0, unmasking(by, block)), []);
-    // What failed is tried again in the step after the heartbeat.
+    // Failed work is tried again in the step after the heartbeat.
     let later = [one.at(1000), one.at(1001)].concat();
     let works = |effect: &Effect| matches!(effect, Effect::Work(_));
     assert!(!later.iter().any(works), "{later:?}");
@@ -250,7 +250,7 @@ fn a_restarted_member_votes_for_no_second_outcome() {
         })),
         []
     );
-    // What it voted for is sent again with the next heartbeat.
+    // Its vote is sent again with the next heartbeat.
     let sends = one.sends(one.others()[0], 0, 1, body);
     assert!(one.at(1000).contains(&sends));
 }

@@ -46,7 +46,7 @@ fn agreed(groups: Vec<Group>) -> Masked {
     }
 }
 
-/// Why n members cannot agree on this parameter set; `None` if they can.
+/// Returns the reason for which n members cannot agree on these protocol parameters; `None` if they can.
 fn why(n: u8, protocol: ProtocolParameters) -> Option<ParametersError> {
     Epoch::first(&Genesis {
         silos: roster(n),

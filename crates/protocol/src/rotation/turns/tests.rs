@@ -1,4 +1,4 @@
-//! Who leads when, under every policy.
+//! Order of leads under every policy.
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::identity::SecretKey;
@@ -129,7 +129,7 @@ fn a_member_that_lost_views_seldom_leads_first_until_it_has_contributed_again() 
     let epoch = epoch(4, Rotation::Reliability);
     let mut turns = epoch.turns();
     let all = everybody(&epoch);
-    // How often each member leads the view after a final round.
+    // Number of times that each member leads the view after a final round.
     let run = |turns: &mut Turns, authors: &[MemberIndex], rounds| {
         let mut first = [0; 4];
         for _ in 0..rounds {

@@ -28,7 +28,7 @@ struct KeptManifest {
     manifest: Arc<RoundManifest>,
     /// The view in which the manifest was last received, and a number that ascends with every arrival.
     since: (u64, u64),
-    /// Whether the manifest stays in this round: this member judged a block with it, or leads with it.
+    /// `true` if the manifest stays in this round: this member judged a block with it, or leads with it.
     needed: bool,
 }
 
@@ -66,8 +66,8 @@ impl Manifests {
         }
     }
 
-    /// Whether this member may sign for a manifest in `view`: it already did, or it has signed for
-    /// fewer manifests than an honest lead issues. Counts the manifest as signed.
+    /// Returns true if this member may sign for a manifest in `view`: it already did, or it has signed for fewer manifests
+    /// than an honest lead issues. Counts the manifest as signed.
     pub(in crate::member) fn may_sign(&mut self, root: &Hash, view: u64, per_view: usize) -> bool {
         if self.signed.0 != view {
             self.signed = (view, BTreeSet::new());
@@ -154,7 +154,7 @@ mod tests {
             let (root, manifest) = manifest(name);
             manifests.keep(root, manifest, 1, 10);
             signed += usize::from(manifests.may_sign(&root, 1, 3));
-            // What is signed once is signed again when it is sent again.
+            // A manifest that is signed once is signed again when it is sent again.
             assert!(signed == 3 || manifests.may_sign(&root, 1, 3));
         }
         assert_eq!(signed, 3);
