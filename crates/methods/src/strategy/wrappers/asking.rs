@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::learner::{LearnError, Learner, Task, Update};
+use crate::learner::{LearnError, Task, Update};
 use crate::merging::MergeTree;
 use crate::params::{Layout, Params, Role, TensorSpec};
 use crate::strategy::{
-    DecideError, Decision, EquipError, Kept, LoadedManifest, Memory, ModelEntry, Names, Newcomer,
-    Objection, Outcome, OwnRadius, Participant, Plan, Scored, SettleError, State, Strategy, Watch,
+    DecideError, Decision, Kept, LoadedManifest, Memory, ModelEntry, Newcomer, Objection, Outcome,
+    Participant, Plan, Scored, SettleError, State, Strategy, Watch,
 };
 
 /// Tensor of a contribution: the pseudonym of the silo, for this question.
@@ -278,24 +278,8 @@ impl Strategy for QuestionsFirst {
         self.inner.name()
     }
 
-    fn names(&self) -> Names {
-        self.inner.names()
-    }
-
-    fn draws_members(&self) -> bool {
-        self.inner.draws_members()
-    }
-
-    fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
-        self.inner.equip(learner)
-    }
-
-    fn can_take_part(&self, learner: &dyn Learner, radius: &OwnRadius) -> Result<(), EquipError> {
-        self.inner.can_take_part(learner, radius)
-    }
-
-    fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
-        self.inner.initial_state(learner, seed)
+    fn inner(&self) -> Option<&dyn Strategy> {
+        Some(&*self.inner)
     }
 
     fn plan(&self, state: &State, round: u64) -> Plan {
