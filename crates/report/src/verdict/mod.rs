@@ -14,11 +14,6 @@ const NAMED: usize = 3;
 /// Silos from which on some seem to gain or lose by chance.
 const MANY: f64 = 20.0;
 
-/// All sentences.
-pub fn verdict(story: &Story, table: &ComparisonTable) -> String {
-    statements(story, table).join(" ")
-}
-
 /// One or two sentences for each question, the most important first.
 pub fn statements(story: &Story, table: &ComparisonTable) -> Vec<String> {
     if table.columns.is_empty() {

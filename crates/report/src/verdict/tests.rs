@@ -4,7 +4,7 @@ use crate::comparison::tests::story as made;
 use lab::summary::MeanGain;
 
 fn said(story: &Story) -> String {
-    verdict(story, &ComparisonTable::of(story))
+    statements(story, &ComparisonTable::of(story)).join(" ")
 }
 
 fn mean_gain(by: f64, noise: f64) -> MeanGain {
