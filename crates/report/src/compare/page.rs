@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::super::page::document;
 use super::super::{download, numbers, settings::flat};
 use super::cells::TextTable;
-use super::table::{failures, metric_words, settings, tables, unfinished};
+use super::table::{PITFALLS, failures, metric_words, settings, tables, unfinished};
 use super::text::{how, trained};
 use super::{csv, curves, graph, together};
 
@@ -47,7 +47,7 @@ fn section(comparison: &Comparison, variant: &VariantTable) -> Markup {
         section {
             h2 { (if variant.name.is_empty() { "Results" } else { &variant.name }) }
             @for text in failures(variant) { p.lead.bad { (text) } }
-            @for text in unfinished(variant) { p.note { "Not finished: " (text) } }
+            @for text in unfinished(variant) { p.note { "Not finished: " (text) " (" (PITFALLS) ")" } }
             @for note in &variant.notes { p.note { "Note: " (numbers::plain(note)) "." } }
             @for table in tables(comparison, variant) { (markup(&table)) }
             (download::data(&comparison.experiment, &csv::csv(comparison)))

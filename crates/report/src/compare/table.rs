@@ -185,13 +185,16 @@ fn how_sure(variant: &VariantTable, local: Option<&ComparisonRow>, outside: bool
     said
 }
 
+/// The page of the book on what makes a comparison say more than it knows: warnings name it.
+pub(super) const PITFALLS: &str = "docs/not-to-fool-yourself.md";
+
 /// That these are too few seeds for a decision.
 fn few_seeds(seeds: usize) -> String {
     if seeds == 0 || seeds >= DECIDING_SEEDS {
         return String::new();
     }
     format!(
-        " With {} this is a first look: a decision takes {DECIDING_SEEDS} seeds or more.",
+        " With {} this is a first look: a decision takes {DECIDING_SEEDS} seeds or more ({PITFALLS}).",
         numbers::plural(seeds, "seed")
     )
 }
@@ -333,7 +336,7 @@ mod tests {
     fn fewer_than_five_seeds_are_said() {
         assert_eq!(
             few_seeds(3),
-            " With 3 seeds this is a first look: a decision takes 5 seeds or more."
+            " With 3 seeds this is a first look: a decision takes 5 seeds or more (docs/not-to-fool-yourself.md)."
         );
         assert_eq!([0, 5, 20].map(few_seeds), ["", "", ""]);
     }
