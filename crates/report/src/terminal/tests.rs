@@ -29,7 +29,7 @@ fn the_report_has_leads_failed_views_reasons_and_hand_overs() {
 }
 
 #[test]
-fn lines_are_at_most_a_hundred_columns_and_without_colour_by_default() {
+fn lines_have_at_most_a_hundred_columns_and_no_default_colour() {
     for silos in [1, 8, 100] {
         let mut story = fixture::story(silos, 3.min(silos), 40);
         story.silos[0].name = "a hospital with a name that goes on and on for no reason".into();
