@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_may_be_a_missing_value_is_a_question_until_it_is_answered() {
+    fn a_possible_missing_value_is_asked_about_until_answered() {
         let text = North::text(&[]);
         for odd in ["999", "-99", "-999", "9999", "-2147483648", "32767"] {
             let asked = found(&text, odd, &[]).questions;
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn with_noise_the_same_is_only_told() {
+    fn with_noise_the_same_is_only_reported() {
         let noised = North::noised("noise-multiplier = 20.0\nmin-authors = 3");
         let told = found(&noised, "-9", &[]);
         assert_eq!(told.questions, []);

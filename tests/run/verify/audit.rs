@@ -113,7 +113,7 @@ fn a_line_that_was_changed_or_cut_is_named() {
 
 /// Somebody without the key, who wants a line to be gone.
 #[test]
-fn an_older_copy_of_the_whole_log_beside_the_newest_journal_is_named() {
+fn an_older_whole_log_beside_the_newest_journal_is_named() {
     let folder = copied("audit-older");
     let log = folder.join("audit");
     fs::create_dir_all(&log).unwrap();
