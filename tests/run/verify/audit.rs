@@ -12,7 +12,7 @@ fn lines(state: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn the_log_of_every_silo_is_whole_and_names_contributions_to_leads_only() {
+fn every_silos_log_is_whole_and_names_leads_as_receivers_only() {
     let state_of = |node: usize| state(node);
     let chain = good(&["chain", "--json", "--state", state_of(0).to_str().unwrap()]);
     let chain: Value = serde_json::from_str(&chain).unwrap();
