@@ -40,7 +40,7 @@ fn at(folder: &TempDir, name: &str, epsilon: f64) -> Scenario {
     scenario
 }
 
-/// Without noise the cosine is nearly 1 (`masked::a_sum_without_one_institution_...`).
+/// Without noise the cosine is nearly 1 (`masked::sums_of_different_authors_reveal_an_update_and_others_do_not`).
 #[test]
 fn with_noise_the_absence_of_a_hospital_hardly_shows_its_update() {
     let Some((folder, data)) = examples() else {
