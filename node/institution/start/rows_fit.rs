@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn with_noise_the_same_is_only_reported() {
+    fn with_noise_the_same_is_only_told() {
         let noised = North::noised("noise-multiplier = 20.0\nmin-authors = 3");
         let told = found(&noised, "-9", &[]);
         assert_eq!(told.questions, []);

@@ -214,7 +214,7 @@ fn bounds_among_numbers_are_asked_about_and_the_rule_is_agreed() {
 }
 
 #[test]
-fn codes_with_letters_among_numbers_are_reported_as_codes() {
+fn codes_with_letters_among_numbers_are_said_to_be_codes() {
     for (at, odd) in ["G0283", "V45.81", "E878.2", "M8000", "J1-2"]
         .into_iter()
         .enumerate()
