@@ -63,9 +63,9 @@ fn base(edits: &[(&str, &str)], members: u8) -> Agreement {
         silo.insert("rows".into(), Value::Integer(250));
     }
     if edits != CLEAR {
-        let charter = file["protocol"].as_table_mut().unwrap();
-        charter.insert("min-contributions".into(), Value::Integer(least));
-        charter.remove("view-timeout");
+        let protocol = file["protocol"].as_table_mut().unwrap();
+        protocol.insert("min-contributions".into(), Value::Integer(least));
+        protocol.remove("view-timeout");
     }
     let text = toml::to_string(&file).unwrap();
     read(&text.replace("missing = \"mean\"", "missing = \"drop\""))
@@ -285,7 +285,7 @@ fn joins_are_silent_in_clear_only_and_leaves_while_f_is_kept() {
 #[test]
 fn no_change_of_members_changes_epsilon_of_the_agreed_rounds() {
     let both = |agreement: &Agreement| {
-        let bound = crate::bound(&agreement.epoch.charter).unwrap();
+        let bound = crate::bound(&agreement.epoch.protocol).unwrap();
         (bound.epsilon().to_string(), bound.alone().to_string())
     };
     let four = base(NOISED, 4);
