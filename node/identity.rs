@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_file_is_written_once_with_owner_permissions_and_read_back() {
+    fn a_key_file_is_written_once_owner_only_and_read_back() {
         let folder = folder("identity");
         let file = folder.join("a.key");
         let public = create(&file).unwrap();

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_says_that_lines_are_missing_is_a_line_of_the_log() {
+    fn a_note_of_missing_lines_is_a_line_of_the_log() {
         let said = "3 lines of this log are missing here, because they were not read in time";
         assert_eq!(missing(3, LogFormat::Text), format!(" WARN {said}"));
         let json: serde_json::Value = missing(3, LogFormat::Json).parse().expect("it is JSON");

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_drawn_once_kept_for_its_owner_alone_and_never_replaced_where_it_was_used() {
+    fn a_split_key_is_drawn_once_owner_only_and_never_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let identity = folder.path().join("identity.key");
         let said = |had| match read_or_draw(&identity, had) {

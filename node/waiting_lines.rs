@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_nobody_read_in_time_are_counted_where_they_are_missing() {
+    fn lines_not_read_in_time_are_counted_where_they_are_missing() {
         let (lines, steps) = WaitingLines::new(2);
         for line in ["one\n", "two\n", "lost\n", "lost\n", "lost\n"] {
             lines.send(line.into());

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_a_sentence_with_receiver_round_size_and_the_beginning_of_the_hash() {
+    fn a_line_is_a_sentence_with_receiver_round_size_and_short_hash() {
         let hash = "0123456789abcdef".repeat(4);
         let sent = said(AuditEvent::Message {
             to: "south".into(),

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_not_there_is_refused_with_the_place_and_what_to_do() {
+    fn a_node_that_is_not_there_is_refused_with_place_and_remedy() {
         let folder = tempfile::tempdir().unwrap();
         for missing in [folder.path().to_owned(), folder.path().join("other.toml")] {
             let said = NodePlace::at(&missing).file().unwrap_err().to_string();

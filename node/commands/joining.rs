@@ -277,7 +277,7 @@ mod tests {
     use crate::fixture::North;
 
     #[test]
-    fn an_agreement_that_nobody_should_sign_is_refused_by_newcomers_alone() {
+    fn an_unsignable_agreement_is_refused_by_newcomers_alone() {
         let noised = North::beginning(&North::noised("noise-multiplier = 20.0\nmin-authors = 3\n"));
         let dealt = noised.replacen(", keyed = true", "", 1);
         assert_ne!(noised, dealt);

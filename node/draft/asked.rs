@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_a_terminal_every_question_is_asked_and_its_answer_is_a_wish() {
+    fn at_a_terminal_every_question_is_asked_and_its_answer_counts() {
         let mut text = String::from("dossier,lab,age,outcome\n");
         for row in 0..300_usize {
             let person = row * 7919 % 50;

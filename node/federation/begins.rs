@@ -163,7 +163,7 @@ mod tests {
 
     /// Edits after which no node could begin, each mended by the lines that are printed.
     #[test]
-    fn an_edit_that_nothing_follows_from_is_refused_with_the_lines_that_mend_it() {
+    fn an_edit_without_effect_is_refused_with_lines_that_mend_it() {
         for (from, to) in [
             ("start = \"cfac", "start = \"cfad"),
             ("blob-limit = 392", "blob-limit = 64"),

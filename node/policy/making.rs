@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn ledgers_of_services_are_where_all_of_them_may_write_and_others_beside_their_node() {
+    fn shared_ledgers_are_where_all_services_may_write() {
         let of = |beside: &str, state: &str, name: &str| {
             let file = ledger_beside(Path::new(beside), Path::new(state), name);
             file.display().to_string()

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_and_unusable_values_are_drawn_without_a_division_by_nothing() {
+    fn equal_and_unusable_values_are_drawn_without_dividing_by_zero() {
         let mut status = fixture::status();
         let put = |status: &mut Status, at: usize, value: f64| {
             if let Some(held_out) = &mut status.rounds[at].held_out {

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn clients_that_say_nothing_or_little_do_not_keep_others_from_the_page() {
+    async fn silent_and_slow_clients_do_not_keep_others_from_the_page() {
         let at = server().await;
         let ask = format!("GET /metrics HTTP/1.1\r\nHost: {at}\r\n\r\n");
         let mut slow = Vec::new();

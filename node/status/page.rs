@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_counts_the_others_and_shows_the_model_that_is_served() {
+    fn the_page_counts_the_others_and_shows_the_served_model() {
         let said = page(&fixture::status());
         assert!(
             said.contains("<span>Others connected</span><b>2 of 3</b>"),

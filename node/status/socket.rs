@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_of_that_name_and_a_long_path_are_refused_with_a_remedy() {
+    async fn an_existing_file_and_a_long_path_are_refused_with_a_remedy() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(NAME), "notes").unwrap();
         let error = serve_here(folder.path()).unwrap_err();

@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn the_screen_shows_round_members_and_metrics_in_wide_and_narrow_terminals() {
+    fn the_screen_shows_round_members_and_metrics_in_any_width() {
         let mut screen = Screen {
             status: Some(fixture::status()),
             problem: None,
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn all_nodes_are_shown_in_wide_and_narrow_terminals_those_in_trouble_before_the_rest() {
+    fn all_nodes_are_shown_in_any_width_with_trouble_first() {
         let mut screen = Screen {
             status: Some(all::fixture::nodes()),
             problem: None,

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blob_is_renamed_after_its_bytes_are_durable_and_then_the_folder_is_synced() {
+    fn a_blob_is_renamed_once_durable_and_then_the_folder_is_synced() {
         let place = tempfile::tempdir().unwrap();
         let blobs = DiskBlobs::open(place.path(), 0).unwrap();
         SYNCED.take();

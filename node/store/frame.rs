@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_of_an_earlier_format_is_refused_in_one_sentence_with_what_to_do() {
+    fn a_journal_of_an_earlier_format_is_refused_with_a_remedy() {
         let mut head = (FORMAT - 1).to_le_bytes().to_vec();
         head.extend([0; 200]);
         let Err(Unread::Damaged(why)) = read_head(&head) else {

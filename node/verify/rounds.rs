@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_silo_is_said_to_have_been_away_when_its_journal_is_only_trimmed() {
+    fn a_silo_with_a_trimmed_journal_is_not_reported_as_absent() {
         let kept = BTreeSet::from([4, 5, 8]);
         let said = |round| not_noted(round, &kept, 3);
         assert!(said(1).contains("for the last rounds only"));

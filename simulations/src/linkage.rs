@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn models_that_keep_their_direction_and_rows_that_last_name_their_authors() {
+    fn models_with_a_direction_and_lasting_rows_name_their_authors() {
         let mut observer = Observer::default();
         observer.round(round([0, 1, 2]));
         assert_eq!(observer.result(), None);
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_models_share_says_nothing() {
+    fn what_all_models_share_shows_nothing() {
         let mut observer = Observer::default();
         let same = || {
             (0..4)

@@ -35,7 +35,7 @@ fn lines(path: &Path, found: &mut Vec<String>) {
 /// Without noise or masks, models whose names are removed can be traced to their authors
 /// (`rota attack linkage`).
 #[test]
-fn nothing_says_that_anybody_is_anonymous() {
+fn nothing_states_that_anybody_is_anonymous() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     READ.iter()
@@ -45,7 +45,7 @@ fn nothing_says_that_anybody_is_anonymous() {
 
 /// The test runner calls a skipped test "ok" and hides what it prints.
 #[test]
-fn skipped_tests_are_reported_by_the_one_function_that_is_not_hidden() {
+fn skipped_tests_are_reported_by_the_one_visible_function() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     for place in ["tests", "node", "crates", "simulations", "examples"] {

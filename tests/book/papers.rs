@@ -144,7 +144,7 @@ fn parts(text: &str) -> Result<Vec<PaperPart>, String> {
 }
 
 #[test]
-fn every_part_of_a_paper_says_where_it_is_and_what_became_of_it() {
+fn every_part_of_a_paper_states_its_place_and_what_became_of_it() {
     let all = pages();
     let page = all.iter().find(|page| page.name == PAGE);
     let page = page.expect("docs/papers.md lists the parts of the papers");

@@ -369,7 +369,7 @@ impl NatFederation {
 }
 
 #[test]
-fn a_member_behind_nat_takes_part_in_a_federation_whose_others_are_in_public() {
+fn a_member_behind_nat_takes_part_with_public_members() {
     let Some(mut all) = federation("one", 3, 4, Ports::Random) else {
         return;
     };
@@ -380,7 +380,7 @@ fn a_member_behind_nat_takes_part_in_a_federation_whose_others_are_in_public() {
 }
 
 #[test]
-fn two_members_behind_nats_are_relayed_and_their_federation_survives_the_death_of_the_relay() {
+fn two_nat_members_are_relayed_and_survive_the_relays_death() {
     let Some(mut all) = federation("two", 3, 5, Ports::Random) else {
         return;
     };

@@ -285,7 +285,7 @@ fn restarted_processes_finish_one_chain() {
 }
 
 #[test]
-fn restarted_processes_finish_their_masked_rounds_and_keep_no_secret() {
+fn restarted_processes_finish_secure_sums_and_keep_no_secret() {
     restarted(MASKED, 100);
 }
 

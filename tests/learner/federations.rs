@@ -493,7 +493,7 @@ pub(crate) fn describe_prints_the_task_of_a_program() {
 }
 
 /// A metric that is agreed and that nobody measures would be missing in every round.
-pub(crate) fn a_metric_that_no_program_measures_is_refused_before_the_first_round() {
+pub(crate) fn a_metric_that_no_program_measures_is_refused_at_the_start() {
     let task = |metric: &str| format!("[task.external]\nmetric = {metric:?}\n{TENSORS}");
     let learner = |name: &str| format!("command = {:?}\nprograms = 1", command("well", name));
     let file = scenario(

@@ -77,7 +77,7 @@ pub(crate) fn silos_start_from_what_the_first_program_holds() {
     assert!(why.contains("gives no model to start from"), "{why}");
 }
 
-pub(crate) fn programs_that_mean_something_else_by_the_same_names_are_refused() {
+pub(crate) fn programs_with_other_meanings_of_the_same_names_are_refused() {
     let why = refused("swapped", "swapped", "");
     assert!(
         why.contains("\"silo 2\": its program computes something else"),

@@ -89,7 +89,7 @@ fn stays(rows: usize) -> String {
 }
 
 #[test]
-fn a_table_of_texts_becomes_a_federation_without_a_column_typed_by_hand() {
+fn a_table_of_texts_becomes_a_federation_without_typed_columns() {
     let folder = folder("init-stays");
     fs::write(folder.join("stays.csv"), stays(2000)).unwrap();
     let found = good(
@@ -143,7 +143,7 @@ fn a_table_of_texts_becomes_a_federation_without_a_column_typed_by_hand() {
 }
 
 #[test]
-fn the_same_table_compressed_or_with_semicolons_gives_the_same_result() {
+fn a_compressed_or_semicolon_table_gives_the_same_result() {
     let folder = folder("init-same");
     let text = stays(600);
     fs::write(folder.join("plain.csv"), &text).unwrap();

@@ -36,7 +36,7 @@ fn hospitals(folder: &Path) -> String {
 }
 
 #[test]
-fn one_positive_in_500_is_not_measured_and_it_is_said_why() {
+fn one_positive_in_500_is_not_measured_with_the_reason() {
     let folder = folder("rare-positive");
     let file = hospitals(&folder);
     let out = folder.join("report");

@@ -216,7 +216,7 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
 }
 
 #[test]
-fn a_member_that_was_down_and_a_replaced_key_find_the_present_agreement() {
+fn an_absent_member_and_a_replaced_key_find_the_new_agreement() {
     let demo = quick("run-rekeyed", 4);
     // The key of the last one was lost before its node ever ran; it gets a new one, and an empty state
     // folder.

@@ -41,7 +41,7 @@ pub(super) fn told(words: &[&str], config: &Path) -> (i32, String) {
 }
 
 #[test]
-fn a_node_signs_the_bytes_that_were_approved_whatever_has_their_name() {
+fn a_node_signs_the_approved_bytes_whatever_has_their_name() {
     let demo = quick("run-approved-bytes", 4);
     let (one, other) = (proposed(&demo, 0, 4), proposed(&demo, 0, 5));
     // Somebody puts the bytes of the other one under the name of the first, and an empty mark beside.
@@ -125,7 +125,7 @@ fn ids_are_typed_whole_or_with_32_digits_and_not_with_fewer() {
 }
 
 #[test]
-fn an_amendment_in_a_format_of_the_future_is_shown_and_not_approved() {
+fn an_amendment_in_a_future_format_is_shown_and_not_approved() {
     let demo = quick("run-unspoken", 4);
     let config = &demo.configs[0];
     let institution = Institution::load(config).unwrap();

@@ -187,7 +187,7 @@ fn words(text: &str) -> String {
 }
 
 #[test]
-fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_is_opened() {
+fn who_corrupted_a_sum_is_named_and_no_other_round_is_opened() {
     let (demo, names) = corrupted_federation();
     let state = |node: usize| demo.configs[node].with_file_name("state");
     let file = |node: usize| demo.folder.join(format!("disclosed-{node}.json"));

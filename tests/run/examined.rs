@@ -39,7 +39,7 @@ fn amendments(config: &Path) -> AmendmentFolder {
 }
 
 #[test]
-fn a_change_that_no_node_can_live_under_or_follow_is_neither_proposed_nor_approved() {
+fn a_change_no_node_can_follow_is_not_proposed_or_approved() {
     let demo = quick("run-examined", 4);
     let (agreement, text) = agreed(&demo);
     let config = &demo.configs[0];
@@ -73,7 +73,7 @@ fn a_change_that_no_node_can_live_under_or_follow_is_neither_proposed_nor_approv
 }
 
 #[test]
-fn nodes_sign_nothing_that_they_cannot_follow_although_three_institutions_approved_it() {
+fn nodes_sign_nothing_that_they_cannot_follow_despite_approvals() {
     let demo = quick("run-examined-nodes", 4);
     let (agreement, text) = agreed(&demo);
     let forged = other_seed(&agreement);

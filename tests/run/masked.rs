@@ -48,7 +48,7 @@ fn copied(state: &Path, name: &str) -> PathBuf {
 }
 
 #[test]
-fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
+fn four_institutions_learn_from_sums_that_can_be_opened_again() {
     let file = scenario("sums", SUMS);
     let demo = Demo::new("sums", &["--scenario", file.to_str().unwrap()]);
     let state = |node: usize| demo.configs[node].with_file_name("state");
@@ -159,7 +159,7 @@ fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
 }
 
 #[test]
-fn what_one_member_can_do_to_one_group_is_said_where_it_is_chosen() {
+fn what_one_member_can_do_to_a_group_is_stated_where_chosen() {
     let folder = nowhere("masked-said");
     fs::create_dir_all(&folder).unwrap();
     let file = folder.join("stays.toml");

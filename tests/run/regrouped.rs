@@ -6,7 +6,7 @@ use super::masked::SUMS;
 use super::*;
 
 #[test]
-fn a_group_changes_while_nodes_run_once_all_of_it_approve_and_it_is_named_who_is_shown() {
+fn a_group_changes_once_all_approve_and_the_shown_are_named() {
     let file = scenario("regrouped", &SUMS.replace("rounds = 4", "rounds = 2"));
     let demo = Demo::new("regrouped", &["--scenario", file.to_str().unwrap()]);
     let mut nodes = Heard::of(&demo.configs, &[]);

@@ -77,7 +77,7 @@ fn masked(silos: usize, groups: &str) -> String {
 }
 
 #[test]
-fn one_group_and_two_groups_are_said_in_check_status_and_report() {
+fn one_group_and_two_groups_are_in_check_status_and_report() {
     let one = said("said-one", &masked(4, ""));
     let group = "silo 1, silo 2, silo 3, silo 4";
     let (sum, down) = group_sentences(group);
@@ -141,7 +141,7 @@ fn group_sentences(group: &str) -> (String, String) {
 }
 
 #[test]
-fn noise_is_said_with_both_numbers_and_clear_rounds_with_none() {
+fn noise_is_stated_with_both_numbers_and_clear_rounds_with_none() {
     let noised = said("said-noised", NOISED);
     let together = noised
         .check

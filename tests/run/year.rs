@@ -309,7 +309,7 @@ impl Year {
 }
 
 #[test]
-fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
+fn for_a_year_every_command_prints_what_the_chain_states() {
     let folder = nowhere("run-year");
     fs::create_dir_all(&folder).unwrap();
     let scenario = folder.join("scenario.toml");

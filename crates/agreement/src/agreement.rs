@@ -565,7 +565,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patience_covers_the_models_of_all_others_over_an_ordinary_line() {
+    fn straggler_timeout_covers_all_models_over_an_ordinary_line() {
         let heartbeat = Duration::from_secs(5);
         // Five models of 300 MB are 12,000 Mbit: 400 s.
         assert_eq!(enough_patience(12, 300_000_000, 6, heartbeat), 80);

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_several_scripts_is_named_and_ordinary_names_are_not() {
+    fn mixed_script_words_are_named_and_ordinary_names_are_not() {
         for (name, word) in [
             ("Klinik N\u{43e}rd", "N\u{43e}rd"),
             ("p\u{430}ypal", "p\u{430}ypal"),

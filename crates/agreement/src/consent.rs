@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_consent_to_the_agreement_of_one_epoch_is_none_to_that_of_another() {
+    fn consent_to_the_agreement_of_one_epoch_is_not_to_another() {
         let key = SecretKey::from_bytes(&[9; 32]);
         let first = agreement(&key);
         let later = |id: u8| {
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_consent_to_contents_holds_under_every_change_that_brings_them_and_no_other() {
+    fn consent_to_contents_holds_under_every_change_that_has_them() {
         let key = SecretKey::from_bytes(&[9; 32]);
         let first = agreement(&key);
         let federation = Hash([7; 32]);

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invitation_to_a_federation_that_runs_carries_both_agreements() {
+    fn an_invitation_to_a_running_federation_has_both_agreements() {
         for changes in [0, 1] {
             let sent = running(changes);
             let token = sent.token().unwrap();
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_token_says_what_is_wrong() {
+    fn every_wrong_token_states_what_is_wrong() {
         let token = invitation().token().unwrap();
         let said = |token: &str| Invitation::read(token).unwrap_err().to_string();
         assert!(said("hello").starts_with("this is no invitation: a token"));

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_answers_in_silence_unless_its_policy_says_so() {
+    fn nobody_answers_in_silence_unless_its_policy_allows_it() {
         let old = agreement();
         let new = Agreement::parse("new", &old.asking(asked(AGE)).unwrap()).unwrap();
         let why = old.needs_signature(&new, &Routine::ALL).unwrap();

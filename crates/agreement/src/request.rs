@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_read_back_and_is_for_the_agreement_that_was_signed_alone() {
+    fn a_request_is_read_back_and_is_for_the_signed_agreement_only() {
         let key = SecretKey::from_bytes(&[9; 32]);
         let agreement = agreement();
         let request = request(&agreement, &key);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_in_the_text_of_an_amendment_counts_for_its_key_and_what_was_signed_alone() {
+    fn a_request_in_an_amendment_counts_for_its_key_and_text_only() {
         let key = SecretKey::from_bytes(&[9; 32]);
         let agreement = agreement();
         let request = request(&agreement, &key);
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_of_the_rows_what_is_declared_and_one_that_counts_them_is_read_without() {
+    fn a_request_has_declared_rows_and_an_older_one_drops_counts() {
         let key = SecretKey::from_bytes(&[9; 32]);
         let own = request(&agreement(), &key);
         let JoinRequest {
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_with_a_time_or_name_that_no_file_can_say_is_refused_wherever_it_stands() {
+    fn requests_with_unprintable_times_or_names_are_refused() {
         let key = SecretKey::from_bytes(&[9; 32]);
         let agreement = agreement();
         let own = request(&agreement, &key);

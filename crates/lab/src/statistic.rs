@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rare_class_says_nothing_of_an_area() {
+    fn a_rare_class_proves_nothing_about_an_area() {
         let rows = |positives: usize, rows: usize| {
             let classes: Vec<u16> = (0..rows).map(|at| u16::from(at < positives)).collect();
             two(&vec![0.5; rows], &classes)

@@ -105,7 +105,7 @@ mod tests {
     use crate::tests::{agreed, words};
 
     #[test]
-    fn a_question_says_what_it_opens_without_any_rows() {
+    fn a_question_states_what_it_opens_without_any_rows() {
         let cox = crate::kinds::cox::Cox {
             time: "t".to_owned(),
             event: "e".to_owned(),

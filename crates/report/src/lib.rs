@@ -60,7 +60,7 @@ mod tests {
     use super::letter;
 
     #[test]
-    fn letters_go_on_after_z() {
+    fn letters_continue_after_z() {
         let names = [0, 1, 25, 26, 51, 52, 701, 702].map(letter);
         assert_eq!(names, ["A", "B", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]);
     }

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn on_paper_the_page_is_upright_and_nothing_is_folded_or_cut_off() {
+    fn on_paper_the_page_is_upright_and_nothing_is_folded_or_cut() {
         let (_, print) = STYLE.split_once("@page").unwrap_or_default();
         for rule in [
             " portrait;",

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_to_fill_from_own_rows_is_refused_with_what_to_write() {
+    fn filling_from_local_rows_is_refused_with_a_remedy() {
         for rule in ["mean", "median", "indicator"] {
             let fault = why(&format!("{FEATURE}missing = \"{rule}\""));
             assert_eq!(fault.key, "task.table.schema");

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chain_of_another_member_shows_which_rounds_need_a_line_in_which_epoch() {
+    fn another_members_chain_shows_which_rounds_need_a_line() {
         let chain: OtherChain = serde_json::from_str(CHAIN).unwrap();
         let of = |privacy: [Privacy; 3]| {
             let all = (0..)

@@ -28,7 +28,7 @@ fn asked(wanted: &InitRequest, answers: &str) -> (Result<Composed, ComposeError>
 }
 
 #[test]
-fn what_a_file_lacks_is_asked_for_and_asked_again_until_it_is_right() {
+fn what_a_file_lacks_is_asked_for_until_it_is_right() {
     let wanted = InitRequest {
         scenario: Some(file("schema.toml", SCHEMA)),
         name: Some("stays".into()),
@@ -145,7 +145,7 @@ fn of_table(protection: Protection, target: &str) -> InitRequest {
 
 /// Whatever is drafted from a table fits, and no row is lost because something is missing in it.
 #[test]
-fn masks_and_noise_are_drafted_from_a_table_that_nobody_made_for_them() {
+fn masks_and_noise_are_drafted_from_a_table_not_made_for_them() {
     for protection in [Protection::masked(), Protection::Noised(1.0)] {
         for target in ["outcome", "stay"] {
             let Composed {
@@ -172,7 +172,7 @@ fn masks_and_noise_are_drafted_from_a_table_that_nobody_made_for_them() {
 }
 
 #[test]
-fn noise_protects_persons_and_says_what_it_needs() {
+fn noise_protects_persons_and_states_what_it_needs() {
     let composed = compose(&of_table(Protection::Noised(0.5), "outcome"), None).unwrap();
     let text = crate::draft::agreement(&composed.plan, &[]).unwrap().text;
     for line in [
@@ -203,7 +203,7 @@ fn noise_protects_persons_and_says_what_it_needs() {
 }
 
 #[test]
-fn who_chose_nothing_reads_what_others_may_read_and_a_terminal_is_asked() {
+fn without_a_choice_disclosure_is_stated_and_a_terminal_asks() {
     let silent = InitRequest {
         protection: None,
         ..of_table(Protection::Clear, "outcome")
@@ -231,7 +231,7 @@ fn who_chose_nothing_reads_what_others_may_read_and_a_terminal_is_asked() {
 }
 
 #[test]
-fn all_that_does_not_fit_is_said_at_once() {
+fn all_that_does_not_fit_is_reported_at_once() {
     let text = format!(
         "name = 'x'\nrounds = 4\n{}\n[protocol]\nmax-weight = 0.5\n[strategy]\nname = 'scaffold'\n\
          encoding = 'bf16'\ntraining = {{ epochs = 1, batch = 0, optimiser = {{ name = 'sgd', rate = 0.1 }} }}\n",

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sentence_is_said_for_one_group() {
+    fn every_sentence_is_stated_for_one_group() {
         let page = page(4, "");
         for said in [
             "masked: to every member it looks like random numbers",

@@ -116,7 +116,7 @@ fn a_limit_below_a_contribution_is_named_with_the_remedy() {
 }
 
 #[test]
-fn a_norm_below_that_of_the_newest_models_is_named_with_the_remedy() {
+fn a_norm_below_the_newest_models_is_named_with_a_remedy() {
     let north = North::new();
     let layout = north.layout();
     let north = north.adopted(3, &layout, 2.0);
@@ -207,7 +207,7 @@ fn an_address_that_no_node_can_use_is_refused_without_rows() {
 }
 
 #[test]
-fn a_delta_above_one_part_in_the_declared_rows_does_not_come_in_by_a_change() {
+fn no_change_brings_a_delta_above_one_part_in_the_declared_rows() {
     let with = |delta: &str| {
         let keys = format!("noise-multiplier = 20.0\nmin-authors = 3\ndelta = {delta}");
         let text = North::noised(&keys);

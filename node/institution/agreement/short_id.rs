@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_of_32_digits_names_the_only_one_that_begins_like_it() {
+    fn a_beginning_of_32_digits_names_the_only_match() {
         let known = hashes();
         assert_eq!(typed(&shown(&known[2]), known), Ok(known[2]));
         assert_eq!(typed(&format!("{:#}", known[0]), known), Ok(known[0]));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_digits_are_refused_even_where_only_one_begins_like_them() {
+    fn fewer_digits_are_refused_even_where_only_one_matches() {
         let known = hashes();
         // The number of digits that lines showed before is among them: two texts whose ids begin so are found in
         // minutes.
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn where_two_begin_with_what_was_typed_both_are_shown_and_none_is_taken() {
+    fn where_two_match_what_was_typed_both_are_shown_and_none_taken() {
         let known = hashes();
         let why = typed(&shown(&known[0]), known).map_err(|why| why.to_string());
         let why = why.expect_err("two begin like this");

@@ -477,7 +477,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_phase_names_work_first_then_missing_members_then_the_lead() {
+    fn the_phase_names_work_then_missing_members_then_the_lead() {
         let mut changing = Changing::default();
         let training = Some(Activity::Train);
         assert_eq!(changing.phase(training, 0, 3), "training");

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_is_told_by_how_much_and_what_would_help() {
+    fn a_late_member_reads_by_how_much_and_what_would_help() {
         // Beats of a second, patience 20.
         let protocol = protocol::ProtocolParameters {
             patience: 20,

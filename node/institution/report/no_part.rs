@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_cannot_live_under_the_agreement_or_is_paused_says_so_until_that_is_over() {
+    fn a_paused_or_unable_node_states_so_until_that_ended() {
         let start = Instant::now();
         let mut waiting = waiting(4, 3).with(None, Some("contributions are paused".into()));
         assert!(text(waiting.change(3, start)).starts_with("contributions are paused; 3 of 3"));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_is_reported_at_once_every_minute_when_it_changes_and_when_it_is_over() {
+    fn a_reason_is_reported_at_once_each_minute_on_change_and_end() {
         let (mut waiting, start) = (waiting(4, 3), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(waiting.change(3, at(0)), None);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outdated_journal_is_reported_with_what_it_lacks_and_what_to_do() {
+    fn an_outdated_journal_is_reported_with_its_gap_and_a_remedy() {
         let (mut waiting, start) = (waiting(4, 3), Instant::now());
         let what = Forgotten {
             kind: protocol::message::Kind::Finalize,
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_federation_too_small_for_enough_answers_is_reported_as_lost_to_this_node() {
+    fn a_federation_too_small_for_enough_answers_is_reported_lost() {
         for (members, quorum) in [(1, 1), (2, 2)] {
             let mut waiting = waiting(members, quorum);
             waiting.observe(&Notice::Listening);

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_reported_after_a_while_and_with_growing_pauses_until_it_answers() {
+    fn an_unreachable_member_is_reported_with_growing_pauses() {
         let start = SystemTime::UNIX_EPOCH;
         let at = |seconds| start + Duration::from_secs(seconds);
         let why = "at 192.0.2.7:4001 does not answer over UDP";

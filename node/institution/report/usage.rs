@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn user_and_system_time_are_added_whatever_the_program_is_called() {
+    fn user_and_system_time_are_added_whatever_the_programs_name() {
         let stat = "7 (a b) c) S 1 7 7 0 -1 4194560 900 0 0 0 250 50 0 0 20 0 9 0 100";
         assert_eq!(parsed(stat), Some(3.0));
         assert_eq!(parsed("nothing"), None);

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_proof_and_frames_of_the_next_epoch_show_that_somebody_knows() {
+    fn only_proof_and_frames_of_the_next_epoch_show_that_one_knows() {
         let (former, passage, next) = left();
         // Frames of the next epoch do, even without anything to say, and the proof itself.
         let (me, key) = (MemberIndex(0), fixture::key(2));

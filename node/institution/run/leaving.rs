@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reachable_member_is_waited_for_and_an_unreachable_one_only_for_a_grace_period() {
+    fn an_unreachable_member_is_waited_for_only_a_grace_period() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut leaving = Leaving::new(&epoch(3), None, start);

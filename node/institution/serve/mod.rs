@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn one_positive_in_many_is_not_measured_and_the_line_says_why() {
+    fn one_positive_in_many_is_not_measured_and_the_line_states_why() {
         let line = line(PersonalParts::Trained);
         let why = "nothing was measured on 150 held-out rows: roc-auc needs some of both classes";
         assert!(line.contains(why), "{line}");
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_that_no_round_has_trained_are_said_where_they_serve() {
+    fn heads_that_no_round_has_trained_are_stated_where_they_serve() {
         let never = line(PersonalParts::NeverTrained);
         assert!(
             never.contains("were never trained: do not use it"),

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_follows_no_recovery_that_its_institution_did_not_name() {
+    fn a_newcomer_follows_no_recovery_that_its_institution_omits() {
         let epoch = epoch(2);
         let (passage, id) = made(&epoch, &[0], 1);
         let why = unfollowed(&epoch, &passage, id, None).unwrap();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_is_told_once_of_all_recoveries_of_the_same_members_and_of_eight_such_sets() {
+    fn a_newcomer_is_informed_once_of_the_same_recoveries() {
         let epoch = epoch(5);
         let mut followed = FollowedEpochs {
             key: fixture::key(99).public(),

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_may_be_a_missing_value_is_a_question_until_it_is_answered() {
+    fn a_possible_missing_value_is_asked_about_until_answered() {
         let text = North::text(&[]);
         for odd in ["999", "-99", "-999", "9999", "-2147483648", "32767"] {
             let asked = found(&text, odd, &[]).questions;

@@ -382,7 +382,7 @@ mod tests {
     use crate::status::fixture;
 
     #[test]
-    fn a_node_tells_how_it_is_doing_and_nothing_of_data_models_and_reasons() {
+    fn a_node_reports_its_state_and_no_data_models_or_reasons() {
         let mut status = fixture::status();
         status.waiting = Some("the table /srv/patients.csv has other columns".into());
         let told = String::from_utf8(MemberAnswer::of(&status).written()).unwrap();
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_node_says_is_bounded_and_names_only_members() {
+    fn what_another_node_states_is_bounded_and_names_only_members() {
         let status = fixture::status();
         let hostile = MemberAnswer {
             phase: "x".repeat(5000),

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_transcript_is_proven_by_the_message_that_names_it_and_a_right_one_is_not() {
+    fn only_a_wrong_transcript_is_proven_by_the_message_naming_it() {
         let of = epochs("north");
         let (epoch, lineage) = (&of.now, Lineage::of(&of));
         let (list, right) = list_and_transcript(epoch);

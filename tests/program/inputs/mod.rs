@@ -288,7 +288,7 @@ fn every_wrong_input_is_answered_with_what_where_and_what_to_do() {
 }
 
 #[test]
-fn tables_as_people_have_them_are_read_or_refused_with_the_reason() {
+fn tables_as_they_come_are_read_or_refused_with_the_reason() {
     every_case_of(include_str!("files.toml"), "inputs-files", 40);
 }
 

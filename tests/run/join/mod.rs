@@ -239,7 +239,7 @@ fn findings(document: &Value, topic: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn three_hospitals_agree_sign_check_and_learn_without_each_others_files() {
+fn three_hospitals_agree_and_learn_without_each_others_files() {
     let hospitals = JoiningHospitals::new("join-flow");
     // One line for each, which names itself, its key and its address.
     let address = format!(" 127.0.0.1:{} --rows 1000", hospitals.port + 2);

@@ -175,7 +175,7 @@ fn one_line_a_round(demo: &Demo, (epsilon, alone): &(String, String)) {
 }
 
 #[test]
-fn four_institutions_learn_with_noise_and_a_kill_in_a_round_costs_no_line_and_no_second_draw() {
+fn a_kill_in_a_private_round_costs_no_line_and_no_second_draw() {
     let demo = of_all("run-noised", NOISED);
     let announced = told_before_the_first_round(&demo);
     let mut nodes = Heard::of(&demo.configs, &["--until-done"]);
@@ -255,7 +255,7 @@ fn blobs(config: &Path) -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn a_node_whose_policy_refuses_votes_and_sends_nothing_of_its_own_while_rounds_go_on() {
+fn a_node_whose_policy_refuses_votes_and_contributes_nothing() {
     const REFUSED: usize = 4;
     let demo = noised(
         "run-noised-refused",

@@ -11,7 +11,7 @@ fn solved_once() -> String {
 }
 
 #[test]
-fn four_institutions_solve_one_model_from_a_noised_sum_with_one_line_in_every_ledger() {
+fn four_institutions_solve_a_private_model_with_one_ledger_line() {
     let demo = of_all("run-noised-once", &solved_once());
     let federation = demo.folder.join("federation.toml");
     let shown = flat(&good(&["federation", "show", federation.to_str().unwrap()]));
@@ -127,7 +127,7 @@ fn kills_in_the_round(nodes: &mut TestNodes, names: &[String]) -> [Killed; 2] {
 }
 
 #[test]
-fn kills_of_a_member_and_of_the_lead_in_the_only_round_leave_one_draw_and_no_secret() {
+fn kills_in_the_only_round_leave_one_draw_and_no_secret() {
     let demo = of_all("run-noised-once-killed", &solved_once());
     let names: Vec<_> = demo.configs.iter().map(|config| name(config)).collect();
     let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);

@@ -86,7 +86,7 @@ fn said(state: &Path) {
 }
 
 #[test]
-fn commands_that_come_before_the_node_make_the_folder_for_its_owner_alone() {
+fn commands_before_the_node_make_an_owner_only_folder() {
     let place = tempfile::tempdir().unwrap();
     let state = place.path().join("deep").join("state");
     said(&state);

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sum_without_one_of_unchanged_updates_gives_that_update_away() {
+    fn a_sum_without_one_unchanged_update_reveals_that_update() {
         let updates = vec![
             vec![1.0, 0.0, 0.0],
             vec![0.0, 2.0, 0.0],

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_one_group_are_drawn_together_and_means_are_of_the_rows_drawn() {
+    fn rows_of_one_group_are_drawn_together_and_means_are_of_draws() {
         let units = vec![vec![0, 2, 3], vec![1], vec![4, 5]];
         let shared = SharedDraws::default();
         let drawn = shared.of("rows", &units, 50);

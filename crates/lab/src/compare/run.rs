@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_need_the_choice_of_the_first_seed_at_once_do_not_disturb_each_other() {
+    fn threads_that_need_the_first_seeds_choice_do_not_conflict() {
         let experiment = chosen_by_the_first();
         for _ in 0..5 {
             let folder = tempfile::tempdir().unwrap();

@@ -258,7 +258,7 @@ mod tests {
     use super::super::{Choices, CompareOptions, Experiment, compare};
 
     #[test]
-    fn test_rows_are_counted_where_the_last_way_has_no_results_row_by_row() {
+    fn test_rows_are_counted_where_the_last_strategy_lacks_them() {
         let text = SMALL.replace("linear = { loss = \"absolute\" }", "mlp = { hidden = [4] }");
         let text = text.replace(
             "label = \"groups\"\nname = \"cs-rcfl\"\ncoalitions = 2",

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_round_and_a_rate_at_the_edge_are_said() {
+    fn a_last_round_and_a_rate_at_the_edge_are_reported() {
         let rates = [0.1, 0.4, 0.2];
         assert_eq!(of(&[seed(&rates, 0.2, 30)]), [""; 0]);
         let found = of(&[
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn own_models_that_could_not_be_tuned_are_named() {
+    fn local_models_that_could_not_be_tuned_are_named() {
         let mut own = seed(&[], 0.0, 1);
         own.near = None;
         own.untuned = vec!["north".into(), "south".into()];

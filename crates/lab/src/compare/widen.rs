@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_value_is_a_step_in_the_same_ratio_as_far_as_the_option_allows_it() {
+    fn the_next_value_keeps_the_ratio_as_far_as_the_option_allows() {
         let float = |value: f64| Some(TomlValue::Float(value));
         let rates = [0.02, 0.005].map(Value::from);
         let found = beyond("fedavg", "training.optimiser.rate", &rates);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_baseline_that_still_climbs_gets_more_rounds_and_larger_rates_until_it_does_not() {
+    fn a_climbing_baseline_gets_more_rounds_and_larger_rates() {
         let [never, once, often] = [0, 1, 9].map(|widen| climbing(widen, ""));
         assert_eq!(
             (never.tried.len(), never.unfinished.len()),

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_state_of_a_file_is_told_apart() {
+    fn every_state_of_a_file_is_distinguished() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         // SHA-256 of "abc" (FIPS 180-2).

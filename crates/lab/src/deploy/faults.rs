@@ -136,7 +136,7 @@ mod tests {
 
     /// The table of docs/reliability.md says which faults processes can have.
     #[test]
-    fn processes_have_the_faults_that_the_table_says() {
+    fn processes_have_the_faults_of_the_table() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reliability.md");
         let text = std::fs::read_to_string(file).unwrap();
         let header = "| fault | `[[fault]]` |";

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_and_answers_arrive_after_the_latency_and_are_counted() {
+    fn datagrams_and_answers_arrive_after_latency_and_are_counted() {
         let (nodes, proxy) = proxy(steady(60));
         let door = ("127.0.0.1", proxy.doors[0][1]);
         let began = std::time::Instant::now();

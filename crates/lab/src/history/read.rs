@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn files_without_lines_of_a_node_and_other_federations_are_refused() {
+    fn files_without_node_lines_and_other_federations_are_refused() {
         let none = file("none.jsonl", "round 1 is final\n");
         let error = read(&[none]).unwrap_err().to_string();
         assert!(error.contains("rota run --json"), "{error}");

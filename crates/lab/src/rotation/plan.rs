@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn policies_are_named_as_in_the_charter_or_every_k() {
+    fn policies_are_named_as_in_the_protocol_table_or_every_k() {
         let of = |names: &str| {
             let names: Vec<_> = names.split(',').map(str::to_owned).collect();
             policies(&names)

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gini_coefficient_is_0_for_equals_and_nearly_1_for_one_that_has_all() {
+    fn the_gini_coefficient_is_0_for_equals_and_1_for_one_owner() {
         assert_eq!(gini([3.0; 5]), 0.0);
         assert_eq!(gini([0.0; 5]), 0.0);
         assert!((gini([0.0, 0.0, 0.0, 8.0]) - 0.75).abs() < 1e-12);

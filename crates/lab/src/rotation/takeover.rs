@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_successor_is_the_lead_of_the_first_round_whose_view_began_later() {
+    fn the_successor_leads_the_first_round_whose_view_began_later() {
         let stopped = MemberEvent::Stopped {
             at: 10.0,
             member: 0,
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_does_not_lead_is_no_lead_and_a_federation_that_ends_has_no_successor() {
+    fn without_a_lead_or_a_next_round_there_is_no_successor() {
         let events = [
             entered(5.0, 1, 0, 1),
             MemberEvent::Stopped { at: 9.0, member: 1 },

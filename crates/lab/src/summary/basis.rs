@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_found_on_the_way_of_the_merges_and_absent_members_do_not_count() {
+    fn groups_follow_the_merges_and_absent_members_do_not_count() {
         assert_eq!(cut(&merges(), groups(&[&[0, 2], &[1, 3]])), Some(2));
         assert_eq!(
             cut(&merges(), groups(&[&[0, 2], &[1, 3, 9], &[7]])),

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paired_difference_is_clear_where_the_noise_is_common_to_both_models() {
+    fn a_paired_difference_is_clear_where_models_share_the_spread() {
         let own = noise(40, 1);
         let better: Vec<f64> = own.iter().map(|error| error - 0.05).collect();
         let gain = &run(&[models(&[(Local, own), (Coalition, better)], 0)]).silos[0][0];

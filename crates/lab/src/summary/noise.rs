@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_says_in_words_that_there_is_no_bound_and_is_read_again() {
+    fn a_document_states_that_there_is_no_bound_and_is_read_again() {
         let bound = NoiseBound {
             epsilon: Some(2.5),
             epsilon_alone: None,

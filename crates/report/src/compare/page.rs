@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_column_that_decides_is_beside_the_name_and_the_others_are_folded() {
+    fn the_deciding_column_is_beside_the_name_and_others_are_folded() {
         let page = markup(&table(&[3, 1])).into_string();
         let (main, folded) = page
             .split_once("<details class=\"fold\">")
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_column_that_decides_all_filled_columns_are_the_table() {
+    fn without_a_deciding_column_all_filled_columns_are_the_table() {
         for main in [&[][..], &[4]] {
             let page = markup(&table(main)).into_string();
             assert_eq!(heads(&page), ["", "silos", "rows", "vs local"]);

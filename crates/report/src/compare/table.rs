@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fewer_than_five_seeds_are_said() {
+    fn fewer_than_five_seeds_are_stated() {
         assert_eq!(
             few_seeds(3),
             " With 3 seeds this is a first look: a decision takes 5 seeds or more (docs/not-to-fool-yourself.md)."
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_of_many_is_said_with_what_other_seeds_say_of_it() {
+    fn the_best_of_many_is_stated_with_its_result_on_other_seeds() {
         let interval = |by: f64| Interval {
             by,
             low: by - 1.0,

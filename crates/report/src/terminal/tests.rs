@@ -40,7 +40,7 @@ fn the_result_in_a_sentence_stands_above_the_table() {
 }
 
 #[test]
-fn lines_are_at_most_a_hundred_columns_and_without_colour_by_default() {
+fn lines_have_at_most_a_hundred_columns_and_no_default_colour() {
     for silos in [1, 8, 100] {
         let mut story = fixture::story(silos, 3.min(silos), 40);
         story.silos[0].name = "a hospital with a name that goes on and on for no reason".into();

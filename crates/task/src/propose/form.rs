@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_told_by_what_no_program_writes_of_numbers() {
+    fn codes_are_recognised_by_what_no_program_writes_of_numbers() {
         for (cells, part) in [
             (
                 &["250.0", "250.00", "250.01", "401.9"][..],

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_nobody_measures_are_found_however_they_are_spelt() {
+    fn stand_in_numbers_are_found_however_they_are_spelt() {
         for value in [
             -1.0,
             -9.0,

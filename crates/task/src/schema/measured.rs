@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agreed_and_local_units_are_left_out_and_bounds_follow_the_rule() {
+    fn agreed_and_local_units_are_left_out_and_bounds_are_computed() {
         let schema: Schema = toml::from_str(
             "[target]\nname = \"dose\"\nunit = \"g\"\n\
              [[feature]]\nname = \"lab\"\nunit = \"mg\"\ncensored = \"half\"\n\

@@ -279,7 +279,7 @@ fn the_positive_class_is_the_second_of_two() {
 }
 
 #[test]
-fn values_outside_the_levels_count_as_other_where_the_schema_says_so() {
+fn values_beyond_the_levels_count_as_other_where_so_agreed() {
     let text = "target = { name = \"y\" }\n[[feature]]\nname = \"k\"\ntype = \"category\"\nlevels = [\"a\", \"b\"]\nother = true";
     let schema = schema(text);
     let rows = read(&schema, "", "k,y\na,1\nb,2\nzebra,3\n").unwrap();
@@ -349,7 +349,7 @@ fn a_date_is_the_number_of_days_since_the_agreed_one() {
 }
 
 #[test]
-fn a_file_says_how_it_writes_dates_and_what_its_codes_mean() {
+fn a_file_states_how_it_writes_dates_and_what_its_codes_mean() {
     let schema = schema(STAYS);
     let text = "admitted,days\n01/03/2020,1\nstart,2\n";
     for (form, first) in [("DD/MM/YYYY", 60.0), ("MM/DD/YYYY", 2.0)] {

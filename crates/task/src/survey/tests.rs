@@ -120,7 +120,7 @@ fn all_that_does_not_fit_is_listed_at_once_with_keys_to_paste() {
 }
 
 #[test]
-fn the_column_that_says_whose_a_row_is_is_needed_and_may_have_another_name() {
+fn the_column_of_persons_is_needed_and_may_have_another_name() {
     let split = SplitConfig {
         group: Some("patient".into()),
         ..SplitConfig::default()
@@ -171,7 +171,7 @@ fn with_noise_rows_are_read_as_they_will_be() {
 
 /// The sentences of `rota init`, with what an institution can do by itself.
 #[test]
-fn units_bounds_and_texts_in_another_encoding_are_said_with_the_option() {
+fn units_bounds_and_another_encoding_are_reported_with_options() {
     let text = "age,cost,ward,outcome\n40Y,9000 EUR/a,general,home\n45Y,9500 EUR/a,general,home\n\
                 50Y,<8000,intensive,died\n55Y,7000 EUR/a,general,home\n";
     let found = of("units", text, LocalNames::default());
@@ -198,7 +198,7 @@ fn units_bounds_and_texts_in_another_encoding_are_said_with_the_option() {
 }
 
 #[test]
-fn a_level_in_another_encoding_is_said_to_be_one() {
+fn a_level_in_another_encoding_is_reported_as_one() {
     let schema = SCHEMA.replace("\"intensive\"", "\"Süd\"");
     let folder = std::env::temp_dir().join(format!("rota-survey-{}-bytes", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -242,7 +242,7 @@ fn names(text: &str) -> LocalNames {
 
 /// Whoever pastes what is printed, as it is printed, is asked for what is open and for nothing twice.
 #[test]
-fn names_that_are_pasted_as_they_are_printed_lose_nothing_and_are_not_asked_for_again() {
+fn pasted_names_lose_nothing_and_are_not_asked_for_again() {
     let text =
         "Age,kosten,ward,outcome,patient_id\n40,9,ITS,home,1\n60,n/d,N,gone,2\n50,11,N,died,3\n";
     let mut local = names(
@@ -285,7 +285,7 @@ fn names_that_are_pasted_as_they_are_printed_lose_nothing_and_are_not_asked_for_
 
 /// Names of an earlier agreement go, and values that are none are asked for.
 #[test]
-fn names_that_stand_for_nothing_agreed_are_said_and_left_out() {
+fn names_that_stand_for_nothing_agreed_are_reported_and_unused() {
     let text = "age,cost,ward,outcome\n40,9,ITS,home\n60,10,general,died\n";
     let local =
         names("columns = { agee = 'Alter' }\ncodes = { ward = { ITS = 'icu' } }\nabsent = ['age']");
@@ -321,7 +321,7 @@ fn a_column_that_is_not_recorded_is_named_in_one_answer() {
 
 /// A word may be a value of one column and a gap in another, and a code is a value in its own column only.
 #[test]
-fn a_word_is_a_value_in_the_columns_that_know_it_and_a_gap_elsewhere() {
+fn a_word_is_a_value_in_columns_that_know_it_and_else_missing() {
     let text = "age,cost,ward,outcome\n40,None,None,home\n60,10,general,died\n50,None,None,home\n";
     let first = of("word", text, LocalNames::default());
     assert_eq!(first.misfits.len(), 1, "{:?}", first.misfits);

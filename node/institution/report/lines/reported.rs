@@ -314,7 +314,7 @@ mod tests {
     use super::left_out;
 
     #[test]
-    fn who_was_left_out_against_a_receipt_is_not_told_to_be_late() {
+    fn who_was_left_out_against_a_receipt_is_not_called_late() {
         let said = left_out(5, "south", true, Some("state/evidence/a.json"));
         for part in [
             "round 5 ended without this institution's model, and not because it was late: south",

@@ -59,7 +59,7 @@ fn faults(table: &PrivacyTable, task: &TaskConfig, strategy: &StrategyConfig) ->
 }
 
 #[test]
-fn a_plan_that_nobody_made_for_sums_goes_with_them_after_it_was_fitted() {
+fn a_plan_not_made_for_sums_works_with_them_once_fitted() {
     let masked = PrivacyTable::of_groups(Vec::new());
     let noised = PrivacyTable::noised(1.0, Some("patient".into()), Some(4_000));
     for table in [masked, noised] {

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_how_rows_are_held_out() {
+    fn the_fault_states_how_rows_are_held_out() {
         let said = |file: &str| {
             let text = format!(
                 "model = {{ linear = {{ loss = 'squared' }} }}\n[data.rows]\nfiles = [{file}]"

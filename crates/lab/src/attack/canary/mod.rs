@@ -363,7 +363,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_audit_that_can_show_too_little_says_so() {
+    fn an_audit_that_can_show_too_little_states_so() {
         let audit = |most, epsilon| CanaryAudit {
             scenario: "few".into(),
             rounds: 1,

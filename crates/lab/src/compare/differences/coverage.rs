@@ -269,7 +269,7 @@ fn intervals_of_calibration_errors_hold() {
 }
 
 #[test]
-fn intervals_of_errors_of_numbers_hold_but_for_few_rows_of_skewed_ones() {
+fn intervals_of_errors_hold_but_for_few_rows_of_skewed_numbers() {
     for metric in ["mae", "mse"] {
         let mut checked = CheckedCell::default();
         for rows in [10, 30, 100, 400] {
@@ -295,7 +295,7 @@ fn intervals_of_errors_of_numbers_hold_but_for_few_rows_of_skewed_ones() {
 }
 
 #[test]
-fn coins_seem_better_or_worse_at_few_silos_where_a_class_is_rare() {
+fn coins_seem_to_differ_at_few_silos_where_a_class_is_rare() {
     let metrics = [
         "accuracy",
         "log-loss",

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn raised_points_are_before_decimals_and_quotation_marks_are_around() {
+    fn raised_decimal_points_and_quotation_marks_are_read() {
         for text in [
             "2\u{B7}55",
             "2\u{22C5}55",
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn currencies_per_cent_and_the_minus_of_accountants_stand_around_a_number() {
+    fn currencies_per_cent_and_accounting_minus_are_read() {
         let us = |text: &str| written(text, '.', Some(','));
         let german = |text: &str| written(text, ',', Some('.'));
         let of = |value, unit: Option<&str>, negative| {

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shape_of_an_array_says_what_it_holds() {
+    fn the_shape_of_an_array_shows_what_it_holds() {
         assert_eq!(shape(&[5, 28, 28]), ([1, 28, 28], false, true));
         assert_eq!(shape(&[5, 28, 30, 3]), ([3, 28, 30], true, true));
         assert_eq!(shape(&[5, 28, 30, 1]), ([1, 28, 30], true, true));

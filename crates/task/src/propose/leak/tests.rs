@@ -91,7 +91,7 @@ fn hospital(draw: &mut dyn FnMut() -> f64, at: usize) -> StayRow {
 }
 
 #[test]
-fn a_level_or_a_gap_that_tells_who_died_is_asked_about_by_name() {
+fn a_level_or_a_gap_that_shows_who_died_is_asked_about_by_name() {
     let schema = schema(DIED);
     let found = questions(&table(&schema, 200, hospital), &schema);
     assert_eq!(
@@ -104,7 +104,7 @@ fn a_level_or_a_gap_that_tells_who_died_is_asked_about_by_name() {
 }
 
 #[test]
-fn a_level_for_every_row_and_chance_in_few_rows_are_no_reason_to_ask() {
+fn unique_levels_and_chance_in_few_rows_are_no_reason_to_ask() {
     let schema = schema(DIED);
     // Sixty rows with a bed each, and a number by chance.
     let none = |draw: &mut dyn FnMut() -> f64, at: usize| StayRow {
@@ -124,7 +124,7 @@ fn a_level_for_every_row_and_chance_in_few_rows_are_no_reason_to_ask() {
 }
 
 #[test]
-fn numbers_that_give_a_number_away_are_found_by_rank_and_by_level() {
+fn numbers_that_leak_a_number_are_found_by_rank_and_by_level() {
     let schema = schema(DAYS);
     // `after` is what the stay cost; `lab` says something.
     let stay = |draw: &mut dyn FnMut() -> f64, at: usize| {
@@ -202,7 +202,7 @@ fn a_strong_but_honest_column_is_not_asked_about() {
 }
 
 #[test]
-fn rows_of_all_silos_are_looked_at_together_and_without_a_schema_as_numbers() {
+fn rows_of_all_silos_are_examined_together_without_a_schema() {
     let mut silos = Vec::new();
     for silo in 0..3 {
         let mut table = Table::new(vec!["a".into(), "b".into()]);

@@ -182,7 +182,7 @@ fn a_point_beside_a_quoted_decimal_comma_is_a_question() {
 }
 
 #[test]
-fn decimal_points_and_decimal_commas_in_one_file_are_refused_with_both_columns() {
+fn mixed_decimal_marks_are_refused_with_both_columns() {
     for text in [
         "y,x\n\"2,55\",9.37\n",
         "x,y\n9.37,\"2,55\"\n1.5,\"3,25\"\n",

@@ -123,7 +123,7 @@ fn the_answer_that_a_number_is_learned_from_stays_with_the_rows() {
 }
 
 #[test]
-fn numbers_that_may_be_missing_values_are_a_question_with_both_answers() {
+fn numbers_that_may_be_missing_values_are_asked_about() {
     for odd in ["999", "-99", "-999", "999.9", "-2147483648"] {
         let mut text = String::from("lab,age,outcome\n");
         for row in 0..90_usize {

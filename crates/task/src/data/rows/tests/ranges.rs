@@ -48,7 +48,7 @@ const INCOME: &str = "range = [1000, 9000]";
 const TARGET: &str = ", range = [0, 20]";
 
 #[test]
-fn the_middle_of_an_agreed_range_is_nothing_and_its_ends_are_half_a_unit_away() {
+fn the_middle_of_an_agreed_range_is_0_and_its_ends_half_a_unit() {
     let folder = Folder::with(&[("a.csv", ROWS)]);
     let task = within(&folder, task(INCOME, TARGET));
     task.check().unwrap();
