@@ -135,8 +135,8 @@ impl PrivacyTable {
     }
 }
 
-/// What the noise of all rounds of one charter bounds; `None` where a federation agrees on none. What was told under
-/// another charter is not in it: an institution's pages count that, too.
+/// Returns the bound that the noise of all rounds of one charter gives; `None` where a federation agrees on none.
+/// Privacy loss under another charter is not in it: an institution's pages count that, too.
 pub fn bound(charter: &Charter) -> Option<Bound> {
     let (_, noise) = agreed(charter)?;
     let delta = Delta::new(noise.delta.value()).ok()?;
