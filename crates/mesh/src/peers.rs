@@ -23,7 +23,7 @@ pub struct PeerState {
     pub attempts: u64,
     /// Problem of the last attempt, or of the loss of the connection; `None` after it has answered.
     pub problem: Option<Problem>,
-    /// Program of the member, as it said in its last greeting.
+    /// Program of the member, as it said in its last handshake.
     pub program: Option<Program>,
 }
 
