@@ -50,7 +50,7 @@ pub struct Agreement {
     pub max_model_norm: Option<f64>,
     /// Largest share of a contribution in the sum of weights; `None` for no bound.
     pub max_weight: Option<f64>,
-    /// Who sees the status of a node.
+    /// Audience of a node's status.
     pub status: StatusFor,
     /// The model of an earlier federation that the first round starts from.
     pub continues: Option<Continues>,
@@ -58,12 +58,12 @@ pub struct Agreement {
     pub questions: Vec<AgreedQuestion>,
     /// Addresses of every member's node, in the order of the roster. Not part of the federation's id.
     pub addresses: Vec<Vec<String>>,
-    /// Why no member can take part under this agreement. A quorum may have brought such an agreement into
-    /// force; one that was read from a file is never unfit.
+    /// Reason for which no member can take part under this agreement. A quorum may have brought such an agreement
+    /// into force; one that was read from a file is never unfit.
     pub unfit: Option<Unfit>,
 }
 
-/// Why nobody can take part under an agreement that members brought into force.
+/// Reason for which nobody can take part under an agreement that members brought into force.
 #[derive(Clone)]
 pub struct Unfit {
     /// The reason, in a sentence.

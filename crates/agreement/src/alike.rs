@@ -11,7 +11,7 @@ use protocol::roster::Silo;
 use unicode_security::mixed_script::AugmentedScriptSet;
 use unicode_security::skeleton;
 
-/// Why a name should not be in a roster.
+/// Reason to keep a name out of a roster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LookError {
     /// The name looks like the name of another member.

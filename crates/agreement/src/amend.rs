@@ -14,7 +14,7 @@ use crate::alike::{LookError, check_new};
 use crate::config_error::ConfigError;
 use crate::question::AgreedQuestion;
 
-/// Why a text cannot be an amendment.
+/// Reason to refuse a text as an amendment.
 #[derive(Debug, thiserror::Error)]
 pub enum AmendError {
     /// An error in the text.
@@ -26,7 +26,7 @@ pub enum AmendError {
          can, which continues from a model of this one (`rota federation continue`)"
     )]
     Fixed {
-        /// What the key stands for, in words.
+        /// Meaning of the key, as text.
         what: &'static str,
         /// The key.
         key: String,

@@ -44,12 +44,12 @@ pub struct Consent {
     pub name: String,
     /// The key that signed.
     pub key: PublicKey,
-    /// When it was signed, by the signer's clock, in whole seconds.
+    /// Time of the signature by the signer's clock, in whole seconds.
     pub at: SystemTime,
     signature: Signature,
 }
 
-/// Why a consent does not count.
+/// Reason for which a consent does not count.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConsentError {
     /// To another agreement.
@@ -57,7 +57,7 @@ pub enum ConsentError {
         "it is the consent of {name} to another agreement, {found} and not {expected}: sign this one with `rota federation sign`"
     )]
     Federation {
-        /// Who signed.
+        /// Name of the signer.
         name: String,
         /// The id that was signed, shortened.
         found: Hash,
@@ -70,13 +70,13 @@ pub enum ConsentError {
          one: sign this one with `rota federation sign`"
     )]
     Epoch {
-        /// Who signed.
+        /// Name of the signer.
         name: String,
     },
     /// By a key that is not in the roster.
     #[error("it is signed by {name} with the key {key}, which is not in the agreement")]
     Stranger {
-        /// Who signed.
+        /// Name of the signer.
         name: String,
         /// With which key.
         key: PublicKey,
@@ -293,7 +293,7 @@ fn changed(agreement: &Agreement) -> Option<Hash> {
     (epoch.number > 0).then_some(epoch.id)
 }
 
-/// What a consent is to.
+/// Subject of a consent: the agreement that is signed.
 struct ConsentSubject {
     federation: Hash,
     epoch: Option<Hash>,

@@ -57,7 +57,7 @@ pub struct InForce {
     pub text: String,
 }
 
-/// Why a token cannot be used.
+/// Reason for which a token cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// Not a token.
@@ -91,7 +91,7 @@ pub enum TokenError {
     Agreement(#[from] ConfigError),
 }
 
-/// What is encoded.
+/// Encoded contents of an invitation.
 #[derive(Serialize, Deserialize)]
 struct Payload {
     to: Option<String>,
@@ -99,7 +99,7 @@ struct Payload {
     packed: Vec<u8>,
 }
 
-/// What is encoded of a federation that runs. The agreement in force is empty where it is the first.
+/// Encoded agreements of a federation that runs. The agreement in force is empty where it is the first.
 #[derive(Serialize, Deserialize)]
 struct RunningFederation {
     first: Payload,

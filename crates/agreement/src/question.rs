@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct AgreedQuestion {
-    /// Why it is asked, for people.
+    /// Purpose of the question, human-readable.
     pub reason: String,
     /// The rows that are asked for: all these conditions hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -42,7 +42,7 @@ fn is_zero(exponent: &i32) -> bool {
     *exponent == 0
 }
 
-/// How far a question of an agreement has come.
+/// Progress of a question of an agreement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QuestionStage {
     /// Rounds are still to come.
@@ -54,7 +54,7 @@ pub enum QuestionStage {
     Done {
         /// Rounds that it took.
         rounds: usize,
-        /// What is known since its first round.
+        /// Counts known since its first round.
         counts: FirstCounts,
         /// The answer.
         outcome: Box<Outcome>,

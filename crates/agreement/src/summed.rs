@@ -57,8 +57,9 @@ impl Agreement {
         Ok(())
     }
 
-    /// Whether this agreement says of the federation that it continues what one knows who has its agreements, oldest
-    /// first: as they were at the end, or at some time before, because that federation may have gone on since.
+    /// Returns true if this agreement states rightly of the federation that it continues what one knows who has its
+    /// agreements, oldest first: as they were at the end, or at some time before, because that federation may have
+    /// gone on since.
     pub fn continues_rightly(&self, history: &[Self]) -> bool {
         let Some(continues) = &self.continues else {
             return true;

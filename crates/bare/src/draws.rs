@@ -43,7 +43,7 @@ impl SentDraws {
     /// A vector with this draw is sent.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A description of the violation.
     pub(super) fn send(&mut self, place: DrawPlace, draw: Hash) -> Result<(), String> {
         let (node, epoch, round) = place;
         let here = format!("node {node} in round {round} of epoch {epoch}");

@@ -47,7 +47,7 @@ pub(super) struct Symbolic {
     lists: BTreeMap<Hash, List>,
     /// The draw of noise in the vector of each author for each list; [`NO_NOISE`] without.
     vectors: BTreeMap<(Hash, usize), Hash>,
-    /// Who gave the shares of a list away.
+    /// Members that gave the shares of a list away.
     unmasked: BTreeMap<Hash, BTreeSet<usize>>,
     /// Lists whose block is final.
     settled: BTreeSet<Hash>,
@@ -129,7 +129,7 @@ impl Symbolic {
     /// Checks what these colluders know.
     ///
     /// # Errors
-    /// What they know and must not.
+    /// A description of what they know and must not.
     pub(super) fn check(&self, colluders: &BTreeSet<usize>) -> Result<(), String> {
         let early = |(root, _): &&(Hash, usize)| {
             let list = self
@@ -209,7 +209,7 @@ impl Symbolic {
     /// Checks every choice of up to `most` of these nodes as colluders, if there is anything new.
     ///
     /// # Errors
-    /// What some of them know and must not.
+    /// A description of what some of them know and must not.
     pub(super) fn check_news(&mut self, nodes: usize, most: usize) -> Result<(), String> {
         if std::mem::take(&mut self.news) {
             self.check_all(nodes, most)

@@ -66,7 +66,7 @@ fn acceptable(decision: &[u8], manifest: &Hash) -> bool {
     decision.starts_with(&manifest.0)
 }
 
-/// What a member stores besides its journal.
+/// Store of a member besides its journal.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MemberStore {
     /// Models.
@@ -162,7 +162,7 @@ struct Worker<'a> {
     n: usize,
     store: &'a mut MemberStore,
     options: &'a BareOptions,
-    /// Whether one of the holders serves a blob.
+    /// Function that returns true if one of the holders serves a blob.
     fetch: &'a dyn Fn(&Hash, &[MemberIndex]) -> bool,
 }
 

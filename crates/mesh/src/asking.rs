@@ -21,12 +21,12 @@ use crate::members::Members;
 use crate::streams::{StreamKind, StreamOpenError, StreamOpener};
 use crate::tells::{DOCUMENT, Tells};
 
-/// How long an answer may take.
+/// Longest time for an answer.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How soon a member may ask again. One that asks sooner gets no answer.
+/// Shortest time until a member may ask again. One that asks sooner gets no answer.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// Why a member does not say how it is doing.
+/// Reason for which a member does not report its state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
     /// There is no connection to it.

@@ -28,7 +28,7 @@ struct DialTarget {
     /// Addresses from multicast DNS.
     found: Vec<Multiaddr>,
     failures: u32,
-    /// When the next attempt is due; `None` while the member is connected or being dialled.
+    /// Time at which the next attempt is due; `None` while the member is connected or being dialled.
     due: Option<Instant>,
     /// True if the member is connected through another member.
     relayed: bool,

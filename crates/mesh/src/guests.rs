@@ -1,4 +1,4 @@
-//! How long former members stay.
+//! Stays of former members.
 //!
 //! A former member needs a moment to learn that it is none any more. It may stay connected for so long,
 //! and is refused for a while then. No more than [`AT_ONCE`] are there at the same time.
@@ -9,12 +9,12 @@ use std::time::Duration;
 use libp2p::PeerId;
 use tokio::time::Instant;
 
-/// How long a former member is refused after its stay.
+/// Time for which a former member is refused after its stay.
 pub const AWAY: Duration = Duration::from_secs(600);
 /// Former members that are connected at the same time; then the one that is there longest has to go.
 const AT_ONCE: usize = 8;
 
-/// What a former member may do from now on.
+/// Change of what a former member may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GuestChange {
     /// The guest's stay is over.

@@ -46,15 +46,15 @@ const FORMATS: u8 = 2;
 const FIXED: usize = 75;
 /// Most bytes of a version.
 const VERSION: usize = 32;
-/// What a program speaks that does not say it.
+/// Formats of a program that does not state them.
 const FIRST: Formats = Formats {
     oldest: 1,
     newest: 1,
 };
-/// How long a handshake may take.
+/// Longest time for a handshake.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a node says of itself.
+/// Statement of a node about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
     /// The id of its federation.
@@ -111,7 +111,7 @@ pub fn probe_key(secret: &[u8; 32]) -> [u8; 32] {
     SecretKey::from_bytes(secret).derive("mesh: key for checking addresses", &[])
 }
 
-/// What this node says in every handshake.
+/// Contents of every handshake of this node.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnHandshake {
     pub(crate) federation: Hash,
@@ -187,7 +187,7 @@ pub(crate) struct Greeted {
     pub(crate) hello: Hello,
     /// A time at which the connection was already made, and before which the handshake was not sent.
     pub(crate) since: Instant,
-    /// Where the other end is.
+    /// Address of the other end.
     pub(crate) remote: Multiaddr,
 }
 

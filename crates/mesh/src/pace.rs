@@ -30,7 +30,7 @@ use tokio::time::{Instant, Sleep, sleep};
 const BYTES: Rate = Rate::per_second(2 << 20, 4 << 20);
 /// Bytes of one member while it is muted.
 const TRICKLE: Rate = Rate::per_second(64 << 10, 64 << 10);
-/// How the stream begins that a relaying member opens to pass a connection on: libp2p's negotiation
+/// Beginning of the stream that a relaying member opens to pass a connection on: libp2p's negotiation
 /// of protocols, then the name of the relay protocol, each with its length before it.
 const RELAYED: &[u8] = b"\x13/multistream/1.0.0\n\x21/libp2p/circuit/relay/0.2.0/stop\n";
 /// Cost of opening a stream, in bytes.
@@ -38,7 +38,7 @@ const STREAM: u64 = 1 << 10;
 /// Frames and published frames of one member: ten views in which a hundred members vote against the
 /// view, at once.
 const FRAMES: Rate = Rate::per_second(1000, 2000);
-/// What a former member may send: a few of the frames that it sends in its epoch, until it knows that
+/// Rates at which a former member may send: a few of the frames that it sends in its epoch, until it knows that
 /// this is over.
 const GUEST: (Rate, Rate) = (
     Rate::per_second(128 << 10, 1 << 20),

@@ -17,7 +17,7 @@ use protocol::MemberIndex;
 
 /// Numbers that are remembered for one member.
 const REMEMBERED: usize = 8;
-/// How long others are told of two processes after they were noticed last.
+/// Time for which others are told of two processes after they were noticed last.
 const TOLD: Duration = Duration::from_secs(600);
 
 /// The numbers of two processes with one key.

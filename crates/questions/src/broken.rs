@@ -1,4 +1,4 @@
-//! Why a site refuses by a rule of disclosure.
+//! Refusals of a site by a rule of disclosure.
 
 /// The rule that a question breaks at a site, and what to do. No figure of the rows is named.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

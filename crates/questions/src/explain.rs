@@ -1,4 +1,4 @@
-//! What a question opens, before anybody answers it.
+//! Numbers that a question opens, before anybody answers it.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What a vector of a round consists of, and its integers.
+//! Layout of a vector of a round, and its integers.
 
 use privacy::masks::Fixed;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct SumBlock {
     pub name: String,
     /// Number of numbers.
     pub len: usize,
-    /// What the numbers are, in words.
+    /// Meaning of the numbers, as text.
     pub unit: String,
     /// Exponent e: v·2^−e is encoded. 30 for counts, which are encoded as themselves.
     pub exponent: i32,
@@ -144,7 +144,7 @@ fn power(exponent: i32) -> f64 {
 /// The sum of a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DecodedSum {
-    /// What the numbers are.
+    /// Layout of the numbers.
     pub layout: SumLayout,
     /// The numbers.
     pub numbers: Vec<f64>,

@@ -25,18 +25,18 @@ use crate::table::{CellValue, Condition, QuestionInput, RowTable, complete};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FederatedQuestion {
-    /// What is asked.
+    /// Kind of the question, with its columns and options.
     pub kind: Kind,
     /// The rows that are asked for: all these conditions hold.
     #[serde(default)]
     pub filter: Vec<Condition>,
-    /// What all agreed on before anybody looked at rows.
+    /// Ranges and levels that all agreed on before anybody looked at rows.
     #[serde(default)]
     pub agreed: AgreedColumns,
     /// The limits of disclosure that members apply to opened counts.
     #[serde(default)]
     pub rules: QuestionRules,
-    /// Who sees a site's vectors.
+    /// Visibility of a site's vectors.
     #[serde(default)]
     pub mode: QuestionMode,
     /// Real numbers are encoded in steps of 2^(`exponent`−30), up to ± 2^(22+`exponent`).
@@ -53,7 +53,7 @@ macro_rules! kinds {
             $($(#[$doc])* $kind($kind)),*
         }
 
-        /// What all know of a question of a kind, between its rounds.
+        /// Common knowledge of a question of a kind, between its rounds.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum KindProgress {
@@ -138,7 +138,7 @@ kinds! {
     Mixed "mixed" MixedFitProgress => MixedOutcome,
 }
 
-/// What all know of a question between its rounds.
+/// Common knowledge of a question between its rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuestionProgress {
@@ -148,7 +148,7 @@ pub enum QuestionProgress {
     Rounds {
         /// The counts.
         counts: FirstCounts,
-        /// What the kind keeps.
+        /// State that the kind keeps.
         kind: Box<KindProgress>,
     },
 }

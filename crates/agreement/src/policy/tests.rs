@@ -1,4 +1,4 @@
-//! What an institution follows without a new signature.
+//! Tests of changes that an institution follows without a new signature.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;

@@ -37,7 +37,7 @@ impl Deviation for WrongKey {
 pub(super) struct WrongHeader {
     /// The kind of message; `None`: every kind.
     kind: Option<Kind>,
-    /// Whether the round and whether the view is wrong.
+    /// `true` for a wrong round, and `true` for a wrong view.
     wrong: [bool; 2],
     /// True if the right message is sent too.
     beside: bool,

@@ -11,7 +11,7 @@ use protocol::message::{Body, Kind, Reminder, SyncResponse};
 use super::certificates::forged;
 use super::{Actions, Attacker, Deviation, OutgoingFrame};
 
-/// What is wrong with an answer.
+/// Forged part of an answer.
 #[derive(Clone, Copy)]
 pub(super) enum Forgery {
     /// The votes of its certificates.

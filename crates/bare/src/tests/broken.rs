@@ -212,7 +212,7 @@ fn shares_that_are_given_away_early_open_a_noised_sum_that_is_not_final() {
     assert!(found.is_some_and(|found| found.starts_with('P')));
 }
 
-/// What protects against twins is the size of a quorum.
+/// The size of a quorum protects against twins.
 #[test]
 fn with_a_quorum_of_one_vote_less_twins_are_noticed() {
     let options = BareOptions::new(4, only_twins());

@@ -102,7 +102,7 @@ fn a_seed_gives_the_same_run_and_trace() {
     );
 }
 
-/// What members send and when is pinned for a few federations of every sort; `just digest` compares many.
+/// Messages of members and their times are pinned for a few federations of every sort; `just digest` compares many.
 #[test]
 fn traces_of_every_sort_are_as_pinned() {
     let lines = Sort::ALL.iter().map(|sort| {

@@ -151,7 +151,7 @@ fn opened(path: &Path) -> Result<TensorFile<File>, String> {
 /// Reads the tensors of the bytes of a safetensors file of single precision.
 ///
 /// # Errors
-/// What is wrong with them.
+/// A description of the fault in the bytes.
 pub fn tensors_of(bytes: &[u8]) -> Result<Params, String> {
     TensorFile::of(Cursor::new(bytes), bytes.len() as u64)?.model()
 }

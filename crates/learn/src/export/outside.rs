@@ -12,13 +12,13 @@ use crate::data::Standardise;
 
 /// Deviations from the mean beyond which a value is far outside.
 const DEVIATIONS: f64 = 8.0;
-/// How many times as far as the usual values are apart a value lies beyond them that is far outside.
+/// Multiple of the spread of the usual values, beyond them, from which on a value is far outside.
 const USUAL: f64 = 5.0;
 
-/// What of some rows is far outside.
+/// Columns and rows with values far outside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OutsideRows {
-    /// What each such column holds, in sentences without a full stop.
+    /// Values of each such column, in sentences without a full stop.
     pub columns: Vec<String>,
     /// Rows with at least one such value.
     pub rows: usize,
@@ -59,7 +59,8 @@ impl Card {
 }
 
 impl Predictor {
-    /// What of these rows is far outside of what the model was trained on; `own` is known to the institution alone.
+    /// Returns the values of these rows that are far outside of what the model was trained on; `own` is known to the
+    /// institution alone.
     pub fn outside(&self, rows: &RowsToPredict, own: Option<&RowsProfile>) -> OutsideRows {
         let card = self.card();
         let plausible = card.plausible(own);

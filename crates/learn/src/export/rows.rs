@@ -11,7 +11,7 @@ use crate::data::{
 };
 use crate::schema::{FileLayout, LocalNames, ReadRow};
 
-/// What becomes of a row with a cell that does not fit the schema, such as an unknown level.
+/// Treatment of rows with a cell that does not fit the schema, such as an unknown level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BadRows {
     /// The file is refused, as it is in training.
@@ -27,7 +27,7 @@ pub struct RowsToPredict {
     /// Names of the columns that are copied to the predictions.
     keep: Vec<String>,
     rows: Vec<RowToPredict>,
-    /// What is left out, or read otherwise than it stands in the file.
+    /// Notes on cells that are left out, or read otherwise than they stand in the file.
     notes: Vec<String>,
 }
 

@@ -23,7 +23,7 @@ pub struct Threshold {
     pub held_out: Option<Rates>,
 }
 
-/// What a threshold gives on some rows.
+/// Rates at a threshold on some rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub struct Rates {

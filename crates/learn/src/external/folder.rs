@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use tempfile::TempDir;
 
-/// How the names of these folders begin.
+/// Beginning of the names of these folders.
 const PREFIX: &str = "rota-learner-";
 /// The file that is locked as long as a process uses the folder.
 const LOCK: &str = "lock";

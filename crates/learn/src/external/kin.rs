@@ -29,9 +29,9 @@ mod linux {
 
     use super::MARK;
 
-    /// How often processes are looked for that were started meanwhile.
+    /// Number of passes that look for processes that were started meanwhile.
     const PASSES: usize = 8;
-    /// How often the control group is tried to be removed, which fails until its processes are gone.
+    /// Number of attempts to remove the control group, which fails until its processes are gone.
     const REMOVALS: usize = 20;
 
     /// The processes that descend from one program.

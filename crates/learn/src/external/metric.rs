@@ -1,4 +1,4 @@
-//! Whether programs measure the metric that is agreed: one that nobody measures would be missing in every
+//! Check that programs measure the metric that is agreed: one that nobody measures would be missing in every
 //! round and in every mean.
 
 use std::collections::BTreeSet;

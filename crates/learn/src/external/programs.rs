@@ -27,7 +27,7 @@ pub struct Programs {
     folder: ExchangeFolder,
     places: Vec<Mutex<ProgramSlot>>,
     running: Mutex<RunningPrograms>,
-    /// What silos of this process have in common; `None` where there is one silo only.
+    /// Models in common to the silos of this process; `None` where there is one silo only.
     shared: Option<Mutex<SharedModels>>,
 }
 
@@ -40,7 +40,7 @@ struct SharedModels {
     written: Option<(Params, Arc<Exchanged>)>,
 }
 
-/// What [ends](Programs::end) the programs.
+/// State with which the programs are [ended](Programs::end).
 #[derive(Default)]
 struct RunningPrograms {
     /// By place, of those that run.
@@ -56,7 +56,7 @@ struct ProgramSlot {
     opened: BTreeSet<usize>,
 }
 
-/// Why a request was not carried out.
+/// Reason for which a request was not carried out.
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// The program says so, and is in order.

@@ -5,8 +5,8 @@ use crate::data::Rows;
 /// The targets of a part, as rows of 32-bit floats.
 pub(super) struct PartTargets {
     pub(super) rows: Rows,
-    /// What was subtracted from every column, so that 32-bit floats can tell its targets apart: their mean, where one
-    /// of them is no 32-bit float, such as 1,000,000,001. Errors of outputs are the same.
+    /// Numbers that were subtracted from every column, so that 32-bit floats can tell its targets apart: their mean,
+    /// where one of them is no 32-bit float, such as 1,000,000,001. Errors of outputs are the same.
     pub(super) offset: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! What a call returns, and what the file has then.
+//! Results of calls, and the file after them.
 
 use std::fs::{self, File};
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::*;
 use crate::Ledger;
 
-/// Where the number of lines stands.
+/// Position of the number of lines.
 const COUNT: Range<usize> = 10..30;
 
 /// A ledger of three lines, before and after the third.

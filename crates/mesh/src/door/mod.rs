@@ -31,7 +31,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use crate::config::{is_relayed, socket};
 use room::{ConnectionSource, Room};
 
-/// How long a connection may take to prove its key: a few round trips, also over a satellite.
+/// Longest time for a connection to prove its key: a few round trips, also over a satellite.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Connections of one net that are turned away within a [`SPAN`] before it is reported. A federation
 /// that starts on one machine stays far below.
@@ -50,8 +50,8 @@ pub(crate) struct Crowd {
     pub(crate) turned_away: u64,
 }
 
-/// Who may come in. Shared by the transport, the connections under way, and the node, which knows the
-/// addresses of members.
+/// Admission of incoming connections. Shared by the transport, the connections under way, and the node, which
+/// knows the addresses of members.
 #[derive(Clone)]
 pub(crate) struct Door(Arc<Mutex<Inside>>);
 
@@ -211,7 +211,7 @@ impl<O: 'static> Transport for Doorway<O> {
     }
 }
 
-/// What makes a connection of a socket: encryption, keys, streams.
+/// Upgrade of a socket to a connection: encryption, keys, streams.
 type Upgrade<O> = <Boxed<O> as Transport>::ListenerUpgrade;
 
 /// An [`Upgrade`] that ends where another connection takes its place.

@@ -13,7 +13,7 @@ const ALL: usize = 128;
 /// Addresses that are remembered for one member.
 const KNOWN: usize = 8;
 
-/// Where a connection comes from.
+/// Source of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ConnectionSource {
     /// An address, as it is counted: of IPv6 the net that one machine has.
@@ -66,7 +66,7 @@ pub(super) struct Room {
     /// Places for all addresses of no member.
     all: usize,
     last: u64,
-    /// Who has the places. Later numbers are younger.
+    /// Holders of the places. Later numbers are younger.
     taken: BTreeMap<u64, ConnectionSource>,
     /// Addresses of members, newest last.
     known: BTreeMap<MemberIndex, VecDeque<ConnectionSource>>,

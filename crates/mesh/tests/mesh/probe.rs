@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::common::{self, PATIENCE, contact, notice, public, secret, up, wait};
 
-/// How long an address is tried at which nobody answers.
+/// Longest time for an address at which nobody answers.
 const SHORT: Duration = Duration::from_secs(2);
 
 fn ours() -> Hash {

@@ -1,4 +1,4 @@
-//! What a learner may be able to do beyond the core, each a small object-safe trait.
+//! Capabilities of learners beyond the core, each a small object-safe trait.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::params::{Layout, Params};
 use crate::robust::ridge::PlainLoss;
 use crate::robust::{RadiusGrid, Ridge, Samples};
 
-/// What a learner can do beyond the core. A learner of its own writes
+/// Capabilities of a learner beyond the core. A learner of its own writes
 /// `Capabilities { robust: Some(self), ..Capabilities::NONE }`; one that wraps another names every
 /// field, so that the compiler notices a capability that it would drop.
 #[derive(Clone, Copy)]
@@ -309,7 +309,7 @@ pub struct RowsOfModel<'a> {
     pub rows: &'a [u32],
 }
 
-/// What a [joint step](RowAccess::joint_step) gives.
+/// Result of a [joint step](RowAccess::joint_step).
 #[derive(Debug, Clone, PartialEq)]
 pub struct JointStep {
     /// The models after it, in the order of the parts. Buffers, such as running statistics, are the

@@ -118,7 +118,7 @@ pub enum Split {
     Test,
 }
 
-/// What a silo is asked to do in a round. Part of the plan, so the same for every participant.
+/// Task of a silo in a round. Part of the plan, so the same for every participant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Task {

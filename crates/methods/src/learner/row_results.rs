@@ -1,8 +1,8 @@
-//! What a model gives for single rows, for uncertainties and for curves.
+//! Results of a model for single rows, for uncertainties and for curves.
 
 use std::collections::BTreeMap;
 
-/// What a model gives for every row of a part.
+/// Results of a model for every row of a part.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RowResults {
     /// Values of every row, by the name of each metric that is the mean of these: `loss` always;

@@ -12,7 +12,7 @@ const PIECE: usize = 1 << 17;
 /// costs next to nothing.
 const WORTH: usize = 1 << 16;
 
-/// What one pass over the bytes of a blob finds.
+/// Findings of one pass over the bytes of a blob.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
     /// BLAKE3 of all bytes.

@@ -127,7 +127,7 @@ pub(super) struct CandidateLosses {
     pub(super) candidate: Candidate,
     /// As measured.
     pub(super) losses: Vec<f64>,
-    /// What is to be added to each because the model has seen the fold; empty for nothing.
+    /// Correction to be added to each because the model has seen the fold; empty for none.
     pub(super) seen: Vec<f64>,
 }
 

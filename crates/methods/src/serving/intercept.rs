@@ -16,7 +16,7 @@ const PASSES: usize = 20;
 /// The first step in which the least loss is looked for, and how often it is doubled.
 const FIRST_STEP: f64 = 0.125;
 const DOUBLINGS: usize = 40;
-/// How near a number has to be known, relative to its size.
+/// Precision to which a number has to be known, relative to its size.
 const NEAR: f64 = 1e-5;
 /// The share of a span that golden-section search keeps.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;

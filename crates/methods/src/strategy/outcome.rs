@@ -13,7 +13,7 @@ pub struct Outcome {
     pub state: State,
 }
 
-/// Why an outcome could not be computed.
+/// Reason for which an outcome could not be computed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettleError {
     /// The decision does not fit the manifest.

@@ -1,4 +1,4 @@
-//! What a row adds is never longer than C, and the model is that of ridge regression.
+//! The contribution of a row is never longer than C, and the model is that of ridge regression.
 
 use crate::noise::{Gaussian, Noise, Seed};
 use crate::sensitivity::Unit;

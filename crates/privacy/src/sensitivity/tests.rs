@@ -29,7 +29,7 @@ impl TestRandom {
     }
 }
 
-/// How a silo makes integers of its units.
+/// Rule by which a silo makes integers of its units.
 #[derive(Clone, Copy, PartialEq)]
 enum RoundingRule {
     /// As the crate does.

@@ -1,4 +1,4 @@
-//! What a source of rows has answered, and the checks of a new question against it.
+//! Record of the answers of a source of rows, and the checks of a new question against it.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct Answered {
     rows: Vec<u64>,
 }
 
-/// What a source has answered over its life, for all federations that it is in.
+/// Record of the answers of a source over its life, for all federations that it is in.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AnswerRecord {
     /// The answered questions, in order.
@@ -80,8 +80,8 @@ impl AnswerRecord {
         Ok(())
     }
 
-    /// Whether a site may send its vector of a round: after the counts its own part of them, and before every round
-    /// the numbers that are open then. `opened` is what this question has opened so far.
+    /// Checks that a site may send its vector of a round: after the counts its own part of them, and before every round
+    /// the numbers that are open then. `opened` is the number that this question has opened so far.
     ///
     /// # Errors
     /// The rule that it breaks.
@@ -139,7 +139,7 @@ impl AnswerRecord {
         Ok(())
     }
 
-    /// Whether sums of functions of whole sites hide those of single ones: `numbers` are opened by this question.
+    /// Checks that sums of functions of whole sites hide those of single ones: `numbers` are opened by this question.
     fn check_functions_of_sites(
         &self,
         question: &FederatedQuestion,

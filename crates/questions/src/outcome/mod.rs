@@ -1,4 +1,4 @@
-//! What is printed of an answer: tables of named columns, after small cells are suppressed.
+//! Printed form of an answer: tables of named columns, after small cells are suppressed.
 //!
 //! One sheet has the same cells as text, CSV and JSON; only their digits differ.
 
@@ -99,7 +99,7 @@ pub struct PrintedTable {
     pub header: Vec<String>,
     /// The rows.
     pub rows: Vec<Vec<PrintedCell>>,
-    /// What to know about them, in sentences without a full stop.
+    /// Remarks on them, in sentences without a full stop.
     pub notes: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Makes a plan go with secure-aggregation rounds: where one value alone goes with them, and nobody has to choose.
 //!
-//! What somebody has to choose (another strategy, another model) stays as it is, and [`PrivacyTable::faults`]
-//! lists it.
+//! Values that somebody has to choose (another strategy, another model) stay as they are, and
+//! [`PrivacyTable::faults`] lists them.
 
 use methods::learner::{Optimiser, Training};
 use methods::strategy::{Method, StrategyConfig, WeightRule};

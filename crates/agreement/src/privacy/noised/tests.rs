@@ -43,7 +43,7 @@ pub(super) fn noised(edits: &[(&str, &str)]) -> String {
     toml::to_string(&file).unwrap()
 }
 
-/// What becomes of missing values in all columns, if the task has a schema.
+/// Sets the rule for missing values in all columns, if the task has a schema.
 fn fill(file: &mut toml::Table, rule: &str) {
     let table = file["task"].get_mut("table");
     let features = table.and_then(|table| table["schema"]["feature"].as_array_mut());

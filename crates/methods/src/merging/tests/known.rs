@@ -41,7 +41,7 @@ struct KnownMerging {
     total: f64,
 }
 
-/// What is known of the four clients with each α.
+/// Known results of the four clients with each α.
 const KNOWN: [KnownMerging; 6] = [
     KnownMerging {
         alpha: Alpha::Common(0.0),

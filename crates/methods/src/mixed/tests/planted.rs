@@ -114,7 +114,7 @@ fn above(losses: &[f64], others: &[f64]) -> f64 {
     mean / (spread / (count * (count - 1.0))).sqrt().max(1e-12)
 }
 
-/// What sites are served, alone, and by the best of all ways on average.
+/// Losses of the models that sites are served, alone, and by the best of all ways on average.
 struct ServedLosses {
     served: Vec<f64>,
     alone: Vec<f64>,

@@ -1,4 +1,4 @@
-//! What strategies need of a learner, and what their wrappers leave of it.
+//! Needs of strategies of a learner, and what their wrappers leave of it.
 
 use super::quadratic::{QuadraticFederation, quadratic};
 use super::*;

@@ -1,4 +1,4 @@
-//! What strategies add at the silo, over whole federations of quadratics.
+//! Additions of strategies at the silo, over whole federations of quadratics.
 
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 use serde_json::{Value, json};

@@ -24,7 +24,7 @@ fn federation(name: &str, more: Value) -> QuadraticFederation {
     QuadraticFederation::new(strategy(name, more), silos())
 }
 
-/// What is left of the way to the own optimum after the training of a round.
+/// Part of the way to the own optimum that is left after the training of a round.
 const LEFT: f64 = 0.8 * 0.8 * 0.8 * 0.8 * 0.8;
 
 /// Returns where a silo gets from somewhere.

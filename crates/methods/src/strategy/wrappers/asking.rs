@@ -38,7 +38,7 @@ pub trait QuestionRounds: Send + Sync {
     fn largest(&self) -> usize;
 }
 
-/// How far a question has come, read from what the strategy keeps.
+/// Progress of a question, read from what the strategy keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QuestionState {
     /// The sums that its rounds opened, in order, modulo 2⁶⁴.

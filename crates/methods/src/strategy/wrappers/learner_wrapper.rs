@@ -40,7 +40,7 @@ pub(crate) fn later(
     }
 }
 
-/// What a strategy changes in a learner. Models and personal states given to it have the layouts
+/// Changes that a strategy makes in a learner. Models and personal states given to it have the layouts
 /// of its own [`layout`](Self::layout) and [`initial_personal`](Self::initial_personal).
 pub(crate) trait LearnerWrapper: Send + Sync {
     /// Capabilities that the wrapped learner must have; without them

@@ -10,7 +10,7 @@ use crate::strategy::{
     Plan, SettleError, State, Strategy,
 };
 
-/// What a method changes in another one: how silos learn, what they contribute, what a lead decides,
+/// Changes that a method makes in another one: how silos learn, what they contribute, what a lead decides,
 /// which models come out. By default nothing.
 pub(crate) trait StrategyWrapper: Send + Sync {
     /// The learner of a silo, see [`Strategy::equip`].

@@ -6,7 +6,7 @@ use crate::learner::{Capability, Job, LearnError, Learner, Update, Watch};
 use crate::params::{Layout, Params};
 use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 
-/// Why a model cannot be the start of another federation.
+/// Reason for which a model cannot be the start of another federation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WarmStartError {
     /// A tensor that the task's model does not have.

@@ -205,7 +205,7 @@ fn every_deviation_is_a_sentence_with_the_names_of_members() {
     assert_eq!(Sign::Plus.other().other(), Sign::Plus);
 }
 
-/// What a disclosure gives away, also of those that do not agree to it: if all others of a sum disclose,
+/// Effect of disclosures, also on those that do not agree to them: if all others of a sum disclose,
 /// nothing is left that hides the vector of the last one.
 #[test]
 fn if_all_others_disclose_the_vector_of_the_last_author_is_known() {

@@ -1,4 +1,4 @@
-//! What does not go with a model that is solved at once from one differentially private sum.
+//! Settings that exclude a model that is solved at once from one differentially private sum.
 
 use methods::strategy::Method;
 use task::loss::RegressionLoss;

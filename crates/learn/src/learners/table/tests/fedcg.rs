@@ -1,4 +1,4 @@
-//! What FedCG asks of a silo with rows, and FedCG with it.
+//! Requests of FedCG to a silo with rows, and FedCG with it.
 
 use methods::domains::{Activation, Projection, Propagation, residual};
 use methods::learner::{Classifiers, Outputs, RowResults};

@@ -1,4 +1,4 @@
-//! What silos with a dozen rows make alone, and what they serve.
+//! Models that silos with a dozen rows make alone, and models that they serve.
 
 use methods::learner::ExactFit;
 use methods::robust::Ridge;

@@ -364,7 +364,7 @@ fn frozen_tensors_keep_their_values() {
     }
 }
 
-/// Why there is no network of these layers.
+/// Returns the reason for which there is no network of these layers.
 fn refusal(
     layers: Vec<LayerConfig>,
     image: Option<[usize; 3]>,
@@ -513,7 +513,7 @@ fn a_network_is_written_as_a_name_or_as_layers() {
     );
 }
 
-/// What a training step of every network costs at its paper's batch size:
+/// Cost of a training step of every network at its paper's batch size:
 /// `cargo test --release -p learn --lib -- --ignored --nocapture network_step_costs`.
 #[test]
 #[ignore = "a measurement, not a test"]

@@ -6,7 +6,7 @@ use crate::params::{Layer, Layout, Role, layers, layers_by_depth};
 use crate::strategy::EquipError;
 use crate::strategy::wrappers::personal_layers::{is_norm, quoted, without_norms};
 
-/// Which layers have branches: a kind of layers, or their names.
+/// Layers that have branches: a kind of layers, or their names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     untagged,

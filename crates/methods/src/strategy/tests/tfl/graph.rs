@@ -1,4 +1,4 @@
-//! Where the prior comes from.
+//! Sources of the prior.
 
 use super::*;
 
