@@ -104,8 +104,9 @@ fn exit_codes_are_set_in_one_file() {
 /// Words with which a question begins. A doc comment states what an item is: a noun, or "Returns …".
 const QUESTIONS: [&str; 4] = ["What", "How", "Whether", "Who"];
 
-/// Largest number of doc comments that begin as questions. Whoever mends some lowers it.
-const MOST_QUESTIONS: usize = 1403;
+/// Largest number of doc comments that begin as questions: those that are texts of help and of schemas. Whoever mends some
+/// lowers it.
+const MOST_QUESTIONS: usize = 101;
 
 /// Returns the lines of a file that begin a doc comment with a question, counted from 1.
 fn questions(text: &str) -> Vec<(usize, &str)> {
