@@ -52,7 +52,7 @@ fn outside(
 }
 
 #[test]
-fn values_far_outside_of_the_training_are_noted_and_refused_on_demand() {
+fn values_far_outside_training_are_noted_and_refused_on_demand() {
     // Laboratory values times 18, months for years, a year of birth, a value without its point, a code for none.
     for (at, (rows, column)) in [
         (

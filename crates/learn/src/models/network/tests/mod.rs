@@ -441,7 +441,7 @@ fn layers_that_do_not_fit_are_refused_with_the_reason() {
 }
 
 #[test]
-fn groups_and_widths_that_do_not_fit_are_refused_with_the_reason() {
+fn unfit_groups_and_widths_are_refused_with_the_reason() {
     let one = LastLayer::Dense(1);
     let groups = NetworkConfig {
         norm: NormConfig::Group(3),
