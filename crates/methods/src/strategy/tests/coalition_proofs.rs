@@ -60,7 +60,7 @@ fn a_proof_is_confirmed_and_the_state_says_what_gap_it_leaves() {
 }
 
 #[test]
-fn with_few_contributions_the_gap_is_zero_and_a_proof_is_refused() {
+fn few_contributions_have_no_gap_and_a_proof_is_refused() {
     let (strategy, sheet) = (cs_rcfl(4, 1), four_kinds(15, 0.3));
     let decision = strategy.decide(&genesis(), &sheet, 1).unwrap();
     assert_eq!(decision.claim.as_ref().unwrap().proof, None);
