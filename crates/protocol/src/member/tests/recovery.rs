@@ -104,7 +104,7 @@ fn alone() -> (One, Passage) {
 }
 
 #[test]
-fn a_member_signs_its_standing_durably_and_does_nothing_more_in_the_epoch() {
+fn a_member_signs_its_standing_durably_and_ends_its_epoch() {
     let mut one = One::follower(4).contributed();
     let lost = one.first_others(2);
     let other = one.others()[2];
@@ -205,7 +205,7 @@ fn a_federation_without_a_final_round_goes_on_from_its_start() {
 }
 
 #[test]
-fn members_that_remain_go_on_from_the_newest_round_that_one_of_them_has() {
+fn survivors_resume_from_the_newest_round_that_one_of_them_has() {
     let mut ahead = One::follower(4).signed();
     ahead.finish_round(&ahead.all());
     let (me, lost) = (ahead.me, ahead.first_others(2));
@@ -553,7 +553,7 @@ fn standings_that_contradict_each_other_lead_nowhere() {
 }
 
 #[test]
-fn the_blocks_of_a_recovery_are_rounds_and_empty_blocks_of_its_epoch() {
+fn blocks_of_a_recovery_are_rounds_and_empty_ones_of_its_epoch() {
     let one = One::follower(4);
     let lost = one.first_others(2);
     let with_head = |block: Block| {
