@@ -71,7 +71,7 @@ pub(super) fn drawn(rig: &Rig) -> Vec<u64> {
 }
 
 #[test]
-fn noised_rounds_are_steps_along_the_mean_gradient_of_all() {
+fn dp_rounds_are_steps_along_the_mean_gradient_of_all() {
     let (models, rigs) = adopted_by(noised(Some(1), 3), SiloFault::None);
     near(&models, &expected(&ALL));
     // There is noise.

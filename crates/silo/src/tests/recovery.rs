@@ -166,7 +166,7 @@ fn two_of_three_go_on_of_which_one_had_lost_its_journal() {
 }
 
 #[test]
-fn two_of_four_go_on_and_those_that_come_back_are_told_and_may_be_admitted_again() {
+fn two_of_four_continue_and_those_that_return_may_be_readmitted() {
     virtually(async {
         let table = RecoveringSilos::new(4, 12);
         let mut silos: Vec<_> = (0..4).map(|i| table.live(i)).collect();
