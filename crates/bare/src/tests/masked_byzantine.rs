@@ -48,7 +48,7 @@ fn finished(ended: &[Ended]) {
 }
 
 #[test]
-fn a_lead_with_many_lists_is_named_and_rounds_go_on() {
+fn a_lead_with_many_lists_is_named_and_rounds_continue() {
     let ended = seven(Behaviour::ManyLists, 3);
     finished(&ended);
     assert!(named(&ended, "may not follow the one before") > 0);

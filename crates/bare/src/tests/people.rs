@@ -21,7 +21,7 @@ fn changes_come_into_force_whatever_people_say_first() {
 }
 
 #[test]
-fn changes_take_effect_whatever_people_say_first_or_what_fails() {
+fn changes_come_into_force_whatever_is_said_first_or_fails() {
     for (members, usual) in [(3, 20), (4, 30), (7, 8)] {
         let faults = match members {
             3 => Faults::without_byzantine(),

@@ -276,7 +276,7 @@ fn the_file_is_for_its_owner_alone() {
 }
 
 #[test]
-fn a_contribution_costs_what_the_agreement_says_of_noise() {
+fn a_contribution_costs_what_the_agreement_states_of_noise() {
     let privacy = |fewest| {
         Privacy::Masked(Masked {
             colluders: 3,

@@ -193,7 +193,7 @@ async fn a_check_beside_a_running_node_keeps_its_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_other_failure_says_how_far_the_check_came() {
+async fn every_other_failure_states_how_far_the_check_came() {
     let host = spawn(
         ours(),
         0,

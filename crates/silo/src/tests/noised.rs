@@ -101,7 +101,7 @@ fn a_silo_that_is_killed_at_any_moment_draws_its_noise_once() {
 }
 
 #[test]
-fn rounds_go_on_without_a_silo_that_is_away() {
+fn rounds_continue_without_a_silo_that_is_away() {
     let (after, back) = (Duration::from_millis(100), Duration::from_secs(300));
     let fault = SiloFault::Killed {
         who: 3,

@@ -100,7 +100,7 @@ fn ordinary_values_and_gaps_are_not_outside() {
 }
 
 #[test]
-fn without_a_scale_the_usual_values_and_own_rows_tell() {
+fn without_a_scale_the_usual_values_and_own_rows_decide() {
     let plain = predictor("none");
     let found = outside(&plain, "plain", "480,99\n", None);
     assert_eq!(found.columns.len(), 1, "{found:?}");

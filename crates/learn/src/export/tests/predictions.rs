@@ -409,7 +409,7 @@ fn a_model_of_another_task_is_refused() {
 }
 
 #[test]
-fn the_card_for_people_says_what_it_is_and_what_goes_in() {
+fn the_human_readable_card_states_what_it_is_and_what_goes_in() {
     let (mut card, _) = card(&task(CLINIC, "\"logistic\"", "silo"), 2);
     card.held_out = Some(HeldOut {
         rows: 12,

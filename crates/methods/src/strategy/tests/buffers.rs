@@ -93,7 +93,7 @@ fn local_models_have_local_buffers_and_global_ones_global_ones() {
 }
 
 #[test]
-fn a_silo_that_goes_on_alone_has_its_own_buffers() {
+fn a_silo_that_continues_alone_has_its_own_buffers() {
     let silo = Arc::new(quadratic([9.0; 5])) as Arc<dyn Learner>;
     let learner = strategy("maxfl", json!({ "variant": "joins" }))
         .equip(silo)

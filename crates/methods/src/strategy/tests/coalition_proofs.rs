@@ -42,7 +42,7 @@ fn regrouped(honest: &Decision, sheet: &Sheet, assignment: Vec<u32>) -> Decision
 }
 
 #[test]
-fn a_proof_is_confirmed_and_the_state_says_what_gap_it_leaves() {
+fn a_proof_is_confirmed_and_the_state_has_the_gap_it_leaves() {
     for (n, error) in [(16, 0.3), (30, 0.3), (50, 0.3), (20, 1.0)] {
         let (strategy, sheet) = (cs_rcfl(4, 1), four_kinds(n, error));
         let decision = strategy.decide(&genesis(), &sheet, 1).unwrap();

@@ -415,7 +415,7 @@ fn unusable_reports_are_refused() {
 }
 
 #[test]
-fn a_silo_without_rows_to_hold_out_says_so() {
+fn a_silo_without_rows_to_hold_out_reports_it() {
     let silo = quadratic([1.0; 5]);
     let (strategy, none, radius) = (auto(1, Aggregation::Mean), Params::empty(), 0.0.into());
     let state = State::genesis(silo.initial(0));

@@ -117,7 +117,7 @@ fn squared(a: [f64; 5], b: [f64; 5]) -> f64 {
 }
 
 #[test]
-fn silos_join_the_global_model_or_go_on_alone() {
+fn silos_join_the_global_model_or_continue_alone() {
     let three = || {
         let mut silos = silos();
         silos.push(quadratic([-9.0; 5]));

@@ -123,7 +123,7 @@ fn it_ends_after_rounds_no_better_and_keeps_the_best_models() {
 }
 
 #[test]
-fn with_more_patience_a_federation_that_ended_goes_on() {
+fn with_more_patience_a_federation_that_ended_resumes() {
     let with = |patience: u64| {
         let stop = json!({ "patience": patience, "min-delta": 1e9 });
         federation("fedavg", json!({ "stop": stop }))

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_layout_says_of_its_norms_comes_before_names() {
+    fn what_a_layout_states_of_its_norms_comes_before_names() {
         let tensor = |name: &&str| TensorSpec::new(*name, [2], Role::Weight);
         let names = [
             "norm_proj.weight",

@@ -81,7 +81,7 @@ impl Spoiled {
 }
 
 #[test]
-fn nothing_is_said_of_an_honest_author() {
+fn nothing_is_reported_of_an_honest_author() {
     let small = Spoiled::new([1, 2, 3, 4]);
     let large = Spoiled::new([1 << 20, 2 << 20, 3, 4]);
     for author in 0..4 {

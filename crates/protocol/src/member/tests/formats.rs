@@ -97,7 +97,7 @@ fn members_that_speak_a_new_format_use_it_from_the_next_epoch() {
 }
 
 #[test]
-fn the_epoch_says_which_format_its_messages_have() {
+fn the_epoch_determines_which_format_its_messages_have() {
     let old = epoch(4, 5);
     let mut new = (*old).clone();
     new.format = VERSION + 1;

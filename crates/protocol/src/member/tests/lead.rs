@@ -352,7 +352,7 @@ pub(super) fn a_member_marked_absent_is_waited_for_until_d_is_over() {
 }
 
 #[test]
-pub(super) fn one_member_marked_absent_does_not_excuse_the_others() {
+pub(super) fn one_member_marked_absent_does_not_mark_the_others() {
     let mut one = with(7, 4);
     let (excused, other) = (one.others()[4], one.others()[5]);
     one.member.rounds.absences.set(excused, 2);

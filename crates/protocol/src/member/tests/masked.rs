@@ -192,7 +192,7 @@ fn a_quorum_of_members_gets_the_outcome_of_a_final_round() {
 }
 
 #[test]
-fn members_that_restart_between_finality_and_certificate_go_on() {
+fn members_restarting_between_finality_and_certificate_continue() {
     let mut table = TestFederation::of(masked(4, 2), false);
     table.lost = loses_votes;
     until_final(&mut table, 1);

@@ -160,7 +160,7 @@ fn a_member_signs_its_standing_durably_and_ends_its_epoch() {
 }
 
 #[test]
-fn one_of_two_goes_on_alone_from_the_last_final_round() {
+fn one_of_two_resumes_alone_from_the_last_final_round() {
     let (one, passage) = alone();
     let recovery = passage.recovery().unwrap();
     assert_eq!(recovery.lost, one.others());
@@ -196,7 +196,7 @@ fn one_of_two_goes_on_alone_from_the_last_final_round() {
 }
 
 #[test]
-fn a_federation_without_a_final_round_goes_on_from_its_start() {
+fn a_federation_without_a_final_round_resumes_from_its_start() {
     let mut one = One::follower(2);
     let lost = one.others();
     let passage = over(&one.step(recover(&lost))).unwrap();
@@ -272,7 +272,7 @@ fn survivors_resume_from_the_newest_round_that_one_of_them_has() {
 }
 
 #[test]
-fn a_member_declared_lost_is_told_once_and_goes_on_as_before() {
+fn a_member_declared_lost_learns_it_once_and_stays_as_before() {
     let (one, passage) = alone();
     let lost = one.others()[0];
     let frame = envelope::seal_passage(&one.epoch, &passage);

@@ -195,7 +195,7 @@ fn names_in_alphabetical_order_are_in_order_of_depth() {
 }
 
 #[test]
-fn names_say_kind_and_depth() {
+fn names_state_kind_and_depth() {
     let block = LayerConfig::Residual(vec![LayerConfig::bare(4, 3, 2), LayerConfig::Norm]);
     let config = listed(
         vec![LayerConfig::conv(2, 3), block, LayerConfig::Relu],
