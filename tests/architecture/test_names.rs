@@ -64,7 +64,7 @@ fn no_test_has_a_name_of_more_than_60_characters() {
 }
 
 #[test]
-fn tests_are_found_by_their_attribute_under_others_and_in_macros() {
+fn tests_are_found_by_attribute_also_under_others_and_in_macros() {
     let text = "
         #[test]
         fn plain() {}
