@@ -118,7 +118,7 @@ fn secure_aggregation_is_safe_when_members_die_at_any_moment() {
         Moment::Phase(Phase::Collecting),
         Moment::Sends(Kind::KeyList),
         Moment::Sends(Kind::MaskedVector),
-        Moment::Sends(Kind::MaskedSheet),
+        Moment::Sends(Kind::MaskedManifest),
         Moment::Sends(Kind::Inclusion),
         Moment::Sends(Kind::Proposal),
         Moment::Sends(Kind::Notarize),

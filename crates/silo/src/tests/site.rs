@@ -361,7 +361,7 @@ fn a_dp_rounds_line_has_noise_and_unit_before_the_signature() {
 #[test]
 fn a_silo_that_spent_its_ledger_sits_out_and_keeps_voting() {
     let mut accountant = Accountant::new();
-    let one = Cost::of(&noised(Some(1), 3).charter.privacy).unwrap();
+    let one = Cost::of(&noised(Some(1), 3).protocol.privacy).unwrap();
     one.spend(&mut accountant, 1);
     let bound = accountant.bound(delta());
     // Room for one round, by either number.
@@ -530,12 +530,12 @@ fn the_others_chain_exposes_a_ledger_and_journal_put_back() {
 
 /// The change that adds rounds, and nothing else.
 fn more_rounds(epoch: &Epoch, rounds: u64) -> Amendment {
-    let mut charter = epoch.charter.clone();
-    charter.rounds = rounds;
+    let mut protocol = epoch.protocol.clone();
+    protocol.rounds = rounds;
     Amendment {
         format: epoch.format,
         silos: epoch.roster.silos().to_vec(),
-        charter,
+        protocol,
         text: Vec::new(),
         stolen: Vec::new(),
     }

@@ -195,7 +195,7 @@ fn silos_that_changed_coalition_since_get_no_earlier_models() {
             weight: None,
             member: None,
         };
-        let sheet = Sheet {
+        let manifest = LoadedManifest {
             entries: vec![entry(0), entry(1)],
             scores: None,
         };
@@ -206,7 +206,7 @@ fn silos_that_changed_coalition_since_get_no_earlier_models() {
             assignment: assignment.to_vec(),
             state: after,
         };
-        state = stopping.adopt(&state, &sheet, after).unwrap().state;
+        state = stopping.adopt(&state, &manifest, after).unwrap().state;
     }
     assert!(stopping.ends(&state));
     let weights = state.models.iter().map(|model| model.values()[0]);

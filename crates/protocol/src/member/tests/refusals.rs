@@ -3,8 +3,8 @@
 
 use super::one::REPORTED;
 use super::{
-    amendments, clock, judge, lead, masked, masked_one, outcome, propose, round, rows, settled_one,
-    sheet,
+    amendments, clock, judge, lead, manifest, masked, masked_one, outcome, propose, round, rows,
+    settled_one,
 };
 use crate::refusal::{Omission, Refusal};
 
@@ -72,9 +72,9 @@ shown! {
         rows::a_contribution_list_with_more_rows_than_declared_is_refused,
         rows::a_manifest_with_more_rows_than_declared_is_refused;
     Refusal::EntryName => lead::with_names_shown_a_contribution_must_name_its_author;
-    Refusal::SheetShape =>
+    Refusal::ManifestShape =>
         round::a_manifest_without_finite_scores_of_all_by_all_is_refused;
-    Refusal::Scores => sheet::scores_not_finite_out_of_order_or_too_many_are_refused;
+    Refusal::Scores => manifest::scores_not_finite_out_of_order_or_too_many_are_refused;
     Refusal::StaleContribution { .. } =>
         lead::earlier_contributions_are_refused_once_and_later_ones_kept;
     Refusal::Metrics => lead::metrics_too_many_not_finite_or_named_too_long_are_refused;
@@ -85,7 +85,7 @@ shown! {
     Refusal::CouldNot { .. } =>
         propose::a_lead_without_decision_or_outcome_votes_against_its_view;
     Refusal::TooFewLeft { reason: Omission::Scores, .. } =>
-        sheet::with_too_few_scores_the_lead_votes_against_its_view;
+        manifest::with_too_few_scores_the_lead_votes_against_its_view;
     Refusal::OtherMode => masked_one::secure_aggregation_messages_are_refused_in_clear_mode;
     Refusal::ListTooSmall { .. } =>
         masked_one::a_list_that_is_too_small_or_without_a_group_is_refused;
@@ -98,7 +98,7 @@ shown! {
     Refusal::TooFewLeft { reason: Omission::Vector, .. } =>
         masked::without_a_vector_of_a_group_the_lead_votes_against_its_view;
     Refusal::TooFewLeft { reason: Omission::Inclusion, .. } =>
-        sheet::a_manifest_is_issued_again_at_most_f_plus_1_times;
+        manifest::a_manifest_is_issued_again_at_most_f_plus_1_times;
     Refusal::ViewsUnknown =>
         propose::a_lead_that_lacks_a_nullification_does_not_propose;
 }
