@@ -9,6 +9,7 @@ mod names;
 mod parts;
 mod rules;
 mod sizes;
+mod test_names;
 mod walls;
 mod words;
 

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_is_too_large_ends_the_stream_before_its_bytes_are_read() {
+    fn a_too_large_frame_ends_the_stream_before_it_is_read() {
         let frame = |length| vec![7; length];
         let bytes = written(&[
             (Addressed::Sent, frame(LIMIT)),

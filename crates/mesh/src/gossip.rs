@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_new_once_and_published_by_the_cheapest_path_that_reaches_all() {
+    fn a_frame_is_new_once_and_takes_the_cheapest_path_to_all() {
         let mut seen = PublishedFrames::default();
         let [own, gossiped, sent] = [b"own", b"gos", b"sen"].map(|frame| Hash::of(frame));
         assert_eq!(seen.publish(own), PublishBy::Gossip);

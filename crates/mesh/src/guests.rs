@@ -114,7 +114,7 @@ mod tests {
     const STAY: Duration = Duration::from_secs(60);
 
     #[tokio::test(start_paused = true)]
-    async fn a_guest_stays_for_a_while_whether_connected_or_not_and_may_come_again_later() {
+    async fn a_guest_stays_a_while_connected_or_not_and_may_return() {
         let (mut guests, guest) = (Guests::new(STAY), PeerId::random());
         assert_eq!(guests.next(), None);
         assert_eq!(guests.came(guest), None);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn where_there_are_too_many_the_guest_that_is_there_longest_has_to_go() {
+    async fn of_too_many_guests_the_one_there_longest_has_to_go() {
         let mut guests = Guests::new(STAY);
         let all: Vec<_> = (0..=AT_ONCE).map(|_| PeerId::random()).collect();
         for guest in &all[..AT_ONCE] {

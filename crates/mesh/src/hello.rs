@@ -355,7 +355,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_greeting_is_read_as_it_was_written_and_other_bytes_are_refused() {
+    async fn a_handshake_is_read_as_written_and_other_bytes_are_refused() {
         let card =
             OwnHandshake::probing(Hash::of(b"federation"), &[7; 32], 9).telling(Some((9, 10)));
         let card = card.rehearsing(Some([6; 32]));
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn greetings_of_older_and_newer_programs_are_read() {
+    async fn handshakes_of_older_and_newer_programs_are_read() {
         let card = OwnHandshake::new(Hash::of(b"federation"), Program::this(Some(1)), &[7; 32], 9);
         let hello = Hello {
             clock: UNIX_EPOCH,
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_understand_each_other_if_each_speaks_what_is_in_force_at_the_other() {
+    fn programs_match_if_each_speaks_what_is_in_force_at_the_other() {
         let program = |oldest, newest, in_force| Program {
             version: "1".into(),
             formats: Formats { oldest, newest },

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_is_named_once_in_a_while_and_many_nodes_a_few_times_a_minute() {
+    async fn a_node_is_named_seldom_and_many_nodes_a_few_times_a_minute() {
         let (mut knocks, mut notices) = NoticeFilter::new();
         let address: Multiaddr = "/ip4/192.0.2.7/tcp/4001".parse().expect("valid");
         let id = PeerId::random();

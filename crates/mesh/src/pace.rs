@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_a_stream_of_the_relay_protocol_is_not_charged_to_the_member_that_opened_it() {
+    async fn only_relay_streams_are_not_charged_to_who_opened_them() {
         let name = libp2p::relay::STOP_PROTOCOL_NAME;
         let named = format!("{}{}\n", RELAYED[20] as char, name);
         assert!(RELAYED.ends_with(named.as_bytes()), "{named:?}");
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn published_frames_over_the_rate_mute_and_the_first_bad_stream_does_not() {
+    async fn published_frames_over_the_rate_mute_but_no_first_bad_stream() {
         let pace = Pace::default();
         let passed = (0..10_000).filter(|_| pace.published()).count();
         assert_eq!(passed, 2000);

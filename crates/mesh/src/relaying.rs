@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn all_nodes_ask_the_same_relays_first_and_different_members_have_different_ones() {
+    fn all_nodes_ask_one_members_same_relays_first() {
         let target = MemberIndex(3);
         let all = ranked(target, members(0..20));
         assert_eq!(all.len(), 19);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_refused_slot_is_asked_for_elsewhere_and_there_again_after_growing_pauses() {
+    async fn a_refused_slot_is_tried_elsewhere_and_again_ever_later() {
         let (me, relays) = (MemberIndex(9), members(0..4));
         let mut slots = Slots::default();
         assert_eq!(slots.missing(&relays), relays[..SLOTS]);

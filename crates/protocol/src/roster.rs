@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_institution_is_known_by_its_key_and_else_by_its_present_name() {
+    fn an_institution_is_known_by_key_and_else_by_its_present_name() {
         let (before, key) = (roster(4), SecretKey::from_bytes(&[9; 32]).public());
         let mut silos = before.silos().to_vec();
         silos.remove(0);

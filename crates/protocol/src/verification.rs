@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_committee_has_its_size_and_every_member_is_drawn_equally_often() {
+    fn a_committee_has_its_size_and_draws_members_equally_often() {
         let epoch = epoch(10, Verification::Committee(4));
         let mut times = [0; 10];
         let mut seen = BTreeSet::new();

@@ -207,8 +207,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_of_every_kind_of_work_is_counted_once_and_what_is_open_as_far_as_it_has_come()
-    {
+    async fn every_kind_of_work_is_timed_once_and_open_work_so_far() {
         let (work, second) = (Activities::default(), Duration::from_secs(1));
         advance(second).await;
         work.begin(Activity::Train);
@@ -242,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn begin_and_end_of_every_piece_of_work_are_told_with_the_time_it_took() {
+    async fn work_is_reported_at_its_begin_and_end_with_the_time_it_took() {
         let (work, second) = (Activities::default(), Duration::from_secs(1));
         let heard = Arc::<Mutex<Vec<_>>>::default();
         let hearing = heard.clone();

@@ -519,7 +519,7 @@ mod tests {
 
     /// The toy learner has one number per silo that is personal to it.
     #[test]
-    fn a_personal_state_from_a_backup_is_begun_with_and_found_again_by_its_hash() {
+    fn a_personal_state_of_a_backup_is_begun_with_and_found_by_hash() {
         let blobs = MemoryBlobs::default();
         let mut config = config(&epoch(4, 3), 0);
         let initial = config.learner.initial_personal(config.initial_seed);
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_is_read_back_with_the_models_that_its_strategy_remembers() {
+    fn an_outcome_is_read_back_with_the_models_of_its_strategy() {
         let state = State {
             models: vec![model(1.0), model(2.0)],
             tables: BTreeMap::from([("velocity".into(), vec![model(0.5)])]),

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simulation_repeats_its_secrets_and_no_secret_repeats_itself() {
+    fn a_simulation_repeats_its_secrets_and_no_secret_occurs_twice() {
         let (mut one, mut other) = (SeededSecrets::new(&[7; 32]), SeededSecrets::new(&[7; 32]));
         let mut drawn = BTreeSet::new();
         for _ in 0..100 {

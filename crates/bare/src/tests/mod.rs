@@ -138,7 +138,7 @@ fn seven_and_ten_members_finish_under_all_faults() {
 
 /// A lead that disappears must be replaced whether or not the others have its models.
 #[test]
-fn rounds_with_and_without_cross_evaluation_finish_under_all_faults() {
+fn rounds_with_or_without_scores_finish_under_all_faults() {
     for cross_evaluate in [Some(false), Some(true)] {
         let mut options = BareOptions::new(4, Faults::all());
         options.cross_evaluate = cross_evaluate;

@@ -430,7 +430,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_with_more_processes_than_it_may_have_is_ended_with_all_of_them() {
+    fn a_program_over_its_process_limit_is_ended_with_all_of_them() {
         // In its group, in groups of their own, and without the variable that marks them.
         for starts in ["sleep 60 &", "setsid sleep 60 &", "env -i sleep 60 &"] {
             let script = format!("for i in 1 2 3 4 5 6 7 8 9; do {starts} done; cat >/dev/null");

@@ -249,7 +249,7 @@ mod linux {
         }
 
         #[test]
-        fn a_process_that_cleared_its_environment_ends_with_its_control_group() {
+        fn a_process_that_clears_its_environment_ends_with_its_cgroup() {
             let mut command = sleep();
             let mut kin = Kin::of(&mut command);
             let mut process = command.env_remove(MARK).spawn().unwrap();

@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_for_several_silos_is_written_once_unless_its_file_was_touched() {
+    fn a_model_for_many_silos_is_written_once_unless_it_is_touched() {
         let (task, programs) = (task(), programs(2));
         let layout = task.layout().unwrap();
         let model = task.initial(&layout, 1);
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn the_initial_model_of_a_seed_is_drawn_once_for_silos_with_the_same_layout() {
+    fn the_initial_model_is_drawn_once_per_seed_and_layout() {
         let (task, programs) = (task(), programs(2));
         let layout = task.layout().unwrap();
         let first = programs.initial(&task, &layout, 1);

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_left_out_and_counted_and_the_next_line_after_it_is_passed_on() {
+    fn a_flood_is_counted_not_shown_and_the_next_line_passed_on() {
         let mut now = Instant::now();
         let mut said = ProgramStderr::new(now);
         let line = [b'z'; 100];

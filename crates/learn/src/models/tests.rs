@@ -260,7 +260,7 @@ fn optimisers_take_the_steps_computed_by_hand() {
 }
 
 #[test]
-fn a_trained_model_goes_through_safetensors_and_back_on_every_device() {
+fn a_trained_model_survives_safetensors_on_every_device() {
     families(&mut |model, loss, classes| {
         let data = rows(9, 4, classes);
         let adam = Optimiser::Adam {

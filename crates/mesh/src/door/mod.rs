@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_net_with_many_connections_turned_away_is_reported_and_forgotten_after_a_while() {
+    async fn a_net_often_turned_away_is_reported_and_later_forgotten() {
         let (door, mut crowds) = Door::new(0);
         let mut places = Vec::new();
         let mut knock = |door: &Door, port: u64| {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_that_proves_nothing_ends_and_one_that_is_replaced_ends_at_once() {
+    async fn unproven_connections_end_and_replaced_ones_end_at_once() {
         let (door, _crowds) = Door::new(0);
         let enter = |port: u64| {
             let place = door.knock(&from(&format!("/ip4/192.0.2.7/udp/{port}/quic-v1")));

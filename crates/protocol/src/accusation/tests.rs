@@ -103,7 +103,7 @@ fn a_lineage_binds_every_epoch_to_the_id_of_the_federation() {
 }
 
 #[test]
-fn two_messages_of_one_epoch_prove_a_contradiction_in_that_epoch() {
+fn two_messages_of_one_epoch_prove_a_contradiction_in_it() {
     let (epochs, _) = changed("a");
     for (nth, epoch) in epochs.iter().enumerate() {
         let (one, other) = (vote(epoch, 2, false), vote(epoch, 2, true));
@@ -157,7 +157,7 @@ fn messages_of_another_federation_accuse_nobody() {
 }
 
 #[test]
-fn messages_of_other_members_formats_or_signatures_accuse_nobody() {
+fn foreign_members_formats_or_signatures_accuse_nobody() {
     let (epochs, _) = changed("a");
     let one = vote(&epochs[0], 2, false);
     let senders = Unproven::Senders(MemberIndex(2), MemberIndex(1));

@@ -160,7 +160,7 @@ fn traffic(rows: Arc<dyn Learner>, own_seed: u64) -> SeenTraffic {
 }
 
 #[test]
-fn two_sets_of_rows_with_the_same_noised_vectors_look_the_same_to_the_network() {
+fn rows_with_equal_dp_vectors_look_the_same_to_the_network() {
     let rows = || learner(f64::from(OWN)).with_samples(ROWS);
     let one = traffic(Arc::new(rows()), 1);
     let other = traffic(Arc::new(OtherRows(rows())), 2);

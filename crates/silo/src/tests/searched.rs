@@ -54,7 +54,7 @@ fn halfway(rounds: &[&[u16]]) -> Vec<f32> {
 }
 
 #[test]
-fn a_silo_that_spoils_every_noised_sum_is_found_by_halves_and_the_others_go_on() {
+fn halving_finds_a_silo_that_corrupts_dp_sums_others_continue() {
     virtually(async {
         let silos = TestSilos::of(noised_of(6, ROUNDS, Some(1), 3));
         let start = |i| match i {

@@ -52,7 +52,7 @@ fn outside(
 }
 
 #[test]
-fn values_far_outside_of_the_training_are_noted_and_refused_on_demand() {
+fn values_far_outside_training_are_noted_and_refused_on_demand() {
     // Laboratory values times 18, months for years, a year of birth, a value without its point, a code for none.
     for (at, (rows, column)) in [
         (
@@ -100,7 +100,7 @@ fn ordinary_values_and_gaps_are_not_outside() {
 }
 
 #[test]
-fn without_a_scale_the_usual_values_and_own_rows_tell() {
+fn without_a_scale_the_usual_values_and_own_rows_decide() {
     let plain = predictor("none");
     let found = outside(&plain, "plain", "480,99\n", None);
     assert_eq!(found.columns.len(), 1, "{found:?}");

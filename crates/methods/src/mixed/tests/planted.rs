@@ -228,7 +228,7 @@ fn sites_with_classes_are_served_as_well_as_by_the_best_way() {
 }
 
 #[test]
-fn alone_is_said_where_fits_alone_are_better_and_not_otherwise() {
+fn alone_is_reported_where_and_only_where_fits_alone_are_better() {
     let losses = |pairs: &[(f64, f64)]| {
         let mut sum = OwnFoldLosses::default();
         for &(chosen, alone) in pairs {

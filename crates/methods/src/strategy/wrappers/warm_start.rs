@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_learner_starts_from_the_given_tensors_and_initially_from_the_others() {
+    fn a_learner_starts_from_given_tensors_and_initial_others() {
         let plain = family();
         let start = of(&[("body", &[7.0, 8.0])]);
         let warm = warm_started(plain.clone(), &start).unwrap();

@@ -70,7 +70,7 @@ fn no_shares_are_given_away_for_a_round_that_is_only_notarised() {
 }
 
 #[test]
-fn the_sums_of_a_final_round_are_opened_and_voted_for_with_t_unmaskings() {
+fn t_unmaskings_open_the_sums_of_a_final_round_for_a_vote() {
     let (mut one, block) = final_round(4);
     let of = of(&one, block);
     let (holders, me) = (one.others(), one.me);
@@ -193,7 +193,7 @@ fn two_votes_for_outcomes_of_a_block_are_evidence() {
 }
 
 #[test]
-fn an_outcome_that_others_certify_is_adopted_and_another_own_one_is_said() {
+fn a_certified_outcome_is_adopted_and_another_own_one_reported() {
     let (mut one, block) = final_round(4);
     for by in one.others() {
         one.hear(by, 1, 0, unmasking(by, block));
@@ -256,7 +256,7 @@ fn a_restarted_member_votes_for_no_second_outcome() {
 }
 
 #[test]
-fn a_lead_waits_for_the_outcome_and_a_proposal_before_it_is_known_waits() {
+fn a_lead_and_an_early_proposal_wait_for_the_outcome() {
     let (mut one, block) = final_round(4);
     assert_eq!((one.member.view(), one.member.round()), (2, 1));
     let next = Content::Masked(MaskedRound {
@@ -329,7 +329,7 @@ fn a_change_follows_the_certified_outcome_of_the_last_round() {
 }
 
 #[test]
-fn a_recovery_goes_on_from_the_last_round_whose_outcome_a_member_has() {
+fn a_recovery_resumes_from_the_last_outcome_that_a_member_has() {
     let (mut one, block) = final_round(7);
     let lost = vec![one.others()[0]];
     let abandon = false;
@@ -384,7 +384,7 @@ fn who_lost_the_journal_votes_for_no_outcome() {
 }
 
 #[test]
-fn three_members_do_not_go_on_with_masked_rounds() {
+fn three_members_do_not_continue_secure_aggregation() {
     let (mut one, _) = final_round(4);
     let lost = vec![one.others()[0]];
     let abandon = false;

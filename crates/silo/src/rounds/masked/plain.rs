@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_silo_are_those_of_its_vector_and_its_units_add_up() {
+    fn a_silos_parts_are_those_of_its_vector_and_its_units_add_up() {
         let config = silo(2);
         let base = base(&config);
         let part = noised_part(&config, &base, [3; 32]).unwrap();

@@ -195,7 +195,7 @@ fn names_in_alphabetical_order_are_in_order_of_depth() {
 }
 
 #[test]
-fn names_say_kind_and_depth() {
+fn names_state_kind_and_depth() {
     let block = LayerConfig::Residual(vec![LayerConfig::bare(4, 3, 2), LayerConfig::Norm]);
     let config = listed(
         vec![LayerConfig::conv(2, 3), block, LayerConfig::Relu],
@@ -441,7 +441,7 @@ fn layers_that_do_not_fit_are_refused_with_the_reason() {
 }
 
 #[test]
-fn groups_and_widths_that_do_not_fit_are_refused_with_the_reason() {
+fn unfit_groups_and_widths_are_refused_with_the_reason() {
     let one = LastLayer::Dense(1);
     let groups = NetworkConfig {
         norm: NormConfig::Group(3),

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_without_convolutions_has_branches_in_its_output_layer() {
+    fn without_convolutions_a_model_branches_in_its_output_layer() {
         let dense = |name: &str| TensorSpec::new(format!("{name}.weight"), [4, 4], Role::Weight);
         let model = Layout::by_depth(vec![dense("layer0"), dense("layer1")]).unwrap();
         let of = |asked: &Branches| branched(&model, Some(asked));

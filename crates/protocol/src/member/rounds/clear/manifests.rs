@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn sheets_that_a_lead_invents_push_out_only_its_own() {
+    fn manifests_that_a_lead_forges_push_out_only_its_own() {
         let mut manifests = Manifests::default();
         let (voted, other) = (manifest(1000), manifest(1001));
         manifests.keep(voted.0, voted.1.clone(), 1, 3);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn at_most_64_sheets_are_kept_however_many_views_fail() {
+    fn at_most_64_manifests_are_kept_however_many_views_fail() {
         let mut manifests = Manifests::default();
         for view in 0..1000 {
             let (root, manifest) = manifest(view);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_sheets_are_signed_in_a_view_as_an_honest_lead_issues() {
+    fn as_many_manifests_are_signed_as_an_honest_lead_issues() {
         let mut manifests = Manifests::default();
         let mut signed = 0;
         for name in 0..10 {
