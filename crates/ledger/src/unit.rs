@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use protocol::protocol;
+use protocol::parameters;
 use serde::{Deserialize, Serialize};
 
 /// A text that names no unit.

@@ -202,11 +202,11 @@ async fn meet(
     let deadline = sleep(patience);
     tokio::pin!(deadline);
     let mut handshake = None;
-    let mut handshake: Option<Pin<Box<dyn Future<Output = ProbeAnswer> + Send>>> = None;
+    let mut answer: Option<Pin<Box<dyn Future<Output = ProbeAnswer> + Send>>> = None;
     let met = loop {
         tokio::select! {
             () = &mut deadline => break Err(ProbeError::Silent(patience)),
-            answer = waiting(&mut handshake), if handshake.is_some() => break match answer {
+            answered = waiting(&mut answer), if answer.is_some() => break match answered {
                 Ok((greeted, round_trip)) => {
                     let hello = greeted.hello;
                     Ok(Met {
@@ -232,7 +232,7 @@ async fn meet(
                     handshake = Some(began.elapsed());
                     let peer = (peer, Multiaddr::empty());
                     let ask = hello::ask(opener.clone(), peer, card.clone());
-                    handshake = Some(Box::pin(ask));
+                    answer = Some(Box::pin(ask));
                 }
                 SwarmEvent::ConnectionClosed { .. } => break Err(ProbeError::TurnedAway),
                 SwarmEvent::OutgoingConnectionError { error, .. } => {

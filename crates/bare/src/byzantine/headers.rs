@@ -94,7 +94,7 @@ impl Deviation for WrongHeader {
                 } else {
                     right.1
                 };
-                attacker.sign(round, view, message.body.clone())
+                attacker.frame(round, view, message.body.clone())
             }
             // Certificates and evidence have no signature of a sender: their headers can simply be
             // changed.

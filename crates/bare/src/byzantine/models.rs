@@ -76,7 +76,7 @@ impl Deviation for CorruptedModel {
         let body = Body::Contribution(corrupted);
         actions.send(
             outgoing.to,
-            attacker.sign(message.round, message.view, body),
+            attacker.frame(message.round, message.view, body),
         );
         actions.misdeeds += 1;
         true
