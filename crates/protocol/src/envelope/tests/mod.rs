@@ -476,7 +476,7 @@ fn forged_inner_certificates_are_refused_for_known_verdicts_too() {
             skipped: vec![skipped.clone()],
         };
         let body = Body::Proposal(Box::new(proposal));
-        let (_, bytes) = sign(&epoch, &key(1), 0, 6, MemberIndex(1), body);
+        let (_, bytes) = super::sign(&epoch, &key(1), 0, 6, MemberIndex(1), body);
         open_known(&epoch, &known, &bytes)
     };
     assert!(proposal(&good, &good).is_ok());
@@ -514,7 +514,7 @@ fn inclusions_not_of_distinct_members_in_order_are_refused() {
             skipped: vec![],
         };
         let body = Body::Proposal(Box::new(proposal));
-        let (_, bytes) = sign(&epoch, &key(1), 0, 6, MemberIndex(1), body);
+        let (_, bytes) = super::sign(&epoch, &key(1), 0, 6, MemberIndex(1), body);
         read(&epoch, &bytes).map(|_| ())
     };
     assert_eq!(open(vec![sign(0, 2), sign(1, 2), sign(3, 2)]), Ok(()));
