@@ -21,7 +21,8 @@ pub enum Target {
     Mask {
         /// Number of pixels, at least 1.
         pixels: usize,
-    },    /// A time to an event, or to the end of observation: three numbers a row, see
+    },
+    /// A time to an event, or to the end of observation: three numbers a row, see
     /// [`survival`](crate::survival).
     Survival {
         /// The unit of times in words, for reports.

@@ -250,7 +250,9 @@ impl<'a> FileLayout<'a> {
         let mut targets = Vec::with_capacity(self.targets.len());
         let measured = self.measured_targets.iter();
         let places = self.targets.iter().zip(measured);
-        for (at, (name, (&place, measured))) in self.schema.target.name.iter().zip(places).enumerate() {
+        for (at, (name, (&place, measured))) in
+            self.schema.target.name.iter().zip(places).enumerate()
+        {
             let Some(text) = self.cell(row, place) else {
                 return Ok(ReadRow::NoTarget);
             };

@@ -64,7 +64,9 @@ pub(super) fn check_survival(target: &TargetColumn) -> Result<(), String> {
         at,
     } = target;
     if !(2..=3).contains(&name.count()) {
-        return Err("a time to an event has the columns `event` and `time`, and may have `entry`".into());
+        return Err(
+            "a time to an event has the columns `event` and `time`, and may have `entry`".into(),
+        );
     }
     for (there, key) in [
         (range.is_some(), "range"),

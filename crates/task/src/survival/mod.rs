@@ -40,7 +40,11 @@ impl ObservedTime {
 /// # Panics
 /// If the last row is not complete.
 pub fn observed(targets: &[f32]) -> Vec<ObservedTime> {
-    assert_eq!(targets.len() % NUMBERS, 0, "event, time and entry of every row");
+    assert_eq!(
+        targets.len() % NUMBERS,
+        0,
+        "event, time and entry of every row"
+    );
     let rows = targets.chunks_exact(NUMBERS);
     rows.map(|row| ObservedTime {
         event: row[0] > 0.5,

@@ -35,7 +35,10 @@ fn event_times(scores: &[f64], rows: &[ObservedTime]) -> (Vec<EventTime>, f64) {
     let mut latest: Vec<usize> = (0..rows.len()).collect();
     // Rows of one time in their order: the sort is stable.
     latest.sort_by(|&a, &b| rows[b].time.total_cmp(&rows[a].time));
-    let earliest = rows.iter().map(|row| row.time).fold(f32::INFINITY, f32::min);
+    let earliest = rows
+        .iter()
+        .map(|row| row.time)
+        .fold(f32::INFINITY, f32::min);
     let truncated = rows.iter().any(|row| row.entry >= earliest);
     let weight = |row: usize| (scores[row] - top).exp();
     let mut times = Vec::new();
@@ -43,7 +46,11 @@ fn event_times(scores: &[f64], rows: &[ObservedTime]) -> (Vec<EventTime>, f64) {
     for same in latest.chunk_by(|&a, &b| rows[a].time == rows[b].time) {
         let time = rows[same[0]].time;
         at_risk += same.iter().map(|&row| weight(row)).sum::<f64>();
-        let events: Vec<usize> = same.iter().copied().filter(|&row| rows[row].event).collect();
+        let events: Vec<usize> = same
+            .iter()
+            .copied()
+            .filter(|&row| rows[row].event)
+            .collect();
         if events.is_empty() {
             continue;
         }
