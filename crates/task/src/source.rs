@@ -64,7 +64,11 @@ impl Source {
             Self::Synthetic(config) => config.target == SyntheticTarget::Linear,
             Self::Rows(rows) => rows.columns.as_ref().is_some_and(|columns| {
                 let classes = columns.positive.is_some() || columns.classes.is_some();
-                !classes && !matches!(columns.target, TargetColumns::Mask { .. })
+                let other = matches!(
+                    columns.target,
+                    TargetColumns::Mask { .. } | TargetColumns::Survival { .. }
+                );
+                !classes && !other
             }),
         }
     }

@@ -37,13 +37,22 @@ pub enum MetricName {
     /// Mean over images of the Dice coefficient `2|P∩G|/(|P|+|G|)` between the pixels predicted
     /// and those of the mask; 1 where both are empty.
     Dice,
+    /// Harrell's concordance index of times to an event, see [`Concordance`](crate::survival::Concordance); absent if
+    /// no two rows are comparable.
+    Concordance,
+    /// The integrated Brier score of times to an event, weighted by the inverse probability of censoring (Graf et al.
+    /// 1999), see [`crate::survival::Baseline`]; absent where the horizon is too far for the silo's training rows.
+    IntegratedBrier,
+    /// Calibration at the horizon: the absolute difference between the mean predicted probability of no event until
+    /// then and its Kaplan-Meier estimate; absent as [`IntegratedBrier`](Self::IntegratedBrier).
+    CalibrationAtTime,
     /// One that programs measure themselves.
     Own(OwnMetric),
 }
 
 impl MetricName {
     /// All that Rota knows.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Loss,
         Self::Mae,
         Self::Mse,
@@ -54,6 +63,9 @@ impl MetricName {
         Self::CalibrationError,
         Self::RocAuc,
         Self::Dice,
+        Self::Concordance,
+        Self::IntegratedBrier,
+        Self::CalibrationAtTime,
     ];
 
     /// The metric with this key, where Rota knows it.
@@ -74,6 +86,9 @@ impl MetricName {
             Self::CalibrationError => "calibration-error",
             Self::RocAuc => "roc-auc",
             Self::Dice => "dice",
+            Self::Concordance => "concordance",
+            Self::IntegratedBrier => "integrated-brier",
+            Self::CalibrationAtTime => "calibration-at-time",
             Self::Own(own) => own.name(),
         }
     }
@@ -82,7 +97,11 @@ impl MetricName {
     pub fn higher_is_better(self) -> bool {
         match self {
             Self::Own(own) => own.higher_is_better(),
-            Self::Accuracy | Self::BalancedAccuracy | Self::RocAuc | Self::Dice => true,
+            Self::Accuracy
+            | Self::BalancedAccuracy
+            | Self::RocAuc
+            | Self::Dice
+            | Self::Concordance => true,
             _ => false,
         }
     }
