@@ -214,7 +214,11 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
             }
         }
     }
-    let learned: Vec<&str> = sorted.features.iter().flat_map(|one| one.name.iter()).collect();
+    let learned: Vec<&str> = sorted
+        .features
+        .iter()
+        .flat_map(|one| one.name.iter())
+        .collect();
     notes.extend(survival::told_later(&learned, survival.is_some()));
     let Sorted {
         features,
@@ -334,7 +338,9 @@ fn predicted(
 /// that give the target away, and rows that are there twice. One sentence each, without a full stop.
 pub fn noticed(data: &DataSet) -> Vec<String> {
     let leaks = leak::leaks_of(data).into_iter().map(|leak| leak.question);
-    leaks.chain(persons::repeated(&data.silos).note()).collect()
+    let repeated = persons::repeated(&data.silos).note();
+    let events = survival::noticed(data).into_iter();
+    leaks.chain(repeated).chain(events).collect()
 }
 
 /// Returns how a file is written, as far as that can be seen: encoding, separator, marks in numbers.

@@ -10,7 +10,7 @@ use super::cells::Cells;
 use super::personal::words;
 use super::{OpenQuestions, Wishes};
 use crate::counted::{counted, rows_that};
-use crate::data::{DataError, Format, RawFile, nearest, number, same_class};
+use crate::data::{DataError, DataSet, Format, RawFile, Target, nearest, number, same_class};
 use crate::schema::{MeasuredColumn, TargetColumn};
 use crate::typed::typed;
 
@@ -110,7 +110,12 @@ fn is_open(name: &String, wishes: &Wishes) -> bool {
 
 /// Returns whether the cells may be times of follow-up: numbers, of which hardly one is below 0.
 fn holds_times(cells: &Cells<'_>) -> bool {
-    let below: usize = cells.numbers.iter().filter(|(number, _)| *number < 0.0).map(|(_, rows)| rows).sum();
+    let below: usize = cells
+        .numbers
+        .iter()
+        .filter(|(number, _)| *number < 0.0)
+        .map(|(_, rows)| rows)
+        .sum();
     let many = cells.numbers.len() >= TIMES;
     (cells.all_numbers() || cells.mostly_numbers()) && many && 20 * below <= cells.numeric
 }
@@ -239,6 +244,37 @@ pub(super) fn told_later(names: &[&str], survival: bool) -> Vec<String> {
     times.chain(events).collect()
 }
 
+/// Returns what all rows together tell of their events: silos without one, or without a censored row. One sentence
+/// each, without a full stop.
+pub(super) fn noticed(data: &DataSet) -> Vec<String> {
+    if !matches!(data.target, Target::Survival { .. }) {
+        return Vec::new();
+    }
+    let several = data.silos.len() > 1;
+    let silos = data.silos.iter().filter(|(_, table)| !table.is_empty());
+    let notes = silos.filter_map(|(name, table)| {
+        let rows = table.len();
+        let events = (0..rows).filter(|row| table.targets(*row)[0] == 1.0).count();
+        let place = match several {
+            true => format!("{name}: "),
+            false => String::new(),
+        };
+        match events {
+            0 => Some(format!(
+                "{place}none of {} has an event: risk sets are compared within a silo, so that these rows teach nothing of \
+                 when it comes, and concordance has no value on them; is 1 the code of an event here?",
+                counted(rows, "row")
+            )),
+            _ if events == rows => Some(format!(
+                "{place}each of {} has an event, and none is censored: is 0 the code of a censored row here?",
+                counted(rows, "row")
+            )),
+            _ => None,
+        }
+    });
+    notes.collect()
+}
+
 /// The cells of the columns of a survival target.
 pub(super) struct SurvivalCells<'n> {
     event: Cells<'n>,
@@ -285,7 +321,11 @@ impl<'n> SurvivalCells<'n> {
         asked: &mut OpenQuestions<'_>,
         notes: &mut Vec<String>,
     ) -> Result<Option<(TargetColumn, String)>, DataError> {
-        for (cells, what) in [(Some(&self.event), "event"), (Some(&self.time), "time"), (self.entry.as_ref(), "entry")] {
+        for (cells, what) in [
+            (Some(&self.event), "event"),
+            (Some(&self.time), "time"),
+            (self.entry.as_ref(), "entry"),
+        ] {
             let Some(cells) = cells else { continue };
             if cells.present() == 0 {
                 return Err(wrong(cells.name, "no row has a value"));
@@ -363,7 +403,9 @@ impl<'n> SurvivalCells<'n> {
             );
             return Err(wrong(name, &what));
         }
-        let plain = values.keys().all(|value| matches!(number(value), Some(0.0 | 1.0)));
+        let plain = values
+            .keys()
+            .all(|value| matches!(number(value), Some(0.0 | 1.0)));
         let one = values.keys().find(|value| number(value) == Some(1.0));
         if plain && !names_censoring(name) {
             return Ok(Some(one.cloned().unwrap_or_else(|| "1".to_owned())));
@@ -379,8 +421,12 @@ impl<'n> SurvivalCells<'n> {
             ));
             return Ok(Some((*usual).clone()));
         }
-        let each = values.iter().map(|(value, rows)| format!("{value:?} {rows}"));
-        let options = values.keys().map(|value| format!("--positive {}", typed(value)));
+        let each = values
+            .iter()
+            .map(|(value, rows)| format!("{value:?} {rows}"));
+        let options = values
+            .keys()
+            .map(|value| format!("--positive {}", typed(value)));
         asked.questions.sentences.push(format!(
             "column {name:?}: which value means that the event happened? It holds, with their rows, {}. Say {}",
             each.collect::<Vec<_>>().join(", "),
@@ -391,7 +437,10 @@ impl<'n> SurvivalCells<'n> {
 
     /// Asks what the times are that cannot be times until an event.
     fn times(&self, asked: &mut OpenQuestions<'_>) {
-        for cells in [Some(&self.time), self.entry.as_ref()].into_iter().flatten() {
+        for cells in [Some(&self.time), self.entry.as_ref()]
+            .into_iter()
+            .flatten()
+        {
             if cells.all_numbers() {
                 asked.stand_ins(cells);
             } else {

@@ -37,8 +37,20 @@ const ENDPOINTS: [&str; 9] = [
 ];
 /// Words that may stand beside these without meaning something else.
 const FILLERS: [&str; 14] = [
-    "to", "until", "till", "of", "in", "since", "last", "contact", "overall", "free", "disease",
-    "progression", "the", "fu",
+    "to",
+    "until",
+    "till",
+    "of",
+    "in",
+    "since",
+    "last",
+    "contact",
+    "overall",
+    "free",
+    "disease",
+    "progression",
+    "the",
+    "fu",
 ];
 /// Words of events.
 const EVENTS: [&str; 22] = [
@@ -107,7 +119,9 @@ pub(super) fn names_event(column: &str) -> bool {
     let status = || words.iter().any(|word| word == "status");
     // The status of a person has many meanings, and that of life or of an endpoint one.
     let alone = words.len() == 1;
-    is(&EVENTS) || status() && (alone || is(&ENDPOINTS) || is(&["vital"])) || alone && is(&["e", "os", "pfs", "dfs"])
+    is(&EVENTS)
+        || status() && (alone || is(&ENDPOINTS) || is(&["vital"]))
+        || alone && is(&["e", "os", "pfs", "dfs"])
 }
 
 /// Returns whether a column's name says that a value of it may mean that an event was not seen.
