@@ -31,9 +31,9 @@ fn of(
     proposal
 }
 
-/// A time from 5 to 400, by chance.
+/// A time from 5 to 101, by chance.
 fn days(at: usize) -> usize {
-    5 + at * 37 % 396
+    5 + at * 37 % 97
 }
 
 fn event(at: usize) -> usize {
