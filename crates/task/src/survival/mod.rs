@@ -7,10 +7,19 @@
 //! A model has one output for a row, its *risk score* `η`: the logarithm of its hazard relative to a row with score 0.
 //! Scores that differ by a constant are the same model. [`partial_likelihood`] is the loss, within one silo, so that
 //! the baseline hazard of a silo is its own and stays there; [`concordance`] asks whether scores order rows rightly;
-//! and the baseline of a silo makes probabilities of scores.
+//! and the [`Baseline`] of a silo makes probabilities of scores, which [`SurvivalBasis`] and
+//! [`CalibrationAtTime`] measure.
 
+mod baseline;
+mod concordance;
+mod held_out;
+mod kaplan_meier;
 mod partial;
 
+pub use baseline::Baseline;
+pub use concordance::{Concordance, concordance};
+pub use held_out::{CalibrationAtTime, NoBasis, SurvivalBasis, horizon};
+pub use kaplan_meier::KaplanMeier;
 pub use partial::{partial_likelihood, row_terms};
 
 /// Numbers of a row.

@@ -7,7 +7,7 @@ use super::{ObservedTime, observed};
 const LEAST: f64 = 1e-300;
 
 /// Rows of which one has its event at a time at which others have theirs (D), and all that are at risk then (R).
-struct EventTime {
+pub(super) struct EventTime {
     time: f32,
     /// Numbers of the rows with an event then.
     events: Vec<usize>,
@@ -18,6 +18,16 @@ struct EventTime {
 }
 
 impl EventTime {
+    /// The time.
+    pub(super) fn time(&self) -> f32 {
+        self.time
+    }
+
+    /// Breslow's step of the hazard of a row with the largest score.
+    pub(super) fn breslow(&self) -> f64 {
+        self.events.len() as f64 / self.at_risk.max(LEAST)
+    }
+
     /// The part of the dying that Efron takes off, and what is left of the risk set, for each of its events.
     fn terms(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let count = self.events.len() as f64;
@@ -30,7 +40,7 @@ impl EventTime {
 }
 
 /// All times of events, the first one first, and the largest score.
-fn event_times(scores: &[f64], rows: &[ObservedTime]) -> (Vec<EventTime>, f64) {
+pub(super) fn event_times(scores: &[f64], rows: &[ObservedTime]) -> (Vec<EventTime>, f64) {
     let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut latest: Vec<usize> = (0..rows.len()).collect();
     // Rows of one time in their order: the sort is stable.
