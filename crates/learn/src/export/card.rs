@@ -136,6 +136,9 @@ pub struct CardColumn {
 fn unmeasured(metric: &str, rows: u64) -> String {
     let needs = match metric {
         "roc-auc" => "needs some of both classes, and there are none of one",
+        "integrated-brier" | "calibration-at-time" => {
+            "needs a time until which enough training rows are observed, and rows that enter at the beginning"
+        }
         "concordance" => {
             "needs two rows of which one has its event while the other is still observed, and there are none"
         }

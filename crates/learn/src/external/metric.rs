@@ -73,7 +73,8 @@ pub(super) fn measured_somewhere(
 }
 
 /// Refuses an agreed metric that the program of this institution does not measure. The area under the ROC
-/// curve may be missing because the rows have one class only: that is said, and not refused.
+/// curve may be missing because the rows have one class only, and concordance because no two are comparable: that is
+/// said, and not refused.
 ///
 /// # Errors
 /// [`DataError::Config`]: what it measures, and what to do.
@@ -93,6 +94,12 @@ pub(super) fn measured_here(
     match metric {
         MetricName::RocAuc => {
             tracing::warn!("{what}; with rows of one class it has no value");
+            Ok(())
+        }
+        MetricName::Concordance => {
+            tracing::warn!(
+                "{what}; where no row has its event while another is observed it has no value"
+            );
             Ok(())
         }
         _ => Err(DataError::Config(what)),

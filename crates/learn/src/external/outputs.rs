@@ -132,13 +132,14 @@ fn times(targets: Vec<f64>, count: usize) -> Result<Vec<f64>, String> {
                 "an event is 1, or 0 where the row is censored, found {event}: the targets are event, time and entry"
             ));
         }
-        if time <= 0.0 || entry >= time {
+        let (time, entry) = (time as f32, entry as f32);
+        if time.is_nan() || time <= 0.0 || entry.is_nan() || entry >= time {
             return Err(format!(
                 "a time to an event is above 0 and behind its entry, found the time {time} and the entry {entry}: the \
                  targets are event, time and entry"
             ));
         }
-        all.extend([event, time, entry]);
+        all.extend([event, time.into(), entry.into()]);
     }
     Ok(all)
 }
