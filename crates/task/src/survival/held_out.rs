@@ -143,6 +143,12 @@ impl CalibrationAtTime {
         self.parts.iter().map(|part| part.rows.len()).sum()
     }
 
+    /// Returns whether each row has an event, in the order in which they were given.
+    pub fn events(&self) -> Vec<bool> {
+        let rows = self.parts.iter().flat_map(|part| &part.rows);
+        rows.map(|row| row.event).collect()
+    }
+
     /// The absolute difference where row i counts `times[i]` times, of several silos the mean by rows; not a number
     /// without rows, and where no row of a silo is observed as long as that.
     ///
