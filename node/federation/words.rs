@@ -356,3 +356,26 @@ fn column(name: &str, feature: &FeatureColumns, usual: Option<&[f64; 2]>) -> Str
     };
     format!("    {name}: {text}")
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_time_to_an_event_is_said_in_a_line() {
+        let line = |target: &str| {
+            let schema = format!("target = {target}\n[[feature]]\nname = 'age'\n");
+            rows_in_words(&toml::from_str(&schema).unwrap()).swap_remove(0)
+        };
+        assert_eq!(
+            line("{ event = 'died', time = 'days', unit = 'days' }"),
+            "  to predict when died happens (1; 0 where observation ended before), by the time in days"
+        );
+        assert_eq!(
+            line("{ event = 'E', time = 'T', entry = 'S', unit = 'months', at = [12.0, 60.0] }"),
+            "  to predict when E happens (1; 0 where observation ended before), by the time in T, in months, observed from S \
+             on; survival at 12, 60"
+        );
+    }
+}
