@@ -353,6 +353,51 @@ mod tests {
     }
 
     #[test]
+    fn events_are_counted_and_a_site_without_one_is_told() {
+        let text = North::text(&[
+            (
+                "model = { linear = { loss = \"absolute\" } }",
+                "model = \"cox\"",
+            ),
+            ("metric = \"mae\"", "metric = \"concordance\""),
+            ("standardise = \"federation\"", "standardise = \"silo\""),
+            (
+                "name = \"days\"\nunit = \"days\"\nrange = [0.0, 365.0]",
+                "event = \"died\"\ntime = \"days\"\n",
+            ),
+        ]);
+        let north = North::new();
+        let folder = north.folder.path();
+        let rows = fs::read_to_string(folder.join("rows.csv")).unwrap();
+        let Data::Rows(own) = &north.institution.data else {
+            panic!("rows of files");
+        };
+        let with = |event: fn(usize) -> usize| {
+            let mut lines = rows.lines();
+            let header = format!("{},died\n", lines.next().unwrap());
+            let lines = lines.enumerate();
+            let lines: String = lines
+                .map(|(at, line)| format!("{line},{}\n", event(at)))
+                .collect();
+            fs::write(folder.join("rows.csv"), header + &lines).unwrap();
+            fit(&North::read(&text), own, "north", folder, (0, None)).unwrap()
+        };
+        let found = with(|at| usize::from(at % 4 == 0));
+        assert_eq!((found.events, found.range), (Some(10), Some((3.0, 9.0))));
+        assert_eq!(
+            found.lines()[1],
+            "10 events (25.0 %), 30 censored; times from 3 to 9"
+        );
+        let told = |fit: &RowsFit| {
+            fit.notes
+                .iter()
+                .any(|note| note.contains("has an event: risk sets"))
+        };
+        assert!(!told(&found));
+        assert!(told(&with(|_| 0)));
+    }
+
+    #[test]
     fn with_noise_the_same_is_only_told() {
         let noised = North::noised("noise-multiplier = 20.0\nmin-authors = 3");
         let told = found(&noised, "-9", &[]);
