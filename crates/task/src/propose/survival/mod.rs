@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::names::{TimeName, names_censoring, names_event, time_name};
 use super::cells::Cells;
-use super::personal::words;
+use super::personal::{are_dates, words};
 use super::{OpenQuestions, Wishes};
 use crate::counted::{counted, rows_that};
 use crate::data::{DataError, DataSet, Format, RawFile, Target, nearest, number, same_class};
@@ -329,6 +329,12 @@ impl<'n> SurvivalCells<'n> {
             let Some(cells) = cells else { continue };
             if cells.present() == 0 {
                 return Err(wrong(cells.name, "no row has a value"));
+            }
+            let texts: Vec<&str> = cells.values.keys().map(String::as_str).collect();
+            if what != "event" && are_dates(&texts) {
+                let why = "it holds dates, and a time until an event is a number: write the days from the beginning of \
+                           observation until then into a column of the file";
+                return Err(wrong(cells.name, why));
             }
             if cells.missing > 0 {
                 notes.push(format!(

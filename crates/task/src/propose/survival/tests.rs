@@ -268,6 +268,9 @@ fn what_does_not_go_together_is_refused() {
     let header = "a,b,c";
     let error = of("together", header, row, named(None, Some("b"))).unwrap_err();
     assert!(error.contains("the time until which event"), "{error}");
+    let date = |at: usize| format!("{},2024-03-{:02},{}", event(at), 1 + at % 28, days(at));
+    let dates = of("together", header, date, named(Some("a"), Some("b"))).unwrap_err();
+    assert!(dates.contains("it holds dates"), "{dates}");
     let twice = of("together", header, row, named(Some("a"), Some("a"))).unwrap_err();
     assert!(twice.contains("named twice"), "{twice}");
     let entry = Wishes {
