@@ -211,3 +211,27 @@ impl Outputs for ExternalLearner {
             .map_or_else(|_| Vec::new(), |loss| constant(loss, mean_target))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::times;
+
+    #[test]
+    fn targets_of_times_get_an_entry_and_odd_ones_are_said() {
+        let found = times(vec![1.0, 5.0, 0.0, 2.5], 2);
+        assert_eq!(found, Ok(vec![1.0, 5.0, 0.0, 0.0, 2.5, 0.0]));
+        let entry = vec![1.0, 5.0, 1.0];
+        assert_eq!(times(entry.clone(), 1), Ok(entry));
+        for (targets, count, said) in [
+            (vec![1.0, 2.0], 2, "two targets per row"),
+            (vec![1.0; 4], 1, "two targets per row"),
+            (vec![5.0, 1.0], 1, "found 5"),
+            (vec![1.0, 0.0], 1, "above 0"),
+            (vec![1.0, f64::NAN], 1, "above 0"),
+            (vec![0.0, 3.0, 3.0], 1, "behind its entry"),
+        ] {
+            let why = times(targets.clone(), count).err().unwrap_or_default();
+            assert!(why.contains(said), "{targets:?}: {why}");
+        }
+    }
+}
