@@ -91,12 +91,15 @@ impl TableTask {
         {
             return Some("task.table.schema.target");
         }
-        let Some(Source::Rows(rows)) = &self.data else {
-            return None;
-        };
-        let target = rows.columns.as_ref().map(|columns| &columns.target);
-        matches!(target, Some(TargetColumns::Survival { .. }))
-            .then_some("task.table.data.rows.columns")
+        match &self.data {
+            Some(Source::TcgaBrca(_)) => Some("task.table.data"),
+            Some(Source::Rows(rows)) => {
+                let target = rows.columns.as_ref().map(|columns| &columns.target);
+                matches!(target, Some(TargetColumns::Survival { .. }))
+                    .then_some("task.table.data.rows.columns")
+            }
+            _ => None,
+        }
     }
 
     /// The task as it is read with noise, whether it may be or not.
@@ -227,6 +230,7 @@ mod tests {
         let rows = "[data.rows]\nfiles = [{ path = \"a.csv\" }]\n[data.rows.columns]\ntarget = { event = \"died\", \
                     time = \"days\" }\nincomplete = \"drop\"";
         for (text, key) in [
+            ("data = { tcga-brca = {} }", "task.table.data"),
             (schema, "task.table.schema.target"),
             (rows, "task.table.data.rows.columns"),
         ] {

@@ -15,7 +15,7 @@ use crate::{ModelConfig, Source};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TableTask {
     /// Source of the rows of a simulation: `"diabetes"`, `"breast-cancer"`, `"heart"`, or a table `tpt48`, `eicu-los`,
-    /// `eicu-mortality`, `synthetic`, `images` or `rows`. Without it every institution has rows of its own, which
+    /// `eicu-mortality`, `tcga-brca`, `synthetic`, `images` or `rows`. Without it every institution has rows of its own, which
     /// `schema` describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Source>,

@@ -155,3 +155,181 @@ pub fn row_terms(scores: &[f64], targets: &[f32]) -> Vec<f64> {
     }
     terms
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::path::Path;
+
+    use super::*;
+    use crate::data::{TcgaBrcaConfig, tcga_brca};
+    use crate::random::{stream, uniform};
+
+    /// Event, time and entry of every row.
+    fn targets(of: &[(u8, f32, f32)]) -> Vec<f32> {
+        let row = |&(event, time, entry): &(u8, f32, f32)| [f32::from(event), time, entry];
+        of.iter().flat_map(row).collect()
+    }
+
+    fn loss(scores: &[f64], targets: &[f32]) -> f64 {
+        partial_likelihood(scores, targets, &mut vec![0.0; scores.len()])
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
+    }
+
+    #[test]
+    fn the_loss_is_that_of_three_terms_by_hand() {
+        let rows = targets(&[(1, 1.0, 0.0), (0, 2.0, 0.0), (1, 3.0, 0.0), (1, 4.0, 0.0)]);
+        let scores: [f64; 4] = [2f64.ln(), 0.0, 3f64.ln(), 0.0];
+        // 2/(2+1+3+1), 3/(3+1) and 1/1.
+        let terms = [(3.5f64).ln(), (4.0f64 / 3.0).ln(), 0.0];
+        near(loss(&scores, &rows), terms.iter().sum::<f64>() / 3.0);
+        let each = row_terms(&scores, &rows);
+        for (found, expected) in each.iter().zip([terms[0], 0.0, terms[1], 0.0]) {
+            near(*found, expected);
+        }
+        // Scores that differ by a constant are one model, however large it is.
+        let moved = scores.map(|score| score + 1e4);
+        assert!((loss(&moved, &rows) - loss(&scores, &rows)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn ties_are_counted_as_efron_counts_them() {
+        let rows = targets(&[(1, 1.0, 0.0), (1, 1.0, 0.0), (0, 2.0, 0.0)]);
+        let scores: [f64; 3] = [2f64.ln(), 0.0, 3f64.ln()];
+        // 2·1 over (2+1+3) and (2+1+3 − ½·(2+1)).
+        near(loss(&scores, &rows), (6.0f64 * 4.5 / 2.0).ln() / 2.0);
+        // The order of rows of one time does not matter.
+        let other = targets(&[(0, 2.0, 0.0), (1, 1.0, 0.0), (1, 1.0, 0.0)]);
+        near(
+            loss(&[scores[2], scores[1], scores[0]], &other),
+            loss(&scores, &rows),
+        );
+        let all = row_terms(&scores, &rows).iter().sum::<f64>();
+        near(all / 2.0, loss(&scores, &rows));
+    }
+
+    #[test]
+    fn rows_are_at_risk_from_their_entry_on() {
+        // The third row enters when the first has had its event, the fourth before it.
+        let rows = [(1, 1.0, 0.0), (1, 2.0, 0.0), (0, 3.0, 1.0), (0, 3.0, 0.5)];
+        let scores: [f64; 4] = [2f64.ln(), 0.0, 3f64.ln(), 5f64.ln()];
+        let expected = (8.0f64 / 2.0).ln() + (9.0f64 / 1.0).ln();
+        near(loss(&scores, &targets(&rows)), expected / 2.0);
+        // Whoever enters before the first event is there from the beginning.
+        let early = rows.map(|(event, time, entry)| (event, time, entry / 4.0));
+        let never = rows.map(|(event, time, _)| (event, time, 0.0));
+        near(
+            loss(&scores, &targets(&early)),
+            loss(&scores, &targets(&never)),
+        );
+    }
+
+    #[test]
+    fn without_an_event_there_is_nothing_to_lose() {
+        let rows = targets(&[(0, 1.0, 0.0), (0, 2.0, 0.0)]);
+        let mut slopes = [7.0; 2];
+        assert_eq!(partial_likelihood(&[1.0, 5.0], &rows, &mut slopes), 0.0);
+        assert_eq!(slopes, [0.0; 2]);
+        // A row by itself is certain to be the one.
+        near(loss(&[3.0], &targets(&[(1, 1.0, 0.0)])), 0.0);
+        assert_eq!(loss(&[], &[]), 0.0);
+    }
+
+    #[test]
+    fn slopes_equal_finite_differences_with_ties_and_entries() {
+        for seed in 0..20 {
+            let mut random = stream(seed, "partial likelihood");
+            let mut draw = |most: f64| (uniform(&mut random) * most).floor();
+            // Half of the seeds without late entries: these are added up in another way.
+            let late = if seed % 2 == 0 { 3.0 } else { 1.0 };
+            let rows: Vec<f32> = (0..30)
+                .flat_map(|_| {
+                    let entry = draw(late);
+                    [draw(2.0), entry + 1.0 + draw(6.0), entry].map(|value| value as f32)
+                })
+                .collect();
+            let scores: Vec<f64> = (0..30).map(|_| draw(100.0) / 25.0 - 2.0).collect();
+            let mut slopes = vec![0.0; 30];
+            partial_likelihood(&scores, &rows, &mut slopes);
+            assert!(slopes.iter().sum::<f64>().abs() < 1e-12, "seed {seed}");
+            for row in 0..30 {
+                let moved = |by: f64| {
+                    let mut scores = scores.clone();
+                    scores[row] += by;
+                    loss(&scores, &rows)
+                };
+                let difference = (moved(1e-4) - moved(-1e-4)) / 2e-4;
+                let off = (slopes[row] - difference).abs();
+                assert!(off < 1e-7, "seed {seed}, row {row}: {off}");
+            }
+        }
+    }
+
+    #[test]
+    fn scores_far_apart_have_a_loss_and_slopes_that_are_numbers() {
+        let rows = targets(&[(1, 1.0, 0.0), (1, 2.0, 0.0), (1, 3.0, 0.0), (0, 4.0, 0.0)]);
+        for scores in [[5e3, 0.0, -5e3, 0.0], [-5e3, 5e3, 0.0, -5e3]] {
+            let mut slopes = [0.0; 4];
+            let found = partial_likelihood(&scores, &rows, &mut slopes);
+            assert!(found.is_finite() && slopes.iter().all(|slope| slope.is_finite()));
+        }
+    }
+
+    /// Six regions, months rounded up, and the six columns of a model whose fit statsmodels and lifelines give.
+    #[test]
+    fn six_regions_have_the_known_likelihood_and_optimum() {
+        let Some(folder) = std::env::var_os("ROTA_DATA") else {
+            crate::skipped::skipped("needs the data sets, and ROTA_DATA is not set");
+            return;
+        };
+        let data = tcga_brca(TcgaBrcaConfig::default(), Some(Path::new(&folder))).unwrap();
+        let columns = [
+            ("age_at_index", 0.177_125_373_934),
+            ("race_black or african american", -0.034_901_737_714_6),
+            ("prior_malignancy_yes", 0.375_611_596_311),
+            ("treatment_or_therapy_yes", -1.205_152_086_27),
+            (
+                "primary_diagnosis_Lobular carcinoma, NOS",
+                -0.163_181_069_595,
+            ),
+            ("ajcc_pathologic_n_N1a", -0.510_016_756_544),
+        ];
+        let (mut total, mut gradient) = (0.0, [0.0; 6]);
+        for (_, table) in &data.silos {
+            let place = |name: &str| table.columns.iter().position(|own| own == name).unwrap();
+            let features: Vec<Vec<f64>> = (0..table.len())
+                .map(|row| {
+                    let value = |&(name, _): &(&str, f64)| table.row(row)[place(name)];
+                    let mut values: Vec<f64> = columns.iter().map(value).collect();
+                    values[0] = (values[0] - 58.0) / 10.0;
+                    values
+                })
+                .collect();
+            let scores: Vec<f64> = features
+                .iter()
+                .map(|row| row.iter().zip(columns).map(|(x, (_, b))| x * b).sum())
+                .collect();
+            let rows: Vec<f32> = (0..table.len())
+                .flat_map(|row| {
+                    let months = (table.targets(row)[1] / 30.4375).ceil();
+                    [table.targets(row)[0], months, 0.0].map(|value| value as f32)
+                })
+                .collect();
+            let events = rows.chunks_exact(3).filter(|row| row[0] > 0.5).count() as f64;
+            let mut slopes = vec![0.0; scores.len()];
+            total += events * partial_likelihood(&scores, &rows, &mut slopes);
+            for (row, slope) in features.iter().zip(slopes) {
+                let each = gradient.iter_mut().zip(row);
+                each.for_each(|(sum, x)| *sum += events * slope * x);
+            }
+        }
+        assert!((total - 603.608_499_4).abs() < 1e-6, "{total}");
+        assert!(
+            gradient.iter().all(|slope| slope.abs() < 1e-7),
+            "{gradient:?}"
+        );
+    }
+}
