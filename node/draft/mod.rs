@@ -136,6 +136,10 @@ pub fn described(proposal: &SchemaProposal) -> Vec<String> {
         .iter()
         .collect::<Vec<_>>()
         .join(", ");
+    let target = match proposal.schema.target.survival {
+        true => format!("when an event happens ({target})"),
+        false => target,
+    };
     let kind = match proposal.target() {
         Target::Classes(classes) => format!("{} ", classes.len()),
         _ => String::new(),

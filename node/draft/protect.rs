@@ -135,7 +135,8 @@ pub(super) fn proposed(proposal: &mut SchemaProposal, protection: &Protection) -
     }
     schema.features = task::schema::merged(features);
     schema.usual.retain(|name, _| !without.contains(name));
-    if schema.target.classes.is_none() && schema.target.rule.is_none() {
+    let target = &schema.target;
+    if target.classes.is_none() && target.rule.is_none() && !target.survival {
         let target = schema.target.name.iter().next().unwrap_or_default();
         schema.target.range = schema.target.range.or(ranges.get(target).copied());
     }

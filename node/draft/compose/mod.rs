@@ -232,7 +232,14 @@ fn of_tables(
     // Also checks that the files can be read, before anything is asked.
     let mut proposal = proposed(files, &mut wishes, ask.as_deref_mut())?;
     if let (None, Some(ask)) = (&wishes.target, ask.as_deref_mut()) {
-        wishes.target = Some(target(&proposal, files, &wishes, ask)?);
+        let chosen = target(&proposal, files, &wishes, ask)?;
+        let found = &proposal.schema.target;
+        let mut names = found.name.iter().map(str::to_owned);
+        // Whoever takes the event that was found takes its time, too.
+        if found.survival && names.next().as_ref() == Some(&chosen) {
+            (wishes.time, wishes.entry) = (names.next(), names.next());
+        }
+        wishes.target = Some(chosen);
         proposal = proposed(files, &mut wishes, Some(ask))?;
     }
     if let Some(missing) = wanted.missing {
@@ -318,7 +325,12 @@ fn target(
         .iter()
         .next()
         .unwrap_or_default();
-    ask.ask("Column to predict", Some(last), |answer| {
+    let time = proposal.schema.target.name.iter().nth(1);
+    let question = match time.filter(|_| proposal.schema.target.survival) {
+        Some(time) => format!("Column to predict (an event, with the time until it in {time:?})"),
+        None => "Column to predict".to_owned(),
+    };
+    ask.ask(&question, Some(last), |answer| {
         let wishes = Wishes {
             target: Some(answer.to_owned()),
             ..wishes.clone()

@@ -271,6 +271,9 @@ impl Schema {
             Some(ReadCells::Numbers { .. }) => true,
             None => false,
         };
+        if self.target.survival && self.target.name.iter().next() == Some(column) {
+            return same_class(value, "0") || same_class(value, "1");
+        }
         match &self.target.classes {
             Some(classes) if self.target.name.iter().any(|name| name == column) => classes
                 .iter()
