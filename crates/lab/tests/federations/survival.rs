@@ -82,7 +82,10 @@ fn strategies_learn_risk_scores_as_they_learn_anything_else() {
         for model in ["\"cox\"", "{ mlp = { hidden = [4] } }"] {
             let summary = play(&scenario(&files, strategy, model, ""));
             assert_eq!(summary.metric.name, "concordance");
-            let second = summary.second_metric.as_ref().map(|second| second.name.as_str());
+            let second = summary
+                .second_metric
+                .as_ref()
+                .map(|second| second.name.as_str());
             assert_eq!(
                 second,
                 Some("loss"),

@@ -100,7 +100,12 @@ fn rows_of(part: &RowResults) -> Option<Vec<ObservedTime>> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::path::Path;
+
+    use methods::learner::Split;
+
     use super::*;
+    use crate::data::{TcgaBrcaConfig, tcga_brca};
     use crate::metrics::MetricName;
 
     /// Rows of one feature, each an event (or not) and its time.
@@ -162,5 +167,51 @@ mod tests {
         assert_eq!(MetricName::Concordance.over(&[&right, &none]), Some(1.0));
         assert_eq!(MetricName::Concordance.over(&[&none]), None);
         assert_eq!(MetricName::CalibrationAtTime.over(&[&right]), None);
+    }
+
+    /// Patients of one region and a score of two columns: the values are those of a program in NumPy that follows the
+    /// formulas step by step.
+    #[test]
+    fn metrics_of_a_region_are_those_computed_elsewhere() {
+        let Some(folder) = std::env::var_os("ROTA_DATA") else {
+            crate::skipped::skipped("needs the data sets, and ROTA_DATA is not set");
+            return;
+        };
+        let config = TcgaBrcaConfig { flamby_split: true };
+        let data = tcga_brca(config, Some(Path::new(&folder))).unwrap();
+        let (name, table) = &data.silos[0];
+        assert_eq!(name, "Northeast");
+        let part = |part: Split| {
+            let place = |name: &str| table.columns.iter().position(|own| own == name).unwrap();
+            let (age, treated) = (place("age_at_index"), place("treatment_or_therapy_yes"));
+            let chosen = || (0..table.len()).filter(|&row| table.parts[row] == part);
+            let scores: Vec<f64> = chosen()
+                .map(|row| 0.02 * table.row(row)[age] - 0.8 * table.row(row)[treated])
+                .collect();
+            let targets: Vec<f32> = chosen()
+                .flat_map(|row| table.targets(row))
+                .map(|&value| value as f32)
+                .collect();
+            let rows = Rows::wide(1, 3, vec![0.0; scores.len()], targets);
+            (scores, rows)
+        };
+        let ((trained, train), (scores, test)) = (part(Split::Train), part(Split::Test));
+        let basis = SurvivalBasis::of(&trained, &observed(train.targets()), None).unwrap();
+        assert_eq!(basis.horizon, 2520.0);
+        assert!((basis.baseline.score - 0.530_241_935_484).abs() < 1e-9);
+        assert!((basis.baseline.hazard(2520.0) - 0.350_336_099_768).abs() < 1e-9);
+        let metrics = measure_survival(&scores, &test, Some(&basis));
+        for (name, expected) in [
+            ("loss", 2.582_371_724_883),
+            ("concordance", 0.814_245_810_056),
+            ("integrated-brier", 0.100_391_433_060),
+            ("calibration-at-time", 0.032_214_852_069),
+        ] {
+            let found = metrics.values[name];
+            assert!(
+                (found - expected).abs() < 1e-9,
+                "{name}: {found}, not {expected}"
+            );
+        }
     }
 }
