@@ -118,6 +118,7 @@ pub struct ColumnsConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     untagged,
+    deny_unknown_fields,
     expecting = "the name of a column, a list of columns, { mask = [columns] }, or { event = \"column\", time = \
                  \"column\" } is needed"
 )]
@@ -158,7 +159,10 @@ impl TargetColumns {
                 event, time, entry, ..
             } => {
                 let entry = entry.as_deref();
-                [event.as_str(), time].into_iter().chain(entry).collect()
+                [event.as_str(), time.as_str()]
+                    .into_iter()
+                    .chain(entry)
+                    .collect()
             }
         }
     }
