@@ -99,13 +99,16 @@ impl Candidates {
 }
 
 /// Returns whether nobody has said what becomes of a column.
-fn is_open(name: &String, wishes: &Wishes) -> bool {
+fn is_open(name: &str, wishes: &Wishes) -> bool {
     let lists = [&wishes.drop, &wishes.numbers, &wishes.categories];
     let single = [&wishes.silo_column, &wishes.group];
-    let dates = wishes.dates.iter().any(|(own, _)| own == name);
-    !dates
-        && !lists.iter().any(|list| list.contains(name))
-        && !single.iter().any(|own| own.as_ref() == Some(name))
+    let dates = wishes.dates.iter().map(|(own, _)| own);
+    let mut said = lists
+        .into_iter()
+        .flatten()
+        .chain(single.into_iter().flatten())
+        .chain(dates);
+    !said.any(|own| own == name)
 }
 
 /// Returns whether the cells may be times of follow-up: numbers, of which hardly one is below 0.
