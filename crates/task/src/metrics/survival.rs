@@ -169,8 +169,8 @@ mod tests {
         assert_eq!(MetricName::CalibrationAtTime.over(&[&right]), None);
     }
 
-    /// Patients of one region and a score of two columns: the values are those of a program in NumPy that follows the
-    /// formulas step by step.
+    /// Patients of one region and a score of two columns: the values are those of `measurements/flamby/tcga.py`, which
+    /// follows the formulas step by step.
     #[test]
     fn metrics_of_a_region_are_those_computed_elsewhere() {
         let Some(folder) = std::env::var_os("ROTA_DATA") else {
