@@ -89,9 +89,9 @@ def metrics(data):
     train, test = ((region == "northeast") & (fold == part) for part in ("train", "test"))
     s, e, t = scores[train], event[train], time[train]
     horizon = max(now for now in t[e] if (t >= now).sum() >= 0.1 * len(t))
-    deaths = np.unique(t[e])
-    hazards = np.array([(e & (t == now)).sum() / np.exp(s[t >= now] - s.mean()).sum() for now in deaths])
-    alive = lambda at: np.exp(-hazards[deaths <= at].sum() * np.exp(scores[test] - s.mean()))
+    deaths, centre = np.unique(t[e]), s.mean()
+    hazards = np.array([(e & (t == now)).sum() / np.exp(s[t >= now] - centre).sum() for now in deaths])
+    alive = lambda at: np.exp(-hazards[deaths <= at].sum() * np.exp(scores[test] - centre))
     ends, kept = steps_of(~e, t, e)
     s, e, t = scores[test], event[test], time[test]
     before = np.array([kept[ends < end].prod() for end in t])
