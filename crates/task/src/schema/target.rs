@@ -97,7 +97,8 @@ impl TargetColumn {
         }
     }
 
-    /// Columns for such a target: `target`, or `target 1`, `target 2`, … for several.
+    /// Columns for such a target: `target`, or `target 1`, `target 2`, … for several; `target event`, `target time` and
+    /// `target entry`.
     pub fn of(target: &Target) -> Self {
         let several = |count: usize| {
             ColumnNames::Several((1..=count).map(|at| format!("target {at}")).collect())
@@ -125,7 +126,7 @@ impl TargetColumn {
             Target::Survival { unit, at } => Self {
                 unit: Some(unit.clone()),
                 at: at.clone(),
-                ..Self::survival("event", "time", Some("entry"))
+                ..Self::survival("target event", "target time", Some("target entry"))
             },
         }
     }

@@ -1,6 +1,7 @@
 //! Harrell's concordance index, as a function of how often each row counts.
 
 use super::ObservedTime;
+use super::range_sums::RangeSums;
 
 /// The concordance index (Harrell et al. 1982): of the comparable pairs, the fraction in which the row with the event
 /// has the higher risk score, equal scores counting half.
@@ -87,7 +88,8 @@ impl Concordance {
 impl PairedRows {
     /// Concordant pairs, tied ones counting half, and comparable pairs.
     fn pairs(&self, times: &[u32]) -> (f64, f64) {
-        let mut at_risk = RankCounts::new(self.levels);
+        // How many rows have each rank: whole numbers, so that sums are exact.
+        let mut at_risk = RangeSums::zeros(self.levels);
         let mut left = 0;
         let (mut wins, mut pairs) = (0.0, 0.0);
         let weight = |row: usize| f64::from(times[row]);
@@ -112,43 +114,15 @@ impl PairedRows {
             }
             for &row in &events {
                 let rank = self.ranks[row];
-                let (below, up_to) = (at_risk.below(rank), at_risk.below(rank + 1));
+                let (below, up_to) = (at_risk.sum(0..rank), at_risk.sum(0..rank + 1));
                 wins += weight(row) * (below + up_to) / 2.0;
-                pairs += weight(row) * at_risk.below(self.levels);
+                pairs += weight(row) * at_risk.sum(0..self.levels);
             }
             for &row in &events {
                 at_risk.add(self.ranks[row], weight(row));
             }
         }
         (wins, pairs)
-    }
-}
-
-/// How many rows have each rank: sums over the first ranks in a logarithmic number of steps (Fenwick 1994). All are
-/// whole numbers, so sums are exact.
-struct RankCounts(Vec<f64>);
-
-impl RankCounts {
-    fn new(levels: usize) -> Self {
-        Self(vec![0.0; levels + 1])
-    }
-
-    fn add(&mut self, rank: usize, count: f64) {
-        let mut at = rank + 1;
-        while at < self.0.len() {
-            self.0[at] += count;
-            at += at & at.wrapping_neg();
-        }
-    }
-
-    /// Those of ranks below this one.
-    fn below(&self, rank: usize) -> f64 {
-        let (mut at, mut sum) = (rank, 0.0);
-        while at > 0 {
-            sum += self.0[at];
-            at &= at - 1;
-        }
-        sum
     }
 }
 

@@ -15,6 +15,7 @@ mod concordance;
 mod held_out;
 mod kaplan_meier;
 mod partial;
+mod range_sums;
 
 pub use baseline::Baseline;
 pub use concordance::{Concordance, concordance};

@@ -1,5 +1,6 @@
 //! Cox's partial likelihood of risk scores, with Efron's ties and left truncation.
 
+use super::range_sums::RangeSums;
 use super::{ObservedTime, observed};
 
 /// The least sum of relative hazards that is told from 0: scores that are 690 below the largest one count as that far
@@ -25,7 +26,7 @@ impl EventTime {
 
     /// Breslow's step of the hazard of a row with the largest score.
     pub(super) fn breslow(&self) -> f64 {
-        self.events.len() as f64 / self.at_risk.max(LEAST)
+        self.events.len() as f64 / told_from_zero(self.at_risk)
     }
 
     /// The part of the dying that Efron takes off, and what is left of the risk set, for each of its events.
@@ -33,50 +34,54 @@ impl EventTime {
         let count = self.events.len() as f64;
         (0..self.events.len()).map(move |event| {
             let part = event as f64 / count;
-            let rest = (self.at_risk - part * self.dying).max(LEAST);
-            (part, rest)
+            (part, told_from_zero(self.at_risk - part * self.dying))
         })
     }
+}
+
+/// This sum of relative hazards, at least [`LEAST`]; what is no number stays none.
+fn told_from_zero(sum: f64) -> f64 {
+    if sum < LEAST { LEAST } else { sum }
 }
 
 /// All times of events, the first one first, and the largest score.
 pub(super) fn event_times(scores: &[f64], rows: &[ObservedTime]) -> (Vec<EventTime>, f64) {
     let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut latest: Vec<usize> = (0..rows.len()).collect();
-    // Rows of one time in their order: the sort is stable.
-    latest.sort_by(|&a, &b| rows[b].time.total_cmp(&rows[a].time));
-    let earliest = rows
-        .iter()
-        .map(|row| row.time)
-        .fold(f32::INFINITY, f32::min);
-    let truncated = rows.iter().any(|row| row.entry >= earliest);
+    // Rows of one time in their order: the sorts are stable.
+    let by = |of: fn(&ObservedTime) -> f32| {
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_by(|&a, &b| of(&rows[a]).total_cmp(&of(&rows[b])));
+        order
+    };
+    let (earliest, entering) = (by(|row| row.time), by(|row| row.entry));
+    let mut places = vec![0; rows.len()];
+    let in_order = entering.iter().enumerate();
+    in_order.for_each(|(place, &row)| places[row] = place);
     let weight = |row: usize| (scores[row] - top).exp();
+    // Relative hazards by entry, of the rows that end at the time at hand or later.
+    let mut observed = RangeSums::zeros(rows.len());
     let mut times = Vec::new();
-    let mut at_risk = 0.0;
-    for same in latest.chunk_by(|&a, &b| rows[a].time == rows[b].time) {
+    for same in earliest
+        .chunk_by(|&a, &b| rows[a].time == rows[b].time)
+        .rev()
+    {
         let time = rows[same[0]].time;
-        at_risk += same.iter().map(|&row| weight(row)).sum::<f64>();
+        same.iter()
+            .for_each(|&row| observed.add(places[row], weight(row)));
         let events: Vec<usize> = same
             .iter()
             .copied()
             .filter(|&row| rows[row].event)
             .collect();
-        if events.is_empty() {
-            continue;
+        if !events.is_empty() {
+            let entered = entering.partition_point(|&row| rows[row].entry < time);
+            times.push(EventTime {
+                time,
+                dying: events.iter().map(|&row| weight(row)).sum(),
+                at_risk: observed.sum(0..entered),
+                events,
+            });
         }
-        times.push(EventTime {
-            time,
-            dying: events.iter().map(|&row| weight(row)).sum(),
-            at_risk: match truncated {
-                false => at_risk,
-                // Taking rows off again that enter later would leave rounding where few rows are at risk.
-                true => {
-                    let there = (0..rows.len()).filter(|&row| rows[row].is_at_risk(time));
-                    there.map(weight).sum()
-                }
-            },
-            events,
-        });
     }
     times.reverse();
     (times, top)
@@ -106,9 +111,9 @@ pub fn partial_likelihood(scores: &[f64], targets: &[f32], slopes: &mut [f64]) -
         return 0.0;
     }
     let each = 1.0 / count as f64;
-    // Σ 1/A over the terms of every time, and the sums of these up to a time: a row is at risk in all times up to its own.
+    // Σ 1/A over the terms of every time: a row is pulled at all times at which it is at risk.
     let mut pulls = Vec::with_capacity(times.len());
-    let (mut loss, mut cumulated) = (0.0, 0.0);
+    let mut loss = 0.0;
     for time in &times {
         let (mut pull, mut spared) = (0.0, 0.0);
         for (part, rest) in time.terms() {
@@ -120,17 +125,12 @@ pub fn partial_likelihood(scores: &[f64], targets: &[f32], slopes: &mut [f64]) -
             loss -= scores[row];
             slopes[row] -= each * (1.0 + (scores[row] - top).exp() * spared);
         }
-        cumulated += pull;
-        pulls.push((time.time, pull, cumulated));
+        pulls.push(pull);
     }
+    let pulls = RangeSums::of(&pulls);
     for (row, (slope, score)) in rows.iter().zip(slopes.iter_mut().zip(scores)) {
-        let until = |limit: f32| pulls.partition_point(|(time, ..)| *time <= limit);
-        // It is at risk at the times in (entry, time].
-        let pull = match (until(row.entry), until(row.time)) {
-            (_, 0) => 0.0,
-            (0, last) => pulls[last - 1].2,
-            (first, last) => pulls[first..last].iter().map(|(_, pull, _)| pull).sum(),
-        };
+        let until = |limit: f32| times.partition_point(|event| event.time <= limit);
+        let pull = pulls.sum(until(row.entry)..until(row.time));
         *slope += each * (score - top).exp() * pull;
     }
     loss * each
@@ -275,6 +275,10 @@ mod tests {
             let mut slopes = [0.0; 4];
             let found = partial_likelihood(&scores, &rows, &mut slopes);
             assert!(found.is_finite() && slopes.iter().all(|slope| slope.is_finite()));
+        }
+        // A score that is no number gives none.
+        for scores in [[0.0, f64::NAN, 0.0, 0.0], [f64::INFINITY, 0.0, 0.0, 0.0]] {
+            assert!(loss(&scores, &rows).is_nan(), "{scores:?}");
         }
     }
 
