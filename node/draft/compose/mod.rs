@@ -375,7 +375,14 @@ fn ask_what_is_missing(
     if wanted.strategy.is_none() {
         let question = "Strategy (`rota strategies` lists them)";
         let name = ask.ask(question, Some("fedavg"), strategy)?;
-        table.insert("strategy".into(), training(&name));
+        match table.get_mut("strategy").and_then(Value::as_table_mut) {
+            Some(drafted) => {
+                drafted.insert("name".into(), name.into());
+            }
+            None => {
+                table.insert("strategy".into(), training(&name));
+            }
+        }
     }
     if wanted.rounds.is_none() {
         let usual = table.get("rounds").map(Value::to_string);

@@ -306,7 +306,7 @@ fn an_event_that_was_found_is_taken_with_its_time() {
         );
     }
     let wanted = InitRequest {
-        table: vec![file("times.csv", &text).into()],
+        tables: vec![file("times.csv", &text).into()],
         name: Some("times".into()),
         rounds: Some(5),
         strategy: Some("fedavg".into()),
