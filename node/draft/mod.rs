@@ -68,6 +68,7 @@ pub fn draft(
             "a federation needs at least two silos with {small} rows each, found {enough}"
         )));
     }
+    protect::fits(&proposal, protection)?;
     let mut protected = protect::proposed(&mut proposal, protection);
     let mut text = text::scenario(&proposal, files, &wishes, scenario, small, None);
     if *protection != Protection::Clear {

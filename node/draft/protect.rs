@@ -9,6 +9,7 @@ use task::data::Target;
 use task::propose::SchemaProposal;
 use task::schema::ColumnType;
 
+use super::compose::ComposeError;
 use super::plan::FederationPlan;
 use crate::prompt::Prompt;
 
@@ -90,6 +91,22 @@ pub fn epsilon(text: &str) -> Result<f64, String> {
         _ => Err(format!(
             "{text:?} is no epsilon: write a number from 0.001 to 1000, such as 1"
         )),
+    }
+}
+
+/// Refuses a proposal that cannot go with what members may read.
+///
+/// # Errors
+/// [`ComposeError::Option`]: a time to an event with noise.
+pub(super) fn fits(proposal: &SchemaProposal, protection: &Protection) -> Result<(), ComposeError> {
+    match protection {
+        Protection::Noised(_) if proposal.schema.target.survival => Err(ComposeError::Option(
+            "noise (--epsilon) does not go with a time to an event: a row takes part in the terms of all others that were \
+             at risk with it, so that nothing bounds what one row changes. Learn in secure-aggregation rounds \
+             (--secure-aggregation), or predict classes, such as death within a year"
+                .into(),
+        )),
+        Protection::Noised(_) | Protection::Masked(_) | Protection::Clear => Ok(()),
     }
 }
 

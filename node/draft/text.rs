@@ -83,6 +83,10 @@ pub(super) fn scenario(
     line("[strategy]");
     line("name = \"fedavg\"        # `rota strategies` lists the others");
     match plan {
+        // Those at risk together are the rows of a step.
+        None if proposal.schema.target.survival => line(
+            "training = { epochs = 10, batch = 0, optimiser = { name = \"sgd\", rate = 0.2 } }   # all rows in a step",
+        ),
         None => {
             line(
                 "training = { epochs = 5, batch = 16, optimiser = { name = \"sgd\", rate = 0.02 } }",

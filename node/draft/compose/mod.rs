@@ -202,7 +202,7 @@ fn of_scenario(
                 &mut ask,
                 "the model",
                 "--model NAME",
-                |ask| ask.ask("Model (logistic, linear, mlp)", None, model),
+                |ask| ask.ask("Model (logistic, linear, cox, mlp)", None, model),
             )?),
         };
         if let Some(known) = known {
@@ -246,6 +246,9 @@ fn of_tables(
         fill_in(&mut proposal, missing);
     }
     let protection = chosen(wanted, false, ask.as_deref_mut())?;
+    protection
+        .iter()
+        .try_for_each(|protection| protect::fits(&proposal, protection))?;
     let mut protected = match &protection {
         Some(protection) => protect::proposed(&mut proposal, protection),
         None => vec![protect::CLEAR.to_owned()],
@@ -280,7 +283,7 @@ fn of_tables(
             (Some(known), _) => Some(model(known).map_err(ComposeError::Option)?),
             (None, Some(ask)) => {
                 let usual = task.get("model").map(Value::to_string);
-                let question = "Model (logistic, linear, mlp, or as in a scenario)";
+                let question = "Model (logistic, linear, cox, mlp, or as in a scenario)";
                 Some(ask.ask(question, usual.as_deref(), model)?)
             }
             (None, None) => None,
@@ -372,7 +375,14 @@ fn ask_what_is_missing(
     if wanted.strategy.is_none() {
         let question = "Strategy (`rota strategies` lists them)";
         let name = ask.ask(question, Some("fedavg"), strategy)?;
-        table.insert("strategy".into(), training(&name));
+        match table.get_mut("strategy").and_then(Value::as_table_mut) {
+            Some(drafted) => {
+                drafted.insert("name".into(), name.into());
+            }
+            None => {
+                table.insert("strategy".into(), training(&name));
+            }
+        }
     }
     if wanted.rounds.is_none() {
         let usual = table.get("rounds").map(Value::to_string);
@@ -463,11 +473,12 @@ fn model(answer: &str) -> Result<Value, String> {
         "linear" => "{ linear = {} }",
         "mlp" => "{ mlp = { hidden = [32] } }",
         "logistic" => "\"logistic\"",
+        "cox" => "\"cox\"",
         other => other,
     };
     let wrong = |error: &dyn Display| {
         format!(
-            "{answer:?} is no model: write logistic, linear, mlp, or as in a scenario, such as {{ mlp = \
+            "{answer:?} is no model: write logistic, linear, cox, mlp, or as in a scenario, such as {{ mlp = \
              {{ hidden = [32, 16] }} }} ({error})"
         )
     };

@@ -245,7 +245,7 @@ fn many_rows_take_little_time() {
 }
 
 #[test]
-fn a_cause_of_the_event_and_another_time_give_a_survival_target_away() {
+fn a_cause_and_a_further_time_give_an_event_away() {
     let schema = schema("target = { event = 'died', time = 'days' }");
     // `lab` is a time of follow-up, too, `discharge` tells who died, and `after` neither.
     let with = |lab: fn(f64, f64) -> f64, discharge: fn(bool, f64) -> usize| {

@@ -86,7 +86,7 @@ fn an_event_and_its_time_are_proposed_where_nothing_is_said() {
 }
 
 #[test]
-fn a_time_beside_a_named_event_is_no_feature_unless_somebody_says_so() {
+fn a_time_beside_a_named_event_is_asked_about() {
     let row = |at: usize| format!("{},{}", days(at), event(at));
     let header = "days,died";
     let error = of("asked", header, row, named(Some("died"), None)).unwrap_err();
