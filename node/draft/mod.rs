@@ -68,6 +68,7 @@ pub fn draft(
             "a federation needs at least two silos with {small} rows each, found {enough}"
         )));
     }
+    protect::fits(&proposal, protection)?;
     let mut protected = protect::proposed(&mut proposal, protection);
     let mut text = text::scenario(&proposal, files, &wishes, scenario, small, None);
     if *protection != Protection::Clear {
@@ -136,6 +137,10 @@ pub fn described(proposal: &SchemaProposal) -> Vec<String> {
         .iter()
         .collect::<Vec<_>>()
         .join(", ");
+    let target = match proposal.schema.target.survival {
+        true => format!("when an event happens ({target})"),
+        false => target,
+    };
     let kind = match proposal.target() {
         Target::Classes(classes) => format!("{} ", classes.len()),
         _ => String::new(),

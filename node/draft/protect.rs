@@ -8,6 +8,7 @@ use task::data::Target;
 use task::propose::SchemaProposal;
 use task::schema::ColumnType;
 
+use super::compose::ComposeError;
 use super::plan::FederationPlan;
 use crate::prompt::Prompt;
 
@@ -92,6 +93,22 @@ pub fn epsilon(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Refuses a proposal that cannot go with what members may read.
+///
+/// # Errors
+/// [`ComposeError::Option`]: a time to an event with noise.
+pub(super) fn fits(proposal: &SchemaProposal, protection: &Protection) -> Result<(), ComposeError> {
+    match protection {
+        Protection::Noised(_) if proposal.schema.target.survival => Err(ComposeError::Option(
+            "noise (--epsilon) does not go with a time to an event: a row takes part in the terms of all others that were \
+             at risk with it, so that nothing bounds what one row changes. Learn in secure-aggregation rounds \
+             (--secure-aggregation), or predict classes, such as death within a year"
+                .into(),
+        )),
+        Protection::Noised(_) | Protection::Masked(_) | Protection::Clear => Ok(()),
+    }
+}
+
 /// Gives the numbers of a proposal ranges to agree on, where they are to be scaled by them; columns of which none
 /// can be told are left out. What was done, one sentence each.
 pub(super) fn proposed(proposal: &mut SchemaProposal, protection: &Protection) -> Vec<String> {
@@ -134,7 +151,8 @@ pub(super) fn proposed(proposal: &mut SchemaProposal, protection: &Protection) -
     }
     schema.features = task::schema::merged(features);
     schema.usual.retain(|name, _| !without.contains(name));
-    if schema.target.classes.is_none() && schema.target.rule.is_none() {
+    let target = &schema.target;
+    if target.classes.is_none() && target.rule.is_none() && !target.survival {
         let target = schema.target.name.iter().next().unwrap_or_default();
         schema.target.range = schema.target.range.or(ranges.get(target).copied());
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use methods::learner::RowResults;
 use serde::Serialize;
+use task::survival::{CalibrationAtTime, Concordance, NUMBERS, ObservedTime, observed};
 use task::{metrics::BalancedAccuracy, metrics::CalibrationError, metrics::RocArea};
 
 /// The part of the draws that lies below a 95 % interval, and as large a part above it. Where two models
@@ -141,6 +142,12 @@ pub(crate) trait RowOutputs {
 
     /// The probability of the class that every row is given.
     fn confidences(&self) -> Option<Vec<f64>>;
+
+    /// Returns where there are times to an event: every row, and its risk score.
+    fn risks(&self) -> Option<(Vec<ObservedTime>, Vec<f64>)>;
+
+    /// Returns where these have probabilities of no event: until when, and that of every row.
+    fn surviving(&self) -> Option<(f32, Vec<f64>)>;
 }
 
 impl RowOutputs for RowResults {
@@ -166,6 +173,16 @@ impl RowOutputs for RowResults {
             rows.map(largest).collect()
         })
     }
+
+    fn risks(&self) -> Option<(Vec<ObservedTime>, Vec<f64>)> {
+        let all = self.targets.len() == NUMBERS * self.risks.len() && !self.risks.is_empty();
+        all.then(|| (observed(&self.targets), self.risks.clone()))
+    }
+
+    fn surviving(&self) -> Option<(f32, Vec<f64>)> {
+        let own = self.surviving.as_ref()?;
+        Some((own.until, own.probabilities.clone()))
+    }
 }
 
 /// A metric over rows of one or several silos.
@@ -178,6 +195,10 @@ pub(crate) enum Statistic {
     Balanced(BalancedAccuracy),
     /// The expected calibration error.
     Calibration(CalibrationError),
+    /// The concordance index, of pairs within silos.
+    Concordance(Concordance),
+    /// Calibration at a time.
+    AtTime(CalibrationAtTime),
 }
 
 impl Statistic {
@@ -212,6 +233,23 @@ impl Statistic {
                 let rows = confidences.zip(right).collect();
                 Self::Calibration(CalibrationError { rows })
             }
+            "concordance" => {
+                let mut index = Concordance::default();
+                for part in parts {
+                    let (rows, scores) = part.risks()?;
+                    scores.iter().all(|score| score.is_finite()).then_some(())?;
+                    index.push(&scores, rows);
+                }
+                Self::Concordance((index.rows() > 0).then_some(index)?)
+            }
+            "calibration-at-time" => {
+                let mut calibration = CalibrationAtTime::default();
+                for part in parts {
+                    let ((rows, _), (until, surviving)) = (part.risks()?, part.surviving()?);
+                    calibration.push(surviving, rows, until);
+                }
+                Self::AtTime((calibration.rows() > 0).then_some(calibration)?)
+            }
             metric => Self::Mean(all(&|part: &R| part.scores(metric))?),
         })
     }
@@ -223,11 +261,14 @@ impl Statistic {
             Self::Area(area) => area.rows(),
             Self::Balanced(accuracy) => accuracy.rows.len(),
             Self::Calibration(error) => error.rows.len(),
+            Self::Concordance(index) => index.rows(),
+            Self::AtTime(calibration) => calibration.rows(),
         }
     }
 
     /// Returns whether an interval of a metric that is compared class by class says anything: of the rarer of two
-    /// classes, and of every class that occurs, there are [`TELLING`] of these units, rows or groups of rows.
+    /// classes, of every class that occurs, and of events in time there are [`TELLING`] of these units, rows or groups of
+    /// rows.
     /// With fewer, an area under the curve of coin tosses seems to differ from that of others far more often
     /// than at 5 %.
     pub(crate) fn has_enough_events(&self, units: &[Vec<usize>]) -> bool {
@@ -235,8 +276,8 @@ impl Statistic {
         classes.is_none_or(|classes| classes.values().all(|&count| count >= TELLING))
     }
 
-    /// Units, rows or groups of rows, that hold a row of each class; `None` for metrics that are not compared
-    /// class by class.
+    /// Units, rows or groups of rows, that hold a row of each class, or an event in time, which is class 1; `None` for
+    /// metrics that are not compared class by class.
     pub(crate) fn units_of_classes(&self, units: &[Vec<usize>]) -> Option<BTreeMap<usize, usize>> {
         let (classes, mut count): (Vec<usize>, _) = match self {
             Self::Mean(_) | Self::Calibration(_) => return None,
@@ -248,9 +289,14 @@ impl Statistic {
                 accuracy.rows.iter().map(|(class, _)| *class).collect(),
                 BTreeMap::new(),
             ),
+            Self::Concordance(index) => (events(index.events()), BTreeMap::from([(1, 0)])),
+            Self::AtTime(calibration) => (events(calibration.events()), BTreeMap::from([(1, 0)])),
         };
+        // Rows that are censored are of no class.
+        let in_time = matches!(self, Self::Concordance(_) | Self::AtTime(_));
         for unit in units {
-            let own: BTreeSet<usize> = unit.iter().map(|&row| classes[row]).collect();
+            let own = unit.iter().map(|&row| classes[row]);
+            let own: BTreeSet<usize> = own.filter(|class| !in_time || *class == 1).collect();
             own.into_iter()
                 .for_each(|class| *count.entry(class).or_default() += 1);
         }
@@ -272,6 +318,8 @@ impl Statistic {
             Self::Area(area) => area.value(times),
             Self::Balanced(accuracy) => accuracy.value(times),
             Self::Calibration(error) => error.value(times),
+            Self::Concordance(index) => index.value(times),
+            Self::AtTime(calibration) => calibration.value(times),
         }
     }
 
@@ -279,6 +327,11 @@ impl Statistic {
     pub(crate) fn measured(&self) -> f64 {
         self.value(&vec![1; self.rows()])
     }
+}
+
+/// Events as classes.
+fn events(of: Vec<bool>) -> Vec<usize> {
+    of.into_iter().map(usize::from).collect()
 }
 
 /// Several statistics of the same rows, drawn together.

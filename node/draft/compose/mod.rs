@@ -202,7 +202,7 @@ fn of_scenario(
                 &mut ask,
                 "the model",
                 "--model NAME",
-                |ask| ask.ask("Model (logistic, linear, mlp)", None, model),
+                |ask| ask.ask("Model (logistic, linear, cox, mlp)", None, model),
             )?),
         };
         if let Some(known) = known {
@@ -232,13 +232,23 @@ fn of_tables(
     // Also checks that the files can be read, before anything is asked.
     let mut proposal = proposed(files, &mut wishes, ask.as_deref_mut())?;
     if let (None, Some(ask)) = (&wishes.target, ask.as_deref_mut()) {
-        wishes.target = Some(target(&proposal, files, &wishes, ask)?);
+        let chosen = target(&proposal, files, &wishes, ask)?;
+        let found = &proposal.schema.target;
+        let mut names = found.name.iter().map(str::to_owned);
+        // Whoever takes the event that was found takes its time, too.
+        if found.survival && names.next().as_ref() == Some(&chosen) {
+            (wishes.time, wishes.entry) = (names.next(), names.next());
+        }
+        wishes.target = Some(chosen);
         proposal = proposed(files, &mut wishes, Some(ask))?;
     }
     if let Some(missing) = wanted.missing {
         fill_in(&mut proposal, missing);
     }
     let protection = chosen(wanted, false, ask.as_deref_mut())?;
+    protection
+        .iter()
+        .try_for_each(|protection| protect::fits(&proposal, protection))?;
     let mut protected = match &protection {
         Some(protection) => protect::proposed(&mut proposal, protection),
         None => vec![protect::CLEAR.to_owned()],
@@ -273,7 +283,7 @@ fn of_tables(
             (Some(known), _) => Some(model(known).map_err(ComposeError::Option)?),
             (None, Some(ask)) => {
                 let usual = task.get("model").map(Value::to_string);
-                let question = "Model (logistic, linear, mlp, or as in a scenario)";
+                let question = "Model (logistic, linear, cox, mlp, or as in a scenario)";
                 Some(ask.ask(question, usual.as_deref(), model)?)
             }
             (None, None) => None,
@@ -318,7 +328,12 @@ fn target(
         .iter()
         .next()
         .unwrap_or_default();
-    ask.ask("Column to predict", Some(last), |answer| {
+    let time = proposal.schema.target.name.iter().nth(1);
+    let question = match time.filter(|_| proposal.schema.target.survival) {
+        Some(time) => format!("Column to predict (an event, with the time until it in {time:?})"),
+        None => "Column to predict".to_owned(),
+    };
+    ask.ask(&question, Some(last), |answer| {
         let wishes = Wishes {
             target: Some(answer.to_owned()),
             ..wishes.clone()
@@ -360,7 +375,14 @@ fn ask_what_is_missing(
     if wanted.strategy.is_none() {
         let question = "Strategy (`rota strategies` lists them)";
         let name = ask.ask(question, Some("fedavg"), strategy)?;
-        table.insert("strategy".into(), training(&name));
+        match table.get_mut("strategy").and_then(Value::as_table_mut) {
+            Some(drafted) => {
+                drafted.insert("name".into(), name.into());
+            }
+            None => {
+                table.insert("strategy".into(), training(&name));
+            }
+        }
     }
     if wanted.rounds.is_none() {
         let usual = table.get("rounds").map(Value::to_string);
@@ -451,11 +473,12 @@ fn model(answer: &str) -> Result<Value, String> {
         "linear" => "{ linear = {} }",
         "mlp" => "{ mlp = { hidden = [32] } }",
         "logistic" => "\"logistic\"",
+        "cox" => "\"cox\"",
         other => other,
     };
     let wrong = |error: &dyn Display| {
         format!(
-            "{answer:?} is no model: write logistic, linear, mlp, or as in a scenario, such as {{ mlp = \
+            "{answer:?} is no model: write logistic, linear, cox, mlp, or as in a scenario, such as {{ mlp = \
              {{ hidden = [32, 16] }} }} ({error})"
         )
     };

@@ -293,3 +293,42 @@ fn a_scenario_with_noise_is_read_as_it_was_fitted() {
         );
     }
 }
+
+#[test]
+fn an_event_that_was_found_is_taken_with_its_time() {
+    let mut text = String::from("age,lab,died,days\n");
+    for row in 0..80 {
+        let (lab, event) = ((row * 7919 % 61) as f64 / 4.0, row * 40_503 / 32 % 3 % 2);
+        text += &format!(
+            "{},{lab},{event},{}\n",
+            30 + row * 17 % 50,
+            5 + row * 37 % 71
+        );
+    }
+    let wanted = InitRequest {
+        tables: vec![file("times.csv", &text).into()],
+        name: Some("times".into()),
+        rounds: Some(5),
+        strategy: Some("fedavg".into()),
+        protection: Some(Protection::Clear),
+        ..InitRequest::default()
+    };
+    let (found, said) = asked(&wanted, "\ncox\n");
+    let plan = found.unwrap().plan;
+    assert!(
+        said.contains("with the time until it in \"days\""),
+        "{said}"
+    );
+    let TaskConfig::Table(task) = &plan.task else {
+        panic!("{plan:?}");
+    };
+    let target = &task.schema.as_ref().unwrap().target;
+    assert_eq!(target.name.iter().collect::<Vec<_>>(), ["died", "days"]);
+    // With noise it is refused at once.
+    let noised = InitRequest {
+        protection: Some(Protection::Noised(1.0)),
+        ..wanted
+    };
+    let why = asked(&noised, "\n").0.err().unwrap().to_string();
+    assert!(why.contains("does not go with a time to an event"), "{why}");
+}

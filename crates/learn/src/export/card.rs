@@ -136,6 +136,12 @@ pub struct CardColumn {
 fn unmeasured(metric: &str, rows: u64) -> String {
     let needs = match metric {
         "roc-auc" => "needs some of both classes, and there are none of one",
+        "integrated-brier" | "calibration-at-time" => {
+            "needs a time until which enough training rows are observed, and rows that enter at the beginning"
+        }
+        "concordance" => {
+            "needs two rows of which one has its event while the other is still observed, and there are none"
+        }
         _ => "has no value on them",
     };
     format!("nothing was measured on {rows} held-out rows: {metric} {needs}")
@@ -167,6 +173,19 @@ pub enum Output {
     Mask {
         /// The columns that are predicted.
         names: Vec<String>,
+    },
+    /// A risk score: the logarithm of the hazard relative to a row with the score 0. Scores that differ by a constant
+    /// are the same model.
+    Survival {
+        /// The column of the event.
+        event: String,
+        /// The column of the time until it.
+        time: String,
+        /// Unit of times.
+        unit: String,
+        /// Times at which the members agreed to predict survival; it takes the baseline of an institution, which is
+        /// no part of the model and stays there.
+        at: Vec<f64>,
     },
 }
 
@@ -311,6 +330,15 @@ impl Output {
                 classes,
             },
             Target::Mask { .. } => Self::Mask { names: names() },
+            Target::Survival { unit, at } => {
+                let name = |at| schema.target.name.iter().nth(at).unwrap_or_default();
+                Self::Survival {
+                    event: name(0).to_owned(),
+                    time: name(1).to_owned(),
+                    unit,
+                    at,
+                }
+            }
         }
     }
 }

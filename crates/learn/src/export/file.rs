@@ -48,6 +48,7 @@ fn metadata(card: &Card) -> Value {
     let target = match &card.output {
         Output::Classes { name, .. } => name.clone(),
         Output::Numbers { names, .. } | Output::Mask { names } => names.join(", "),
+        Output::Survival { event, time, .. } => format!("{event}, {time}"),
     };
     json!({
         "format": "pt",

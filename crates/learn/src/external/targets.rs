@@ -21,6 +21,16 @@ impl PartTargets {
                 sums.for_each(|(sum, target)| *sum += target / count as f64);
             }
         }
+        Self::near_to(offset, count, targets)
+    }
+
+    /// Targets of `count` rows, `width` for each, as they are.
+    pub(super) fn plain(count: usize, width: usize, targets: Vec<f64>) -> Self {
+        Self::near_to(vec![0.0; width], count, targets)
+    }
+
+    fn near_to(offset: Vec<f64>, count: usize, targets: Vec<f64>) -> Self {
+        let width = offset.len();
         let columns = offset.iter().cycle();
         let near = targets
             .iter()

@@ -118,7 +118,7 @@ pub(super) struct OpenSilo<'a> {
 pub(super) struct RowsOf {
     /// Numbers per row.
     pub(super) features: usize,
-    /// The loss of the agreed model: `"squared"`, `"absolute"`, `"logistic"`, `"softmax"` or
+    /// The loss of the agreed model: `"squared"`, `"absolute"`, `"logistic"`, `"softmax"`, `"cox"` or
     /// `"dice"`.
     pub(super) loss: &'static str,
 }
@@ -249,6 +249,9 @@ pub(super) enum OutputsOf {
     Squared,
     /// Numbers, measured by absolute error.
     Absolute,
+    /// One, the risk score of a time to an event; the targets are the event (1, or 0 where the row is censored), its
+    /// time, and where rows are not observed from the beginning the entry.
+    Cox,
 }
 
 /// Writes one frame.

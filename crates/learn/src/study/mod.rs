@@ -4,6 +4,7 @@ mod digits8;
 mod family;
 mod far;
 mod findings;
+mod lifetimes;
 mod table;
 
 use std::sync::Arc;

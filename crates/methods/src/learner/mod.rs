@@ -100,7 +100,7 @@ pub use job::{Job, Work};
 pub use optimiser::{ADAM, OptimiserState};
 pub use own_metric::OwnMetric;
 pub use quadratic::QuadraticLearner;
-pub use row_results::{RowResults, together};
+pub use row_results::{RowResults, Surviving, together};
 pub use training::{Decay, GradientModifier, Metrics, Optimiser, Progress, Training, Update};
 
 /// A callback that gets the progress of a training and may stop it.

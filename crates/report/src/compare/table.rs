@@ -271,7 +271,14 @@ fn others(metrics: &[MetricName], variant: &VariantTable, outside: bool) -> Text
 
 /// Metrics that a silo with rows of one class does not have, or that need many rows.
 fn is_union(metric: MetricName) -> bool {
-    ["roc-auc", "balanced-accuracy", "calibration-error"].contains(&metric.key())
+    let others = [
+        "roc-auc",
+        "balanced-accuracy",
+        "calibration-error",
+        "concordance",
+        "calibration-at-time",
+    ];
+    others.contains(&metric.key())
 }
 
 /// Settings that were chosen and numbers that strategies report, a line for each strategy.

@@ -54,6 +54,11 @@ fn nothing_measured(story: &Story) -> String {
              more rows out (`test` in `split`), use fewer silos, or compare another metric, such as brier",
             numbers::count(rows as u64)
         ),
+        ("concordance", rows) => format!(
+            ": concordance needs two rows of a silo of which one has its event while the other is observed, and there are \
+             none among the held-out rows of any silo ({} in all). Hold more rows out (`test` in `split`), or use fewer silos",
+            numbers::count(rows as u64)
+        ),
         (metric, rows) => format!(
             ": {metric} has no value on the {} held-out rows of any silo",
             numbers::count(rows as u64)
@@ -73,6 +78,9 @@ pub fn long_name(metric: &str) -> &str {
         "brier" => "Brier score",
         "calibration-error" => "calibration error",
         "dice" => "Dice coefficient",
+        "concordance" => "concordance index",
+        "integrated-brier" => "integrated Brier score",
+        "calibration-at-time" => "calibration at the last agreed time",
         other => other,
     }
 }

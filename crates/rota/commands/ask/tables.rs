@@ -62,6 +62,12 @@ fn of_scenario(
             ),
         };
         table.insert("target", cells);
+        if let Target::Survival { .. } = &read.target {
+            for (at, name) in ["event", "time", "entry"].into_iter().enumerate() {
+                let cells = (0..rows.len()).map(|row| rows.targets(row).get(at).copied());
+                table.insert(name, CellColumn::Numbers(cells.collect()));
+            }
+        }
         (name.clone(), table)
     });
     Ok(sites.collect())

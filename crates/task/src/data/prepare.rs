@@ -186,11 +186,16 @@ impl Prepared {
     }
 }
 
-/// The class of every row, or the same number for all.
+/// The class of every row, or whether it has an event; the same number for all others.
 pub(super) fn classes(table: &Table, target: &Target) -> Vec<usize> {
     match target {
         Target::Number { .. } | Target::Numbers { .. } | Target::Mask { .. } => {
             vec![0; table.len()]
+        }
+        // Every part gets its share of the events.
+        Target::Survival { .. } => {
+            let event = |row: usize| table.targets(row)[0] as usize;
+            (0..table.len()).map(event).collect()
         }
         Target::Classes(_) => table.target.iter().map(|&class| class as usize).collect(),
     }

@@ -1,7 +1,7 @@
 //! Targets of prediction.
 
 /// The kind of target.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Target {
     /// A number, in some unit.
     Number {
@@ -21,5 +21,13 @@ pub enum Target {
     Mask {
         /// Number of pixels, at least 1.
         pixels: usize,
+    },
+    /// A time to an event, or to the end of observation: three numbers a row, see
+    /// [`survival`](crate::survival).
+    Survival {
+        /// The unit of times in words, for reports.
+        unit: String,
+        /// Times at which survival is predicted, in ascending order; none if nothing is agreed.
+        at: Vec<f64>,
     },
 }

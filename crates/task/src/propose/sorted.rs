@@ -76,6 +76,17 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
+    /// Notes between which numbers those to predict lie.
+    pub(super) fn predict(&mut self, cells: &Cells<'_>) {
+        if !cells.all_numbers() {
+            return;
+        }
+        let name = || cells.name.to_owned();
+        self.usual.extend(cells.usual().map(|both| (name(), both)));
+        let range = cells.agreeable();
+        self.ranges.extend(range.map(|both| (name(), both)));
+    }
+
     /// A column that is no feature, and why.
     pub(super) fn leave_out(&mut self, name: &str, why: String) {
         self.left_out.push((name.to_owned(), why));

@@ -92,13 +92,17 @@ impl<'a> RowColumns<'a> {
             rows.flat_map(|table| (0..table.len()).map(|row| of(table, row)))
                 .collect()
         };
-        let outputs = first.targets(0).len().min(TARGETS);
-        let targets = (0..outputs).map(|at| {
+        let outputs = match data.target {
+            // A row has an entry, too, where no column says it.
+            Target::Survival { .. } => schema.target.name.count(),
+            _ => first.targets(0).len(),
+        };
+        let targets = (0..outputs.min(TARGETS)).map(|at| {
             let name = schema.target.name.iter().nth(at);
             let column = RowColumn {
                 values: every(&|table, row| table.targets(row)[at]),
-                kind: match data.target {
-                    Target::Classes(_) => RowValues::Texts,
+                kind: match (&data.target, at) {
+                    (Target::Classes(_), _) | (Target::Survival { .. }, 0) => RowValues::Texts,
                     _ => RowValues::Numbers,
                 },
             };

@@ -18,8 +18,10 @@ mod filter;
 mod local;
 mod measured;
 mod row;
+mod survival;
 mod target;
 mod written;
+mod written_target;
 
 use std::collections::BTreeMap;
 
@@ -38,6 +40,7 @@ pub use local::{LocalNames, OPEN};
 pub use measured::MeasuredColumn;
 pub use row::{FileLayout, ReadRow};
 pub use target::{ClassValues, TargetColumn};
+pub use written_target::WrittenTarget;
 
 /// What the rows of every institution have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -268,6 +271,9 @@ impl Schema {
             Some(ReadCells::Numbers { .. }) => true,
             None => false,
         };
+        if self.target.survival && self.target.name.iter().next() == Some(column) {
+            return same_class(value, "0") || same_class(value, "1");
+        }
         match &self.target.classes {
             Some(classes) if self.target.name.iter().any(|name| name == column) => classes
                 .iter()

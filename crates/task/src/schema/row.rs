@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use super::absent::StandIns;
+use super::survival::survival_row;
 use super::{
     Days, FeatureColumns, Levels, LocalNames, MeasuredColumn, MissingRule, Quantity, ReadCells,
     Schema,
@@ -249,7 +250,9 @@ impl<'a> FileLayout<'a> {
         let mut targets = Vec::with_capacity(self.targets.len());
         let measured = self.measured_targets.iter();
         let places = self.targets.iter().zip(measured);
-        for (name, (&place, measured)) in self.schema.target.name.iter().zip(places) {
+        for (at, (name, (&place, measured))) in
+            self.schema.target.name.iter().zip(places).enumerate()
+        {
             let Some(text) = self.cell(row, place) else {
                 return Ok(ReadRow::NoTarget);
             };
@@ -258,8 +261,12 @@ impl<'a> FileLayout<'a> {
             let value = self
                 .schema
                 .target
-                .value(text, &read, &|text| self.format.needed(text));
+                .value(at, text, &read, &|text| self.format.needed(text));
             targets.push(value.map_err(|expected| self.wrong(row, place, &expected))?);
+        }
+        // Rows that are to be predicted have no target.
+        if let (true, Some(&last)) = (self.schema.target.survival, self.targets.last()) {
+            survival_row(&mut targets).map_err(|expected| self.wrong(row, last, &expected))?;
         }
         match self.features(row)? {
             Ok(values) => Ok(ReadRow::Used(values, targets)),

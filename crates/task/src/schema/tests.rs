@@ -411,3 +411,81 @@ fn a_date_is_written_as_read_and_its_keys_go_with_no_other() {
         assert!(why.contains(expected), "{why}");
     }
 }
+
+#[test]
+fn a_time_to_an_event_is_written_as_it_is_read() {
+    let text = "[target]\nevent = \"died\"\ntime = \"days\"\nentry = \"from\"\nat = [365.0]\nunit = \"days\"\n\n[[feature]]\n\
+                name = \"x\"\n";
+    let read = schema(text);
+    assert!(read.target.survival);
+    let names: Vec<&str> = read.target.name.iter().collect();
+    assert_eq!(names, ["died", "days", "from"]);
+    let written = toml::to_string(&read).unwrap();
+    assert!(
+        written.contains("event = \"died\"") && !written.contains("survival"),
+        "{written}"
+    );
+    assert_eq!(toml::from_str::<Schema>(&written).unwrap(), read);
+    // A number is written as before.
+    let number = schema("target = { name = \"y\" }\n[[feature]]\nname = \"x\"\n");
+    let written = toml::to_string(&number.target).unwrap();
+    assert_eq!(written, "name = \"y\"\n");
+}
+
+#[test]
+fn what_contradicts_a_time_to_an_event_is_refused() {
+    let why = |target: &str| -> String {
+        let text = format!("target = {target}\n[[feature]]\nname = \"x\"\n");
+        match toml::from_str::<Schema>(&text) {
+            Ok(schema) => schema.check().unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        }
+    };
+    let both = "event = \"died\", time = \"days\"";
+    for (target, expected) in [
+        (
+            "{ event = \"died\" }".to_owned(),
+            "needs both columns: `event`",
+        ),
+        (
+            "{ time = \"days\" }".to_owned(),
+            "needs both columns: `event`",
+        ),
+        (
+            "{ unit = \"days\" }".to_owned(),
+            "needs the `name` of a column",
+        ),
+        (
+            format!("{{ name = \"y\", {both} }}"),
+            "`name` does not go with `event`",
+        ),
+        (
+            "{ name = \"y\", at = [3.0] }".to_owned(),
+            "`name` does not go with `event`",
+        ),
+        (
+            format!("{{ {both}, classes = [\"a\", \"b\"] }}"),
+            "`classes` does not go with a time to an event",
+        ),
+        (format!("{{ {both}, mask = true }}"), "`mask` does not go"),
+        (
+            format!("{{ {both}, range = [0.0, 9.0] }}"),
+            "`range` does not go",
+        ),
+        (
+            format!("{{ {both}, at = [9.0, 3.0] }}"),
+            "`at` needs times above 0 in ascending order",
+        ),
+        (
+            format!("{{ {both}, at = [0.0] }}"),
+            "`at` needs times above 0",
+        ),
+        (
+            format!("{{ {both}, entry = \"x\" }}"),
+            "the column \"x\" is named twice",
+        ),
+    ] {
+        let error = why(&target);
+        assert!(error.contains(expected), "{target}: {error}");
+    }
+}

@@ -20,6 +20,7 @@ use crate::schema::{
 use crate::typed::typed_pair;
 
 mod proposed;
+mod survival;
 
 use self::proposed::called;
 
@@ -84,8 +85,13 @@ pub fn survey(
     for (name, feature) in schema.columns() {
         found.feature(name, feature)?;
     }
-    for name in schema.target.name.iter() {
-        found.target(name)?;
+    match schema.target.survival {
+        true => found.survival()?,
+        false => {
+            for name in schema.target.name.iter() {
+                found.target(name)?;
+            }
+        }
     }
     for name in split.group.iter() {
         found.group(name)?;

@@ -410,3 +410,58 @@ fn numbers_in_another_unit_are_a_doubt_whatever_the_factor() {
         assert_eq!(doubts(name, cost), [""; 0], "{name}");
     }
 }
+
+const TIMES: &str = r#"
+only = ["age >= 18"]
+target = { event = "died", time = "days", entry = "start" }
+[[feature]]
+name = "age"
+"#;
+
+#[test]
+fn an_event_and_its_time_are_described() {
+    let text = "age,died,days,start\n40,1,10,0\n60,0,20.5,3\n50,0,7,\n";
+    let found = by_schema(TIMES, &task(), "times", text, LocalNames::default());
+    let columns: Vec<String> = found
+        .columns
+        .iter()
+        .map(|(name, what)| format!("{name}: {what}"))
+        .collect();
+    assert_eq!(
+        columns[1..],
+        [
+            "died: to predict: 1 event, 2 censored",
+            "days: the time until then: numbers from 7 to 20.5, median 10",
+            "start: observed from: whole numbers from 0 to 3, median 0; 33.3 % missing",
+        ]
+    );
+    assert_eq!((found.misfits, found.names), (vec![], None));
+}
+
+#[test]
+fn events_in_other_words_and_times_of_0_do_not_fit() {
+    let text = "age,died,days,start\n40,yes,10,0\n60,no,0,-3\n50,no,-7,0\n";
+    let found = by_schema(TIMES, &task(), "no-times", text, LocalNames::default());
+    let said = found.misfits.join("\n");
+    for part in [
+        "died: not agreed are \"no\" 2, \"yes\" 1; agreed are 1, where the event happened, and 0",
+        "days: 2 rows have a time of 0 or less",
+        "only = [\"days > 0\"]",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let names = found.names.unwrap();
+    assert_eq!(
+        names.written(),
+        ["codes.died.no = \"?\"", "codes.died.yes = \"?\""]
+    );
+    // What somebody fills in is read, but no number that is no event.
+    let filled: LocalNames = toml::from_str("codes = { died = { yes = '1', no = '2' } }").unwrap();
+    let again = by_schema(TIMES, &task(), "filled", text, filled)
+        .names
+        .unwrap();
+    assert_eq!(again.written()[0], "codes.died.no = \"?\"");
+    let positive = TIMES.replace("\"age >= 18\"", "\"days > 0\"");
+    let left = by_schema(&positive, &task(), "left-out", text, LocalNames::default());
+    assert!(!left.misfits.join("\n").contains("0 or less"));
+}

@@ -143,7 +143,10 @@ fn scaled(task: &mut TableTask, noised: bool) -> Option<String> {
 
 /// True where all numbers of a schema have ranges.
 fn has_ranges(schema: &Schema) -> bool {
-    let target = matches!(schema.target(), Target::Classes(_) | Target::Mask { .. });
+    let target = matches!(
+        schema.target(),
+        Target::Classes(_) | Target::Mask { .. } | Target::Survival { .. }
+    );
     let mut columns = schema.encoded().into_iter();
     columns.all(|column| column.range.is_some()) && (target || schema.target.range.is_some())
 }

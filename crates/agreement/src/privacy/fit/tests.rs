@@ -110,6 +110,18 @@ fn what_somebody_has_to_choose_is_left_alone() {
 }
 
 #[test]
+fn a_time_to_an_event_goes_with_masks_and_not_with_noise() {
+    let (mut task, mut strategy) = plan("\"cox\"", "{ event = \"dead\", time = \"days\" }");
+    let masked = PrivacyTable::of_groups(Vec::new());
+    masked.fit(&mut task, &mut strategy);
+    assert_eq!(faults(&masked, &task, &strategy), [""; 0]);
+    let noised = PrivacyTable::noised(1.0, Some("patient".into()), Some(4_000));
+    noised.fit(&mut task, &mut strategy);
+    let left = faults(&noised, &task, &strategy);
+    assert!(left.contains(&"task.table.schema.target"), "{left:?}");
+}
+
+#[test]
 fn delta_is_small_enough_for_the_rows_of_all() {
     let delta = |rows| PrivacyTable::noised(1.0, None, rows).delta;
     assert_eq!(delta(None), None);

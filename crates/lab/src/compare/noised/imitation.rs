@@ -54,7 +54,7 @@ impl Imitation {
         let classes = match &data.target {
             Target::Classes(names) => names.len(),
             Target::Number { .. } => 1,
-            Target::Numbers { .. } | Target::Mask { .. } => return None,
+            Target::Numbers { .. } | Target::Mask { .. } | Target::Survival { .. } => return None,
         };
         let number = classes == 1;
         let silos = data.silos.iter().map(|(_, table)| rows_of(table, number));

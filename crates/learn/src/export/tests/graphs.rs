@@ -132,6 +132,10 @@ fn graphs_of_tables_equal_the_forward_pass() {
         "{ name = [\"first\", \"second\", \"third\"], unit = \"days\" }",
     );
     let three = CLINIC.replace("\"died\"]", "\"died\", \"moved\"]");
+    let times = CLINIC.replace(
+        "{ name = \"outcome\", classes = [\"home\", \"died\"] }",
+        "{ event = \"died\", time = \"days\" }",
+    );
     let layers =
         "{ network = { layers = [{ dense = 8 }, \"norm\", \"relu\", { dropout = 0.5 }] } }";
     let cases = [
@@ -144,6 +148,8 @@ fn graphs_of_tables_equal_the_forward_pass() {
         (CLINIC, "{ mlp = { hidden = [] } }"),
         (&three, "{ mlp = { hidden = [6] } }"),
         (&three, layers),
+        (&times, "\"cox\""),
+        (&times, "{ mlp = { hidden = [6] } }"),
     ];
     for (schema, model) in cases {
         for standardise in ["silo", "federation", "none"] {

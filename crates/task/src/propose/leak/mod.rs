@@ -126,6 +126,19 @@ impl LeakTarget {
                 });
                 each.collect()
             }
+            // Another time of follow-up orders rows as the time does, and a cause of death tells that there was one.
+            Target::Survival { .. } => vec![
+                Self {
+                    values: value(0).collect(),
+                    class: true,
+                    name: name(0).map_or_else(String::new, |name| format!(" for {name:?}")),
+                },
+                Self {
+                    values: value(1).collect(),
+                    class: false,
+                    name: name(1).map_or_else(|| " the time".into(), |name| format!(" {name:?}")),
+                },
+            ],
             Target::Mask { .. } => Vec::new(),
         };
         wanted

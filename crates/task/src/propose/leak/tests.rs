@@ -243,3 +243,36 @@ fn many_rows_take_little_time() {
     assert_eq!(found.len(), 1);
     assert!(begun.elapsed().as_secs() < 10);
 }
+
+#[test]
+fn a_cause_and_a_further_time_give_an_event_away() {
+    let schema = schema("target = { event = 'died', time = 'days' }");
+    // `lab` is a time of follow-up, too, `discharge` tells who died, and `after` neither.
+    let with = |lab: fn(f64, f64) -> f64, discharge: fn(bool, f64) -> usize| {
+        let rows = table(&schema, 200, |draw, at| {
+            let (died, days) = (draw() < 0.4, 1.0 + (400.0 * draw()).floor());
+            StayRow {
+                lab: lab(days, draw()),
+                after: draw(),
+                discharge: discharge(died, draw()),
+                bed: at % 60,
+                target: if died { days } else { -days },
+            }
+        });
+        let mut timed = Table::encoded(&schema.encoded());
+        for row in 0..rows.len() {
+            let signed = rows.targets(row)[0];
+            let event = f64::from(u8::from(signed > 0.0));
+            timed.push_all(rows.row(row), &[event, signed.abs(), 0.0]);
+        }
+        questions(&timed, &schema)
+    };
+    let leaking = with(|days, _| days + 2.0, |died, _| usize::from(died));
+    let [lab, discharge] = &leaking[..] else {
+        panic!("{leaking:?}");
+    };
+    assert!(lab.starts_with("\"lab\" alone has the rank correlation") && lab.contains("\"days\""));
+    assert!(discharge.starts_with("\"discharge\" alone gives AUC 1.000 for \"died\""));
+    let honest = with(|_, draw| draw, |_, draw| usize::from(draw < 0.5));
+    assert_eq!(honest, [""; 0]);
+}

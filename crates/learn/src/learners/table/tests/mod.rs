@@ -26,6 +26,7 @@ mod large;
 mod own_intercept;
 mod robust_losses;
 mod shrunken;
+mod survival;
 mod units;
 
 /// `y = 3·a − 2·b + 5` with a little noise, features on odd scales; or the class `y > 5`.

@@ -10,6 +10,7 @@ mod groups;
 mod marks;
 mod ranges;
 mod row_by_row;
+mod survival;
 
 /// A folder of its own for one test, removed at the end.
 struct Folder(PathBuf);
