@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use agreement::{Agreement, QuestionStage};
+use agreement::{AgreedQuestion, Agreement, QuestionStage};
 use methods::strategy::QuestionState;
+use questions::QuestionMode;
 use questions::outcome::{PrintedTable, sheets};
 
 use crate::model::{HeldRounds, ModelError};
@@ -16,6 +17,10 @@ pub(crate) struct FoundAnswer {
     pub(crate) reason: String,
     /// Its kind.
     pub(crate) kind: &'static str,
+    /// Who sees the numbers of a site.
+    pub(crate) mode: QuestionMode,
+    /// How many sites refused by which rule, as sentences.
+    pub(crate) refused: Vec<String>,
     /// How far it is.
     pub(crate) stage: QuestionStage,
     /// The answer as tables, with small cells suppressed; empty where there is none.
@@ -31,10 +36,12 @@ pub(crate) fn found(state: &Path, agreement: &Agreement) -> Result<Vec<FoundAnsw
     let held = HeldRounds::read(state, agreement)?;
     held.whole()?;
     let memory = &held.round(None)?.memory;
+    let privacy = &agreement.epoch.charter.privacy;
     let asked = agreement.questions.iter().enumerate();
     let answers = asked.map(|(at, agreed)| {
-        let question = agreed.question();
-        let stage = agreed.stage(&QuestionState::of(memory, at));
+        let question = agreed.question(privacy);
+        let of = QuestionState::of(memory, at);
+        let stage = agreed.stage(&of, privacy);
         let tables = match &stage {
             QuestionStage::Done {
                 counts, outcome, ..
@@ -45,6 +52,8 @@ pub(crate) fn found(state: &Path, agreement: &Agreement) -> Result<Vec<FoundAnsw
             number: at + 1,
             reason: agreed.reason.clone(),
             kind: question.kind.name(),
+            mode: question.mode,
+            refused: AgreedQuestion::refusals(&of),
             stage,
             tables,
         }

@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use methods::Strategy;
 use methods::strategy::{QuestionRounds, QuestionState, QuestionsFirst, answer_size};
+use protocol::charter::RoundMode;
+use protocol::privacy::Privacy;
 use questions::table::Condition;
 use questions::{
-    AgreedColumns, FederatedQuestion, FirstCounts, Kind, Outcome, QuestionMode, QuestionRules, Step,
+    AgreedColumns, FederatedQuestion, FirstCounts, Kind, Outcome, QuestionMode, QuestionReplay,
+    QuestionRules, RefusalRule, Step,
 };
 use serde::{Deserialize, Serialize};
 
-/// A question that the members agreed to answer. Every member sees the numbers of every site, so the limits of
-/// counts hold for each site alone.
+/// A question that the members agreed to answer. In clear rounds every member sees the numbers of every site, so the
+/// limits of counts hold for each site alone; otherwise sums alone are opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct AgreedQuestion {
@@ -69,7 +72,7 @@ pub enum QuestionStage {
 }
 
 impl AgreedQuestion {
-    /// A question as members of a federation in clear answer it.
+    /// A question for the members of a federation.
     pub fn new(reason: &str, question: &FederatedQuestion) -> Self {
         let question = question.clone();
         Self {
@@ -83,34 +86,86 @@ impl AgreedQuestion {
         }
     }
 
-    /// The question itself.
-    pub fn question(&self) -> FederatedQuestion {
+    /// The question itself, as the members of a federation with this privacy answer it.
+    pub fn question(&self, privacy: &Privacy) -> FederatedQuestion {
         let agreed = AgreedColumns {
             ranges: self.ranges.clone(),
             levels: self.levels.clone(),
         };
+        let (mode, colluders) = match privacy.mode() {
+            RoundMode::Clear | RoundMode::Named => (QuestionMode::Clear, 0),
+            RoundMode::Masked(masked) => (QuestionMode::Masked, masked.colluders),
+            RoundMode::Noised(masked, _) => (QuestionMode::Noised, masked.colluders),
+        };
+        let rules = QuestionRules {
+            colluders: self.rules.colluders.max(colluders.into()),
+            ..self.rules
+        };
         FederatedQuestion {
             filter: self.filter.clone(),
-            rules: self.rules,
-            mode: QuestionMode::Clear,
+            rules,
+            mode,
             exponent: self.exponent,
             ..FederatedQuestion::new(self.kind.clone(), agreed)
         }
     }
 
+    /// The question without regard to who sees what.
+    fn plain(&self) -> FederatedQuestion {
+        self.question(&Privacy::Clear)
+    }
+
+    /// Its name in questions.
+    pub fn kind(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    /// Why the members of a federation with this privacy cannot answer it, in a sentence; `None` if they can.
+    pub fn impossible(&self, privacy: &Privacy) -> Option<String> {
+        match privacy.mode() {
+            RoundMode::Clear | RoundMode::Named => None,
+            RoundMode::Masked(masked) => {
+                let groups = masked.groups();
+                let [group] = groups else {
+                    return Some(format!(
+                        "sums of {} groups would be opened, and the rules of disclosure are those of one sum: ask in \
+                         a federation with one group",
+                        groups.len()
+                    ));
+                };
+                self.question(privacy)
+                    .too_few_sites(group.authors.len() as u64)
+            }
+            RoundMode::Noised(..) => Some(
+                "nodes answer no question with noise: ask in a federation with `mode = \"secure-aggregation\"`".into(),
+            ),
+        }
+    }
+
     /// The most rounds that it takes, repeated ones included.
     pub fn most_rounds(&self) -> u64 {
-        self.question().most_rounds() + REPEATED
+        self.plain().most_rounds() + REPEATED
     }
 
     /// Bytes of its largest answer.
     pub fn largest_answer(&self) -> u64 {
-        answer_size(self.question().largest_sum())
+        answer_size(self.plain().largest_sum())
     }
 
-    /// Returns how far it has come, by what a state keeps of it.
-    pub fn stage(&self, state: &QuestionState) -> QuestionStage {
-        let question = self.question();
+    /// Returns how many sites refused it by each rule, as sentences.
+    pub fn refusals(state: &QuestionState) -> Vec<String> {
+        let sites = RefusalRule::ALL.iter().zip(&state.refused);
+        let refused = sites.filter(|(_, sites)| **sites > 0);
+        let said = |(rule, sites): (&RefusalRule, &u64)| match sites {
+            1 => format!("1 site refused ({rule})"),
+            sites => format!("{sites} sites refused ({rule})"),
+        };
+        refused.map(said).collect()
+    }
+
+    /// Returns how far it has come, by what a state keeps of it under this privacy.
+    pub fn stage(&self, state: &QuestionState, privacy: &Privacy) -> QuestionStage {
+        let question = self.question(privacy);
         let rounds = state.opened.len();
         let stopped = |why: String| QuestionStage::Stopped { rounds, why };
         let counts = match question.after(&state.opened[..rounds.min(1)]) {
@@ -125,12 +180,22 @@ impl AgreedQuestion {
             },
             Ok(Step::Stopped(why)) => stopped(why.to_string()),
             Err(why) => stopped(why.to_string()),
+            Ok(Step::Next(_)) if state.ended => {
+                let mut why = Self::refusals(state);
+                if why.is_empty() {
+                    why.push("a site refused".into());
+                }
+                stopped(why.join("; "))
+            }
             Ok(Step::Next(_)) if state.is_abandoned() => stopped(
-                "silos that answered its first round did not answer three rounds in a row: ask again when \
-                 they are back"
+                "silos that answered its first round did not answer three rounds in a row, or the sums told nothing: \
+                 ask again when they are back"
                     .into(),
             ),
-            Ok(Step::Next(_)) => QuestionStage::Open { rounds },
+            Ok(Step::Next(_)) => match self.impossible(privacy) {
+                Some(why) => stopped(why),
+                None => QuestionStage::Open { rounds },
+            },
         }
     }
 }
@@ -139,18 +204,25 @@ impl AgreedQuestion {
 const REPEATED: u64 = 5;
 
 /// The rounds of a question, for the strategy.
-struct AgreedRounds(FederatedQuestion);
+struct AgreedRounds {
+    replay: QuestionReplay,
+    possible: bool,
+}
 
 impl QuestionRounds for AgreedRounds {
     fn next(&self, opened: &[Vec<u64>]) -> Option<usize> {
-        match self.0.after(opened).ok()? {
-            Step::Next(progress) => self.0.layout(&progress).ok().map(|layout| layout.len()),
+        let after = self.replay.after(opened).ok().filter(|_| self.possible);
+        match after? {
+            Step::Next(progress) => {
+                let layout = self.replay.question().layout(&progress).ok()?;
+                Some(layout.len())
+            }
             Step::Done(_) | Step::Stopped(_) => None,
         }
     }
 
     fn largest(&self) -> usize {
-        self.0.largest_sum()
+        self.replay.question().largest_sum()
     }
 }
 
@@ -164,12 +236,18 @@ pub(crate) fn learning_rounds(rounds: u64, questions: &[AgreedQuestion]) -> Opti
 pub(crate) fn with_questions(
     strategy: Arc<dyn Strategy>,
     questions: &[AgreedQuestion],
-    rounds: u64,
+    (rounds, privacy): (u64, &Privacy),
 ) -> Arc<dyn Strategy> {
     if questions.is_empty() {
         return strategy;
     }
-    let of = |agreed: &AgreedQuestion| Arc::new(AgreedRounds(agreed.question())) as _;
+    let of = |agreed: &AgreedQuestion| {
+        let rounds = AgreedRounds {
+            replay: QuestionReplay::new(agreed.question(privacy)),
+            possible: agreed.impossible(privacy).is_none(),
+        };
+        Arc::new(rounds) as _
+    };
     let learning = learning_rounds(rounds, questions).unwrap_or(0);
     Arc::new(QuestionsFirst::new(
         strategy,

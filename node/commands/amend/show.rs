@@ -187,16 +187,20 @@ impl AgreementInForce {
 }
 
 /// Returns what each site would compute for the questions that are new, and what is opened of it.
-fn asked(before: &Agreement, new: &Agreement) -> Vec<String> {
+fn asked(before: &Agreement, agreement: &Agreement) -> Vec<String> {
     let known = before.questions.len();
-    let new = new.questions.iter().enumerate().skip(known);
+    let new = agreement.questions.iter().enumerate().skip(known);
     new.flat_map(|(at, question)| {
         let reason = format!("question {}: {}", at + 1, numbers::plain(&question.reason));
-        let explained = question.question().explain().unwrap_or_default();
+        let privacy = &agreement.epoch.charter.privacy;
+        let explained = question.question(privacy).explain().unwrap_or_default();
         let lines = explained
             .lines()
             .map(|line| format!("  {}", numbers::plain(line)));
-        std::iter::once(reason).chain(lines.collect::<Vec<_>>())
+        let impossible = question.impossible(privacy);
+        let impossible = impossible.map(|why| format!("  it will not be answered: {why}"));
+        let lines: Vec<_> = lines.chain(impossible).collect();
+        std::iter::once(reason).chain(lines)
     })
     .collect()
 }

@@ -206,10 +206,10 @@ impl Summand for Noised {
         let seed = noise.ok_or("no noise was drawn")?;
         let vector = self.vector(of, &seed)?;
         let (integers, epoch) = (vector.integers, &of.config.member.epoch.id);
-        let blob = lay(PreparedRound::noised_blob(&secret, epoch, integers.all()));
+        let blob = lay(PreparedRound::integers_blob(&secret, epoch, integers.all()));
         Ok(PreparedSummand {
             secret,
-            input: PreparedInput::Noised(integers),
+            input: PreparedInput::Integers(integers),
             hash: Hash::of(&blob),
             blob,
             // Nothing else is learned from rows.
