@@ -126,6 +126,34 @@ impl SiteAnswers {
         }
     }
 
+    /// Gives `each` the numbers of every row. Only rules that do not depend on rows can refuse them: noise hides rows,
+    /// and would not hide a refusal.
+    fn by_rows(
+        &self,
+        asked: &QuestionReplay,
+        opened: &[Vec<u64>],
+        each: &mut dyn FnMut(&[f64]),
+    ) -> Result<(), String> {
+        let Ok(Step::Next(progress)) = asked.after(opened) else {
+            return Err("the question is over".into());
+        };
+        let question = asked.question();
+        let refused = |why: SiteRefusal| format!("this institution {why}");
+        let _counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut record = self.read_record().map_err(|error| error.to_string())?;
+        let allowed = record.check(question, &self.table, &self.rules);
+        allowed.map_err(refused)?;
+        let layout = question
+            .layout(&progress)
+            .map_err(|error| error.to_string())?;
+        let before: u64 = opened.iter().map(|sum| sum.len() as u64).sum();
+        record.begin(question, &self.table, before + layout.len() as u64);
+        self.write_record(&record)
+            .map_err(|error| error.to_string())?;
+        let given = question.row_numbers(&self.table, &progress, each);
+        given.map_err(refused)
+    }
+
     /// The numbers of a round, if the rules let them leave.
     fn allowed(
         &self,
@@ -156,5 +184,17 @@ impl Answers for SiteAnswers {
         let asked = self.questions.get(question);
         let asked = asked.ok_or_else(|| LearnError::Failed("there is no such question".into()))?;
         self.computed(asked, opened).map_err(LearnError::Failed)
+    }
+
+    fn row_answers(
+        &self,
+        question: usize,
+        opened: &[Vec<u64>],
+        each: &mut dyn FnMut(&[f64]),
+    ) -> Result<(), LearnError> {
+        let asked = self.questions.get(question);
+        let asked = asked.ok_or_else(|| LearnError::Failed("there is no such question".into()))?;
+        self.by_rows(asked, opened, each)
+            .map_err(LearnError::Failed)
     }
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use methods::Strategy;
-use methods::strategy::{QuestionRounds, QuestionState, QuestionsFirst, answer_size};
-use protocol::charter::RoundMode;
+use methods::strategy::{AnswerWords, QuestionRounds, QuestionState, QuestionsFirst, answer_size};
+use protocol::charter::{Release, RoundMode, Unit};
 use protocol::privacy::Privacy;
 use questions::table::Condition;
 use questions::{
-    AgreedColumns, FederatedQuestion, FirstCounts, Kind, Outcome, QuestionMode, QuestionReplay,
-    QuestionRules, RefusalRule, Step,
+    AgreedColumns, FederatedQuestion, FirstCounts, Kind, Outcome, QuestionMode, QuestionProgress,
+    QuestionReplay, QuestionRules, RefusalRule, Step,
 };
 use serde::{Deserialize, Serialize};
 
@@ -136,9 +136,18 @@ impl AgreedQuestion {
                 self.question(privacy)
                     .too_few_sites(group.authors.len() as u64)
             }
-            RoundMode::Noised(..) => Some(
-                "nodes answer no question with noise: ask in a federation with `mode = \"secure-aggregation\"`".into(),
-            ),
+            RoundMode::Noised(_, noise) => {
+                let why = match (&noise.release, &noise.unit) {
+                    (Release::Once { .. }, _) => Some(
+                        "the model of this federation is solved from one sum, and it has no other round",
+                    ),
+                    (Release::Steps, Unit::Person(_)) => Some(
+                        "noise protects persons here, and what all rows of one change has no small bound in a question",
+                    ),
+                    (Release::Steps, Unit::Row) => self.plain().without_noise(),
+                };
+                why.map(str::to_owned)
+            }
         }
     }
 
@@ -209,20 +218,40 @@ struct AgreedRounds {
     possible: bool,
 }
 
-impl QuestionRounds for AgreedRounds {
-    fn next(&self, opened: &[Vec<u64>]) -> Option<usize> {
+impl AgreedRounds {
+    /// Returns what all know before the next round; `None` if there is none.
+    fn progress(&self, opened: &[Vec<u64>]) -> Option<QuestionProgress> {
         let after = self.replay.after(opened).ok().filter(|_| self.possible);
         match after? {
-            Step::Next(progress) => {
-                let layout = self.replay.question().layout(&progress).ok()?;
-                Some(layout.len())
-            }
+            Step::Next(progress) => Some(progress),
             Step::Done(_) | Step::Stopped(_) => None,
         }
+    }
+}
+
+impl QuestionRounds for AgreedRounds {
+    fn next(&self, opened: &[Vec<u64>]) -> Option<usize> {
+        let progress = self.progress(opened)?;
+        let layout = self.replay.question().layout(&progress).ok()?;
+        Some(layout.len())
     }
 
     fn largest(&self) -> usize {
         self.replay.question().largest_sum()
+    }
+
+    fn row_norm(&self, opened: &[Vec<u64>]) -> Option<f64> {
+        self.progress(opened)
+            .filter(|_| self.replay.question().mode == QuestionMode::Noised)
+            .and_then(|progress| self.replay.question().row_norm(&progress).ok())
+    }
+
+    fn noised(&self, opened: &[Vec<u64>], sum: &AnswerWords) -> Option<Vec<u64>> {
+        let progress = self.progress(opened)?;
+        let numbers = sum.words.iter().map(|word| f64::from_bits(*word));
+        let numbers: Vec<_> = numbers.collect();
+        let question = self.replay.question();
+        question.noised_words(&progress, &numbers, sum.authors).ok()
     }
 }
 

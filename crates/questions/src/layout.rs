@@ -130,7 +130,7 @@ impl SumLayout {
 }
 
 /// 2^exponent by repeated products, exact.
-fn power(exponent: i32) -> f64 {
+pub(crate) fn power(exponent: i32) -> f64 {
     let factor = if exponent < 0 { 0.5 } else { 2.0 };
     (0..exponent.unsigned_abs()).fold(1.0, |product, _| product * factor)
 }

@@ -20,6 +20,7 @@ mod explain;
 pub mod kinds;
 mod layout;
 pub mod newton;
+mod noise;
 pub mod outcome;
 mod question;
 mod refusal;

@@ -208,6 +208,23 @@ pub trait Answers {
     /// # Errors
     /// [`LearnError::Failed`]: why the silo cannot say anything in this round, in a sentence.
     fn answer(&self, question: usize, opened: &[Vec<u64>]) -> Result<OwnAnswer, LearnError>;
+
+    /// Gives `each` the numbers of every row by itself, whose sum is the answer but for the number of silos: for sums
+    /// with noise.
+    ///
+    /// # Errors
+    /// [`LearnError::Failed`]: why the silo does not answer, in a sentence that tells nothing of its rows.
+    fn row_answers(
+        &self,
+        question: usize,
+        opened: &[Vec<u64>],
+        each: &mut dyn FnMut(&[f64]),
+    ) -> Result<(), LearnError> {
+        let _ = (question, opened, each);
+        Err(LearnError::Failed(
+            "the silo answers no question with noise".into(),
+        ))
+    }
 }
 
 /// What a silo says in a round of a question.

@@ -280,6 +280,13 @@ pub trait Strategy: Send + Sync {
         round: u64,
     ) -> Result<Outcome, SettleError>;
 
+    /// The norm by which one row changes the sum of the next round at most, where a question is asked in it and silos
+    /// add noise; `None` in every other round.
+    fn row_norm(&self, state: &State) -> Option<f64> {
+        let _ = state;
+        None
+    }
+
     /// The state after a round that told nothing: without contributions, or with sums that are void. By default as it
     /// was before the round.
     fn nothing_told(&self, state: &State, round: u64) -> State {

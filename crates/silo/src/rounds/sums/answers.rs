@@ -2,11 +2,15 @@
 //! from it. Every author counts once, whatever weight its models have.
 
 use bytes::Bytes;
-use methods::strategy::AnswerWords;
+use methods::Params;
+use methods::learner::UnitRows;
+use methods::strategy::{AnswerWords, QuestionState, REFUSAL_RULES};
 use privacy::masks::{Fixed, Reach, Secret, Shape};
+use privacy::sensitivity::Sensitivity;
 use protocol::privacy::Sum;
 use protocol::{Hash, MemberIndex};
 
+use super::units::{NoisySum, UnitNumbers};
 use super::{
     DrawnSecrets, OpenedTotal, PreparedInput, PreparedRound, PreparedSummand, SecretIntegers,
     SumBasis, Summand, ToldModel, Train,
@@ -89,6 +93,88 @@ impl Summand for SumOfAnswers {
 
     fn sigma(&self) -> Option<f64> {
         None
+    }
+}
+
+/// What every row says to a question, for sums with noise.
+pub(super) struct RowAnswers {
+    question: usize,
+    numbers: usize,
+    /// The clipped norm of a unit in steps, by the norm of a row: whole, so that counts stay exact.
+    steps: f64,
+    /// One of these steps.
+    step: f64,
+}
+
+/// A silo declares the rows that it trains on, and answers from all.
+const ALL_PER_TRAINED: u64 = 8;
+
+impl RowAnswers {
+    /// Those of the next round, where units are clipped to this norm.
+    ///
+    /// # Errors
+    /// The question has no bound for one row, or opens nothing.
+    pub(super) fn new(of: SumBasis<'_>, clip: f64, question: usize) -> Result<Self, String> {
+        let norm = of.config.strategy.row_norm(&of.base.state);
+        let norm = norm.ok_or("one row has no bound in this question, so no noise can hide it")?;
+        let integers = AnswerWords::integers_of(&of.base.gate.layout);
+        let numbers = integers.saturating_sub(REFUSAL_RULES);
+        let sensitivity = Sensitivity::new(numbers as u64).map_err(|error| error.to_string())?;
+        Ok(Self {
+            question,
+            numbers,
+            steps: (sensitivity.steps() / norm).floor(),
+            step: clip / sensitivity.steps(),
+        })
+    }
+}
+
+impl UnitNumbers for RowAnswers {
+    fn count(&self) -> usize {
+        self.numbers
+    }
+
+    fn check(&self, _: SumBasis<'_>) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn each(
+        &self,
+        of: SumBasis<'_>,
+        unit: UnitRows,
+        add: &mut dyn FnMut(&[f64]),
+    ) -> Result<f64, String> {
+        match unit {
+            UnitRows::One => {}
+            UnitRows::Group => return Err("the rows of a person have no bound in questions".into()),
+        }
+        let said = |error: methods::LearnError| error.to_string();
+        let answers = of.config.learner.answers().map_err(said)?;
+        let opened = QuestionState::of(&of.base.state.memory, self.question).opened;
+        let mut scaled = Vec::with_capacity(self.numbers);
+        let given = answers.row_answers(self.question, &opened, &mut |numbers| {
+            scaled.clear();
+            scaled.extend(numbers.iter().map(|number| number * self.steps * self.step));
+            add(&scaled);
+        });
+        given.map_err(said)?;
+        Ok(f64::NAN)
+    }
+
+    fn units_per_row(&self) -> u64 {
+        ALL_PER_TRAINED
+    }
+
+    /// The sum, with the bits of its numbers as words: the strategy knows what they are.
+    fn model(&self, of: SumBasis<'_>, sum: &NoisySum<'_>) -> Result<Params, String> {
+        let numbers = sum.total.iter().map(|steps| *steps as f64 / self.steps);
+        let answer = AnswerWords {
+            site: pseudonym(of, sum.authors),
+            authors: sum.authors.len() as u64,
+            words: numbers.map(f64::to_bits).collect(),
+            refused: vec![0; REFUSAL_RULES],
+        };
+        Ok(answer.write())
     }
 }
 

@@ -158,7 +158,10 @@ pub(crate) fn summand(of: SumBasis<'_>) -> Result<Box<dyn Summand>, String> {
             Task::Answer(_) => Ok(Box::new(SumOfAnswers)),
             Task::Train(_) | Task::Summarise | Task::Keep => Ok(Box::new(MeanOfModels)),
         },
-        RoundMode::Noised(masked, noise) => Ok(Box::new(Noised::new(masked, noise, numbers)?)),
+        RoundMode::Noised(masked, noise) => Ok(Box::new(match of.base.plan(of.config).task {
+            Task::Answer(question) => Noised::of_question(of, (masked, noise), question)?,
+            Task::Train(_) | Task::Summarise | Task::Keep => Noised::new(masked, noise, numbers)?,
+        })),
     }
 }
 

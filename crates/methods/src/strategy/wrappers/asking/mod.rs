@@ -34,6 +34,20 @@ pub trait QuestionRounds: Send + Sync {
 
     /// No sum of it is longer.
     fn largest(&self) -> usize;
+
+    /// The norm by which one row changes the sum of the next round at most, where silos add noise to it; `None` where
+    /// they add none.
+    fn row_norm(&self, opened: &[Vec<u64>]) -> Option<f64> {
+        let _ = opened;
+        None
+    }
+
+    /// The words of a sum of the next round that was opened with noise: `sum` has the bits of numbers of double
+    /// precision. `None` if it is no such sum.
+    fn noised(&self, opened: &[Vec<u64>], sum: &AnswerWords) -> Option<Vec<u64>> {
+        let _ = (opened, sum);
+        None
+    }
 }
 
 /// How far a question has come, read from what the strategy keeps.
@@ -122,8 +136,9 @@ pub struct QuestionsFirst {
 }
 
 /// The round under way of a question.
-struct AskedRound {
+struct AskedRound<'a> {
     question: usize,
+    rounds: &'a dyn QuestionRounds,
     state: QuestionState,
     words: usize,
 }
@@ -143,7 +158,7 @@ impl QuestionsFirst {
     }
 
     /// The round of a question that comes next; `None` where the inner strategy goes on.
-    fn asked(&self, state: &State) -> Option<AskedRound> {
+    fn asked(&self, state: &State) -> Option<AskedRound<'_>> {
         let mut rounds = self.questions.iter().enumerate();
         rounds.find_map(|(question, rounds)| {
             let state = QuestionState::of(&state.memory, question);
@@ -153,6 +168,7 @@ impl QuestionsFirst {
             let words = rounds.next(&state.opened)?;
             Some(AskedRound {
                 question,
+                rounds: &**rounds,
                 state,
                 words,
             })
@@ -171,7 +187,7 @@ fn coalitions(sheet: &Sheet) -> Vec<u32> {
     entries.map(|entry| entry.coalition.unwrap_or(0)).collect()
 }
 
-impl AskedRound {
+impl AskedRound<'_> {
     /// The answers of a sheet, or which entry is unusable and why.
     fn answers(&self, sheet: &Sheet) -> Result<Vec<AnswerWords>, DecideError> {
         sheet.not_empty()?;
@@ -199,6 +215,7 @@ impl AskedRound {
     fn settle(self, before: &State, answers: &[AnswerWords]) -> State {
         let Self {
             question,
+            rounds,
             state,
             words,
         } = self;
@@ -227,9 +244,14 @@ impl AskedRound {
             return after;
         }
         let mut sum = vec![0u64; words];
-        answers
-            .iter()
-            .for_each(|answer| add(&mut sum, &answer.words));
+        match &answers[..] {
+            [one] if rounds.row_norm(&state.opened).is_some() => {
+                sum = rounds.noised(&state.opened, one).unwrap_or(sum);
+            }
+            _ => answers
+                .iter()
+                .for_each(|answer| add(&mut sum, &answer.words)),
+        }
         let name = sum_name(question, state.opened.len());
         after.memory.insert(name, Kept::Counts(sum));
         after.memory.remove(&missed_name(question));
@@ -446,6 +468,11 @@ impl Strategy for QuestionsFirst {
             assignment: decision.assignment.clone(),
             state: after,
         })
+    }
+
+    fn row_norm(&self, state: &State) -> Option<f64> {
+        let asked = self.asked(state)?;
+        asked.rounds.row_norm(&asked.state.opened)
     }
 
     fn nothing_told(&self, state: &State, round: u64) -> State {

@@ -162,7 +162,8 @@ fn an_opened_sum_is_divided_by_the_declared_rows_and_gives_one_step() {
         config: &config,
         base: &base,
     };
-    let model = noised(&config).model_of(of, &sum, (rows, 4));
+    let authors: Vec<_> = (0..4).map(MemberIndex).collect();
+    let model = noised(&config).model_of(of, &sum, (rows, &authors));
     assert_eq!(model.unwrap().values(), [0.75]);
 }
 
