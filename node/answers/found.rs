@@ -27,6 +27,14 @@ pub(crate) struct FoundAnswer {
     pub(crate) tables: Vec<PrintedTable>,
 }
 
+/// Returns what noise of this standard deviation does to an answer.
+fn said_of_noise(deviation: f64) -> String {
+    format!(
+        "every count has noise with a standard deviation of {deviation:.2}, and sums of values scaled to ±1 have as much: \
+         counts may be negative, and intervals are of chance alone"
+    )
+}
+
 /// The questions of the agreement in force and their answers, by the last round that was adopted. Needs no key
 /// and changes nothing; the node may run.
 ///
@@ -45,7 +53,15 @@ pub(crate) fn found(state: &Path, agreement: &Agreement) -> Result<Vec<FoundAnsw
         let tables = match &stage {
             QuestionStage::Done {
                 counts, outcome, ..
-            } => sheets(&question, counts, outcome),
+            } => {
+                let mut tables = sheets(&question, counts, outcome);
+                let noise = agreed.noise(privacy, &of.opened, counts.sites);
+                let said = noise.map(said_of_noise);
+                if let Some(last) = tables.last_mut() {
+                    last.notes.extend(said);
+                }
+                tables
+            }
             QuestionStage::Open { .. } | QuestionStage::Stopped { .. } => Vec::new(),
         };
         FoundAnswer {

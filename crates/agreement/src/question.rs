@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use methods::Strategy;
 use methods::strategy::{AnswerWords, QuestionRounds, QuestionState, QuestionsFirst, answer_size};
+use privacy::noise::{Authors, Multiplier};
+use privacy::sensitivity::Sensitivity;
 use protocol::charter::{Release, RoundMode, Unit};
 use protocol::privacy::Privacy;
 use questions::table::Condition;
@@ -170,6 +172,27 @@ impl AgreedQuestion {
             sites => format!("{sites} sites refused ({rule})"),
         };
         refused.map(said).collect()
+    }
+
+    /// The standard deviation of the noise in each number of the last round that it opened, of so many sites; `None`
+    /// where there is none.
+    pub fn noise(&self, privacy: &Privacy, opened: &[Vec<u64>], sites: f64) -> Option<f64> {
+        let (masked, noise) = match privacy.mode() {
+            RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => return None,
+            RoundMode::Noised(masked, noise) => (masked, noise),
+        };
+        let question = self.question(privacy);
+        let before = question.after(&opened[..opened.len().checked_sub(1)?]);
+        let Ok(Step::Next(progress)) = before else {
+            return None;
+        };
+        let numbers = question.layout(&progress).ok()?.len() as u64;
+        let sensitivity = Sensitivity::new(numbers).ok()?;
+        let z = Multiplier::new(noise.z.value()).ok()?;
+        let authors = Authors::new(masked.smallest_sum, masked.colluders).ok()?;
+        let sigma = authors.gaussian(z, sensitivity).ok()?.sigma() as f64;
+        let norm = question.row_norm(&progress).ok()?;
+        Some(sigma * sites.sqrt() / (sensitivity.steps() / norm).floor())
     }
 
     /// Returns how far it has come, by what a state keeps of it under this privacy.
