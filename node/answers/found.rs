@@ -27,6 +27,23 @@ pub(crate) struct FoundAnswer {
     pub(crate) tables: Vec<PrintedTable>,
 }
 
+/// The number of an answered question of the agreement that asks the same, by the last round that was adopted.
+pub(crate) fn answered(
+    state: &Path,
+    agreement: &Agreement,
+    asked: &AgreedQuestion,
+) -> Option<usize> {
+    let privacy = &agreement.epoch.charter.privacy;
+    let same = |of: &AgreedQuestion| of.question(privacy) == asked.question(privacy);
+    let known = agreement.questions.iter().enumerate();
+    let mut known = known.filter(|(_, of)| same(of)).peekable();
+    known.peek()?;
+    // A node that has adopted nothing has no answer.
+    let found = found(state, agreement).ok()?;
+    let mut done = known.filter(|(at, _)| matches!(found[*at].stage, QuestionStage::Done { .. }));
+    done.next().map(|(at, _)| at + 1)
+}
+
 /// Returns what noise of this standard deviation does to an answer.
 fn said_of_noise(deviation: f64) -> String {
     format!(
