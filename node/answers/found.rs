@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use agreement::{AgreedQuestion, Agreement, QuestionStage};
-use methods::strategy::QuestionState;
+use methods::strategy::{Memory, QuestionState};
 use questions::QuestionMode;
 use questions::outcome::{PrintedTable, sheets};
 
@@ -25,6 +25,17 @@ pub(crate) struct FoundAnswer {
     pub(crate) stage: QuestionStage,
     /// The answer as tables, with small cells suppressed; empty where there is none.
     pub(crate) tables: Vec<PrintedTable>,
+}
+
+/// Returns whether all questions of an agreement from this place on, from 0, are over in a state with this memory.
+pub(crate) fn over(memory: &Memory, agreement: &Agreement, from: usize) -> bool {
+    let privacy = &agreement.epoch.charter.privacy;
+    let asked = agreement.questions.iter().enumerate().skip(from);
+    let mut stages = asked.map(|(at, agreed)| {
+        let state = QuestionState::of(memory, at);
+        agreed.stage(&state, privacy)
+    });
+    stages.all(|stage| !matches!(stage, QuestionStage::Open { .. }))
 }
 
 /// The number of an answered question of the agreement that asks the same, by the last round that was adopted.

@@ -18,6 +18,6 @@ pub mod tables;
 
 pub use printed::texts;
 
-pub(crate) use found::{FoundAnswer, answered, found};
+pub(crate) use found::{FoundAnswer, answered, found, over};
 pub(crate) use learner::AnsweringLearner;
 pub(crate) use site::{RECORD, SiteAnswers};

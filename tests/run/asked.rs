@@ -281,11 +281,8 @@ fn nodes_answer_under_masks_and_a_kill_changes_nothing() {
 
 #[test]
 fn nodes_answer_counts_with_noise_and_say_what_they_cost() {
-    let text = crate::noised::NOISED
-        .replace("rounds = 6", "rounds = 2")
-        .replace("min-authors = 3", "min-authors = 4");
-    let file = scenario("run-asked-noised", &text);
-    let demo = Demo::new("run-asked-noised", &["--scenario", file.to_str().unwrap()]);
+    let text = crate::noised::NOISED.replace("rounds = 6", "rounds = 2");
+    let demo = crate::noised::of_all("run-asked-noised", &text);
     let configs = &demo.configs;
     let tables: Vec<_> = configs
         .iter()
