@@ -130,6 +130,10 @@ fn nodes_answer_what_one_process_answers_with_all_tables() {
             "{said}"
         );
     }
+    // It owes no signature for what is over.
+    let third = demo.configs[2].to_str().unwrap();
+    let said = text(&output(&["check", "--offline", "--config", third]).stdout);
+    assert!(!said.contains("contributions are paused"), "{said}");
     // Everybody can compute every sum again.
     let state = demo.configs[2].with_file_name("state");
     let said = good(&["verify", "--state", state.to_str().unwrap()]);

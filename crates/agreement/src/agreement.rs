@@ -8,7 +8,7 @@ use std::time::Duration;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use methods::Strategy;
 use methods::strategy::{Names, StrategyConfig, build};
-use protocol::charter::{Charter, CharterError, Epoch, Genesis, RoundMode};
+use protocol::charter::{Charter, CharterError, Epoch, Genesis};
 use protocol::roster::{RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
 use task::TaskConfig;
