@@ -45,7 +45,7 @@ pub(super) trait UnitNumbers: Send {
 ///
 /// # Errors
 /// It has none.
-pub(super) fn units_of<'a>(of: SumBasis<'a>) -> Result<&'a dyn UnitGradients, String> {
+pub(super) fn units_of(of: SumBasis<'_>) -> Result<&dyn UnitGradients, String> {
     let units = of.config.learner.units();
     units.map_err(|error| error.to_string())
 }
