@@ -312,6 +312,8 @@ pub(crate) fn with_questions(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use crate::{Agreement, AmendError, Routine};
+    use protocol::charter::{Noise, Real};
+    use protocol::privacy::{Group, Masked, Sums};
 
     use super::*;
 
@@ -402,5 +404,90 @@ mod tests {
         assert!(kind.contains("descrieb"), "{kind}");
         let range = wrong("age = [", "bmi = [");
         assert!(range.contains("is not agreed"), "{range}");
+    }
+
+    /// Sums of groups of so many members each, with two colluders.
+    fn masked(groups: &[usize]) -> Privacy {
+        let group = |(at, size): (usize, &usize)| {
+            let authors = (0..*size).map(|member| (format!("{at} {member:02}"), 1));
+            Group {
+                authors: authors.collect(),
+            }
+        };
+        Privacy::Masked(Masked {
+            colluders: 2,
+            smallest_sum: 4,
+            shows: Vec::new(),
+            sums: Sums::Groups(groups.iter().enumerate().map(group).collect()),
+        })
+    }
+
+    fn noised(unit: Unit) -> Privacy {
+        Privacy::Masked(Masked {
+            colluders: 1,
+            smallest_sum: 3,
+            shows: Vec::new(),
+            sums: Sums::Noised(Noise {
+                release: Release::Steps,
+                unit,
+                clip: Real::new(1.0),
+                z: Real::new(20.0),
+                delta: Real::new(1e-5),
+            }),
+        })
+    }
+
+    fn kind(text: &str) -> AgreedQuestion {
+        let text = format!("reason = \"how\"\n{text}\n[ranges]\nage = [0, 120]\n");
+        toml::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn the_mode_and_the_colluders_are_those_of_the_agreement() {
+        let age = asked(AGE);
+        for (privacy, mode, colluders) in [
+            (Privacy::Clear, QuestionMode::Clear, 1),
+            (masked(&[9]), QuestionMode::Masked, 2),
+            (noised(Unit::Row), QuestionMode::Noised, 1),
+        ] {
+            let question = age.question(&privacy);
+            assert_eq!((question.mode, question.rules.colluders), (mode, colluders));
+            assert_eq!(age.impossible(&privacy), None);
+        }
+        let two = age.impossible(&masked(&[9, 9])).unwrap();
+        assert!(two.contains("sums of 2 groups"), "{two}");
+        let stage = age.stage(&QuestionState::default(), &masked(&[9, 9]));
+        assert!(matches!(stage, QuestionStage::Stopped { rounds: 0, .. }));
+    }
+
+    #[test]
+    fn sums_that_would_tell_single_sites_are_not_asked_for() {
+        let meta = |more: &str| {
+            kind(&format!(
+                "kind = \"meta\"\neffect = {{ mean = {{ column = \"age\" }} }}\n{more}"
+            ))
+        };
+        let few = meta("").impossible(&masked(&[14])).unwrap();
+        assert!(few.contains("needs 15 sites or more"), "{few}");
+        assert_eq!(meta("").impossible(&masked(&[15])), None);
+        let reml = meta("reml = true").impossible(&masked(&[99])).unwrap();
+        assert!(reml.contains("REML"), "{reml}");
+        assert_eq!(meta("reml = true").impossible(&Privacy::Clear), None);
+    }
+
+    #[test]
+    fn noise_goes_with_counts_of_rows_only() {
+        let describe = asked(AGE);
+        let persons = describe.impossible(&noised(Unit::Person("id".into())));
+        assert!(persons.unwrap().contains("persons"));
+        let quantiles =
+            kind("kind = \"quantiles\"\ncolumns = [\"age\"]\nprobabilities = [0.5]\nwidth = 1.0");
+        let why = quantiles.impossible(&noised(Unit::Row)).unwrap();
+        assert!(why.contains("every round would need noise"), "{why}");
+        // One row of 20 Δ, shared by two of three authors, in the sum of four.
+        let sums = [vec![4, 400, 400, 0], vec![400, 0, 0]];
+        let noise = describe.noise(&noised(Unit::Row), &sums, 4.0).unwrap();
+        let expected = 20.0 * 3f64.sqrt() * (4.0f64 / 2.0).sqrt();
+        assert!((noise / expected - 1.0).abs() < 0.01, "{noise}, {expected}");
     }
 }
