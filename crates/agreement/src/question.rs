@@ -232,6 +232,9 @@ impl AgreedQuestion {
     }
 }
 
+// Every rule has its word in an answer.
+const _: () = assert!(RefusalRule::ALL.len() <= REFUSAL_RULES);
+
 /// Rounds that may be repeated because a silo is away, beside those of the question.
 const REPEATED: u64 = 5;
 
