@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use methods::Strategy;
-use methods::strategy::{AnswerWords, QuestionRounds, QuestionState, QuestionsFirst, answer_size};
+use methods::strategy::{
+    AnswerWords, QuestionRounds, QuestionState, QuestionsFirst, REFUSAL_RULES, answer_size,
+};
 use privacy::noise::{Authors, Multiplier};
 use privacy::sensitivity::Sensitivity;
 use protocol::charter::{Release, RoundMode, Unit};
