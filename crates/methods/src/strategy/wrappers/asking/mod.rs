@@ -227,9 +227,14 @@ impl AskedRound<'_> {
         let (refusals, answers): (Vec<_>, Vec<_>) = belonging.partition(|answer| answer.refuses());
         if !refusals.is_empty() {
             let mut refused = vec![0; REFUSAL_RULES];
-            refusals
-                .iter()
-                .for_each(|answer| add(&mut refused, &answer.refused));
+            for answer in &refusals {
+                // Whoever sends something else than 0 or 1 only makes the question end.
+                let silos = answer
+                    .refused
+                    .iter()
+                    .map(|silos| *silos.min(&answer.authors));
+                add(&mut refused, &silos.collect::<Vec<_>>());
+            }
             let name = refused_name(question);
             after.memory.insert(name, Kept::Counts(refused));
             if !first || answers.is_empty() {
