@@ -67,11 +67,14 @@ impl FederatedQuestion {
     }
 }
 
+/// Sums in order, and what follows from them.
+type FollowedSums = (Vec<Vec<u64>>, Step<QuestionProgress, Outcome>);
+
 /// A question whose rounds are followed as they come: no step is taken twice as long as sums are only added.
 pub struct QuestionReplay {
     question: FederatedQuestion,
-    /// The sums that were given last, and what follows from them.
-    last: Mutex<Option<(Vec<Vec<u64>>, Step<QuestionProgress, Outcome>)>>,
+    /// What was asked for last.
+    last: Mutex<Option<FollowedSums>>,
 }
 
 impl QuestionReplay {

@@ -148,8 +148,8 @@ impl UnitNumbers for RowAnswers {
             UnitRows::One => {}
             UnitRows::Group => return Err("the rows of a person have no bound in questions".into()),
         }
-        let said = |error: methods::LearnError| error.to_string();
-        let answers = of.config.learner.answers().map_err(said)?;
+        let answers = of.config.learner.answers();
+        let answers = answers.map_err(|error| error.to_string())?;
         let opened = QuestionState::of(&of.base.state.memory, self.question).opened;
         let mut scaled = Vec::with_capacity(self.numbers);
         let given = answers.row_answers(self.question, &opened, &mut |numbers| {
@@ -157,7 +157,7 @@ impl UnitNumbers for RowAnswers {
             scaled.extend(numbers.iter().map(|number| number * self.steps * self.step));
             add(&scaled);
         });
-        given.map_err(said)?;
+        given.map_err(|error| error.to_string())?;
         Ok(f64::NAN)
     }
 
