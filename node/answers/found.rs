@@ -29,7 +29,7 @@ pub(crate) struct FoundAnswer {
 
 /// Returns whether all questions of an agreement from this place on, from 0, are over in a state with this memory.
 pub(crate) fn over(memory: &Memory, agreement: &Agreement, from: usize) -> bool {
-    let privacy = &agreement.epoch.charter.privacy;
+    let privacy = &agreement.epoch.protocol.privacy;
     let asked = agreement.questions.iter().enumerate().skip(from);
     let mut stages = asked.map(|(at, agreed)| {
         let state = QuestionState::of(memory, at);
@@ -44,7 +44,7 @@ pub(crate) fn answered(
     agreement: &Agreement,
     asked: &AgreedQuestion,
 ) -> Option<usize> {
-    let privacy = &agreement.epoch.charter.privacy;
+    let privacy = &agreement.epoch.protocol.privacy;
     let same = |of: &AgreedQuestion| of.question(privacy) == asked.question(privacy);
     let known = agreement.questions.iter().enumerate();
     let mut known = known.filter(|(_, of)| same(of)).peekable();
@@ -72,7 +72,7 @@ pub(crate) fn found(state: &Path, agreement: &Agreement) -> Result<Vec<FoundAnsw
     let held = HeldRounds::read(state, agreement)?;
     held.whole()?;
     let memory = &held.round(None)?.memory;
-    let privacy = &agreement.epoch.charter.privacy;
+    let privacy = &agreement.epoch.protocol.privacy;
     let asked = agreement.questions.iter().enumerate();
     let answers = asked.map(|(at, agreed)| {
         let question = agreed.question(privacy);

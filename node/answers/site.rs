@@ -65,7 +65,7 @@ impl SiteAnswers {
         (key, identity): (&SecretKey, &Path),
     ) -> Result<Self, task::data::DataError> {
         let asked = agreement.questions.iter();
-        let privacy = &agreement.epoch.charter.privacy;
+        let privacy = &agreement.epoch.protocol.privacy;
         let questions: Vec<_> = asked.map(|agreed| agreed.question(privacy)).collect();
         let config = rows.of_silo("own", folder);
         let numbers = questions.iter().flat_map(numbers_of).collect();

@@ -23,7 +23,7 @@ impl AgreementInForce {
         let epoch = &self.agreement.epoch;
         let mut out = BufWriter::new(io::stdout().lock());
         let so_far = numbers::plural(epoch.number as usize, "change");
-        let line = format!("{}: {so_far} of the agreement so far", epoch.charter.name);
+        let line = format!("{}: {so_far} of the agreement so far", epoch.protocol.name);
         writeln!(out, "{}", wrapped(&line))?;
         let known = self.known();
         if known.is_empty() {
@@ -188,7 +188,7 @@ impl AgreementInForce {
 
 /// Returns what the noise of all agreed rounds bounds with the new questions, and without them.
 fn cost(before: &Agreement, agreement: &Agreement) -> Option<String> {
-    let [before, now] = [before, agreement].map(|of| bound(&of.epoch.charter));
+    let [before, now] = [before, agreement].map(|of| bound(&of.epoch.protocol));
     let now = now?;
     let before = before.map(|before| format!("; without the question {before:.2}"));
     Some(format!(
@@ -199,7 +199,7 @@ fn cost(before: &Agreement, agreement: &Agreement) -> Option<String> {
 
 /// Returns what a question waits for where sums alone are opened.
 fn waits(agreement: &Agreement) -> Option<String> {
-    let masked = agreement.epoch.charter.privacy.masked()?;
+    let masked = agreement.epoch.protocol.privacy.masked()?;
     (!masked.groups().is_empty()).then(|| {
         "  a sum is opened if all of its institutions take part: once this is in force, rounds wait until each of them \
          has approved the question, has signed the new agreement, or lets its policy answer"
@@ -213,7 +213,7 @@ fn asked(before: &Agreement, agreement: &Agreement) -> Vec<String> {
     let new = agreement.questions.iter().enumerate().skip(known);
     new.flat_map(|(at, question)| {
         let reason = format!("question {}: {}", at + 1, numbers::plain(&question.reason));
-        let privacy = &agreement.epoch.charter.privacy;
+        let privacy = &agreement.epoch.protocol.privacy;
         let explained = question.question(privacy).explain().unwrap_or_default();
         let lines = explained
             .lines()

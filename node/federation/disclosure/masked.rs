@@ -169,7 +169,7 @@ fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
         "  on this machine's disk: the trained model and the secret of the round under way, until it is adopted, \
          and of the last rounds whose sum was void, until the agreement changes; masked vectors and sums of {}. \
          Old pages of a disk, backups and snapshots keep what was deleted",
-        plural(agreement.epoch.charter.keep_rounds as usize, "round")
+        plural(agreement.epoch.protocol.keep_rounds as usize, "round")
     ));
     lines.push(format!("  {EXPERIMENTAL}"));
     lines

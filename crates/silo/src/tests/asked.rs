@@ -10,7 +10,7 @@ use methods::learner::{
 };
 use methods::strategy::{AnswerWords, QuestionRounds, QuestionState, QuestionsFirst};
 use methods::{Layout, LearnError, Learner, Params};
-use protocol::{Charter, Epoch};
+use protocol::{Epoch, ProtocolParameters};
 use tokio::time::sleep;
 
 use super::masked::{ALL, ROUNDS, SiloFault, expected, groups, secrets};
@@ -158,7 +158,7 @@ fn asked(
     fault: SiloFault,
 ) -> (QuestionState, f32, Vec<Rig>) {
     virtually(async {
-        let rounds = epoch.charter.rounds;
+        let rounds = epoch.protocol.rounds;
         let silos = TestSilos::of(epoch);
         let live = |i: u16| {
             let refuses = if i == 3 { refuses } else { usize::MAX };
@@ -195,7 +195,7 @@ fn asked(
     })
 }
 
-fn epoch_of(rounds: u64, change: impl Fn(&mut Charter)) -> Arc<Epoch> {
+fn epoch_of(rounds: u64, change: impl Fn(&mut ProtocolParameters)) -> Arc<Epoch> {
     epoch_with(4, rounds, change)
 }
 

@@ -16,8 +16,8 @@ use super::{
     SumBasis, Summand, ToldModel, Train,
 };
 use crate::config::SiloConfig;
+use crate::environment::WorkSize;
 use crate::secrets::RoundSecrets;
-use crate::surroundings::WorkSize;
 
 /// The sum of the answers of all authors, of numbers up to ± 2²² in steps of 2⁻³⁰ ([`Fixed::QUESTION`]).
 pub(super) struct SumOfAnswers;

@@ -28,8 +28,8 @@ use protocol::{Hash, MemberIndex};
 
 use super::{Contributed, Personal, RoundBase};
 use crate::config::SiloConfig;
+use crate::environment::WorkSize;
 use crate::secrets::RoundSecrets;
-use crate::surroundings::WorkSize;
 
 use answers::SumOfAnswers;
 use models::MeanOfModels;
@@ -152,7 +152,7 @@ pub(crate) trait OpenedTotal {
 /// Rounds are in clear, or the agreed numbers give no noise that can be drawn.
 pub(crate) fn summand(of: SumBasis<'_>) -> Result<Box<dyn Summand>, String> {
     let numbers = of.base.gate.layout.len();
-    match of.config.member.epoch.charter.privacy.mode() {
+    match of.config.member.epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named => Err("rounds in clear open no sums".into()),
         RoundMode::Masked(_) => match of.base.plan(of.config).task {
             Task::Answer(_) => Ok(Box::new(SumOfAnswers)),
@@ -171,7 +171,7 @@ pub(crate) fn summand(of: SumBasis<'_>) -> Result<Box<dyn Summand>, String> {
 /// The numbers give no noise that can be drawn.
 pub(crate) fn agreed_noise(of: SumBasis<'_>) -> Result<Option<Noised>, String> {
     let numbers = of.base.gate.layout.len();
-    match of.config.member.epoch.charter.privacy.mode() {
+    match of.config.member.epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => Ok(None),
         RoundMode::Noised(masked, noise) => Noised::new(masked, noise, numbers).map(Some),
     }
@@ -193,7 +193,7 @@ pub(crate) fn check_start(privacy: &Privacy, start: Option<&Params>) -> Result<(
 /// # Errors
 /// Why it cannot.
 pub(crate) fn check_summand(of: SumBasis<'_>) -> Result<(), String> {
-    match of.config.member.epoch.charter.privacy.mode() {
+    match of.config.member.epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named => Ok(()),
         RoundMode::Masked(_) | RoundMode::Noised(..) => summand(of)?.check(of),
     }
