@@ -7,13 +7,17 @@
 //! | `site` | what one institution answers, after its own rules of disclosure |
 //! | `learner` | a learner that answers, too |
 //! | `found` | the answers that a state folder holds |
+//! | `printed` | the tables of an answer as text |
 
 pub(crate) mod file;
 mod found;
 mod learner;
+mod printed;
 mod site;
 pub mod tables;
 
-pub(crate) use found::{FoundAnswer, found};
+pub use printed::texts;
+
+pub(crate) use found::{FoundAnswer, answered, found, over};
 pub(crate) use learner::AnsweringLearner;
 pub(crate) use site::{RECORD, SiteAnswers};

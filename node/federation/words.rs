@@ -62,7 +62,7 @@ pub fn words_for(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
         lines.push(format!(
             "  answering question {} ({}) before, in at most {}: {}",
             at + 1,
-            question.question().kind.name(),
+            question.kind(),
             numbers::plural(question.most_rounds() as usize, "round"),
             numbers::plain(&question.reason)
         ));

@@ -8,10 +8,6 @@ use std::path::Path;
 /// Places that a further mode of rounds touches, by what depends on the mode there.
 const MODES: [(&str, &str); 26] = [
     (
-        "crates/agreement/src/agreement.rs",
-        "whether questions can be answered",
-    ),
-    (
         "crates/agreement/src/continues.rs",
         "what members saw in the federation that is continued",
     ),
@@ -34,6 +30,10 @@ const MODES: [(&str, &str); 26] = [
     (
         "crates/agreement/src/privacy/noise.rs",
         "what all agreed rounds cost",
+    ),
+    (
+        "crates/agreement/src/question.rs",
+        "whether questions can be answered, and who sees what",
     ),
     (
         "crates/bare/src/genesis.rs",
@@ -101,8 +101,8 @@ const MODES: [(&str, &str); 26] = [
     ),
 ];
 
-/// Places that a further summand of noised rounds touches, such as the answers of questions.
-const SUMMANDS: [(&str, &str); 8] = [
+/// Places that a further summand of noised rounds touches.
+const SUMMANDS: [(&str, &str); 10] = [
     (
         "crates/agreement/src/privacy/noise.rs",
         "the keys of a release",
@@ -112,8 +112,16 @@ const SUMMANDS: [(&str, &str); 8] = [
         "what does not go with it",
     ),
     (
+        "crates/agreement/src/question.rs",
+        "whether questions can be asked beside it",
+    ),
+    (
         "crates/protocol/src/parameters/privacy/noise.rs",
         "the release, its numbers and their ranges",
+    ),
+    (
+        "crates/silo/src/rounds/sums/answers.rs",
+        "what single rows say to a question",
     ),
     (
         "crates/silo/src/rounds/sums/gradients.rs",

@@ -8,7 +8,7 @@ use std::time::Duration;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use methods::Strategy;
 use methods::strategy::{Names, StrategyConfig, build};
-use protocol::parameters::{Epoch, Genesis, ParametersError, ProtocolParameters, RoundMode};
+use protocol::parameters::{Epoch, Genesis, ParametersError, ProtocolParameters};
 use protocol::roster::{RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
 use task::TaskConfig;
@@ -167,7 +167,11 @@ impl Agreement {
         let epoch = Epoch::first_in(format, &Genesis { silos, protocol });
         let epoch = epoch.map_err(|error| refused(source, &error))?;
         check_questions(source, &raw, &epoch)?;
-        let strategy = with_questions(strategy.into(), &raw.question, raw.rounds);
+        let strategy = with_questions(
+            strategy.into(),
+            &raw.question,
+            (raw.rounds, &epoch.protocol.privacy),
+        );
         Ok(Self {
             epoch: Arc::new(epoch),
             task: raw.task,
@@ -358,8 +362,7 @@ fn check_task(source: TomlText<'_>, task: &TaskConfig) -> Result<(), ConfigError
 /// Returns whether the members can answer what the file asks.
 ///
 /// # Errors
-/// [`ConfigError::At`]: a question that cannot be asked, rounds that leave none for learning, or contributions
-/// of which nobody sees a single one.
+/// [`ConfigError::At`]: a question that cannot be asked, or rounds that leave none for learning.
 fn check_questions(
     source: TomlText<'_>,
     raw: &FederationFile,
@@ -369,16 +372,8 @@ fn check_questions(
         return Ok(());
     }
     let wrong = |path: &str, what: String| Err(ConfigError::At(source.key_of(path, &what)));
-    match epoch.protocol.privacy.mode() {
-        RoundMode::Clear | RoundMode::Named => {}
-        RoundMode::Masked(_) | RoundMode::Noised(..) => {
-            let what = "asks the members of a federation in which sums alone are opened: nodes answer in clear \
-                        rounds so far; leave it out, or ask in a federation with `mode = \"clear\"`";
-            return wrong("question", what.into());
-        }
-    }
     for (at, question) in raw.question.iter().enumerate() {
-        if let Err(error) = question.question().inputs() {
+        if let Err(error) = question.question(&epoch.protocol.privacy).inputs() {
             return wrong(&format!("question.{at}"), format!("is wrong: {error}"));
         }
     }

@@ -20,6 +20,9 @@ pub enum AmendError {
     /// An error in the text.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A question that the members cannot answer.
+    #[error("the question was not proposed: {0}")]
+    Question(String),
     /// The amendment changes a value that has to stay as long as the federation runs.
     #[error(
         "an amendment cannot change {what} (`{key}`: {before} before, {after} after): a new federation \
@@ -242,8 +245,12 @@ impl Agreement {
     /// and room for its answers.
     ///
     /// # Errors
-    /// [`AmendError`]: a value that cannot be written.
+    /// [`AmendError`]: a question that these members cannot answer, or a value that cannot be written.
     pub fn asking(&self, question: AgreedQuestion) -> Result<String, AmendError> {
+        let impossible = question.impossible(&self.epoch.protocol.privacy);
+        if let Some(why) = impossible {
+            return Err(AmendError::Question(why));
+        }
         let mut protocol = self.epoch.protocol.clone();
         protocol.rounds += question.most_rounds();
         let silos = self.epoch.roster.silos().to_vec();

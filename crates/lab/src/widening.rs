@@ -19,8 +19,8 @@ use simulations::random::Random;
 
 use crate::statistic::{BY_CHANCE, NORMAL, Statistic, student};
 
-/// Distance by which one row more moves an area under the ROC curve or a concordance index, as a part of the largest possible one: a
-/// positive row is seldom ranked first by one model and last by the other.
+/// Distance by which one row more moves an area under the ROC curve or a concordance index, as a part of the
+/// largest possible one: a positive row is seldom ranked first by one model and last by the other.
 const RANKED: f64 = 0.125;
 /// Degrees of freedom of a calibration error: its ten bins, less one.
 const BINS: f64 = 9.0;

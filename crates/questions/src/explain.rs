@@ -52,9 +52,13 @@ impl FederatedQuestion {
         let _ = writeln!(text, "  {}", self.later_rounds());
         let opened = match self.mode {
             QuestionMode::Masked => {
-                "Opened is the sum over sites, and no site's own numbers (mode masked)."
+                "Opened is the sum over sites, and no site's own numbers (mode secure-aggregation)."
             }
             QuestionMode::Clear => "Every member sees the numbers of every site (mode clear).",
+            QuestionMode::Noised => {
+                "Opened is the sum over sites with the noise of each, and no site's own numbers (mode \
+                 differential-privacy)."
+            }
         };
         let _ = writeln!(text, "{opened}");
         Ok(text)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::SiteRefusal;
 
-/// Largest absolute value of an encoded number.
+/// Largest absolute value of an encoded number, that of [`Fixed::QUESTION`].
 const BOUND: f64 = 4_194_304.0;
 /// Bits after the point of an encoded number.
 const BITS: u32 = 30;
@@ -84,7 +84,6 @@ impl SumLayout {
                 expected: self.len(),
             });
         }
-        let fixed = fixed();
         let mut words = Vec::with_capacity(numbers.len());
         let mut numbers = numbers.iter();
         for block in &self.blocks {
@@ -96,7 +95,7 @@ impl SumLayout {
                         most: BOUND * power(block.exponent),
                     });
                 }
-                words.push(fixed.integer(scaled).0 as u64);
+                words.push(Fixed::QUESTION.integer(scaled).0 as u64);
             }
         }
         Ok(words)
@@ -130,13 +129,8 @@ impl SumLayout {
     }
 }
 
-/// The integers of all questions: up to ± 2²² in steps of 2⁻³⁰.
-fn fixed() -> Fixed {
-    Fixed::new(BOUND, BITS).expect("2²²·2³⁰ is 2⁵²")
-}
-
 /// 2^exponent by repeated products, exact.
-fn power(exponent: i32) -> f64 {
+pub(crate) fn power(exponent: i32) -> f64 {
     let factor = if exponent < 0 { 0.5 } else { 2.0 };
     (0..exponent.unsigned_abs()).fold(1.0, |product, _| product * factor)
 }
@@ -197,6 +191,11 @@ mod tests {
         assert_eq!(opened.one("n"), 2.0 * count);
         assert!((opened.block("sums")[1] + 0.6).abs() < 2e-9);
         assert_eq!(opened.block("other"), [0.0; 0]);
+    }
+
+    #[test]
+    fn the_grid_of_the_masks_is_that_of_the_layout() {
+        assert_eq!(Fixed::new(BOUND, BITS), Ok(Fixed::QUESTION));
     }
 
     #[test]

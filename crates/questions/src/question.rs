@@ -71,7 +71,7 @@ macro_rules! kinds {
             fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
                 match self { $(Self::$kind(kind) => kind.inputs(agreed)),* }
             }
-            fn gates(&self, known: &CommonKnowledge) -> Gates {
+            pub(crate) fn gates(&self, known: &CommonKnowledge) -> Gates {
                 match self { $(Self::$kind(kind) => kind.gates(known)),* }
             }
             fn is_event(&self, known: &CommonKnowledge, row: &[f64]) -> bool {
@@ -176,7 +176,7 @@ impl FederatedQuestion {
         }
     }
 
-    fn known(&self, counts: FirstCounts) -> Result<CommonKnowledge, QuestionError> {
+    pub(crate) fn known(&self, counts: FirstCounts) -> Result<CommonKnowledge, QuestionError> {
         let inputs = self.kind.inputs(&self.agreed)?;
         Ok(CommonKnowledge {
             inputs,
@@ -270,9 +270,19 @@ impl FederatedQuestion {
         let known = self.known(counts);
         let known = known.map_err(|error| SiteRefusal::Rows(error.to_string()))?;
         let rows = table.read(&self.filter, &known.inputs)?;
+        self.answer_of(&known, &rows, progress)
+    }
+
+    /// The numbers of these rows.
+    pub(crate) fn answer_of(
+        &self,
+        known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
+        progress: &QuestionProgress,
+    ) -> Result<Vec<f64>, SiteRefusal> {
         match progress {
-            QuestionProgress::Counts => Ok(self.count(&known, &rows)),
-            QuestionProgress::Rounds { kind, .. } => self.kind.answer(&known, &rows, kind),
+            QuestionProgress::Counts => Ok(self.count(known, rows)),
+            QuestionProgress::Rounds { kind, .. } => self.kind.answer(known, rows, kind),
         }
     }
 
@@ -317,8 +327,14 @@ impl FederatedQuestion {
         match progress {
             QuestionProgress::Counts => {
                 let gates = self.kind.gates(&known);
-                let started =
-                    crate::disclosure::gates(&gates, &known).and_then(|()| self.kind.start(&known));
+                // Noise hides small counts.
+                let passed = match self.mode {
+                    QuestionMode::Masked | QuestionMode::Clear => {
+                        crate::disclosure::gates(&gates, &known)
+                    }
+                    QuestionMode::Noised => Ok(()),
+                };
+                let started = passed.and_then(|()| self.kind.start(&known));
                 started.map_or_else(Step::Stopped, |kind| Step::Next(next(kind)))
             }
             QuestionProgress::Rounds { kind, .. } => self

@@ -18,6 +18,20 @@ pub enum QuestionMode {
     Masked,
     /// Every member sees every site's vectors, so limits of counts hold for each site alone.
     Clear,
+    /// Only sums are opened, to which every site adds noise. Nodes answer in it; it is not played.
+    #[serde(rename = "differential-privacy")]
+    Noised,
+}
+
+impl QuestionMode {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Masked => "secure-aggregation",
+            Self::Clear => "clear",
+            Self::Noised => "differential-privacy",
+        }
+    }
 }
 
 /// Ranges and levels of columns. They are agreed, and not read from rows.

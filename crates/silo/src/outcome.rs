@@ -372,11 +372,6 @@ fn hashes(models: &[Params]) -> Vec<Hash> {
     models.iter().map(|model| Hash(model.hash())).collect()
 }
 
-/// The outcome of a round without contributions: the state stays as it is.
-pub(crate) fn unchanged(round: u64, state: &Arc<State>) -> Settled {
-    Settled::new(round, Vec::new(), Vec::new(), State::clone(state))
-}
-
 /// Reads the encoded decision of a lead.
 pub(crate) fn decision(bytes: &[u8]) -> Result<Decision, String> {
     let decision = codec::decode(bytes, codec::LIMIT);

@@ -7,8 +7,10 @@ use protocol::{Hash, MemberIndex, codec};
 
 use crate::checks::HeldTranscripts;
 use crate::config::SiloConfig;
-use crate::outcome::{Document, Settled, decision, genesis, unchanged};
-use crate::rounds::{OpenSum, OpeningRound, RoundBase, combine, open_sums, outcome_gate};
+use crate::outcome::{Document, Settled, decision, genesis};
+use crate::rounds::{
+    OpenSum, OpeningRound, RoundBase, combine, open_sums, outcome_gate, unchanged,
+};
 
 /// The state of a federation after a number of rounds.
 pub struct Replay<'a> {
@@ -186,7 +188,7 @@ impl<'a> Replay<'a> {
             if !learning.decision.is_empty() {
                 return Err("expected an empty decision about an empty manifest".into());
             }
-            return Ok(unchanged(round, &base.state));
+            return Ok(unchanged(self.config, base));
         }
         let plain = base.manifest(manifest, |_, entry| {
             base.fits(self.config, &entry.fields)?;

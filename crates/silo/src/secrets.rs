@@ -96,7 +96,7 @@ mod tests {
         integers.all_mut().fill(-98_765);
         let model = Params::build(&silo.learner.layout(), |values| values.fill(98_765.0));
         let prepared = [
-            PreparedInput::Noised(integers.clone()),
+            PreparedInput::Integers(integers.clone()),
             PreparedInput::Model(model),
         ];
         let prepared = prepared.map(|input| PreparedRound {

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use agreement::{Agreement, QuestionStage};
 use formatting::numbers;
+use questions::QuestionMode;
 use questions::outcome::PrintedTable;
 use serde::Serialize;
 
 use super::{NodeCommandError, failed, wrapped};
-use crate::answers::{FoundAnswer, found};
+use crate::answers::{FoundAnswer, found, texts};
 
 /// An answer as JSON.
 #[derive(Serialize)]
@@ -17,11 +18,14 @@ struct AnswerDocument<'a> {
     number: usize,
     reason: &'a str,
     kind: &'a str,
+    mode: &'a str,
     /// `open`, `answered` or `stopped`.
     state: &'a str,
     rounds: usize,
     /// Reason for which there is no answer.
     why: Option<&'a str>,
+    /// How many sites refused, by rule.
+    refused: &'a [String],
     answer: &'a [PrintedTable],
 }
 
@@ -64,9 +68,11 @@ fn document(answer: &FoundAnswer) -> AnswerDocument<'_> {
         number: answer.number,
         reason: &answer.reason,
         kind: answer.kind,
+        mode: answer.mode.name(),
         state,
         rounds,
         why,
+        refused: &answer.refused,
         answer: &answer.tables,
     }
 }
@@ -89,9 +95,10 @@ fn print_one(out: &mut impl Write, answer: &FoundAnswer) -> io::Result<()> {
             format!("no answer yet, after {}", numbers::plural(*rounds, "round"))
         }
         QuestionStage::Done { rounds, counts, .. } => format!(
-            "answered by {} in {}; every member has checked each sum, and sees the numbers of every site",
+            "answered by {} in {}; every member has checked each sum, and {}",
             numbers::plural(counts.sites as usize, "site"),
-            numbers::plural(*rounds, "round")
+            numbers::plural(*rounds, "round"),
+            seen(answer.mode)
         ),
         QuestionStage::Stopped { rounds, why } => format!(
             "it ended without an answer after {}: {}",
@@ -100,14 +107,20 @@ fn print_one(out: &mut impl Write, answer: &FoundAnswer) -> io::Result<()> {
         ),
     };
     writeln!(out, "{}", wrapped(&format!("  {line}")))?;
-    for table in &answer.tables {
-        writeln!(out)?;
-        for line in table.text().lines() {
-            writeln!(out, "{}", numbers::plain(line))?;
-        }
-        for note in &table.notes {
-            writeln!(out, "{}", wrapped(&format!("  {note}")))?;
+    if let QuestionStage::Done { .. } = &answer.stage {
+        for refused in &answer.refused {
+            writeln!(out, "{}", wrapped(&format!("  without it: {refused}")))?;
         }
     }
+    write!(out, "{}", texts(&answer.tables, wrapped))?;
     writeln!(out)
+}
+
+/// Returns what members see beside the answer.
+fn seen(mode: QuestionMode) -> &'static str {
+    match mode {
+        QuestionMode::Clear => "sees the numbers of every site",
+        QuestionMode::Masked => "sees the sums alone",
+        QuestionMode::Noised => "sees the sums alone, with the noise of every site",
+    }
 }

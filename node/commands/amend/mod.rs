@@ -7,6 +7,7 @@ mod show;
 use std::io::{self, Write};
 use std::time::SystemTime;
 
+use crate::answers::answered;
 use crate::federation::{addresses, examined, tried};
 use crate::institution::short_id::{shown, typed};
 use crate::institution::{
@@ -54,7 +55,14 @@ pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
             let asked = crate::answers::file::read(question);
             let asked = asked.map_err(|error| NodeCommandError::Usage(error.to_string()))?;
             let standing = AgreementInForce::of(&here.node)?;
-            let text = standing.agreement.asking(asked).map_err(failed)?;
+            let agreement = &standing.agreement;
+            if let Some(number) = answered(&standing.institution.state, agreement, &asked) {
+                return Err(failed(format!(
+                    "what is asked is the answer to question {number}, which is stored: `rota federation answers` prints \
+                     it, and nothing was proposed"
+                )));
+            }
+            let text = agreement.asking(asked).map_err(failed)?;
             standing.propose_text(text, here)
         }
         Amend::Answers { json, csv, node } => {

@@ -76,7 +76,7 @@ pub fn place(institution: &Institution, epochs: &Epochs, records: &[JournalRecor
         };
     };
     let mut past = agreements(&institution.agreement, epochs);
-    let signature = signature(institution, epochs, &past);
+    let signature = signature(institution, epochs, &past, records);
     let agreement = past.pop().expect("there is always one");
     let roster = contacts(institution, &agreement);
     let mut institution = institution.under(agreement, me);

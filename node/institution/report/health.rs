@@ -10,10 +10,12 @@ use learn::export::HeldOut;
 use ledger::LedgerContents;
 use mesh::{PeerState, Peers};
 use methods::serving::Candidate;
+use methods::strategy::Memory;
 use protocol::message::Phase;
 use protocol::{Epoch, MemberIndex, Report};
 use silo::{Activities, Activity, Counts, Notice};
 
+use crate::answers::over;
 use crate::corrupters;
 use crate::events::phase_name;
 use crate::federation::{brief, officer};
@@ -74,6 +76,8 @@ struct Changing {
     warnings: VecDeque<Warning>,
     /// The rounds to which the institution contributed.
     contributed: Option<ContributionHistory>,
+    /// What the strategy keeps after the last adopted round.
+    memory: Option<Memory>,
 }
 
 /// Returns what others learn of what an institution contributes, and that nothing counts it where a person decided so,
@@ -160,6 +164,7 @@ impl Health {
                 coalition,
                 ..
             } => {
+                changing.memory = Some(state.memory.clone());
                 let spent = self.spent(&mut changing);
                 let finals = std::mem::take(&mut changing.finals);
                 let last = finals.into_iter().find(|(of, ..)| of == round);
@@ -205,6 +210,12 @@ impl Health {
                 .collect(),
             leading,
         })
+    }
+
+    /// Returns whether the questions of the agreement from this place on, from 0, are over.
+    pub(in crate::institution) fn questions_over(&self, from: usize) -> bool {
+        let memory = self.changing().memory.clone();
+        memory.is_some_and(|memory| over(&memory, &self.agreement, from))
     }
 
     /// Returns what an adopted round took, where it is known.

@@ -84,6 +84,9 @@ impl NodeWatch {
     /// Passes on that the institution has signed the agreement in force, with the rows that it has.
     pub(super) fn resume(&mut self, handle: &SiloHandle, began: Instant) {
         let waited = self.owed.is_some() || self.other.is_some();
+        let health = &self.health;
+        let over = |owed: &mut Owed| owed.asked().is_some_and(|from| health.questions_over(from));
+        let unanswered = self.owed.take_if(over).is_some();
         self.owed.take_if(|owed| owed.is_signed());
         self.other.take_if(|other| other.is_signed());
         if !waited || self.owed.is_some() || self.other.is_some() || self.refused {
@@ -91,7 +94,12 @@ impl NodeWatch {
         }
         handle.resume();
         locked(&self.waiting).resume();
-        let line = "this institution has signed the agreement in force and contributes again";
+        let line = match unanswered {
+            true => {
+                "the questions that this institution did not approve are over, and it contributes again"
+            }
+            false => "this institution has signed the agreement in force and contributes again",
+        };
         let at = began.elapsed().as_secs_f64();
         self.reporter.print(at, NodeEvent::Signed {}, line.into());
     }

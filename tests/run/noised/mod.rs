@@ -47,7 +47,7 @@ fn noised(name: &str, text: &str) -> Demo {
 }
 
 /// The same of institutions that agree on rounds of all of them only, so that each has a line for every round.
-fn of_all(name: &str, text: &str) -> Demo {
+pub(super) fn of_all(name: &str, text: &str) -> Demo {
     let demo = noised(name, text);
     let federation = demo.folder.join("federation.toml");
     edit(&federation, "min-authors = 3", "min-authors = 4");

@@ -91,8 +91,8 @@ use crate::robust::Radius;
 
 pub use capabilities::{
     Answers, Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, LinearRows, Outputs,
-    RobustFits, RobustLosses, RowAccess, RowsOfModel, SquaresRow, Stochastic, StochasticModels,
-    Summaries, UnitGradients, UnitRows,
+    OwnAnswer, RobustFits, RobustLosses, RowAccess, RowsOfModel, SquaresRow, Stochastic,
+    StochasticModels, Summaries, UnitGradients, UnitRows,
 };
 pub use capability::{Capability, MissingCapability};
 pub use error::LearnError;

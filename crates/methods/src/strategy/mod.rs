@@ -93,7 +93,10 @@ pub use server::one_model::superquantile::Superquantile;
 pub use server::one_model::tfl::Tfl;
 pub use state::State;
 pub use wrappers::altered_decisions::with_altered_decisions;
-pub use wrappers::asking::{QuestionRounds, QuestionState, QuestionsFirst, answer_size};
+pub use wrappers::asking::{
+    AnswerWords, QuestionRounds, QuestionState, QuestionsFirst, REFUSAL_RULES, answer_size,
+    asked_in_vain,
+};
 pub use wrappers::participation::Participation;
 pub use wrappers::personal_layers::{INTERCEPT, LAST_LAYER, NORM_LAYERS};
 pub use wrappers::standardise::{
@@ -303,6 +306,20 @@ pub trait Strategy: Send + Sync {
         decision: &Decision,
         round: u64,
     ) -> Result<Outcome, SettleError>;
+
+    /// The norm by which one row changes the sum of the next round at most, where a question is asked in it and silos
+    /// add noise; `None` in every other round.
+    fn row_norm(&self, state: &State) -> Option<f64> {
+        let _ = state;
+        None
+    }
+
+    /// The state after a round that told nothing: without contributions, or with sums that are void. By default as it
+    /// was before the round.
+    fn nothing_told(&self, state: &State, round: u64) -> State {
+        let _ = round;
+        state.clone()
+    }
 
     /// Returns whether the federation ends with this state, before the last round of its parameter set. By default
     /// it does not.

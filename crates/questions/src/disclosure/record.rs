@@ -48,9 +48,13 @@ impl AnswerRecord {
         rules: &AnswerRules,
     ) -> Result<(), SiteRefusal> {
         allowed(question, rules)?;
+        if question.mode == QuestionMode::Noised {
+            // What a row changes is bounded by the noise; a refusal that depends on rows would have none.
+            return Ok(());
+        }
         let smallest = rules.smallest_cell.max(question.rules.smallest_cell);
         let now = fingerprints(table);
-        for answered in &self.answered {
+        for answered in self.exact() {
             let changed = |rows: usize| rows > 0 && (rows as u64) < smallest;
             if changed(missing_from(&now, &answered.rows))
                 || changed(missing_from(&answered.rows, &now))
@@ -60,8 +64,7 @@ impl AnswerRecord {
         }
         let mut all: Vec<RowSet> = Vec::new();
         for asked in self
-            .answered
-            .iter()
+            .exact()
             .map(|answered| &answered.question)
             .chain([question])
         {
@@ -96,6 +99,9 @@ impl AnswerRecord {
         let Some(all) = progress.counts() else {
             return Ok(());
         };
+        if question.mode == QuestionMode::Noised {
+            return Ok(());
+        }
         let (_, known) = question.gates_of(table)?;
         dominance(
             &known.counts,
@@ -108,7 +114,7 @@ impl AnswerRecord {
             .map_err(|error| SiteRefusal::Rows(error.to_string()))?;
         if question.is_of_sites() {
             return match question.mode {
-                QuestionMode::Clear => Ok(()),
+                QuestionMode::Clear | QuestionMode::Noised => Ok(()),
                 QuestionMode::Masked => self.check_functions_of_sites(
                     question,
                     all,
@@ -120,8 +126,7 @@ impl AnswerRecord {
         // What others would have to be found out: their rows, in every column that was asked for.
         let mut columns: Vec<String> = Vec::new();
         for asked in self
-            .answered
-            .iter()
+            .exact()
             .map(|answered| &answered.question)
             .chain([question])
         {
@@ -169,13 +174,17 @@ impl AnswerRecord {
         Ok(())
     }
 
-    /// Returns what was answered beside the rounds of a question that is not over.
+    /// Returns what was answered without noise.
+    fn exact(&self) -> impl Iterator<Item = &Answered> {
+        let exact = |answered: &&Answered| answered.question.mode != QuestionMode::Noised;
+        self.answered.iter().filter(exact)
+    }
+
+    /// Returns what was answered without noise beside the rounds of a question that is not over.
     fn others<'a>(&'a self, question: &'a FederatedQuestion) -> impl Iterator<Item = &'a Answered> {
         let under_way =
             |answered: &&Answered| answered.answer.is_none() && answered.question == *question;
-        self.answered
-            .iter()
-            .filter(move |answered| !under_way(answered))
+        self.exact().filter(move |answered| !under_way(answered))
     }
 
     /// Keeps that a round of a question is answered, before it is: with it `opened` numbers of the question are
@@ -210,6 +219,21 @@ impl AnswerRecord {
 /// Sites that a masked meta-analysis needs beside the colluders: it opens nine sums of two unknowns of each of the
 /// others, of which a third may be opened.
 const SITES_OF_META: u64 = 13;
+
+impl FederatedQuestion {
+    /// Why so many sites cannot answer it under masks, whatever their rows are; `None` if they can.
+    pub fn too_few_sites(&self, sites: u64) -> Option<String> {
+        let Kind::Meta(meta) = &self.kind else {
+            return None;
+        };
+        let needed = SITES_OF_META + self.rules.colluders;
+        match meta.reml {
+            true => Some(format!("every site {}", Broken::Reml)),
+            false if sites < needed => Some(format!("every site {}", Broken::Sites(needed))),
+            false => None,
+        }
+    }
+}
 
 /// Returns whether an institution allows a question at all.
 fn allowed(question: &FederatedQuestion, rules: &AnswerRules) -> Result<(), Broken> {

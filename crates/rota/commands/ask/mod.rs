@@ -10,6 +10,7 @@ use std::path::Path;
 
 use formatting::numbers;
 use node::answers::tables::SiteTable;
+use node::answers::texts;
 use questions::disclosure::AnswerRecord;
 use questions::outcome::{PrintedTable, sheets};
 use questions::{
@@ -48,6 +49,12 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
     let read = QuestionFile::read(&options.question)?;
     let question = &read.question;
     let mut out = BufWriter::new(io::stdout().lock());
+    if question.mode == QuestionMode::Noised {
+        return Err(CommandError::usage(
+            "`mode = \"differential-privacy\"` is not played: the nodes of a federation answer with noise, which \
+             `rota federation ask` asks",
+        ));
+    }
     let explanation = question.explain();
     let explanation = explanation.map_err(|error| CommandError::usage(error.to_string()))?;
     let quiet = options.json || options.csv;
@@ -105,11 +112,7 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
         let document = AskedDocument {
             simulated: true,
             question: question.kind.name(),
-            mode: if question.mode == QuestionMode::Clear {
-                "clear"
-            } else {
-                "secure-aggregation"
-            },
+            mode: question.mode.name(),
             sites: sites.iter().map(|(name, _)| name.as_str()).collect(),
             rounds: asked.rounds.len(),
             numbers_opened: opened(&asked),
@@ -122,15 +125,7 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
         let texts: Vec<String> = answer.iter().map(PrintedTable::csv).collect();
         write!(out, "{}", texts.join("\n"))?;
     } else {
-        for sheet in &answer {
-            writeln!(out)?;
-            for line in sheet.text().lines() {
-                writeln!(out, "{}", numbers::plain(line))?;
-            }
-            for note in &sheet.notes {
-                writeln!(out, "{}", wrapped(&format!("  {note}")))?;
-            }
-        }
+        write!(out, "{}", texts(&answer, wrapped))?;
         writeln!(out, "\n{}", wrapped(&line))?;
     }
     Ok(out.flush()?)

@@ -8,7 +8,7 @@ use protocol::message::RoundManifest;
 
 use super::RoundBase;
 use crate::config::SiloConfig;
-use crate::outcome::{Settled, decision, read_from, unchanged};
+use crate::outcome::{Settled, decision, read_from};
 
 /// Chooses a decision, encoded.
 ///
@@ -49,6 +49,13 @@ pub fn check(
     checked.map_err(|objection| objection.to_string())
 }
 
+/// The outcome of a round without contributions: the models stay as they are.
+pub(crate) fn unchanged(config: &SiloConfig, base: &RoundBase) -> Settled {
+    let round = base.next();
+    let state = config.strategy.nothing_told(&base.state, round);
+    Settled::new(round, Vec::new(), Vec::new(), state)
+}
+
 /// Computes the outcome of an encoded decision. `manifest` is `signed` with its models; `to_file` takes
 /// the bytes of the outcome's models to where they will be stored.
 ///
@@ -64,7 +71,7 @@ pub fn settle(
 ) -> Result<Settled, String> {
     let round = base.next();
     if manifest.entries.is_empty() {
-        return Ok(unchanged(round, &base.state));
+        return Ok(unchanged(config, base));
     }
     let decision = decision(decided)?;
     let outcome = config

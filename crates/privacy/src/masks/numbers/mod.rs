@@ -80,6 +80,12 @@ impl Fixed {
         bits: 18,
     };
 
+    /// Numbers of questions: up to ± 2²², in steps of 2⁻³⁰.
+    pub const QUESTION: Self = Self {
+        bound: 4_194_304.0,
+        bits: 30,
+    };
+
     /// Numbers up to ± `bound` in steps of 2^−`bits`, for agreed ranges.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! A final round with a sum that tells nothing, and what its authors' secrets show of them.
 
 use bytes::Bytes;
+use methods::strategy::asked_in_vain;
 use privacy::masks::{
     CHECKS, ExamineError, Fixed, MaskDeviation, MaskError, MemberKeys, ReadyList, Secret,
     SentParts, Shape, examine,
@@ -31,6 +32,12 @@ pub enum NotVoid {
          silo alone, for which no ledger has a line: this version refuses it"
     )]
     Noised,
+    /// A round in which a question was asked.
+    #[error(
+        "a question was asked in it, and a disclosure would show the numbers of one institution, which agreed to show \
+         sums alone: ask the question again, or leave out the institution that is suspected"
+    )]
+    Question,
     /// Its outcome is that of another round.
     #[error("the outcome that is kept for it does not fit its list")]
     Other,
@@ -70,6 +77,9 @@ impl<'a> VoidRound<'a> {
         }
         if !may_disclose(&epoch.protocol.privacy) {
             return Err(NotVoid::Noised);
+        }
+        if asked_in_vain(&document.memory, document.round) {
+            return Err(NotVoid::Question);
         }
         let list = blob(&of.round.list).ok_or(NotVoid::Missing("list"))?;
         let list = read_list(&list, of.threshold).ok_or(NotVoid::Other)?;

@@ -11,7 +11,7 @@ use protocol::{Hash, MemberIndex};
 
 use super::{OpeningRound, authors, unmaskings_blob};
 use crate::config::SiloConfig;
-use crate::outcome::{MaskedNote, Nothing, Settled, SumNote, VoidSum, unchanged};
+use crate::outcome::{MaskedNote, Nothing, Settled, SumNote, VoidSum};
 use crate::rounds::RoundBase;
 use crate::rounds::sums::{OpenedTotal, SumBasis, Summand, summand};
 
@@ -212,6 +212,11 @@ impl OpenedTotal for LiveSums<'_> {
         self.live().map(|sum| sum.authors.authors().len()).sum()
     }
 
+    fn members(&self) -> Vec<MemberIndex> {
+        let all = self.live().flat_map(|sum| sum.authors.authors());
+        all.map(|by| MemberIndex(*by)).collect()
+    }
+
     fn each_block(&mut self, block: &mut dyn FnMut(usize, &[i64])) -> Result<bool, String> {
         // All sums have the same coordinates.
         let first = self.sums.first();
@@ -285,11 +290,9 @@ pub(super) fn settle(
         search,
     };
     let (vectors, assignment) = (of.vectors.clone(), vec![0; of.authors.len()]);
-    let state = state.unwrap_or_else(|| {
-        let before = unchanged(base.next(), &base.state).state;
-        methods::State::clone(&before)
-    });
-    Settled::masked(base.next(), vectors, assignment, state, note)
+    let round = base.next();
+    let state = state.unwrap_or_else(|| config.strategy.nothing_told(&base.state, round));
+    Settled::masked(round, vectors, assignment, state, note)
 }
 
 /// The strategy's state after a round whose only entry is this model.

@@ -120,15 +120,10 @@ pub(crate) fn mask(
     let mask = Mask::derive(&ready, &keys, &authors(&ready, sum)?);
     let mask = mask.map_err(|error| error.to_string())?;
     let shape = shape(config, base, sum)?;
-    let start = base.start()?;
-    let input = MaskInput {
-        weight,
-        start: start.values(),
-        prepared: &prepared.input,
-    };
+    let input = (base, weight, &prepared.input);
     let (vector, clipped) = match shape.width() {
-        Width::Bits32 => masked::<u32>(&mask, shape, &input)?,
-        Width::Bits64 => masked::<u64>(&mask, shape, &input)?,
+        Width::Bits32 => masked::<u32>(&mask, shape, input)?,
+        Width::Bits64 => masked::<u64>(&mask, shape, input)?,
     };
     Ok(MaskedVectorBytes {
         vector,
@@ -137,20 +132,18 @@ pub(crate) fn mask(
     })
 }
 
-/// Input that is masked, with its weight in the sum.
-struct MaskInput<'a> {
-    weight: u64,
-    start: &'a [f32],
-    prepared: &'a PreparedInput,
-}
-
-/// The masked vector as bytes, and how many coordinates were clipped.
-fn masked<W: Word>(mask: &Mask, shape: Shape, of: &MaskInput<'_>) -> Result<(Bytes, u64), String> {
-    let masked = match of.prepared {
+/// The masked vector as bytes, and how many coordinates were clipped. A model has this weight in the sum.
+fn masked<W: Word>(
+    mask: &Mask,
+    shape: Shape,
+    (base, weight, prepared): (&RoundBase, u64, &PreparedInput),
+) -> Result<(Bytes, u64), String> {
+    let masked = match prepared {
         PreparedInput::Model(model) => {
-            mask.vector::<W>(shape, Fixed::MODEL, of.weight, of.start, model.values())
+            let start = base.start()?;
+            mask.vector::<W>(shape, Fixed::MODEL, weight, start.values(), model.values())
         }
-        PreparedInput::Noised(integers) => {
+        PreparedInput::Integers(integers) => {
             let bytes = mask.integers::<W>(shape, integers.all());
             bytes.map(|bytes| MaskedBytes { bytes, clipped: 0 })
         }

@@ -109,7 +109,7 @@ pub fn unit_vectors(
     with: &mut dyn FnMut(&[i64]),
 ) -> Result<(), String> {
     let of = SumBasis { config, base };
-    agreed(of)?.units(of, with)
+    agreed(of)?.single_units(of, with)
 }
 
 /// The outcome of the next round, in which the members opened this sum of these authors, ascending.
@@ -125,7 +125,7 @@ pub fn noised_outcome(
     let all = of_all(authors.iter().copied());
     let of = SumBasis { config, base };
     let noised = agreed(of)?;
-    let told = (noised.weight(of, &all), authors.len());
+    let told = (noised.weight(of, &all), authors);
     let model = noised.model_of(of, sum, told);
     let notes = vec![SumNote {
         group: 0,

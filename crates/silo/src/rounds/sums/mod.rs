@@ -2,12 +2,14 @@
 //! and sums; the meaning of the integers, and the conclusions from the sum of all, are here, one file for each:
 //!
 //! - [`models`]: trained models, weighted as agreed. The sum is their mean;
+//! - [`answers`]: answers to a question, in the rounds whose plan has one;
 //! - [`noised`]: what every row or person says, clipped and rounded by itself, with noise. The numbers of a unit are
 //!   those of an agreed release: [`gradients`] of a step, or [`products`] that the model is solved from.
 //!
 //! Whoever adds a summand that has noise adds its numbers ([`UnitNumbers`](units::UnitNumbers)); another one adds a
 //! [`Summand`] and its mode.
 
+mod answers;
 mod gradients;
 mod models;
 mod noised;
@@ -18,17 +20,18 @@ mod units;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use methods::Params;
+use methods::{Params, Task};
 use privacy::masks::{Secret, Shape};
 use privacy::noise::Seed;
-use protocol::Hash;
 use protocol::privacy::{Privacy, RoundMode, Sum};
+use protocol::{Hash, MemberIndex};
 
 use super::{Contributed, Personal, RoundBase};
 use crate::config::SiloConfig;
 use crate::environment::WorkSize;
 use crate::secrets::RoundSecrets;
 
+use answers::SumOfAnswers;
 use models::MeanOfModels;
 pub(crate) use models::reach;
 pub(crate) use noised::Noised;
@@ -132,6 +135,9 @@ pub(crate) trait OpenedTotal {
     /// Returns the number of vectors that are in them.
     fn authors(&self) -> usize;
 
+    /// Returns whose vectors are in them.
+    fn members(&self) -> Vec<MemberIndex>;
+
     /// Gives `block` each block of coordinates of the total, with its beginning. Returns whether none of the sums
     /// turned out to be void.
     ///
@@ -140,7 +146,7 @@ pub(crate) trait OpenedTotal {
     fn each_block(&mut self, block: &mut dyn FnMut(usize, &[i64])) -> Result<bool, String>;
 }
 
-/// Returns what the silos of a federation add up.
+/// Returns what the silos of a federation add up in the next round.
 ///
 /// # Errors
 /// Rounds are in clear, or the agreed numbers give no noise that can be drawn.
@@ -148,8 +154,14 @@ pub(crate) fn summand(of: SumBasis<'_>) -> Result<Box<dyn Summand>, String> {
     let numbers = of.base.gate.layout.len();
     match of.config.member.epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named => Err("rounds in clear open no sums".into()),
-        RoundMode::Masked(_) => Ok(Box::new(MeanOfModels)),
-        RoundMode::Noised(masked, noise) => Ok(Box::new(Noised::new(masked, noise, numbers)?)),
+        RoundMode::Masked(_) => match of.base.plan(of.config).task {
+            Task::Answer(_) => Ok(Box::new(SumOfAnswers)),
+            Task::Train(_) | Task::Summarise | Task::Keep => Ok(Box::new(MeanOfModels)),
+        },
+        RoundMode::Noised(masked, noise) => Ok(Box::new(match of.base.plan(of.config).task {
+            Task::Answer(question) => Noised::of_question(of, (masked, noise), question)?,
+            Task::Train(_) | Task::Summarise | Task::Keep => Noised::new(masked, noise, numbers)?,
+        })),
     }
 }
 

@@ -162,7 +162,8 @@ fn an_opened_sum_over_the_declared_rows_gives_one_step() {
         config: &config,
         base: &base,
     };
-    let model = noised(&config).model_of(of, &sum, (rows, 4));
+    let authors: Vec<_> = (0..4).map(MemberIndex).collect();
+    let model = noised(&config).model_of(of, &sum, (rows, &authors));
     assert_eq!(model.unwrap().values(), [0.75]);
 }
 
@@ -171,12 +172,12 @@ fn noise_of_another_epoch_is_not_used_again() {
     let config = silo(&epoch(50, 20.0), 1, 50);
     let epoch = config.member.epoch.id;
     let secret = privacy::masks::Secret::new([7; 32]);
-    let blob = PreparedRound::noised_blob(&secret, &epoch, &[3, -4]);
+    let blob = PreparedRound::integers_blob(&secret, &epoch, &[3, -4]);
     assert!(PreparedRound::is(&blob));
     let read = |epoch| PreparedRound::read(5, &blob, epoch, |_| Err("no model".into()));
     let same = read(&epoch).unwrap();
     assert_eq!(same.secret.expose(), secret.expose());
-    assert!(matches!(same.input, PreparedInput::Noised(integers) if integers.all() == [3, -4]));
+    assert!(matches!(same.input, PreparedInput::Integers(integers) if integers.all() == [3, -4]));
     let why = read(&protocol::Hash([9; 32])).unwrap_err();
     assert!(why.contains("another epoch"), "{why}");
 }
