@@ -7,13 +7,18 @@
 //! | `site` | what one institution answers, after its own rules of disclosure |
 //! | `learner` | a learner that answers, too |
 //! | `found` | the answers that a state folder holds |
+//! | `certificate` | the round that has them, and its quorum |
+//! | `page` | the HTML page of answered questions |
 
+mod certificate;
 pub(crate) mod file;
 mod found;
 mod learner;
+pub mod page;
 mod site;
 pub mod tables;
 
-pub(crate) use found::{FoundAnswer, found};
+pub(crate) use certificate::AnswerCertificate;
+pub(crate) use found::{FoundAnswer, FoundAnswers};
 pub(crate) use learner::AnsweringLearner;
 pub(crate) use site::{RECORD, SiteAnswers};

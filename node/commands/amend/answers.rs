@@ -9,7 +9,7 @@ use questions::outcome::PrintedTable;
 use serde::Serialize;
 
 use super::{NodeCommandError, failed, wrapped};
-use crate::answers::{FoundAnswer, found};
+use crate::answers::{AnswerCertificate, FoundAnswer, FoundAnswers};
 
 /// An answer as JSON.
 #[derive(Serialize)]
@@ -23,23 +23,34 @@ struct AnswerDocument<'a> {
     /// Why there is no answer.
     why: Option<&'a str>,
     answer: &'a [PrintedTable],
+    numbers_opened: u64,
+    bytes_per_site: u64,
+    /// None without an answer.
+    certificate: Option<&'a AnswerCertificate>,
 }
 
-/// Prints the answers that a state folder holds.
-pub(super) fn print(
-    state: &Path,
-    agreement: &Agreement,
-    (json, csv): (bool, bool),
-) -> Result<(), NodeCommandError> {
+/// The answers that a state folder holds.
+pub(super) fn found(state: &Path, agreement: &Agreement) -> Result<FoundAnswers, NodeCommandError> {
     if agreement.questions.is_empty() {
         return Err(failed(
             "the agreement has no question: `rota federation ask FILE.toml` proposes one",
         ));
     }
-    let answers = found(state, agreement).map_err(failed)?;
+    FoundAnswers::read(state, agreement).map_err(failed)
+}
+
+/// Prints answers.
+pub(super) fn print(
+    found: &FoundAnswers,
+    (json, csv): (bool, bool),
+) -> Result<(), NodeCommandError> {
+    let answers = &found.answers;
     let mut out = BufWriter::new(io::stdout().lock());
     if json {
-        let documents: Vec<AnswerDocument> = answers.iter().map(document).collect();
+        let documents: Vec<AnswerDocument> = answers
+            .iter()
+            .map(|answer| document(answer, &found.certificate))
+            .collect();
         let text = serde_json::to_string_pretty(&documents).map_err(io::Error::from)?;
         writeln!(out, "{}", numbers::escaped(&text))?;
     } else if csv {
@@ -47,14 +58,14 @@ pub(super) fn print(
         let texts: Vec<String> = tables.map(PrintedTable::csv).collect();
         write!(out, "{}", texts.join("\n"))?;
     } else {
-        for answer in &answers {
+        for answer in answers {
             print_one(&mut out, answer)?;
         }
     }
     Ok(out.flush()?)
 }
 
-fn document(answer: &FoundAnswer) -> AnswerDocument<'_> {
+fn document<'a>(answer: &'a FoundAnswer, certificate: &'a AnswerCertificate) -> AnswerDocument<'a> {
     let (state, rounds, why) = match &answer.stage {
         QuestionStage::Open { rounds } => ("open", *rounds, None),
         QuestionStage::Done { rounds, .. } => ("answered", *rounds, None),
@@ -68,6 +79,9 @@ fn document(answer: &FoundAnswer) -> AnswerDocument<'_> {
         rounds,
         why,
         answer: &answer.tables,
+        numbers_opened: answer.opened.numbers,
+        bytes_per_site: answer.opened.bytes,
+        certificate: Some(certificate).filter(|_| state == "answered"),
     }
 }
 
@@ -84,7 +98,23 @@ fn print_one(out: &mut impl Write, answer: &FoundAnswer) -> io::Result<()> {
         "{}",
         wrapped(&format!("question {number} ({kind}): {reason}"))
     )?;
-    let line = match &answer.stage {
+    let line = stage(answer);
+    writeln!(out, "{}", wrapped(&format!("  {line}")))?;
+    for table in &answer.tables {
+        writeln!(out)?;
+        for line in table.text().lines() {
+            writeln!(out, "{}", numbers::plain(line))?;
+        }
+        for note in &table.notes {
+            writeln!(out, "{}", wrapped(&format!("  {note}")))?;
+        }
+    }
+    writeln!(out)
+}
+
+/// Returns how far a question is, in a sentence.
+pub(super) fn stage(answer: &FoundAnswer) -> String {
+    match &answer.stage {
         QuestionStage::Open { rounds } => {
             format!("no answer yet, after {}", numbers::plural(*rounds, "round"))
         }
@@ -98,16 +128,5 @@ fn print_one(out: &mut impl Write, answer: &FoundAnswer) -> io::Result<()> {
             numbers::plural(*rounds, "round"),
             numbers::plain(why)
         ),
-    };
-    writeln!(out, "{}", wrapped(&format!("  {line}")))?;
-    for table in &answer.tables {
-        writeln!(out)?;
-        for line in table.text().lines() {
-            writeln!(out, "{}", numbers::plain(line))?;
-        }
-        for note in &table.notes {
-            writeln!(out, "{}", wrapped(&format!("  {note}")))?;
-        }
     }
-    writeln!(out)
 }
