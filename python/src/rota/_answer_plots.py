@@ -68,7 +68,8 @@ def _curves(answer: Answer, axes: Any) -> Any:
             continue
         times = [0.0, *(row["time"] for row in points)]
         (line,) = axes.step(times, [1.0, *(row["survival"] for row in points)], where="post", label=group)
-        low, high = ([1.0, *(np.nan if row[name] is None else row[name] for row in points)] for name in ("low", "high"))
+        # Where nobody or everybody is left there is no interval.
+        low, high = ([1.0, *(row["survival"] if row[name] is None else row[name] for row in points)] for name in ("low", "high"))
         axes.fill_between(times, low, high, step="post", alpha=0.15, color=line.get_color(), linewidth=0)
     axes.set(xlim=(0, end * 1.02), ylim=(0, 1.02), xlabel="time", ylabel="survival")
     axes.set_title("Kaplan–Meier, with 95 % intervals", loc="left", fontsize="medium")
@@ -210,8 +211,10 @@ def _quantiles(answer: Answer, axes: Any) -> Any:
 
 def _counts(answer: Answer, axes: Any) -> Any:
     table = answer._table("counts")
-    levels = [str(name) for name in table["columns"][1:] if name != "total"]
-    rows = [row for row in table["rows"] if row[0] != "total"]
+    # Totals come last, where they are printed.
+    rows, names = list(table["rows"]), list(table["columns"])
+    rows = rows[:-1] if rows and rows[-1][0] == "total" else rows
+    levels = [str(name) for name in (names[1:-1] if names[-1] == "total" else names[1:])]
     counts = np.array([[cell if isinstance(cell, (int, float)) else np.nan for cell in row[1 : 1 + len(levels)]] for row in rows], dtype=float)
     asked = answer.question
     axes = _map(axes, counts, [str(row[0]) for row in rows], levels, "Blues", (0.0, max(1.0, float(np.nanmax(counts, initial=0.0)))), lambda x: f"{x:,.0f}")
@@ -234,6 +237,7 @@ def _map(
 ) -> Any:
     """Numbers as colours, with their texts; `·` for one that is not printed."""
     axes = _axes(axes, (1.8 + 0.75 * len(columns), 1.4 + _ROW * len(rows)))
+    axes.set_facecolor("0.92")
     axes.imshow(values, cmap=colours, vmin=span[0], vmax=span[1], aspect="auto")
     for (row, column), value in np.ndenumerate(values):
         middle = (value - span[0]) / (span[1] - span[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,8 @@ Question = str | os.PathLike[str] | Mapping[str, Any]
 
 #: Keys whose own keys are names of columns, which stay as they are.
 _OF_COLUMNS = {"ranges", "levels"}
+#: Keys with lists, of which a single text is one of one.
+_LISTS = {"filter", "terms", "without"}
 #: What a question that was not in a file is called in errors.
 _HERE = "the question"
 
@@ -165,7 +168,8 @@ def _named(keys: Mapping[str, Any]) -> dict[str, Any]:
     named = {}
     for key, value in keys.items():
         inner = key not in _OF_COLUMNS and key != "sites" and isinstance(value, Mapping)
-        named[key.replace("_", "-")] = _dashed(value) if inner else value
+        listed = isinstance(value, str) and (key in _LISTS or key == "columns" and keys.get("kind") != "crosstab")
+        named[key.replace("_", "-")] = _dashed(value) if inner else [value] if listed else value
     return named
 
 
@@ -191,10 +195,12 @@ def _moved(sites: Any, folder: Path) -> dict[str, Any]:
 
 
 def _renamed(error: RotaError, path: Path, tables: Mapping[str, Any] | None) -> RotaError:
-    """The error without names of files that are gone."""
-    said = str(error)
+    """The error without names of files that are gone, and without their lines."""
+    said = re.sub(re.escape(str(path)) + r"(, line \d+)?", _HERE, str(error))
     for place, site in enumerate(tables or ()):
-        said = said.replace(str(path.with_name(f"{place}.csv")), f"the table of site {site!r}")
-    renamed = RotaError(said.replace(str(path), _HERE), error.output)
+        file = re.escape(str(path.with_name(f"{place}.csv"))) + r"(?:, line (\d+))?"
+        # The first line has the names.
+        said = re.sub(file, lambda found: f"the table of site {site!r}" + (f", row {int(found[1]) - 1}" if found[1] else ""), said)
+    renamed = RotaError(said, error.output)
     renamed.summary = error.summary
     return renamed

@@ -13,6 +13,8 @@ from ._columns import names_of
 
 #: Whole numbers beyond it are not exact as floats.
 _WHOLE = 2.0**53
+#: A column that is there only so that lines are not empty.
+_ROW = "(row)"
 
 
 def sites(tables: Mapping[str, Any], folder: Path) -> list[dict[str, Any]]:
@@ -84,10 +86,15 @@ def _listed(column: Any) -> list[Any]:
 
 def _write(path: Path, site: str, columns: Mapping[str, Sequence[Any]]) -> None:
     texts = [_texts(site, name, cells) for name, cells in columns.items()]
+    rows = list(zip(*texts))
+    if not all(any(row) for row in rows):
+        # The program passes over lines without any cell, and a row without any value is a row.
+        columns = {**columns, _ROW: []}
+        rows = [(*row, "1") for row in rows]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(zip(*texts))
+        writer.writerows(rows)
 
 
 def _texts(site: str, column: str, cells: Iterable[Any]) -> list[str]:
@@ -103,7 +110,7 @@ def _texts(site: str, column: str, cells: Iterable[Any]) -> list[str]:
                     "value is missing"
                 )
             # Numbers of a column that has missing values are floats in pandas; a level 2 is not one 2.0.
-            return str(int(cell)) if cell.is_integer() and abs(cell) < _WHOLE else repr(cell)
+            return str(int(cell)) if cell.is_integer() and abs(cell) < _WHOLE else repr(float(cell))
         if hasattr(cell, "tolist") and not hasattr(cell, "__len__"):
             return text(row, cell.tolist())
         if isinstance(cell, (bytes, list, tuple, dict, set)):
