@@ -176,9 +176,10 @@ fn picture(story: &QuestionStory<'_>) -> Markup {
             forest::section(title, ratios, lines)
         }
         Some(Outcome::Mixed(found)) => {
-            // The first is the intercept, which would flatten what is compared with 0.
-            let terms = found.coefficients.iter().skip(1);
-            let lines = terms.map(|one| (one.term.clone(), one.estimate.value, Some(one.estimate)));
+            let lines = found
+                .coefficients
+                .iter()
+                .map(|one| (one.term.clone(), one.estimate.value, Some(one.estimate)));
             forest::section("Common coefficients", false, lines)
         }
         Some(Outcome::Meta(found)) => {

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 _ROW, _COLUMN = 0.42, 3.4
 #: Numbers at risk stand at so many times.
 _TIMES = 7
-#: How the program calls the intercept of a mixed model.
-_INTERCEPT = "(intercept)"
-#: Signs of conditions, of which a mean is a proportion.
-_SIGNS = (" = ", " != ", " <= ", " < ", " >= ", " > ")
 
 
 def drawn(answer: Answer, axes: Any) -> Any:
@@ -133,10 +129,6 @@ def _excess(answer: Answer, axes: Any) -> Any:
 
 def _forest(answer: Answer, axes: Any) -> Any:
     rows = [row for row in _rows(answer) if row.get("coefficient", row.get("effect")) is not None]
-    # An intercept would flatten what is compared with 0.
-    terms = [row for row in rows if row.get("term") != _INTERCEPT]
-    left_out = ", without the intercept" if 0 < len(terms) < len(rows) else ""
-    rows = terms or rows
     ratios = bool(rows) and "ratio" in rows[0]
     named = "term" if "term" in rows[0] else "model"
     axes = _axes(axes, (7.0, 1.6 + _ROW * len(rows)))
@@ -163,7 +155,7 @@ def _forest(answer: Answer, axes: Any) -> Any:
         axes.set_xlim(min(0.5, *finite) / 1.1, max(2.0, *finite) * 1.1)
     axes.set_xlabel(_ratio(answer) if ratios else "coefficient" if named == "term" else "effect")
     intervals = any(np.isfinite(low) for low in lows)
-    axes.set_title(("estimates with 95 % intervals" if intervals else "estimates; a ridge leaves no intervals") + left_out, loc="left", fontsize="medium")
+    axes.set_title("estimates with 95 % intervals" if intervals else "estimates; a ridge leaves no intervals", loc="left", fontsize="medium")
     for place, value, low, high in zip(places, values, lows, highs):
         said = f"{value:.3g}" + (f" ({low:.3g} to {high:.3g})" if np.isfinite(low) else "")
         axes.annotate(said, (1.0, place), (8, 0), xycoords=("axes fraction", "data"), textcoords="offset points", va="center", fontsize="small", annotation_clip=False)
@@ -185,7 +177,6 @@ def _described(answer: Answer, axes: Any) -> Any:
     groups = list(dict.fromkeys(str(row.get("group", "all")) for row in rows))
     found = _axes(axes, (_COLUMN * len(columns), 1.5 + _ROW * len(groups)), len(columns))
     for column, one in zip(columns, np.ravel(found)):
-        proportion = any(sign in column for sign in _SIGNS)
         for row in rows:
             if row["column"] != column:
                 continue
@@ -193,14 +184,11 @@ def _described(answer: Answer, axes: Any) -> Any:
             if row["mean"] is None:
                 one.annotate("suppressed", (0.5, place), xycoords=("axes fraction", "data"), ha="center", va="center", fontsize="small")
                 continue
-            deviation = None if proportion else [row["standard_deviation"] or 0.0]
-            one.errorbar([row["mean"]], [place], xerr=deviation, fmt="o", capsize=3, color="C0")
+            one.errorbar([row["mean"]], [place], xerr=[row["standard_deviation"] or 0.0], fmt="o", capsize=3, color="C0")
         one.set_ylim(len(groups) - 0.5, -0.5)
         one.set_yticks(range(len(groups)), groups if len(groups) > 1 or groups != ["all"] else [""])
         one.set_xlabel(column)
-        one.set_title("proportion" if proportion else "mean ± standard deviation", loc="left", fontsize="medium")
-        if proportion:
-            one.set_xlim(-0.02, 1.02)
+    np.ravel(found)[0].set_title("means ± standard deviations", loc="left", fontsize="medium")
     return found
 
 
