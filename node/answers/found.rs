@@ -3,11 +3,21 @@
 use std::path::Path;
 
 use agreement::{AgreedQuestion, Agreement, QuestionStage};
-use methods::strategy::{Memory, QuestionState};
-use questions::QuestionMode;
+use methods::strategy::{Memory, QuestionState, answer_size};
+use questions::FederatedQuestion;
 use questions::outcome::{PrintedTable, sheets};
 
+use super::certificate::AnswerCertificate;
+use super::page::AnswerCost;
 use crate::model::{HeldRounds, ModelError};
+
+/// The questions of an agreement, and what proves their answers.
+pub(crate) struct FoundAnswers {
+    /// The questions, in the order of the agreement.
+    pub(crate) answers: Vec<FoundAnswer>,
+    /// The round that has the answers.
+    pub(crate) certificate: AnswerCertificate,
+}
 
 /// A question with what is known of it.
 pub(crate) struct FoundAnswer {
@@ -17,8 +27,10 @@ pub(crate) struct FoundAnswer {
     pub(crate) reason: String,
     /// Its kind.
     pub(crate) kind: &'static str,
-    /// Readers of the numbers of one site.
-    pub(crate) mode: QuestionMode,
+    /// The question itself.
+    pub(crate) question: FederatedQuestion,
+    /// Numbers that its rounds have opened so far.
+    pub(crate) opened: AnswerCost,
     /// Number of sites that refused by each rule, as sentences.
     pub(crate) refused: Vec<String>,
     /// Stage that it has reached.
@@ -50,7 +62,7 @@ pub(crate) fn answered(
     let mut known = known.filter(|(_, of)| same(of)).peekable();
     known.peek()?;
     // A node that has adopted nothing has no answer.
-    let found = found(state, agreement).ok()?;
+    let found = FoundAnswers::read(state, agreement).ok()?.answers;
     let mut done = known.filter(|(at, _)| matches!(found[*at].stage, QuestionStage::Done { .. }));
     done.next().map(|(at, _)| at + 1)
 }
@@ -63,20 +75,21 @@ fn said_of_noise(deviation: f64) -> String {
     )
 }
 
+impl FoundAnswers {
 /// The questions of the agreement in force and their answers, by the last round that was adopted. Needs no key
 /// and changes nothing; the node may run.
 ///
 /// # Errors
 /// [`ModelError`]: there is no round yet, or its outcome is not here.
-pub(crate) fn found(state: &Path, agreement: &Agreement) -> Result<Vec<FoundAnswer>, ModelError> {
+pub(crate) fn read(state: &Path, agreement: &Agreement) -> Result<Self, ModelError> {
     let held = HeldRounds::read(state, agreement)?;
     held.whole()?;
-    let memory = &held.round(None)?.memory;
+    let round = held.round(None)?;
     let privacy = &agreement.epoch.protocol.privacy;
     let asked = agreement.questions.iter().enumerate();
     let answers = asked.map(|(at, agreed)| {
         let question = agreed.question(privacy);
-        let of = QuestionState::of(memory, at);
+        let of = QuestionState::of(&round.memory, at);
         let stage = agreed.stage(&of, privacy);
         let tables = match &stage {
             QuestionStage::Done {
@@ -96,11 +109,26 @@ pub(crate) fn found(state: &Path, agreement: &Agreement) -> Result<Vec<FoundAnsw
             number: at + 1,
             reason: agreed.reason.clone(),
             kind: question.kind.name(),
-            mode: question.mode,
+            opened: cost(&of),
+            question,
             refused: AgreedQuestion::refusals(&of),
             stage,
             tables,
         }
     });
-    Ok(answers.collect())
+    Ok(Self {
+        answers: answers.collect(),
+        certificate: AnswerCertificate::of(round, agreement),
+    })
+}
+}
+
+/// Returns what the rounds of a question have opened, and what a site sent for it.
+fn cost(state: &QuestionState) -> AnswerCost {
+    let sums = state.opened.iter();
+    AnswerCost {
+        rounds: state.opened.len(),
+        numbers: sums.clone().map(|sum| sum.len() as u64).sum(),
+        bytes: sums.map(|sum| answer_size(sum.len())).sum(),
+    }
 }

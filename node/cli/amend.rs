@@ -68,6 +68,9 @@ pub enum Amend {
         /// Print tables as CSV
         #[arg(long)]
         csv: bool,
+        /// File for an HTML page of the answers, which is not overwritten [default: none]
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
         /// The node.
         #[command(flatten)]
         node: NodePlace,

@@ -88,7 +88,6 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "agreement",
             "formatting",
             "lab",
-            "questions",
             "silo",
             "simulations",
             "task",

@@ -10,7 +10,7 @@ use questions::outcome::PrintedTable;
 use serde::Serialize;
 
 use super::{NodeCommandError, failed, wrapped};
-use crate::answers::{FoundAnswer, found, texts};
+use crate::answers::{AnswerCertificate, FoundAnswer, FoundAnswers, texts};
 
 /// An answer as JSON.
 #[derive(Serialize)]
@@ -24,26 +24,37 @@ struct AnswerDocument<'a> {
     rounds: usize,
     /// Reason for which there is no answer.
     why: Option<&'a str>,
-    /// How many sites refused, by rule.
+    /// Number of sites that refused, by rule.
     refused: &'a [String],
     answer: &'a [PrintedTable],
+    numbers_opened: u64,
+    bytes_per_site: u64,
+    /// None without an answer.
+    certificate: Option<&'a AnswerCertificate>,
 }
 
-/// Prints the answers that a state folder holds.
-pub(super) fn print(
-    state: &Path,
-    agreement: &Agreement,
-    (json, csv): (bool, bool),
-) -> Result<(), NodeCommandError> {
+/// The answers that a state folder holds.
+pub(super) fn found(state: &Path, agreement: &Agreement) -> Result<FoundAnswers, NodeCommandError> {
     if agreement.questions.is_empty() {
         return Err(failed(
             "the agreement has no question: `rota federation ask FILE.toml` proposes one",
         ));
     }
-    let answers = found(state, agreement).map_err(failed)?;
+    FoundAnswers::read(state, agreement).map_err(failed)
+}
+
+/// Prints answers.
+pub(super) fn print(
+    found: &FoundAnswers,
+    (json, csv): (bool, bool),
+) -> Result<(), NodeCommandError> {
+    let answers = &found.answers;
     let mut out = BufWriter::new(io::stdout().lock());
     if json {
-        let documents: Vec<AnswerDocument> = answers.iter().map(document).collect();
+        let documents: Vec<AnswerDocument> = answers
+            .iter()
+            .map(|answer| document(answer, &found.certificate))
+            .collect();
         let text = serde_json::to_string_pretty(&documents).map_err(io::Error::from)?;
         writeln!(out, "{}", numbers::escaped(&text))?;
     } else if csv {
@@ -51,14 +62,14 @@ pub(super) fn print(
         let texts: Vec<String> = tables.map(PrintedTable::csv).collect();
         write!(out, "{}", texts.join("\n"))?;
     } else {
-        for answer in &answers {
+        for answer in answers {
             print_one(&mut out, answer)?;
         }
     }
     Ok(out.flush()?)
 }
 
-fn document(answer: &FoundAnswer) -> AnswerDocument<'_> {
+fn document<'a>(answer: &'a FoundAnswer, certificate: &'a AnswerCertificate) -> AnswerDocument<'a> {
     let (state, rounds, why) = match &answer.stage {
         QuestionStage::Open { rounds } => ("open", *rounds, None),
         QuestionStage::Done { rounds, .. } => ("answered", *rounds, None),
@@ -68,12 +79,15 @@ fn document(answer: &FoundAnswer) -> AnswerDocument<'_> {
         number: answer.number,
         reason: &answer.reason,
         kind: answer.kind,
-        mode: answer.mode.name(),
+        mode: answer.question.mode.name(),
         state,
         rounds,
         why,
         refused: &answer.refused,
         answer: &answer.tables,
+        numbers_opened: answer.opened.numbers,
+        bytes_per_site: answer.opened.bytes,
+        certificate: Some(certificate).filter(|_| state == "answered"),
     }
 }
 
@@ -90,22 +104,7 @@ fn print_one(out: &mut impl Write, answer: &FoundAnswer) -> io::Result<()> {
         "{}",
         wrapped(&format!("question {number} ({kind}): {reason}"))
     )?;
-    let line = match &answer.stage {
-        QuestionStage::Open { rounds } => {
-            format!("no answer yet, after {}", numbers::plural(*rounds, "round"))
-        }
-        QuestionStage::Done { rounds, counts, .. } => format!(
-            "answered by {} in {}; every member has checked each sum, and {}",
-            numbers::plural(counts.sites as usize, "site"),
-            numbers::plural(*rounds, "round"),
-            seen(answer.mode)
-        ),
-        QuestionStage::Stopped { rounds, why } => format!(
-            "it ended without an answer after {}: {}",
-            numbers::plural(*rounds, "round"),
-            numbers::plain(why)
-        ),
-    };
+    let line = stage(answer);
     writeln!(out, "{}", wrapped(&format!("  {line}")))?;
     if let QuestionStage::Done { .. } = &answer.stage {
         for refused in &answer.refused {
@@ -114,6 +113,26 @@ fn print_one(out: &mut impl Write, answer: &FoundAnswer) -> io::Result<()> {
     }
     write!(out, "{}", texts(&answer.tables, wrapped))?;
     writeln!(out)
+}
+
+/// Stage of a question, in a sentence.
+pub(super) fn stage(answer: &FoundAnswer) -> String {
+    match &answer.stage {
+        QuestionStage::Open { rounds } => {
+            format!("no answer yet, after {}", numbers::plural(*rounds, "round"))
+        }
+        QuestionStage::Done { rounds, counts, .. } => format!(
+            "answered by {} in {}; every member has checked each sum, and {}",
+            numbers::plural(counts.sites as usize, "site"),
+            numbers::plural(*rounds, "round"),
+            seen(answer.question.mode)
+        ),
+        QuestionStage::Stopped { rounds, why } => format!(
+            "it ended without an answer after {}: {}",
+            numbers::plural(*rounds, "round"),
+            numbers::plain(why)
+        ),
+    }
 }
 
 /// Returns what members see beside the answer.

@@ -1,6 +1,7 @@
 //! `rota federation change`, `ask`, `answers`, `admit`, `evict`, `leave`, `rekey`, `approve`, `withdraw` and `changes`:
 //! changes of the agreement while the federation runs.
 
+mod answer_page;
 mod answers;
 mod show;
 
@@ -65,10 +66,19 @@ pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
             let text = agreement.asking(asked).map_err(failed)?;
             standing.propose_text(text, here)
         }
-        Amend::Answers { json, csv, node } => {
+        Amend::Answers {
+            json,
+            csv,
+            html,
+            node,
+        } => {
             let standing = AgreementInForce::of(node)?;
             let institution = &standing.institution;
-            answers::print(&institution.state, &standing.agreement, (*json, *csv))
+            let found = answers::found(&institution.state, &standing.agreement)?;
+            if let Some(page) = html {
+                answer_page::write_page(page, &found)?;
+            }
+            answers::print(&found, (*json, *csv))
         }
         Amend::Evict { name, here } => {
             let standing = AgreementInForce::of(&here.node)?;

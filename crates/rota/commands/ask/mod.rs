@@ -9,6 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use formatting::numbers;
+use node::answers::page::{AnswerCost, QuestionStory, page};
 use node::answers::tables::SiteTable;
 use node::answers::texts;
 use questions::disclosure::AnswerRecord;
@@ -17,7 +18,6 @@ use questions::{
     AskedNothing, AskedQuestion, FederatedQuestion, FirstCounts, Outcome, QuestionMode,
     QuestionProgress,
 };
-use report::question::QuestionStory;
 use serde::Serialize;
 
 use super::{CommandError, wrapped};
@@ -40,6 +40,7 @@ struct AskedDocument<'a> {
     sites: Vec<&'a str>,
     rounds: usize,
     numbers_opened: u64,
+    bytes_per_site: u64,
     stored: bool,
     answer: Vec<PrintedTable>,
 }
@@ -89,8 +90,8 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
         (Ok(_), None) => return Err(CommandError::failed("the question ended without counts")),
     };
     let answer = sheets(question, &counts, &outcome);
-    let line = opened_line(&asked, played.stored);
-    if let Some(page) = &options.html {
+    let cost = cost(&asked);
+    if let Some(file) = &options.html {
         let name = options
             .question
             .file_stem()
@@ -99,14 +100,13 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
         let story = QuestionStory {
             name: &name,
             lead: SIMULATED,
-            explanation: &explanation,
-            outcome: &outcome,
+            question,
+            found: Some((&counts, &outcome)),
             sheets: &answer,
-            smallest: question.rules.smallest_cell,
-            opened: &line,
+            opened: cost,
             command: &format!("rota ask {}", options.question.display()),
         };
-        super::write(page, &report::question::page(&story))?;
+        super::write(file, &page(&story))?;
     }
     if options.json {
         let document = AskedDocument {
@@ -115,7 +115,8 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
             mode: question.mode.name(),
             sites: sites.iter().map(|(name, _)| name.as_str()).collect(),
             rounds: asked.rounds.len(),
-            numbers_opened: opened(&asked),
+            numbers_opened: cost.numbers,
+            bytes_per_site: cost.bytes,
             stored: played.stored,
             answer,
         };
@@ -126,35 +127,23 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
         write!(out, "{}", texts.join("\n"))?;
     } else {
         write!(out, "{}", texts(&answer, wrapped))?;
-        writeln!(out, "\n{}", wrapped(&line))?;
+        let opened = match played.stored {
+            true => "nothing: this is the stored answer of an identical question".to_owned(),
+            false => cost.text(),
+        };
+        writeln!(out, "\n{}", wrapped(&format!("opened    {opened}")))?;
     }
     Ok(out.flush()?)
 }
 
-/// Numbers that the rounds opened.
-fn opened(asked: &AskedQuestion) -> u64 {
-    let rounds = asked.rounds.iter();
-    rounds.map(|round| round.layout.len() as u64).sum()
-}
-
-/// Returns what was opened, in one line.
-fn opened_line(asked: &AskedQuestion, stored: bool) -> String {
-    if stored {
-        return "opened    nothing: this is the stored answer of an identical question".to_owned();
+/// Returns what the rounds opened, and what a site sent for it.
+fn cost(asked: &AskedQuestion) -> AnswerCost {
+    let layouts = asked.rounds.iter().map(|round| &round.layout);
+    AnswerCost {
+        rounds: asked.rounds.len(),
+        numbers: layouts.clone().map(|layout| layout.len() as u64).sum(),
+        bytes: layouts.map(|layout| questions::bytes(layout) as u64).sum(),
     }
-    let rounds = asked.rounds.iter();
-    let bytes = rounds
-        .map(|round| questions::bytes(&round.layout) as u64)
-        .sum();
-    format!(
-        "opened    {} in {}, {} sent by each site",
-        numbers::plural(
-            usize::try_from(opened(asked)).unwrap_or(usize::MAX),
-            "number"
-        ),
-        numbers::plural(asked.rounds.len(), "round"),
-        numbers::bytes(bytes),
-    )
 }
 
 /// A played question.
