@@ -139,7 +139,7 @@ pub(super) fn proposed(proposal: &mut SchemaProposal, protection: &Protection) -
                 let known = known.filter(|[low, _]| *low >= 0.0);
                 let until = known.map(|[_, high]| days.day(high));
                 days.until = days.until.or(until);
-                days.until.is_some()
+                days.has_ranges()
             }
             ColumnType::Category(_) => true,
         };

@@ -367,12 +367,20 @@ fn write_feature(line: &mut dyn FnMut(&str), feature: &FeatureColumns, proposal:
             line("type = \"integer\"");
             write_measured(line, quantity.unit.as_deref(), quantity.censored);
         }
-        ColumnType::Date(Days { since, until }) => {
+        ColumnType::Date(Days {
+            since,
+            until,
+            parts,
+        }) => {
             line("type = \"date\"");
             line(&format!("since = \"{since}\""));
             if let Some(until) = until {
                 line(&format!("until = \"{until}\""));
             }
+            let parts = list(parts.iter().map(|part| part.name()));
+            line(&format!(
+                "parts = {parts}            # also \"year\", \"month\", \"weekday\", \"day-of-year\""
+            ));
         }
         ColumnType::Category(Levels { listed, other }) => {
             line("type = \"category\"");

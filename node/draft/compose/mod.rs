@@ -351,8 +351,11 @@ fn fill_in(proposal: &mut SchemaProposal, missing: MissingRule) {
     for feature in &mut proposal.schema.features {
         if feature.missing == MissingRule::Refuse {
             feature.missing = match (feature.kind.cells(), missing) {
-                // There is no median of categories.
+                // There is no median of categories, nor of months and weekdays.
                 (ReadCells::Levels(_), MissingRule::Median) => MissingRule::Mean,
+                (ReadCells::Days(days), MissingRule::Median) if !days.has_medians() => {
+                    MissingRule::Mean
+                }
                 (ReadCells::Levels(_) | ReadCells::Days(_) | ReadCells::Numbers { .. }, rule) => {
                     rule
                 }

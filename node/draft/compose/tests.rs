@@ -96,6 +96,37 @@ fn one_table_is_enough_and_the_terminal_is_asked_about_it() {
 }
 
 #[test]
+fn a_draft_of_dates_is_read_again_and_learns_from_days() {
+    let rows: String = (0..40)
+        .map(|row| {
+            format!(
+                "2020-{:02}-{:02},{}\n",
+                1 + row % 12,
+                1 + row % 28,
+                ["home", "died"][row / 3 % 2]
+            )
+        })
+        .collect();
+    let table = file("dates.csv", &format!("admitted,outcome\n{rows}"));
+    let first: task::schema::Day = "2020-01-01".parse().unwrap();
+    let wanted = InitRequest {
+        tables: vec![table.into()],
+        wishes: Wishes {
+            dates: vec![("admitted".into(), first)],
+            ..Wishes::default()
+        },
+        ..InitRequest::default()
+    };
+    let plan = compose(&wanted, None).unwrap().plan;
+    let TaskConfig::Table(task) = &plan.task else {
+        panic!("a table");
+    };
+    let kinds = task.schema.iter().flat_map(|schema| &schema.features);
+    let kinds: Vec<String> = kinds.map(|feature| feature.kind.to_string()).collect();
+    assert_eq!(kinds, ["a date, as days since 2020-01-01"]);
+}
+
+#[test]
 fn a_terminal_that_closes_ends_the_questions() {
     let (scenario, _) = asked(&InitRequest::default(), "");
     assert!(matches!(scenario, Err(ComposeError::Terminal(_))));

@@ -37,7 +37,7 @@ mod tcga_brca;
 mod tpt48;
 
 pub use breast_cancer::{breast_cancer, breast_cancer_silos};
-pub(crate) use date::{date, day_text, days_of};
+pub(crate) use date::{calendar, date, day_text, days_of, is_leap};
 pub use diabetes::{diabetes, diabetes_silos};
 pub use eicu_los::{EicuLosConfig, EicuSubgroup, eicu_los};
 pub use eicu_mortality::{DrugEncoding, EicuMortalityConfig, eicu_mortality};

@@ -59,7 +59,7 @@ pub enum ColumnType {
     Number(Quantity),
     /// A whole number.
     Integer(Quantity),
-    /// A day, which becomes the number of days since a named one.
+    /// A day, which becomes the number of days since a named one, or parts of the calendar.
     Date(Days),
     /// A value out of a list.
     Category(Levels),
@@ -145,10 +145,7 @@ impl fmt::Display for ColumnType {
                 let other = if *other { ", or another" } else { "" };
                 return write!(text, "one of {}{other}", listed.join(", "));
             }
-            Self::Date(Days { since, until }) => {
-                write!(text, "a date, as days since {since}")?;
-                return until.map_or(Ok(()), |until| write!(text, ", to {until}"));
-            }
+            Self::Date(days) => return write!(text, "{days}"),
             Self::Number(quantity) => {
                 text.write_str("a number")?;
                 quantity
@@ -279,10 +276,19 @@ impl FeatureColumns {
                 Err("`missing = \"middle\"` is the middle of its `range`, which it lacks".into())
             }
             ColumnType::Number(quantity) | ColumnType::Integer(quantity) => quantity.check(),
-            ColumnType::Date(Days { until: None, .. }) if self.missing.is_middle() => Err(
+            ColumnType::Date(days) if self.missing.is_middle() && !days.has_ranges() => Err(
                 "`missing = \"middle\"` is the middle from `since` to `until`, which it lacks"
                     .into(),
             ),
+            ColumnType::Date(days)
+                if self.missing == MissingRule::Median && !days.has_medians() =>
+            {
+                Err(
+                    "`missing = \"median\"` goes with \"days\" and \"year\" of `parts` alone: the others have no \
+                     order"
+                        .into(),
+                )
+            }
             ColumnType::Date(days) => days.check(),
             ColumnType::Category(_) if self.missing == MissingRule::Median => {
                 Err("`missing = \"median\"` goes with numbers".into())

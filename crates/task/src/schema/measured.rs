@@ -2,7 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use super::{Censored, DateForm, Day, Days, LocalNames, ReadCells, Schema};
+use super::{Censored, DateForm, Day, LocalNames, ReadCells, Schema};
 use crate::data::Format;
 
 /// Texts that may stand around the numbers of a column.
@@ -52,8 +52,7 @@ impl MeasuredColumn<'_> {
     /// rule.
     pub fn number(&self, format: &Format, text: &str) -> Option<f64> {
         if let Some((since, form)) = self.dates {
-            let days = Days { since, until: None };
-            return DateForm::day(form, text).map(|day| days.number(day));
+            return DateForm::day(form, text).map(|day| day.days_since(since));
         }
         if let Some(number) = format.number(text) {
             return Some(number);

@@ -382,7 +382,11 @@ fn a_date_is_written_as_read_and_its_keys_go_with_no_other() {
     assert_eq!(said, "a date, as days since 2020-01-01, to 2024-12-31");
     for (from, to, expected) in [
         ("since = \"2020-01-01\"", "", "a date needs `since`"),
-        ("\"date\"", "\"integer\"", "`since` and `until` go with"),
+        (
+            "\"date\"",
+            "\"integer\"",
+            "`since`, `until` and `parts` go with",
+        ),
         (
             "since",
             "unit = \"days\"\nsince",

@@ -187,7 +187,7 @@ fn middle(feature: &FeatureColumns) -> Option<MissingRule> {
     let agreed = match &feature.kind {
         ColumnType::Number(Quantity { range, .. })
         | ColumnType::Integer(Quantity { range, .. }) => range.is_some(),
-        ColumnType::Date(days) => days.until.is_some(),
+        ColumnType::Date(days) => days.has_ranges(),
         ColumnType::Category(_) => true,
     };
     match feature.missing {
