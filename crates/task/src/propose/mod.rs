@@ -35,7 +35,7 @@ use crate::schema::{
     Censored, DateForm, Day, FeatureColumns, LocalNames, MeasuredColumn, Schema, merged,
 };
 
-pub use self::cells::Cells;
+pub use self::cells::{Cells, outward};
 use self::sorted::{Sorted, chosen_target, read_as_the_first};
 use self::unanswered::{OpenQuestions, odd_cells};
 pub use self::units::Misread;
