@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use agreement::{
     AgreedQuestion, SchemaAnswers, SchemaQuestions, SettledSchema, read_configuration,

@@ -11,46 +11,7 @@ use crate::nodes::{good, output, text};
 
 /// A scenario as somebody at one hospital writes it: without ranges, without missing values, with a level that nobody
 /// has.
-const SCENARIO: &str = r#"# Visits of patients.
-name = "visits"
-seed = 1
-rounds = 4            # the first agrees on a common scale
-
-[task.table]
-standardise = "federation"
-split = { validation = 0.0, test = 0.3 }
-model = { linear = {} }
-
-[task.table.data.rows]
-files = [{ path = "north.csv" }, { path = "east.csv" }, { path = "south.csv" }, { path = "west.csv" }]
-ignore = ["status", "complication"]
-
-[task.table.schema]
-min-rows = 10
-usual = { age = [50.0, 70.0], months = [4.0, 50.0], visits = [0.0, 6.0] }
-
-[task.table.schema.target]
-name = "visits"
-unit = "visits"
-
-[[task.table.schema.feature]]
-name = ["age", "months"]
-
-[[task.table.schema.feature]]
-name = "stage"
-type = "category"
-levels = ["I", "II", "III", "IV"]
-
-[[task.table.schema.feature]]
-name = "treatment"
-type = "category"
-levels = ["usual", "new"]
-
-# As simple as possible.
-[strategy]
-name = "fedavg"
-training = { epochs = 1, batch = 16, optimiser = { name = "sgd", rate = 0.02 } }
-"#;
+const SCENARIO: &str = include_str!("../../examples/questions/visits.toml");
 
 /// A folder with the scenario and the tables of the repository's example.
 fn folder() -> TempDir {
@@ -213,7 +174,7 @@ fn what_settles_nothing_is_refused() {
     fs::write(&empty, "{}").unwrap();
     let why = wrong(&["federation", "settings", &scenario, &empty]);
     assert!(why.contains("has no answers"), "{why}");
-    let why = wrong(&settings(&scenario, &answers, &["--margin", "-1"]));
+    let why = wrong(&settings(&scenario, &answers, &["--margin=-1"]));
     assert!(why.contains("--margin"), "{why}");
     let why = wrong(&settings(&scenario, &answers, &["--out", &scenario]));
     assert!(why.contains("exists"), "{why}");
