@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use agreement::{
     AgreedQuestion, SchemaAnswers, SchemaQuestions, SettledSchema, read_configuration,

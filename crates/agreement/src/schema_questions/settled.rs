@@ -308,14 +308,18 @@ fn replaced(
 ) -> Option<String> {
     let missing = of.rows.saturating_sub(known);
     let refuses = *rule == MissingRule::Refuse && missing > 0;
-    if !refuses && !(by_ranges && rule.looks_at_rows()) {
+    let looks = by_ranges && rule.looks_at_rows();
+    if !(refuses || looks) {
         return None;
     }
     let marks = rule.marks() || missing * MANY_MISSING > of.rows;
     let before = std::mem::replace(rule, if marks { many } else { few });
+    let why = match refuses {
+        true => "because",
+        false => "which looks at rows, and a scale by ranges is agreed so that nothing does;",
+    };
     Some(format!(
-        "missing: \"{}\" in place of \"{}\", because {missing} of {} rows ({} %) have no value that was asked for, at \
-         {}",
+        "missing: \"{}\" in place of \"{}\", {why} {missing} of {} rows ({} %) have no value that was asked for, at {}",
         written(*rule),
         written(before),
         of.rows,

@@ -84,9 +84,9 @@ fn replaced(text: &str, written: &str) -> Option<String> {
         rest.is_some_and(|rest| rest.starts_with(['.', ']']))
     };
     let is_first = |line: &&str| header(line) && of_schema(line);
-    let first = lines.iter().position(|line| is_first(line))?;
+    let first = lines.iter().position(is_first)?;
     let is_next = |line: &&str| header(line) && !of_schema(line);
-    let next = lines[first..].iter().position(|line| is_next(line));
+    let next = lines[first..].iter().position(is_next);
     let mut end = next.map_or(lines.len(), |next| first + next);
     // Comments above the next header belong to it.
     let is_of_next = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
