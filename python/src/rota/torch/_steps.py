@@ -11,7 +11,7 @@ from torch import nn
 
 from .._learner import Training
 from .._notes import note
-from ._optimiser import made, modify, restore, state_of_optimiser, terms_of
+from ._optimiser import descend, forget, is_plain, made, modify, restore, state_of_optimiser, terms_of
 from ._types import Refused
 
 #: From the module and the training to an optimiser.
@@ -79,6 +79,7 @@ class Steps:
             )
         self._schedule = None if how.scheduler is None else how.scheduler(self.optimiser, training)
         self._terms = terms_of(trained, training.modifier, device)
+        self._plain = how.optimiser is None and how.scheduler is None and is_plain(self.optimiser)
         self._waiting = 0
         #: Steps of the optimiser so far.
         self.taken = 0
@@ -86,7 +87,7 @@ class Steps:
     def begin(self) -> None:
         """Before the pass of a batch."""
         if self._waiting == 0:
-            self.optimiser.zero_grad(set_to_none=True)
+            forget(self.optimiser)
 
     def take(self, loss: torch.Tensor) -> None:
         """After the pass of a batch: its gradients, and a step where it is time for one."""
@@ -108,7 +109,10 @@ class Steps:
         modify(self._trained, self._training.modifier, self._terms)
         if self._how.clip is not None:
             nn.utils.clip_grad_norm_([one for one in self._trained.values() if one.grad is not None], self._how.clip)
-        self.optimiser.step()
+        if self._plain:
+            descend(self.optimiser)
+        else:
+            self.optimiser.step()
         self._waiting = 0
         self._done()
 
@@ -116,6 +120,10 @@ class Steps:
         self.taken += 1
         if self._schedule is not None:
             self._schedule.step()
+
+    def over(self) -> None:
+        """After the training: until the next one nobody needs the gradients."""
+        forget(self.optimiser)
 
     def personal(self) -> dict[str, Any]:
         """The state of the optimiser, where it goes on."""
