@@ -4,6 +4,7 @@ import json
 import os
 import random
 import socket
+import subprocess
 import sys
 import threading
 
@@ -16,7 +17,7 @@ from rota._frames import Looking, frame_of
 from rota._tensors import read_tensors, write_tensors
 from rota._turn import Level, inner, seeded, turn, use
 
-from conftest import external, scenario
+from conftest import external, scenario, training
 
 
 def drawing(seen):
@@ -173,18 +174,20 @@ def torch():
 
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 def test_a_short_step_of_sgd_is_the_one_of_pytorch(torch, decay):
-    from rota.torch._optimiser import descend, forget, is_plain
+    from rota.torch._optimiser import Descent, is_descent, made
 
     def after(short):
         torch.manual_seed(3)
         model = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.Tanh(), torch.nn.Linear(7, 2))
         model[0].bias.requires_grad_(False)
-        optimiser = torch.optim.SGD([value for value in model.parameters() if value.requires_grad], lr=0.3, weight_decay=decay)
-        assert is_plain(optimiser)
+        how = training(rate=0.3, weight_decay=decay)
+        trained = {name: value for name, value in model.named_parameters() if value.requires_grad}
+        assert is_descent(trained, how, None)
+        optimiser = Descent(trained, how) if short else made(trained, how, None)
         for _ in range(9):
-            forget(optimiser)
+            optimiser.zero_grad()
             model(torch.randn(4, 5)).square().sum().backward()
-            descend(optimiser) if short else optimiser.step()
+            optimiser.step()
         return [value.detach().numpy().tobytes() for value in model.parameters()]
 
     assert after(True) == after(False)
@@ -193,15 +196,31 @@ def test_a_short_step_of_sgd_is_the_one_of_pytorch(torch, decay):
 def test_steps_that_others_are_told_of_are_those_of_pytorch(torch):
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
-    from rota.torch._optimiser import is_plain
+    from rota.torch._optimiser import is_descent
 
-    value = torch.nn.Parameter(torch.zeros(2))
-    assert not is_plain(torch.optim.SGD([value], lr=0.1, momentum=0.9)) and not is_plain(torch.optim.Adam([value]))
+    trained = {"w": torch.nn.Parameter(torch.zeros(2))}
+    assert is_descent(trained, training(), None) and not is_descent(trained, training(), "sgd")
+    assert not is_descent(trained, training(momentum=0.9), None) and not is_descent(trained, training(optimiser="adam"), None)
     hook = register_optimizer_step_post_hook(lambda *_: None)
     try:
-        assert not is_plain(torch.optim.SGD([value], lr=0.1))
+        assert not is_descent(trained, training(), None)
     finally:
         hook.remove()
+
+
+def test_a_small_training_does_not_load_the_compiler(torch):
+    code = (
+        "import sys, torch, rota, rota.torch\n"
+        "before = 'torch._dynamo' in sys.modules\n"
+        "x, y = torch.randn(40, 3), torch.arange(40) % 3\n"
+        "made = rota.torch.Learner(torch.nn.Linear(3, 3), torch.nn.functional.cross_entropy, (x, y), (x, y), device='cpu')\n"
+        "how = rota.Training(1, 20, 'sgd', 0.1, 0.0, 0.0, 5, {}, None)\n"
+        "made.train(dict(made.initial(0)), how), made.evaluate(made.initial(0), 'test', {})\n"
+        "print(before or 'torch._dynamo' not in sys.modules)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert said.stdout.split()[-1] == "True"
 
 
 def test_what_a_module_holds_is_sought_anew_where_it_changed(torch):
@@ -239,8 +258,6 @@ def test_batches_without_targets_that_count_still_count_nothing(torch):
     assert set(made.evaluate(made.initial(0), "test", {})) == {"loss", "accuracy"}
     model = torch.nn.Linear(3, 3)
     made = rota.torch.Learner(model, F.cross_entropy, [(x[4:], y[4:]), (x[:4], y[:4])], device="cpu")
-    from conftest import training
-
     found = made.train({name: value.copy() for name, value in made.initial(0).items()}, training())
     assert np.isfinite(found.metrics["loss"]) and found.metrics["steps"] == 1
     assert all(np.isfinite(value).all() for value in found.model.values())
