@@ -37,7 +37,7 @@ fn of_task(task: &TaskConfig, table: &PrivacyTable) -> Option<KeyFault> {
             "must have `loss = \"squared\"` where the model is solved at once, because it is solved by least \
              squares: or choose `mechanism = \"gradients\"`",
         ),
-        ModelConfig::Mlp { .. } | ModelConfig::Network(_) | ModelConfig::Cox => fault(
+        ModelConfig::Mlp { .. } | ModelConfig::Network(_) => fault(
             "task.table.model",
             "cannot be solved at once: sums of products are all that a linear model needs, but not enough for \
              another one. \
