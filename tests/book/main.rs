@@ -12,6 +12,7 @@ mod commands;
 mod console;
 mod fuzzed;
 mod glossary;
+mod messages;
 mod pages;
 mod papers;
 mod reference;
