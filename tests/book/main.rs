@@ -13,6 +13,7 @@ mod console;
 mod fuzzed;
 mod glossary;
 mod messages;
+mod methods;
 mod pages;
 mod papers;
 mod reference;
