@@ -163,8 +163,8 @@ fn proposed(nodes: &mut Heard, configs: &[PathBuf], file: &Path, yes: &[usize]) 
 
 #[test]
 fn nodes_answer_under_masks_and_a_kill_changes_nothing() {
-    let text = crate::masked::SUMS.replace("rounds = 4", "rounds = 2");
-    let file = scenario("run-asked-masked", &text);
+    let agreed = crate::masked::SUMS.replace("rounds = 4", "rounds = 2");
+    let file = scenario("run-asked-masked", &agreed);
     let demo = Demo::new("run-asked-masked", &["--scenario", file.to_str().unwrap()]);
     let configs = &demo.configs;
     // The fourth lets its policy answer, but for one kind.
@@ -285,8 +285,8 @@ fn nodes_answer_under_masks_and_a_kill_changes_nothing() {
 
 #[test]
 fn nodes_answer_counts_with_noise_and_say_what_they_cost() {
-    let text = crate::noised::NOISED.replace("rounds = 6", "rounds = 2");
-    let demo = crate::noised::of_all("run-asked-noised", &text);
+    let agreed = crate::noised::NOISED.replace("rounds = 6", "rounds = 2");
+    let demo = crate::noised::of_all("run-asked-noised", &agreed);
     let configs = &demo.configs;
     let tables: Vec<_> = configs
         .iter()

@@ -131,9 +131,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::Step;
+    use crate::kinds::TimeGrid;
     use crate::kinds::crosstab::Crosstab;
     use crate::kinds::describe::Describe;
-    use crate::kinds::km::{Km, TimeGrid};
+    use crate::kinds::km::Km;
     use crate::table::CellColumn;
     use crate::tests::agreed;
 

@@ -200,8 +200,12 @@ fn events_in_other_words_become_codes_or_are_asked_about() {
         };
         let found = of(&file, header, texts(none, one), answered).unwrap();
         let codes = &found.codes[event];
-        let code = |text: &str| codes.get(text).map_or(text, String::as_str);
-        assert_eq!((code(one), code(none)), ("1", "0"), "{codes:?}");
+        let code = |text: &str| codes.get(text).cloned().unwrap_or_else(|| text.to_owned());
+        assert_eq!(
+            (code(one), code(none)),
+            ("1".into(), "0".into()),
+            "{codes:?}"
+        );
     }
 }
 
