@@ -209,7 +209,6 @@ fn nodes_answer_under_masks_and_a_kill_changes_nothing() {
     nodes.until(2, "adopted");
     nodes.until(2, "adopted");
     nodes.nodes.kill(2);
-    std::thread::sleep(Duration::from_secs(1));
     nodes.nodes.start(2);
     for node in 0..4 {
         nodes.until(node, "finished");

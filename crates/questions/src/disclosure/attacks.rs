@@ -480,13 +480,13 @@ fn roots([p1, p2, p3]: [f64; 3]) -> [f64; 3] {
     // x = t + e1/3 has no square; three real roots by the cosine.
     let (p, q) = (
         e2 - e1 * e1 / 3.0,
-        -2.0 * e1.powi(3) / 27.0 + e1 * e2 / 3.0 - e3,
+        -2.0 * e1 * e1 * e1 / 27.0 + e1 * e2 / 3.0 - e3,
     );
     let radius = 2.0 * (-p / 3.0).sqrt();
     let angle = (3.0 * q / (p * radius)).clamp(-1.0, 1.0).acos();
     std::array::from_fn(|k| {
         let turn = 2.0 * std::f64::consts::PI * k as f64;
-        radius * ((angle - turn) / 3.0).cos() + e1 / 3.0
+        radius * libm::cos((angle - turn) / 3.0) + e1 / 3.0
     })
 }
 
