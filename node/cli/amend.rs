@@ -68,6 +68,13 @@ pub enum Amend {
         /// Print tables as CSV
         #[arg(long)]
         csv: bool,
+        /// File for the boosted trees of an answer, which is not overwritten: FILE.onnx, or FILE.json as a model of
+        /// XGBoost [default: none]
+        #[arg(long, value_name = "FILE")]
+        export: Option<PathBuf>,
+        /// Number of the question whose trees are exported, from 1 [default: the last that is answered by trees]
+        #[arg(long, value_name = "N", requires = "export")]
+        question: Option<usize>,
         /// The node.
         #[command(flatten)]
         node: NodePlace,

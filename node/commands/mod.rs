@@ -34,6 +34,7 @@ mod rows;
 mod run;
 mod scenario_rows;
 mod status;
+pub mod trees;
 mod verify;
 
 use std::fs;

@@ -5,11 +5,14 @@ use std::path::Path;
 
 use agreement::{Agreement, QuestionStage};
 use formatting::numbers;
+use questions::Outcome;
+use questions::kinds::trees::TreesOutcome;
 use questions::outcome::PrintedTable;
 use serde::Serialize;
 
 use super::{NodeCommandError, failed, wrapped};
 use crate::answers::{FoundAnswer, found};
+use crate::commands::trees::TreesFile;
 
 /// An answer as JSON.
 #[derive(Serialize)]
@@ -23,6 +26,42 @@ struct AnswerDocument<'a> {
     /// Why there is no answer.
     why: Option<&'a str>,
     answer: &'a [PrintedTable],
+    /// The trees themselves, where that is what was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trees: Option<&'a TreesOutcome>,
+}
+
+/// Writes the trees of an answered question, of this number or of the last one that has any.
+pub(super) fn export(
+    state: &Path,
+    agreement: &Agreement,
+    file: &Path,
+    question: Option<usize>,
+) -> Result<(), NodeCommandError> {
+    let file = TreesFile::new(file)?;
+    let answers = found(state, agreement).map_err(failed)?;
+    let chosen = answers.iter().rev().find(|answer| match question {
+        Some(number) => answer.number == number,
+        None => trees(answer).is_some(),
+    });
+    match chosen.map(|answer| &answer.stage) {
+        Some(QuestionStage::Done { outcome, .. }) => file.write(outcome),
+        _ => Err(NodeCommandError::Usage(match question {
+            Some(number) => format!("--export: question {number} has no answer"),
+            None => "--export: no question is answered by trees".to_owned(),
+        })),
+    }
+}
+
+/// The trees of an answer, if it has any.
+fn trees(answer: &FoundAnswer) -> Option<&TreesOutcome> {
+    match &answer.stage {
+        QuestionStage::Done { outcome, .. } => match &**outcome {
+            Outcome::Trees(found) => Some(found),
+            _ => None,
+        },
+        QuestionStage::Open { .. } | QuestionStage::Stopped { .. } => None,
+    }
 }
 
 /// Prints the answers that a state folder holds.
@@ -68,6 +107,7 @@ fn document(answer: &FoundAnswer) -> AnswerDocument<'_> {
         rounds,
         why,
         answer: &answer.tables,
+        trees: trees(answer),
     }
 }
 

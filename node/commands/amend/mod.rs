@@ -57,10 +57,19 @@ pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
             let text = standing.agreement.asking(asked).map_err(failed)?;
             standing.propose_text(text, here)
         }
-        Amend::Answers { json, csv, node } => {
+        Amend::Answers {
+            json,
+            csv,
+            export,
+            question,
+            node,
+        } => {
             let standing = AgreementInForce::of(node)?;
-            let institution = &standing.institution;
-            answers::print(&institution.state, &standing.agreement, (*json, *csv))
+            let state = &standing.institution.state;
+            if let Some(file) = export {
+                answers::export(state, &standing.agreement, file, *question)?;
+            }
+            answers::print(state, &standing.agreement, (*json, *csv))
         }
         Amend::Evict { name, here } => {
             let standing = AgreementInForce::of(&here.node)?;

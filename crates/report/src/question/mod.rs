@@ -1,7 +1,9 @@
-//! The HTML page of an answered question: its tables, survival curves with numbers at risk, or a forest plot.
+//! The HTML page of an answered question: its tables, survival curves with numbers at risk, a forest plot, or the loss
+//! of boosted trees.
 
 mod curve;
 mod forest;
+mod trees;
 
 use maud::{Markup, html};
 use questions::Outcome;
@@ -74,6 +76,7 @@ fn picture(story: &QuestionStory<'_>) -> Markup {
                 .map(|one| (one.term.clone(), one.value, one.estimate));
             forest::section(title, ratios, lines)
         }
+        Outcome::Trees(found) => trees::sections(found),
         _ => html! {},
     }
 }
