@@ -5,7 +5,7 @@ use std::path::Path;
 use learn::export::{onnx_of_trees, xgboost_of_trees};
 use questions::Outcome;
 
-use super::{NodeCommandError, model, vacant};
+use super::{NodeCommandError, model};
 
 /// A file for trees; its name says in which format.
 #[derive(Debug, Clone, Copy)]
@@ -18,8 +18,7 @@ impl<'a> TreesFile<'a> {
     /// A file that does not exist yet.
     ///
     /// # Errors
-    /// [`NodeCommandError::Usage`]: a name that ends with neither `.onnx` nor `.json`.
-    /// [`NodeCommandError::Exists`].
+    /// [`NodeCommandError::Usage`]: a name that ends with neither `.onnx` nor `.json`, or a file that exists.
     pub fn new(path: &'a Path) -> Result<Self, NodeCommandError> {
         let is = |format: &str| {
             path.extension()
@@ -32,7 +31,12 @@ impl<'a> TreesFile<'a> {
                 path.display()
             )));
         }
-        vacant(path, false)?;
+        if path.exists() {
+            return Err(NodeCommandError::Usage(format!(
+                "--export {}: the file exists, and is not overwritten: name another one",
+                path.display()
+            )));
+        }
         Ok(Self {
             path,
             is_onnx: is("onnx"),
@@ -71,12 +75,15 @@ mod tests {
         let path = |name: &str| folder.path().join(name);
         assert!(TreesFile::new(&path("t.onnx")).unwrap().is_onnx);
         assert!(!TreesFile::new(&path("t.JSON")).unwrap().is_onnx);
-        for wrong in ["t", "t.txt"] {
+        std::fs::write(path("old.onnx"), "").unwrap();
+        for (wrong, says) in [
+            ("t", ".onnx or .json"),
+            ("t.txt", ".onnx or .json"),
+            ("old.onnx", "name another one"),
+        ] {
             let why = TreesFile::new(&path(wrong)).unwrap_err();
             assert!(matches!(why, NodeCommandError::Usage(_)), "{why}");
+            assert!(why.to_string().contains(says), "{why}");
         }
-        std::fs::write(path("t.onnx"), "").unwrap();
-        let why = TreesFile::new(&path("t.onnx")).unwrap_err();
-        assert!(matches!(why, NodeCommandError::Exists(_)), "{why}");
     }
 }

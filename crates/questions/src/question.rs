@@ -234,7 +234,11 @@ impl FederatedQuestion {
     /// opened more than counts; `None` of the others.
     pub(crate) fn most_numbers(&self, rows: f64) -> Option<u64> {
         match &self.kind {
-            Kind::Trees(trees) => Some(trees.most_in_all(&self.agreed, rows)),
+            Kind::Trees(trees) => {
+                let counts = self.layout(&QuestionProgress::Counts);
+                let counts = counts.map_or(0, |layout| layout.len() as u64);
+                Some(counts + trees.most_in_all(&self.agreed, rows))
+            }
             _ => None,
         }
     }
