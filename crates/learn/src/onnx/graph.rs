@@ -132,6 +132,7 @@ impl OnnxGraph {
             name: format!("{operator} {output}"),
             op_type: operator.into(),
             attribute: attributes.iter().map(attribute).collect(),
+            domain: String::new(),
         });
         Value(output.into())
     }
