@@ -16,7 +16,7 @@ use rota::methods::{
 use rota::protocol::effects::{Answer, Case, Planned, Request, Trained};
 use rota::protocol::identity::Strict;
 use rota::protocol::member::{Config, Start};
-use rota::protocol::message::{EntryFields, LoadedManifest};
+use rota::protocol::message::{EntryFields, RoundManifest};
 use rota::protocol::parameters::{Privacy, Rotation, Verification};
 use rota::protocol::privacy::Voids;
 use rota::protocol::roster::Silo;
@@ -301,7 +301,7 @@ impl HospitalWork {
     /// The entries of a manifest with their models, for the strategy.
     fn manifest(
         &self,
-        manifest: &LoadedManifest,
+        manifest: &RoundManifest,
     ) -> Result<methods::LoadedManifest, Box<dyn Error>> {
         let entry = |entry: &rota::protocol::message::Entry| methods::ModelEntry {
             model: self.blobs[&entry.fields.blob].clone(),

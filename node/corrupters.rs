@@ -1,4 +1,4 @@
-//! What the void sums of an agreement show of who corrupts them, in words.
+//! Findings of an agreement's void sums about the members that corrupt them, as text.
 
 use formatting::numbers::{plain, plural};
 use protocol::privacy::{CorrupterSearch, Sum, Voids};
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn suspects_and_the_sums_of_the_next_round_are_named_and_that_sums_end() {
+    fn suspects_and_the_next_rounds_sums_are_named_until_sums_end() {
         assert_eq!(after(0, CorrupterSearch::Idle, 0), None);
         let said = after(2, among(4..8), 0).unwrap();
         assert_eq!(
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_left_alone_is_not_called_guilty_and_reads_what_it_can_do() {
+    fn a_member_left_alone_is_not_blamed_and_reads_what_it_can_do() {
         let alone = CorrupterSearch::Alone(MemberIndex(5));
         let others = after(4, alone.clone(), 0).unwrap();
         assert!(others.starts_with("Sums were void in 4 rounds, and only silo 5 took part"));

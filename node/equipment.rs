@@ -1,4 +1,4 @@
-//! What a silo learns with: its own rows and model family, and the same as the strategy equips it.
+//! Equipment with which a silo learns: its own rows and model family, and the same as the strategy equips it.
 
 use std::sync::Arc;
 
@@ -11,9 +11,10 @@ use methods::strategy::{equip, warm_started};
 use methods::{Learner, Params};
 use protocol::MemberIndex;
 use task::questions::{RowQuestion, RowsProfile};
+use task::survival::{Baseline, NUMBERS, observed};
 use task::{TaskConfig, data::DataError, metrics::Metric};
 
-/// What a silo learns with.
+/// Equipment with which a silo learns.
 #[derive(Clone)]
 pub struct Equipment {
     /// The silo's own rows and model family, without a strategy.
@@ -26,9 +27,9 @@ pub struct Equipment {
     pub own_rows: bool,
     /// The program that learns, where it is one.
     pub programs: Option<Arc<Programs>>,
-    /// What is said of own rows that cannot be read and count as nothing, in sentences without a full stop.
+    /// Warnings about own rows that cannot be read and count as nothing, in sentences without a full stop.
     pub unreadable: Vec<String>,
-    /// How the values of its own rows are spread, where they are rows of files.
+    /// Distribution of the values of its own rows, where they are rows of files.
     pub profile: Option<RowsProfile>,
     /// Numbers among them of which nobody has said whether they stand for missing values.
     pub questions: Vec<RowQuestion>,
@@ -145,6 +146,28 @@ impl Equipment {
         let validation = two_classes(learner, model, Split::Validation)?;
         let held_out = two_classes(learner, model, Split::Test).unwrap_or_default();
         Threshold::youden(class, &validation, &held_out)
+    }
+
+    /// The baseline hazard of the silo's own training rows under a model of a time to an event, with which its risk
+    /// scores become probabilities, and the last time at which one of these rows is observed. `None` where they are not
+    /// here, have no event, or the model is another one.
+    pub fn baseline(&self, model: &Params) -> Option<(Baseline, f64)> {
+        if !self.own_rows {
+            return None;
+        }
+        let (personal, split) = (&Params::empty(), Split::Train);
+        let outputs = self.plain.learner.outputs().ok()?;
+        let scores = outputs.outputs(model, personal, split).ok()?;
+        let found = outputs.row_results(model, personal, &scores, split).ok()?;
+        if found.targets.len() != NUMBERS * scores.len() {
+            return None;
+        }
+        let rows = observed(&found.targets);
+        let last = rows
+            .iter()
+            .map(|row| f64::from(row.time))
+            .fold(0.0, f64::max);
+        Baseline::of(&scores, &rows).map(|baseline| (baseline, last))
     }
 
     /// The metrics of a model as this learner, one of the two, uses it.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::process::{self, ExitCode};
 
-/// How a program ends.
+/// Exit code of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {

@@ -13,7 +13,7 @@ const MARK: &str = "rota-secret-key:";
 /// Largest size of a key file in bytes.
 const LIMIT: u64 = 4096;
 
-/// Why a key file could not be created or read.
+/// Reason for which a key file could not be created or read.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// The file exists.
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_file_is_written_once_with_owner_permissions_and_read_back() {
+    fn a_key_file_is_written_once_owner_only_and_read_back() {
         let folder = folder("identity");
         let file = folder.join("a.key");
         let public = create(&file).unwrap();

@@ -1,4 +1,4 @@
-//! What an institution runs: its node, and the commands around it.
+//! The program of an institution: its node, and the commands around it.
 //!
 //! | part | what |
 //! |---|---|

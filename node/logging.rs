@@ -39,7 +39,7 @@ pub struct LogSettings<'a> {
     pub otlp: Option<&'a str>,
 }
 
-/// How long the end of the program waits until the last lines are written.
+/// Time for which the end of the program waits until the last lines are written.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// The log, which writes its last lines and sends the last traces when it is dropped.
@@ -137,8 +137,7 @@ fn missing(lost: u64, format: LogFormat) -> String {
     }
 }
 
-/// Where a line goes: to the thread that writes it, or to standard error, where the bar is hidden while it
-/// is written.
+/// Target of a line: the thread that writes it, or standard error, where the bar is hidden while it is written.
 struct To(Result<WaitingLines, ProgressBar>);
 
 impl Write for To {
@@ -180,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_says_that_lines_are_missing_is_a_line_of_the_log() {
+    fn a_note_of_missing_lines_is_a_line_of_the_log() {
         let said = "3 lines of this log are missing here, because they were not read in time";
         assert_eq!(missing(3, LogFormat::Text), format!(" WARN {said}"));
         let json: serde_json::Value = missing(3, LogFormat::Json).parse().expect("it is JSON");

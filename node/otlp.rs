@@ -12,7 +12,7 @@ use tracing::Subscriber;
 use tracing_opentelemetry::OpenTelemetryLayer;
 use tracing_subscriber::registry::LookupSpan;
 
-/// How long the collector may take, and the end of the program waits for the last spans.
+/// Time that the collector may take, and for which the end of the program waits for the last spans.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Sends the spans that are left when it is dropped.
@@ -29,7 +29,7 @@ impl Drop for Traces {
 /// thread of its own. A collector that does not answer never holds up the node; its spans are lost.
 ///
 /// # Errors
-/// What is wrong with the endpoint.
+/// The fault of the endpoint.
 pub(crate) fn layer<S>(endpoint: &str) -> Result<(OpenTelemetryLayer<S, SdkTracer>, Traces), String>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,

@@ -1,4 +1,4 @@
-//! What a person says at a terminal about odd rows: the same questions at every door.
+//! Answers of a person at a terminal about odd rows: the same questions at every door.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use task::questions::{RowDoubt, RowQuestion};
 
 use crate::prompt::Prompt;
 
-/// What a person says about rows by which something is learned.
+/// Answer of a person about rows by which something is learned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum SaidOfRows {
     /// This number stands for a missing value.

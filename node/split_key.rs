@@ -24,7 +24,7 @@ const MARK: &str = "rota-split-key:";
 /// Largest size of the file in bytes.
 const LIMIT: u64 = 4096;
 
-/// Why there is no secret.
+/// Reason for which there is no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SplitKeyError {
     /// There is no file.
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_drawn_once_kept_for_its_owner_alone_and_never_replaced_where_it_was_used() {
+    fn a_split_key_is_drawn_once_owner_only_and_never_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let identity = folder.path().join("identity.key");
         let said = |had| match read_or_draw(&identity, had) {
@@ -190,7 +190,7 @@ mod tests {
             "{}",
             said(true)
         );
-        // What is drawn is in no file until it is written, of which a crash may have left a part.
+        // A secret that is drawn is in no file until it is written, of which a crash may have left a part.
         let drawn = read_or_draw(&identity, false).unwrap();
         assert!(drawn.is_new && !beside(&identity).exists());
         fs::write(folder.path().join("split.key.new"), "rota-").unwrap();

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Lines that may wait; more are dropped and counted.
 const MOST: usize = 4096;
 
-/// What the thread does next.
+/// Next step of the thread.
 enum WriterStep {
     /// Write a line.
     Line(Vec<u8>),
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_nobody_read_in_time_are_counted_where_they_are_missing() {
+    fn lines_not_read_in_time_are_counted_where_they_are_missing() {
         let (lines, steps) = WaitingLines::new(2);
         for line in ["one\n", "two\n", "lost\n", "lost\n", "lost\n"] {
             lines.send(line.into());

@@ -34,7 +34,7 @@ use rota::protocol::parameters::Checkpoint;
 use rota::protocol::recovery::{resume_point, set};
 use rota::protocol::{Epoch, Hash, MemberIndex, SecretKey};
 
-/// What the attacker does.
+/// Action of the attacker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FloodKind {
     /// New evidence against itself.
@@ -531,7 +531,7 @@ fn compare(flood: FloodKind, [before, during]: [f64; 2]) -> (Window, Window, u64
 const PACE: f64 = 2.7;
 
 #[test]
-fn under_any_flood_rounds_continue_and_memory_and_logs_are_bounded() {
+fn rounds_continue_and_memory_and_logs_are_bounded_in_any_flood() {
     let quiet = meet(FloodKind::Evidence).0.watch(4.0);
     assert_eq!(quiet.wrong, 0);
     for flood in FLOODS {

@@ -101,7 +101,7 @@ struct RuleOfCaller {
     name: String,
 }
 
-/// What the caller answers to a round that is to be settled.
+/// The caller's answer to a round whose outcome is computed.
 #[derive(Deserialize)]
 struct RuleAnswer {
     assignment: Vec<u32>,

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use agreement::{AgreedQuestion, read_configuration};
+use protocol::privacy::Privacy;
 
-/// Why a file is no question that nodes can answer, in a sentence with the file.
+/// Reason for which a file is no question that nodes can answer, in a sentence with the file.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct QuestionFileError(String);
@@ -15,7 +16,7 @@ const PLAYED: [&str; 2] = ["sites", "mode"];
 /// Reads a question: the file of `rota ask`, with a `reason`.
 ///
 /// # Errors
-/// The file cannot be read, or is no question that a federation in clear can answer.
+/// The file cannot be read, or is no question.
 pub(crate) fn read(path: &Path) -> Result<AgreedQuestion, QuestionFileError> {
     let text = read_configuration(path).map_err(|error| QuestionFileError(error.to_string()))?;
     parse(&path.display().to_string(), &text)
@@ -37,7 +38,7 @@ fn parse(file: &str, text: &str) -> Result<AgreedQuestion, QuestionFileError> {
     let question: AgreedQuestion = table
         .try_into()
         .map_err(|error: toml::de::Error| wrong(error.to_string()))?;
-    let asked = question.question().inputs();
+    let asked = question.question(&Privacy::Clear).inputs();
     asked.map_err(|error| wrong(error.to_string()))?;
     Ok(question)
 }
@@ -54,7 +55,7 @@ mod tests {
     fn the_file_of_a_played_question_is_asked_of_nodes() {
         let read = parse("q.toml", WHOLE).unwrap();
         assert_eq!(read.reason, "how old the patients are");
-        let question = read.question();
+        let question = read.question(&Privacy::Clear);
         assert_eq!(question.kind.name(), "describe");
         assert_eq!(question.mode, questions::QuestionMode::Clear);
     }

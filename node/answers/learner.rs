@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use methods::learner::{Capabilities, Job, Metrics, Split, Training, Update, Watch};
+use methods::learner::{Capabilities, Metrics, Split, Training, Update, Watch};
 use methods::{Layout, LearnError, Learner, Params};
 
 use super::SiteAnswers;
@@ -21,20 +21,16 @@ impl AnsweringLearner {
 }
 
 impl Learner for AnsweringLearner {
+    fn inner(&self) -> Option<&dyn Learner> {
+        Some(&*self.inner)
+    }
+
     fn layout(&self) -> Arc<Layout> {
         self.inner.layout()
     }
 
     fn initial(&self, seed: u64) -> Params {
         self.inner.initial(seed)
-    }
-
-    fn initial_personal(&self, seed: u64) -> Params {
-        self.inner.initial_personal(seed)
-    }
-
-    fn seed(&self, silo_seed: u64, round: u64) -> u64 {
-        self.inner.seed(silo_seed, round)
     }
 
     fn train(
@@ -48,10 +44,6 @@ impl Learner for AnsweringLearner {
         self.inner.train(start, personal, training, seed, progress)
     }
 
-    fn learn(&self, job: Job<'_>, progress: &mut Watch<'_>) -> Result<Update, LearnError> {
-        self.inner.learn(job, progress)
-    }
-
     fn evaluate(
         &self,
         model: &Params,
@@ -61,20 +53,8 @@ impl Learner for AnsweringLearner {
         self.inner.evaluate(model, personal, split)
     }
 
-    fn deployed(&self, model: &Params, personal: &Params) -> Option<Params> {
-        self.inner.deployed(model, personal)
-    }
-
     fn samples(&self) -> u64 {
         self.inner.samples()
-    }
-
-    fn domain(&self) -> Option<u32> {
-        self.inner.domain()
-    }
-
-    fn row_domains(&self) -> Option<Vec<u32>> {
-        self.inner.row_domains()
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

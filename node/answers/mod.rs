@@ -7,13 +7,22 @@
 //! | `site` | what one institution answers, after its own rules of disclosure |
 //! | `learner` | a learner that answers, too |
 //! | `found` | the answers that a state folder holds |
+//! | `printed` | the tables of an answer as text |
+//! | `certificate` | the round that has them, and its quorum |
+//! | `page` | the HTML page of answered questions |
 
+mod certificate;
 pub(crate) mod file;
 mod found;
 mod learner;
+pub mod page;
+mod printed;
 mod site;
 pub mod tables;
 
-pub(crate) use found::{FoundAnswer, found};
+pub use printed::texts;
+
+pub(crate) use certificate::AnswerCertificate;
+pub(crate) use found::{FoundAnswer, FoundAnswers, answered, over};
 pub(crate) use learner::AnsweringLearner;
 pub(crate) use site::{RECORD, SiteAnswers};

@@ -1,14 +1,16 @@
-//! What one institution answers, after its own rules of disclosure.
+//! Answers of one institution, after its own rules of disclosure.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use agreement::Agreement;
-use methods::learner::{Answers, LearnError};
+use methods::learner::{Answers, LearnError, OwnAnswer};
 use protocol::SecretKey;
 use questions::disclosure::{AnswerRecord, AnswerRules};
 use questions::table::RowTable;
-use questions::{FederatedQuestion, QuestionProgress, Step};
+use questions::{
+    FederatedQuestion, QuestionProgress, QuestionReplay, RefusalRule, SiteRefusal, Step,
+};
 use task::data::{Format, OwnRows, RowsFile};
 
 use super::tables::{SiteFiles, numbers_of, of_files};
@@ -20,12 +22,12 @@ use crate::store::{self, StoreOpenError};
 pub(crate) const RECORD: &str = "answered.json";
 /// Bytes of a secret.
 const SECRET: usize = 32;
-/// What the secret of pseudonyms is derived for.
+/// Purpose for which the secret of pseudonyms is derived.
 const PSEUDONYMS: &str = "rota 2026-11-29 pseudonyms of institutions in questions";
 
 /// The rows of an institution, and what it lets questions read.
 pub(crate) struct SiteAnswers {
-    questions: Vec<FederatedQuestion>,
+    questions: Vec<QuestionReplay>,
     table: RowTable,
     rules: AnswerRules,
     /// The folder of the institution's key, which has the record.
@@ -36,7 +38,7 @@ pub(crate) struct SiteAnswers {
     counting: Mutex<()>,
 }
 
-/// Why an institution cannot answer.
+/// Reason for which an institution cannot answer.
 #[derive(Debug, thiserror::Error)]
 enum RecordError {
     /// An error of the file system.
@@ -63,7 +65,8 @@ impl SiteAnswers {
         (key, identity): (&SecretKey, &Path),
     ) -> Result<Self, task::data::DataError> {
         let asked = agreement.questions.iter();
-        let questions: Vec<_> = asked.map(|agreed| agreed.question()).collect();
+        let privacy = &agreement.epoch.protocol.privacy;
+        let questions: Vec<_> = asked.map(|agreed| agreed.question(privacy)).collect();
         let config = rows.of_silo("own", folder);
         let numbers = questions.iter().flat_map(numbers_of).collect();
         let (files, format): (&[RowsFile], &Format) = (&config.files, &config.format);
@@ -75,7 +78,7 @@ impl SiteAnswers {
         let tables = of_files(sites, &numbers)?;
         let table = tables.into_iter().next();
         Ok(Self {
-            questions,
+            questions: questions.into_iter().map(QuestionReplay::new).collect(),
             table: table.map_or_else(|| RowTable::new(0), |(_, table)| table),
             rules,
             beside: folder_of(identity).to_owned(),
@@ -99,43 +102,72 @@ impl SiteAnswers {
         Ok(store::keep_file(&self.beside, RECORD, &bytes)?)
     }
 
-    fn computed(
-        &self,
-        question: &FederatedQuestion,
-        opened: &[Vec<u64>],
-    ) -> Result<Vec<u64>, String> {
-        let progress = match question.after(opened) {
+    fn computed(&self, asked: &QuestionReplay, opened: &[Vec<u64>]) -> Result<OwnAnswer, String> {
+        let progress = match asked.after(opened) {
             Ok(Step::Next(progress)) => progress,
             Ok(Step::Done(_) | Step::Stopped(_)) => return Err("the question is over".into()),
             Err(error) => return Err(error.to_string()),
         };
         let _counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
         let mut record = self.read_record().map_err(|error| error.to_string())?;
-        let refused = |why: questions::SiteRefusal| format!("this institution {why}");
-        record
-            .check(question, &self.table, &self.rules)
-            .map_err(refused)?;
         let before = opened.iter().map(|sum| sum.len() as u64).sum();
-        record
-            .check_round(question, &self.table, &self.rules, &progress, before)
-            .map_err(refused)?;
-        let words = encoded(question, &self.table, &progress).map_err(refused)?;
-        record.begin(question, &self.table, before + words.len() as u64);
+        match self.allowed(&record, asked.question(), (&progress, before)) {
+            Ok(words) => {
+                record.begin(asked.question(), &self.table, before + words.len() as u64);
+                let written = self.write_record(&record);
+                written.map_err(|error| error.to_string())?;
+                Ok(OwnAnswer::Numbers(words))
+            }
+            Err(why) => {
+                let rule = RefusalRule::of(&why);
+                tracing::warn!(%rule, "this institution {why}: the others learn the rule, and no more");
+                Ok(OwnAnswer::Refused(rule.number()))
+            }
+        }
+    }
+
+    /// Gives `each` the numbers of every row. Only rules that do not depend on rows can refuse them: noise hides rows,
+    /// and would not hide a refusal.
+    fn by_rows(
+        &self,
+        asked: &QuestionReplay,
+        opened: &[Vec<u64>],
+        each: &mut dyn FnMut(&[f64]),
+    ) -> Result<(), String> {
+        let Ok(Step::Next(progress)) = asked.after(opened) else {
+            return Err("the question is over".into());
+        };
+        let question = asked.question();
+        let refused = |why: SiteRefusal| format!("this institution {why}");
+        let _counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut record = self.read_record().map_err(|error| error.to_string())?;
+        let allowed = record.check(question, &self.table, &self.rules);
+        allowed.map_err(refused)?;
+        let layout = question
+            .layout(&progress)
+            .map_err(|error| error.to_string())?;
+        let before: u64 = opened.iter().map(|sum| sum.len() as u64).sum();
+        record.begin(question, &self.table, before + layout.len() as u64);
         self.write_record(&record)
             .map_err(|error| error.to_string())?;
-        Ok(words)
+        let given = question.row_numbers(&self.table, &progress, each);
+        given.map_err(refused)
     }
-}
 
-fn encoded(
-    question: &FederatedQuestion,
-    table: &RowTable,
-    progress: &QuestionProgress,
-) -> Result<Vec<u64>, questions::SiteRefusal> {
-    let numbers = question.answer(table, progress)?;
-    let layout = question.layout(progress);
-    let layout = layout.map_err(|error| questions::SiteRefusal::Rows(error.to_string()))?;
-    layout.encode(&numbers)
+    /// The numbers of a round, if the rules let them leave.
+    fn allowed(
+        &self,
+        record: &AnswerRecord,
+        question: &FederatedQuestion,
+        (progress, before): (&QuestionProgress, u64),
+    ) -> Result<Vec<u64>, SiteRefusal> {
+        record.check(question, &self.table, &self.rules)?;
+        record.check_round(question, &self.table, &self.rules, progress, before)?;
+        let numbers = question.answer(&self.table, progress)?;
+        let layout = question.layout(progress);
+        let layout = layout.map_err(|error| SiteRefusal::Rows(error.to_string()))?;
+        layout.encode(&numbers)
+    }
 }
 
 impl Answers for SiteAnswers {
@@ -148,9 +180,21 @@ impl Answers for SiteAnswers {
         u64::from_le_bytes(first)
     }
 
-    fn answer(&self, question: usize, opened: &[Vec<u64>]) -> Result<Vec<u64>, LearnError> {
+    fn answer(&self, question: usize, opened: &[Vec<u64>]) -> Result<OwnAnswer, LearnError> {
         let asked = self.questions.get(question);
         let asked = asked.ok_or_else(|| LearnError::Failed("there is no such question".into()))?;
         self.computed(asked, opened).map_err(LearnError::Failed)
+    }
+
+    fn row_answers(
+        &self,
+        question: usize,
+        opened: &[Vec<u64>],
+        each: &mut dyn FnMut(&[f64]),
+    ) -> Result<(), LearnError> {
+        let asked = self.questions.get(question);
+        let asked = asked.ok_or_else(|| LearnError::Failed("there is no such question".into()))?;
+        self.by_rows(asked, opened, each)
+            .map_err(LearnError::Failed)
     }
 }

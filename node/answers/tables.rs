@@ -71,7 +71,7 @@ pub struct SiteFiles<'a> {
     pub files: &'a [RowsFile],
     /// The column that names each row's site, if sites share files.
     pub site_column: Option<&'a str>,
-    /// How the cells are written, in files without a format of their own.
+    /// Format of the cells, in files without a format of their own.
     pub format: &'a Format,
 }
 

@@ -13,13 +13,13 @@ use super::log::AuditLog;
 
 /// Commands that are written and passed on together.
 const BATCH: usize = 64;
-/// What a message to everybody is sent to.
+/// Receiver of a message to everybody.
 pub(super) const ALL: &str = "all";
 
 /// By ticket, who asked for which blobs.
 type Asked = BTreeMap<u64, (MemberIndex, Vec<Hash>)>;
 
-/// What members asked for.
+/// Requests of members for blobs.
 #[derive(Clone, Default)]
 pub(crate) struct Questions(Arc<Mutex<Asked>>);
 

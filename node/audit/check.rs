@@ -16,7 +16,7 @@ use super::{AUDIT, HEAD};
 use crate::store::{self, Snapshot, StoreOpenError};
 use formatting::numbers::plain;
 
-/// Why an audit log was not checked, or what is wrong in it.
+/// Reason for which an audit log was not checked, or fault in it.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
     /// No log.
@@ -29,7 +29,7 @@ pub enum CheckError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// Reason.
         why: io::Error,
     },
     /// The journal beside it cannot be read.
@@ -60,11 +60,11 @@ pub struct Audited {
     pub signed: u64,
     /// The line that the journal beside it names: an older copy of the log would end before it.
     pub journal: Option<u64>,
-    /// When the first line was written, and the last.
+    /// Times at which the first line was written, and the last.
     pub times: (String, String),
     /// By receiver and kind: how many, and bytes.
     pub sent: BTreeMap<String, BTreeMap<String, (u64, u64)>>,
-    /// What happened to the log, in sentences.
+    /// Events in the life of the log, in sentences.
     pub notes: Vec<String>,
 }
 
@@ -131,7 +131,7 @@ pub fn check(
         let path = folder.join(name(number));
         let bytes = file::read(&path, file::DATA).map_err(unreadable(&path))?;
         let mut rest = &bytes[..];
-        // What a node is writing now, or could not finish, is no line yet.
+        // A line that a node is writing now, or could not finish, is none yet.
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let line = &rest[..end];
             rest = &rest[end + 1..];
@@ -164,7 +164,7 @@ fn signed(
     Ok((head, key, silo))
 }
 
-/// What the journal names of the log beside it.
+/// Line of the log that the journal beside it names.
 enum Named {
     /// No line, for this reason.
     Nothing(&'static str),
@@ -216,7 +216,7 @@ fn name_of(first: &Epoch, journal: Option<&Snapshot>, key: &PublicKey) -> Option
 struct SignedLine {
     line: u64,
     hash: String,
-    /// Who says so, and does what with that line.
+    /// Signer of that line, with what it does with it.
     by: &'static str,
 }
 

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct AuditLine {
     /// Number of the line, from 1.
     pub line: u64,
-    /// When it was written, in UTC.
+    /// Time at which it was written, in UTC.
     pub at: String,
-    /// What the line says.
+    /// Event of the line.
     #[serde(flatten)]
     pub event: AuditEvent,
     /// Hash of the bytes of the line before it; of the first line, a hash of the federation and the
@@ -21,7 +21,7 @@ pub struct AuditLine {
     pub before: String,
 }
 
-/// What a line says.
+/// Event of a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     rename_all = "kebab-case",
@@ -69,12 +69,12 @@ pub enum AuditEvent {
     },
     /// The log was put back from a backup: what was sent after it was made is not in the log.
     Restored {
-        /// When the backup was made, in UTC.
+        /// Time at which the backup was made, in UTC.
         made: String,
     },
     /// Lines were in the log when it was last signed, and were gone when the node started again.
     Missing {
-        /// How many.
+        /// Number of lines.
         lines: u64,
     },
     /// A line that the silo had signed was another one when the node started again: the log was put back
@@ -85,7 +85,7 @@ pub enum AuditEvent {
     },
     /// Lines could not be written, because the disk was full or failed.
     Lost {
-        /// How many.
+        /// Number of lines.
         lines: u64,
     },
     /// The oldest file was removed, because the log had its full size.
@@ -114,7 +114,7 @@ pub(super) fn hex(hash: &Hash) -> String {
     HEXLOWER.encode(&hash.0)
 }
 
-/// How many lines there are, and the hash of the last: signed by the silo.
+/// Number of lines, and the hash of the last: signed by the silo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct LogHead {

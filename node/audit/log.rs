@@ -17,7 +17,7 @@ use crate::store::{self, LogNote, StoreOpenError};
 /// Least time between two signatures of the head.
 const SIGNED: Duration = Duration::from_secs(1);
 
-/// How large the log may become.
+/// Largest size of the log.
 #[derive(Debug, Clone, Copy)]
 pub struct LogSizes {
     /// Bytes after which a new file begins.
@@ -36,7 +36,7 @@ impl Default for LogSizes {
     }
 }
 
-/// Why a log cannot be continued.
+/// Reason for which a log cannot be continued.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The folder of the log cannot be used.
@@ -58,7 +58,7 @@ pub enum LogError {
     Last {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// Reason.
         why: String,
     },
 }
@@ -67,9 +67,9 @@ pub enum LogError {
 pub struct AuditLog {
     folder: PathBuf,
     owner: (Hash, SecretKey),
-    /// Where the journal says how far the log has come.
+    /// Note in the journal of the end of the log.
     note: Option<LogNote>,
-    /// What was wrong with the log when it was opened, in sentences.
+    /// Faults of the log when it was opened, in sentences.
     findings: Vec<String>,
     sizes: LogSizes,
     /// Numbers of the files, oldest first, with the number and the hash of the last line of each but
@@ -86,11 +86,11 @@ pub struct AuditLog {
     waiting: Vec<u8>,
     /// Lines that could not be written.
     lost: u64,
-    /// When the head was signed last.
+    /// Time at which the head was signed last.
     signed: Option<Instant>,
 }
 
-/// What a log has when it is opened.
+/// Content of a log when it is opened.
 struct ExistingLog {
     /// Files of the log, as in [`AuditLog::files`].
     files: Vec<(u64, Option<(u64, Hash)>)>,

@@ -73,7 +73,7 @@ fn edit(folder: &Path, number: u64, change: impl FnOnce(&mut Vec<String>)) {
 }
 
 #[test]
-fn a_log_goes_on_after_a_restart_and_is_whole() {
+fn a_log_continues_after_a_restart_and_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), LogSizes::default(), 10);
     write(folder.path(), LogSizes::default(), 5);
@@ -151,7 +151,7 @@ fn a_log_that_was_cut_off_at_its_end_or_beginning_is_noticed() {
 }
 
 #[test]
-fn the_oldest_files_are_removed_and_the_chain_goes_on() {
+fn the_oldest_files_are_removed_and_the_chain_continues() {
     let folder = tempfile::tempdir().unwrap();
     let sizes = LogSizes {
         file: 1000,
@@ -175,7 +175,7 @@ fn the_oldest_files_are_removed_and_the_chain_goes_on() {
 }
 
 #[test]
-fn lines_that_a_power_cut_took_are_noted_and_a_part_of_a_line_is_none() {
+fn lines_lost_in_a_power_cut_are_noted_and_partial_ones_skipped() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), LogSizes::default(), 20);
     edit(folder.path(), 1, |lines| lines.truncate(18));
@@ -258,7 +258,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn an_older_copy_of_the_whole_log_beside_the_newest_journal_is_named() {
+fn an_older_whole_log_beside_the_newest_journal_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let aside = tempfile::tempdir().unwrap();
     let audit = folder.path().join(AUDIT);
@@ -320,9 +320,9 @@ fn a_log_that_is_gone_is_noticed_where_the_journal_names_it() {
     assert!(said.starts_with("there is no audit log"), "{said}");
 }
 
-/// What is put back together is older and whole; only other members can tell.
+/// A log and a journal that are put back together are older and whole; only other members can tell.
 #[test]
-fn a_log_and_a_journal_that_are_put_back_together_are_not_noticed_here() {
+fn a_log_and_a_journal_put_back_together_are_not_noticed_here() {
     let folder = tempfile::tempdir().unwrap();
     let older = tempfile::tempdir().unwrap();
     run(folder.path(), 10, 5);

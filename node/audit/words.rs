@@ -4,16 +4,16 @@ use super::audited_network::ALL;
 use super::line::{AuditEvent, AuditLine};
 use formatting::numbers::{bytes, plain};
 
-/// What the kinds of messages are, by the names that lines give them.
+/// Texts for the kinds of messages, by the names that lines give them.
 const KINDS: [(&str, &str); 28] = [
     ("Contribution", "the contribution of its model"),
     ("Receipt", "a receipt for a contribution"),
-    ("Bundle", "the list of contributions"),
+    ("ContributionList", "the list of contributions"),
     ("Scores", "its scores of the others' models"),
-    ("Sheet", "the sheet of contributions and scores"),
+    ("Manifest", "the manifest of contributions and scores"),
     (
         "Inclusion",
-        "the confirmation that its contribution is in the sheet",
+        "the confirmation that its contribution is in the manifest",
     ),
     ("Proposal", "the proposal of an outcome"),
     ("Notarize", "its first vote for a proposal"),
@@ -40,13 +40,13 @@ const KINDS: [(&str, &str); 28] = [
         "its confirmation of continuing without lost members",
     ),
     (
-        "Nothing",
+        "Abstain",
         "the message that it contributes nothing to the round",
     ),
     ("Keys", "its keys for the masks of a round"),
     ("KeyList", "the list of members that are ready to mask"),
     ("MaskedVector", "the hash of its masked model"),
-    ("MaskedSheet", "the list of masked models"),
+    ("MaskedManifest", "the list of masked models"),
     (
         "Unmasking",
         "its shares, with which the sum of a final round is opened",
@@ -55,6 +55,14 @@ const KINDS: [(&str, &str); 28] = [
         "Outcome",
         "its vote for the outcome of a secure-aggregation round",
     ),
+];
+
+/// Names of kinds in logs of earlier programs, and those of today.
+const FORMER: [(&str, &str); 4] = [
+    ("Bundle", "ContributionList"),
+    ("Sheet", "Manifest"),
+    ("Nothing", "Abstain"),
+    ("MaskedSheet", "MaskedManifest"),
 ];
 
 impl AuditLine {
@@ -73,7 +81,9 @@ impl AuditLine {
                 bytes: size,
                 hash,
             } => {
-                let known = KINDS.iter().find(|(name, _)| name == kind);
+                let former = FORMER.iter().find(|(former, _)| former == kind);
+                let today = former.map_or(kind.as_str(), |(_, today)| today);
+                let known = KINDS.iter().find(|(name, _)| *name == today);
                 let what = known.map_or_else(
                     || format!("a message of the kind {}", plain(kind)),
                     |(_, words)| (*words).to_owned(),
@@ -92,13 +102,13 @@ impl AuditLine {
                 bytes: size,
                 hash,
             } => format!(
-                "gave {} the model, outcome or sheet {hash:.8}, which it had asked for ({})",
+                "gave {} the model, outcome or manifest {hash:.8}, which it had asked for ({})",
                 receiver(to),
                 bytes(*size)
             ),
             AuditEvent::Request { to, hash } => {
                 format!(
-                    "asked {} for the model, outcome or sheet {hash:.8}",
+                    "asked {} for the model, outcome or manifest {hash:.8}",
                     receiver(to)
                 )
             }
@@ -151,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_a_sentence_with_receiver_round_size_and_the_beginning_of_the_hash() {
+    fn a_line_is_a_sentence_with_receiver_round_size_and_short_hash() {
         let hash = "0123456789abcdef".repeat(4);
         let sent = said(AuditEvent::Message {
             to: "south".into(),
@@ -172,7 +182,7 @@ mod tests {
             hash: hash.clone(),
         });
         assert!(gave.ends_with(
-            "gave south the model, outcome or sheet 01234567, which it had asked for (10 B)"
+            "gave south the model, outcome or manifest 01234567, which it had asked for (10 B)"
         ));
         let to = ALL.to_owned();
         let asked = said(AuditEvent::Request { to, hash });

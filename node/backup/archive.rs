@@ -43,7 +43,7 @@ pub(super) const PASSAGES: &str = "passages/";
 pub(super) const STATE: &str = "state/";
 /// The audit log in it.
 pub(super) const AUDITED: &str = "state/audit/";
-/// What else of the state folder a backup holds, beside evidence. A journal is never put back.
+/// Other parts of the state folder that a backup holds, beside evidence. A journal is never put back.
 pub(super) const OF_STATE: [&str; 3] = [IN_FORCE, START, PERSONAL];
 
 /// Largest size in bytes of the manifest.
@@ -53,7 +53,7 @@ const LARGEST: u64 = task::file::MODEL;
 /// Most files.
 const MOST: usize = 10_000;
 
-/// What a backup is of.
+/// Subject of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Manifest {
@@ -61,7 +61,7 @@ pub struct Manifest {
     pub format: u32,
     /// Version of the program that made it.
     pub program: String,
-    /// When it was made, in UTC.
+    /// Time at which it was made, in UTC.
     pub made: String,
     /// Name of the federation.
     pub name: String,
@@ -129,7 +129,7 @@ impl Manifest {
     }
 }
 
-/// Why a file is not read as a backup.
+/// Reason for which a file is not read as a backup.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The file cannot be read.
@@ -156,7 +156,7 @@ pub enum ArchiveError {
     Malformed {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// Fault of the file.
         what: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Where a backup may write: into the folder that it is restored into, and nowhere else.
+//! Confinement of a backup: it writes into the folder that it is restored into, and nowhere else.
 
 use std::io;
 use std::path::{self, Component, Path, PathBuf};
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dots_absolute_paths_and_links_lead_outside_and_names_in_the_folder_do_not() {
+    fn dots_absolute_paths_and_links_lead_out_of_the_folder() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("in");
         std::fs::create_dir(&folder).unwrap();

@@ -22,7 +22,7 @@ use crate::model::{PERSONAL, keep_personal_hash};
 use crate::split_key;
 use crate::store::{self, Owner, StoreOpenError};
 
-/// Why a backup was not put back.
+/// Reason for which a backup was not put back.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The file is no whole backup.
@@ -58,7 +58,7 @@ pub enum RestoreError {
     Outside {
         /// The folder that it is restored into.
         folder: PathBuf,
-        /// What it would write elsewhere.
+        /// Files that it would write elsewhere.
         paths: Vec<PathBuf>,
     },
     /// A state is there.
@@ -70,7 +70,7 @@ pub enum RestoreError {
     Used {
         /// The state folder.
         state: PathBuf,
-        /// What the state folder holds, as part of a sentence.
+        /// Content of the state folder, as part of a sentence.
         what: String,
     },
     /// Another file is in the way.
@@ -95,7 +95,7 @@ pub enum RestoreError {
     },
 }
 
-/// What whoever restores a backup allows, because it cannot be told whether somebody changed the backup.
+/// Permissions by whoever restores a backup, because it cannot be told whether somebody changed the backup.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RestoreConsent {
     /// It may write outside of the folder, where its `node.toml` says so.

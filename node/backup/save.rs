@@ -24,7 +24,7 @@ use crate::split_key;
 use crate::store::{self, StoreOpenError};
 use crate::verify::EVIDENCE;
 
-/// Why no backup was written.
+/// Reason for which no backup was written.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The configuration, the agreement or the key cannot be used.

@@ -35,7 +35,7 @@ fn archive(files: &[(&str, &[u8])]) -> Archive {
     }
 }
 
-/// Why a backup with these files, once written, is refused.
+/// Returns the reason for which a backup with these files, once written, is refused.
 fn refused(archive: &Archive, folder: &Path) -> String {
     let file = folder.join("a.tar");
     let _ = fs::remove_file(&file);
@@ -44,7 +44,7 @@ fn refused(archive: &Archive, folder: &Path) -> String {
 }
 
 #[test]
-fn an_archive_is_read_as_it_was_written_and_its_owner_alone_can_read_it() {
+fn an_archive_is_read_as_written_and_by_its_owner_alone() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.tar");
     let ours = archive(&[
@@ -69,7 +69,7 @@ fn an_archive_is_read_as_it_was_written_and_its_owner_alone_can_read_it() {
 }
 
 #[test]
-fn a_file_that_leads_elsewhere_or_is_a_journal_makes_an_archive_unusable() {
+fn a_file_that_leads_elsewhere_or_is_a_journal_voids_an_archive() {
     let folder = tempfile::tempdir().unwrap();
     for name in [
         "state/journal.redb",
@@ -259,7 +259,7 @@ fn a_backup_with_former_names_is_put_back_with_the_present() {
 }
 
 #[test]
-fn a_backup_without_a_signature_is_taken_only_by_somebody_who_says_so() {
+fn a_backup_without_a_signature_is_taken_only_on_request() {
     let north = North::new();
     let place = tempfile::tempdir().unwrap();
     let (file, into) = (place.path().join("a.tar"), place.path().join("in"));

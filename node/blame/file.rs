@@ -1,4 +1,4 @@
-//! What an institution discloses of a void round, as a file: one secret of 32 bytes, and what it is of.
+//! Secret that an institution discloses of a void round, as a file: 32 bytes, and what they are of.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub struct DisclosureFile {
     secret: String,
 }
 
-/// Why a file discloses nothing.
+/// Reason for which a file discloses nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum DisclosureFileError {
     /// The file cannot be read.
@@ -39,7 +39,7 @@ pub enum DisclosureFileError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// The file is something else.
@@ -47,7 +47,7 @@ pub enum DisclosureFileError {
     Malformed {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// The file is of another round or federation.
@@ -55,9 +55,9 @@ pub enum DisclosureFileError {
     Other {
         /// The file.
         file: PathBuf,
-        /// What it is of.
+        /// Subject of the file.
         found: String,
-        /// What was asked for.
+        /// Subject that was asked for.
         expected: String,
     },
 }

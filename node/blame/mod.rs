@@ -1,4 +1,4 @@
-//! Who corrupted the sum of a void round, found out from the secrets that its authors disclose.
+//! Identifies the authors that corrupted the sum of a void round, from the secrets that its authors disclose.
 //!
 //! An institution discloses its secret of one void round in a [file](DisclosureFile), after it has read what
 //! that gives away. Anybody who has kept the round examines the files: what each author sent has to follow
@@ -24,7 +24,7 @@ pub use file::{DisclosureFile, DisclosureFileError};
 use crate::store;
 use crate::verify::{KeptChain, VerifyError};
 
-/// Why nobody is blamed.
+/// Reason for which nobody is blamed.
 #[derive(Debug, thiserror::Error)]
 pub enum BlameError {
     /// The state folder cannot be read, or is not as it has to be.
@@ -44,7 +44,7 @@ pub enum BlameError {
     NotVoid {
         /// The round.
         round: u64,
-        /// Why.
+        /// Reason.
         why: NotVoid,
     },
     /// The node has no secret of the round.
@@ -54,7 +54,7 @@ pub enum BlameError {
         member: String,
         /// The round.
         round: u64,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// A file that discloses nothing of the round.
@@ -86,21 +86,21 @@ pub struct Blame {
 pub struct CorruptedSum {
     /// Names of its authors.
     pub authors: Vec<String>,
-    /// Why it told nothing.
+    /// Reason for which it told nothing.
     pub why: String,
 }
 
-/// What a disclosed secret shows.
+/// Result of examining a disclosed secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct ExaminedAuthor {
     /// Name of the author.
     pub member: String,
-    /// What was found.
+    /// Finding on the author.
     pub finding: AuthorFinding,
 }
 
-/// What was found of an author.
+/// Finding on an author.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "what")]
 pub enum AuthorFinding {

@@ -1,4 +1,4 @@
-//! What is said of a void round and its authors, as text.
+//! Texts about a void round and its authors.
 
 use std::io::{self, Write};
 

@@ -115,7 +115,7 @@ pub(super) fn links(
             // blocks before it.
             let change = &passage.blocks[0];
             let gap = before(&passage, parent, last, |by| who(epoch.as_deref(), by));
-            // Who led is known without the rounds before only if it follows from the view alone.
+            // The lead is known without the rounds before only if it follows from the view alone.
             let known =
                 |leads: &&Leads| gap.is_none() || !leads.epoch.protocol.rotation.follows_rounds();
             let leads_it = leads.as_ref().filter(known);
@@ -158,7 +158,7 @@ pub(super) fn links(
 pub(crate) struct Leads {
     pub(crate) epoch: Arc<Epoch>,
     turns: Turns,
-    /// Who led before the last learning block, if the block before was that one.
+    /// Leads before the last learning block, if the block before was that one.
     before: Option<Turns>,
 }
 

@@ -28,7 +28,7 @@ pub(crate) use links::{Leads, authors, certified_outcomes};
 pub use missing::MissingBlocks;
 pub(crate) use missing::before;
 
-/// Why the chain cannot be shown.
+/// Reason for which the chain cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ChainError {
     /// No journal.
@@ -60,7 +60,7 @@ pub enum ChainError {
     Broken {
         /// The folder.
         folder: PathBuf,
-        /// What is wrong.
+        /// Fault of the chain.
         why: String,
     },
 }
@@ -75,9 +75,9 @@ pub struct FinalChain {
     pub members: Option<Vec<String>>,
     /// Oldest first.
     pub blocks: Vec<ChainLink>,
-    /// What the chain lacks here, oldest first.
+    /// Blocks that the chain lacks here, oldest first.
     pub missing: Vec<MissingBlocks>,
-    /// Who was left out how often in the rounds of which lead; only leads that left somebody out. `None`
+    /// Number of times that members were left out in the rounds of each lead; only leads that left somebody out. `None`
     /// without the agreement, and where plans name some members only.
     pub left_out: Option<Vec<LeftOutBy>>,
 }
@@ -110,7 +110,7 @@ pub struct LeftOutMember {
 pub struct ChainLink {
     /// The learning round; `None` for other blocks.
     pub round: Option<u64>,
-    /// What a change of the agreement changes; `None` for other blocks.
+    /// Differences that a change of the agreement makes; `None` for other blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Vec<String>>,
     /// The members whose institutions approved the change, or signed the recovery; empty for other blocks.
@@ -151,7 +151,7 @@ pub struct MaskedLink {
     pub sat_out: Option<Vec<String>>,
     /// The sums that told nothing, and why; known where the outcome is kept.
     pub void: Vec<String>,
-    /// What void sums show by then of who corrupts them, if one of this round was void.
+    /// Findings of void sums by then about the members that corrupt them, if one of this round was void.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
 }

@@ -67,7 +67,7 @@ fn name(by: MemberIndex) -> Who {
 }
 
 #[test]
-fn rounds_that_a_journal_lacks_are_named_with_the_members_that_have_them() {
+fn rounds_that_a_journal_lacks_are_named_with_their_holders() {
     let epoch = epoch();
     let tip = Hash([1; 32]);
     let end = change(&epoch, 6, 9, Hash([6; 32]));

@@ -10,13 +10,13 @@ use crate::institution::{
 use crate::split_key;
 use task::questions::{AskedAt, RowQuestion};
 
-/// What was found of the rows.
+/// Result of looking at the rows.
 pub(super) struct LookedAtRows {
     /// The training rows, where that is known.
     pub(super) train: Option<usize>,
-    /// What only a person can say of them, and has not said.
+    /// Questions that only a person can answer about them, and has not answered.
     pub(super) questions: Vec<RowQuestion>,
-    /// What there is to say.
+    /// Findings about the rows.
     pub(super) findings: Vec<Finding>,
 }
 

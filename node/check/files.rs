@@ -213,7 +213,7 @@ pub(super) fn consent(
     own.into_iter().chain(problems).collect()
 }
 
-/// How to sign.
+/// Command that signs.
 const SIGN: &str = "rota federation sign --config node.toml";
 
 /// The consent to the first agreement.

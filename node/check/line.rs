@@ -1,4 +1,4 @@
-//! Whether a round waits long enough for models of the agreed size.
+//! Check that a round waits long enough for models of the agreed size.
 
 use agreement::{LINE_MBIT, models_take};
 

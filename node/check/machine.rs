@@ -16,7 +16,7 @@ use formatting::numbers;
 
 /// Bytes of a journal with room to spare.
 const JOURNAL: u64 = 64 << 20;
-/// How far clocks may differ in seconds before it is said.
+/// Difference of clocks, in seconds, that is reported.
 const APART: f64 = 5.0;
 
 /// Free space against what the parameter set's models need.

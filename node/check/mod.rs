@@ -34,11 +34,11 @@ pub struct CheckOptions {
     pub network: bool,
     /// True if each of them is asked to mask a known vector.
     pub rehearse: bool,
-    /// How long one address is tried.
+    /// Time for which one address is tried.
     pub patience: Duration,
 }
 
-/// How something was found.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
@@ -52,7 +52,7 @@ pub enum Level {
     Bad,
 }
 
-/// What a check comes to.
+/// Result of a node check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckVerdict {
@@ -79,13 +79,13 @@ impl CheckVerdict {
 /// Something that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at, in a word.
+    /// Subject of the finding, in a word.
     pub topic: &'static str,
-    /// How serious the finding is.
+    /// Severity of the finding.
     pub level: Level,
-    /// What was found, in a sentence without a full stop.
+    /// Text of the finding, in a sentence without a full stop.
     pub text: String,
-    /// What to do.
+    /// Remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
     /// Lines to paste into a file, as the text or the remedy says.
@@ -137,13 +137,13 @@ impl Finding {
     }
 }
 
-/// What a check found.
+/// Findings and result of a check.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct CheckResult {
     /// True if nothing is [`Level::Bad`].
     pub good: bool,
-    /// What the check comes to.
+    /// Result of the check.
     pub verdict: CheckVerdict,
     /// Name of the institution; `None` if its key belongs to no member.
     pub silo: Option<String>,
@@ -153,20 +153,20 @@ pub struct CheckResult {
     pub id: String,
     /// True if the institution's own node runs.
     pub running: bool,
-    /// What was looked at.
+    /// Findings of the check.
     pub findings: Vec<Finding>,
     /// The members at their addresses.
     pub peers: Vec<CheckedPeer>,
-    /// What the firewall has to let through, in one line.
+    /// Openings that the firewall needs, in one line.
     pub firewall: String,
-    /// What leaves the institution, who sees it, and what they could learn from it.
+    /// Data that leave the institution, who sees them, and what they could disclose about it.
     pub owner: Vec<String>,
-    /// What only a person can say of the rows, and has not said.
+    /// Questions that only a person can answer about the rows, and has not answered.
     #[serde(skip)]
     pub questions: Vec<RowQuestion>,
 }
 
-/// Where an institution stands as far as its journal knows, or why that is not known.
+/// Membership of an institution as far as its journal knows, or why that is not known.
 type PlaceOrError = Result<(Institution, Membership), PresentError>;
 
 /// The configuration with the agreement in force in place of the first one, as far as the journal knows,

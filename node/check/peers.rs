@@ -33,11 +33,11 @@ pub struct TriedAddress {
     pub address: String,
     /// The name of the member through which it was tried, if it has no address.
     pub through: Option<String>,
-    /// What was found there.
+    /// Outcome of the attempt.
     pub outcome: AddressOutcome,
 }
 
-/// What was found at an address.
+/// Outcome of trying an address.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AddressOutcome {
     /// The member answered.
@@ -256,7 +256,7 @@ fn found_through_others(peer: &CheckedPeer, federation: Hash, running: bool) -> 
     vec![finding]
 }
 
-/// What to do about two agreements.
+/// Remedy for two agreements.
 const OLD: &str = "compare what `rota federation show` prints on both sides; one of the two has an old \
                    federation.toml";
 
@@ -313,9 +313,9 @@ fn found(peer: &CheckedPeer, federation: Hash, running: bool) -> Vec<Finding> {
     each.collect()
 }
 
-/// Why a member's program and this one do not understand each other.
+/// Returns the reason for which a member's program and this one do not understand each other.
 fn unlike(name: &str, met: &Met) -> Option<String> {
-    // Which format is in force here says the journal, which the node may be writing.
+    // The format in force here stands in the journal, which the node may be writing.
     other_format(name, &met.program, &Program::this(None))
 }
 

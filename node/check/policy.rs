@@ -1,4 +1,4 @@
-//! Whether the institution's own policy lets its node contribute under the agreement in force.
+//! Check that the institution's own policy lets its node contribute under the agreement in force.
 
 use agreement::DeltaDoubt;
 use protocol::MemberIndex;
@@ -98,7 +98,7 @@ mod tests {
     const NOISED: &str = "noise-multiplier = 20.0\nmin-authors = 3";
 
     #[test]
-    fn a_check_lists_every_key_that_refuses_and_how_the_ledger_stands() {
+    fn a_check_lists_every_refusing_key_and_the_state_of_the_ledger() {
         assert_eq!(findings(&checked(&North::text(&[]), "")), []);
         let policy = "[policy]\nledger = \"patients.ledger\"\nallowed-modes = [\"differential-privacy\"]\nmin-rows = 500\n";
         let found = checked(&North::text(&[]), policy);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_of_noised_rounds_says_how_many_the_ledger_has_room_for() {
+    fn a_check_of_private_rounds_states_how_many_the_ledger_allows() {
         let stops = |found: &CheckResult| {
             let lines = found.owner.iter();
             let room = lines.filter(|line| line.contains("the ledger here has room for"));

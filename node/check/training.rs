@@ -1,4 +1,4 @@
-//! Whether the others wait long enough for what a training takes on this machine.
+//! Check that the others wait long enough for what a training takes on this machine.
 
 use methods::learner::LearnError;
 

@@ -68,6 +68,9 @@ pub enum Amend {
         /// Print tables as CSV
         #[arg(long)]
         csv: bool,
+        /// File for an HTML page of the answers, which is not overwritten [default: none]
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
         /// File for the boosted trees of an answer, which is not overwritten: FILE.onnx, or FILE.json as a model of
         /// XGBoost [default: none]
         #[arg(long, value_name = "FILE")]

@@ -1,9 +1,9 @@
-//! What a person knows of the columns of a table that nobody has described yet.
+//! Facts that a person knows about the columns of a table that nobody has described yet.
 
 use clap::{Args, Parser};
 
 use task::propose::{RARE, Wishes};
-use task::schema::{Censored, DateForm, Day};
+use task::schema::{Censored, DateForm, Day, Filter};
 
 use super::{NumberMarks, column_text};
 
@@ -11,12 +11,22 @@ use super::{NumberMarks, column_text};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Columns of the tables")]
 pub struct Columns {
-    /// Column to predict [default: the last]
+    /// Column to predict; with --time that of the event [default: the last, or an event with its time]
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub target: Option<String>,
-    /// Positive value of the target [default: "yes", "1" and the like, or the rarer]
+    /// Positive value of the target; of an event the value that means that it happened [default: "yes", "1" and the
+    /// like, or the rarer of two classes]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     pub positive: Option<String>,
+    /// Column of the time until the event, or until observation ended without it: survival analysis
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    pub time: Option<String>,
+    /// With --time: column of the time from which a row is observed [default: all from the beginning]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    pub entry: Option<String>,
+    /// Condition that a row must meet to be used, such as "days > 0" or "ward = general"; may be repeated
+    #[arg(long, value_name = "CONDITION", value_parser = condition, allow_hyphen_values = true)]
+    pub only: Vec<Filter>,
     /// Column that identifies the person or unit of a row, such as the patient, whose rows are all trained on
     /// or all tested on [default: what looks like one]
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
@@ -72,6 +82,9 @@ impl Columns {
         Wishes {
             target: self.target.clone(),
             positive: self.positive.clone(),
+            time: self.time.clone(),
+            entry: self.entry.clone(),
+            only: self.only.clone(),
             group: self.group.clone(),
             drop: self.drop.clone(),
             numbers: self.number.clone(),
@@ -103,7 +116,7 @@ impl Columns {
     /// Adds the options of a line, such as an answer to a question that names them.
     ///
     /// # Errors
-    /// What is wrong with the line, in a sentence.
+    /// The fault of the line, in a sentence.
     pub fn add(&mut self, line: &str) -> Result<(), String> {
         let words = shlex::split(line).ok_or("a quotation mark is not closed")?;
         let more = MoreColumns::try_parse_from(words).map_err(|error| {
@@ -114,6 +127,9 @@ impl Columns {
         let more = more.columns;
         self.target = more.target.or(self.target.take());
         self.positive = more.positive.or(self.positive.take());
+        self.time = more.time.or(self.time.take());
+        self.entry = more.entry.or(self.entry.take());
+        self.only.extend(more.only);
         self.group = more.group.or(self.group.take());
         self.rare = more.rare.or(self.rare);
         self.drop.extend(more.drop);
@@ -139,6 +155,11 @@ impl Columns {
 fn level(text: &str) -> Result<(String, String), String> {
     let (column, level) = text.split_once('=').ok_or("COLUMN=LEVEL is needed")?;
     Ok((column.to_owned(), level.to_owned()))
+}
+
+/// A condition that a row must meet.
+fn condition(text: &str) -> Result<Filter, String> {
+    text.to_owned().try_into()
 }
 
 /// A column, and the day that counts as 0 there.

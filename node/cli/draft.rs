@@ -49,7 +49,7 @@ pub struct NewFederation {
     /// With --table: rule for missing values in columns that have none in the table [default: refuse]
     #[arg(long, value_enum, value_name = "RULE", conflicts_with = "scenario")]
     pub missing: Option<MissingKind>,
-    /// Model: logistic, linear, mlp, or a value of `model` in TOML [default: the scenario's]
+    /// Model: logistic, linear, cox, mlp, or a value of `model` in TOML [default: the scenario's]
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// Strategy, as `rota strategies` lists them [default: the scenario's]
@@ -118,7 +118,7 @@ pub struct ProtectionOptions {
 }
 
 impl ProtectionOptions {
-    /// What they ask for, if anything.
+    /// Returns the protection that they ask for, if any.
     pub(crate) fn wanted(&self) -> Option<Protection> {
         match (self.epsilon, self.masked, self.clear) {
             (Some(epsilon), _, _) => Some(Protection::Noised(epsilon)),

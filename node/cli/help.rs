@@ -42,13 +42,13 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// What the command `help` does, at every level.
+/// Help of the command `help`, at every level.
 const HELP: &str = "Print the help of a command";
 
 /// Parses the command line of this process.
 ///
 /// # Errors
-/// What clap found wrong with it, or the help that was asked for; [`refused`] prints both.
+/// The fault that clap found in it, or the help that was asked for; [`refused`] prints both.
 pub fn parse<P: Parser>() -> Result<P, clap::Error> {
     let mut command = grouped(P::command());
     let arguments = std::env::args_os;

@@ -1,4 +1,4 @@
-//! What the columns and codes of an institution's files are called in the agreement.
+//! Names of the columns and codes of an institution's files in the agreement.
 
 use clap::Args;
 use task::schema::{DateForm, LocalNames};
@@ -116,7 +116,7 @@ mod tests {
         last: Option<String>,
     }
 
-    /// What is printed for a shell is read as it was meant, whatever the names have in them.
+    /// Options that are printed for a shell are read as they were meant, whatever the names have in them.
     #[test]
     fn options_that_are_printed_give_the_names_that_they_are_of() {
         let text = "columns = { 'a b' = '--x', age = \"l'âge\" }\nabsent = ['-y']\nignore = ['z=1', 'p']\n\

@@ -91,7 +91,7 @@ impl NodePlace {
         self.file().map(Some)
     }
 
-    /// Where the configuration should be, and what names that place.
+    /// Returns the place at which the configuration should be, and what names that place.
     fn looked_at(&self) -> (PathBuf, Option<&'static str>) {
         let variable = env::var_os(VARIABLE).filter(|place| !place.is_empty());
         match (&self.config, variable) {
@@ -121,7 +121,7 @@ pub fn config_in(folder: &Path) -> PathBuf {
     }
 }
 
-/// Whether nothing is there. What cannot be looked at is an error of its reading.
+/// Returns true if nothing is there. A place that cannot be looked at is an error of its reading.
 fn is_absent(file: &Path) -> bool {
     matches!(file.try_exists(), Ok(false))
 }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_not_there_is_refused_with_the_place_and_what_to_do() {
+    fn a_node_that_is_not_there_is_refused_with_place_and_remedy() {
         let folder = tempfile::tempdir().unwrap();
         for missing in [folder.path().to_owned(), folder.path().join("other.toml")] {
             let said = NodePlace::at(&missing).file().unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Who is added to the draft of an agreement: one member in words, or the lines that members sent.
+//! Members that are added to the draft of an agreement: one member by name, or the lines that members sent.
 
 use std::path::Path;
 
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn one_member_in_words_and_the_lines_of_several_in_files_are_the_same() {
+    fn one_member_as_options_and_several_in_files_are_the_same() {
         let folder = tempfile::tempdir().unwrap();
         let public = protocol::SecretKey::from_bytes(&[7; 32]).public();
         let digits = public.to_string();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_a_member_nor_a_file_is_said() {
+    fn what_is_neither_a_member_nor_a_file_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let mut count = 0;
         let mut file = |text: &str| {

@@ -1,4 +1,4 @@
-//! What a person has to say about own rows before an agreement is signed with them.
+//! Answers that a person has to give about own rows before an agreement is signed with them.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::row_answers::SaidOfRows;
 pub(super) struct AnsweredRows {
     /// The rows, with the answers.
     pub(super) rows: OwnRows,
-    /// What they are by the agreement, or why they do not fit.
+    /// Fit of the rows to the agreement, or why they do not fit.
     pub(super) fits: Result<RowsFit, DataError>,
 }
 

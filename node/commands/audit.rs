@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), NodeCommandError> {
         out.write_all(b"\n")
     };
     let found = check(&state, &agreement.epoch, print);
-    // What was printed stands before the error.
+    // Lines that were printed stand before the error.
     out.flush()?;
     let found = found?;
     if !arguments.json {

@@ -126,8 +126,8 @@ fn put_back(options: &Restore) -> Result<RestoredBackup, NodeCommandError> {
     }
 }
 
-/// How many others have to run at the same time before the node takes part, in a federation of so many members with
-/// this quorum; `None` where they are too few for that.
+/// Returns the number of others that have to run at the same time before the node takes part, as text, in a federation
+/// of so many members with this quorum; `None` where they are too few for that.
 fn others_up(members: usize, quorum: usize) -> Option<String> {
     let others = members.saturating_sub(1);
     let how = match (others, quorum) {

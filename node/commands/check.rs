@@ -80,7 +80,7 @@ fn answered(
     for question in questions {
         let said = SaidOfRows::asked(question, "The agreement", ask)?;
         if !said.add_to(question, &mut rows) {
-            // What was found says what to do then.
+            // The findings name the remedy.
             return Ok(false);
         }
     }

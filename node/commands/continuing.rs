@@ -195,7 +195,7 @@ mod tests {
     use crate::fixture::North;
 
     #[test]
-    fn results_on_rows_that_were_trained_on_are_said_to_be_too_good() {
+    fn results_on_rows_that_were_trained_on_are_called_too_good() {
         let keyed = North::noised("noise-multiplier = 20.0\nmin-authors = 3");
         let [keyed, drawn] =
             [keyed.clone(), keyed.replacen(", keyed = true", "", 1)].map(|text| North::read(&text));

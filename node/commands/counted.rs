@@ -1,4 +1,4 @@
-//! Which ledger counts what rounds with noise tell about an institution's rows: `rota federation join` and `sign`
+//! Ledger that counts what rounds with noise disclose about an institution's rows: `rota federation join` and `sign`
 //! take the one that there is, or make one.
 //!
 //! Two ledgers of the same rows do not know of each other, so nobody makes one unasked: the institution says
@@ -23,7 +23,7 @@ use crate::policy::{SitePolicy, SourceLimits, ledger_beside, make_ledger, with_l
 use crate::prompt::Prompt;
 use crate::store;
 
-/// What becomes of the ledger of an institution that signs.
+/// Plan for the ledger of an institution that signs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LedgerPlan {
     /// Nothing: there is no noise, or all is there.
@@ -38,14 +38,14 @@ pub(super) enum LedgerPlan {
         file: PathBuf,
         /// The name of the source.
         name: String,
-        /// What it counts.
+        /// Unit that it counts.
         unit: SourceUnit,
         /// True if `node.toml` does not name it yet.
         unnamed: bool,
     },
 }
 
-/// What is known of an institution before it signs.
+/// Facts that are known of an institution before it signs.
 struct BeforeSigning<'a> {
     /// The folder of its `node.toml`.
     beside: &'a Path,
@@ -53,7 +53,7 @@ struct BeforeSigning<'a> {
     state: &'a Path,
     /// The policy in a `node.toml` that is there.
     policy: Option<&'a SitePolicy>,
-    /// Why a new ledger would know too little, in a sentence without a full stop.
+    /// Reason for which a new ledger would know too little, in a sentence without a full stop.
     contributed: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl LedgerPlan {
         let named = policy.as_ref().and_then(|policy| policy.source.as_ref());
         let declined = policy.as_ref().is_some_and(SitePolicy::declines_ledger);
         Ok(match (Self::of(&known, agreement, wish)?, named) {
-            // What the earlier file says goes into the new one.
+            // The text of the earlier file goes into the new one.
             (Self::Keep, Some(source)) => Self::Name(source.path.clone()),
             (Self::Keep, None) if declined => Self::Without,
             (plan, _) => plan,

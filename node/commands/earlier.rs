@@ -1,5 +1,4 @@
-//! Whether an agreement says of the federation that it continues what the institution knows from its own node
-//! there.
+//! Check that an agreement continues the federation that the institution knows from its own node there.
 
 use agreement::Agreement;
 use protocol::Epochs;

@@ -1,4 +1,4 @@
-//! What an institution brings when it joins, and whether it consents.
+//! Files and decisions of an institution that joins, and its consent.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ impl JoiningAgreement<'_> {
                 "nothing was signed, and nothing was written".into(),
             ));
         }
-        // Where rows do not fit nothing is signed, and whoever signs later has the secret and the ledger made.
+        // Nothing is signed if rows do not fit, and whoever signs later has the secret and the ledger made.
         let policy = match &ledger {
             LedgerPlan::Make { unnamed: true, .. } if fits.is_err() => {
                 LedgerPlan::Keep.policy_in(&options.out)
@@ -121,11 +121,12 @@ impl JoiningAgreement<'_> {
     }
 }
 
-/// Whether an institution should sign an agreement: one under which no federation can begin is refused, unless it is
-/// `in_force` for the institution. A member that stays away from that would not mend it, so it is said only.
+/// Checks that an institution should sign an agreement: one under which no federation can begin is refused, unless it
+/// is `in_force` for the institution. A member that stays away from that would not mend it, so it is said only.
 ///
 /// # Errors
-/// Why no federation can begin with it, or members could determine the model by the rows that they claim.
+/// The reason for which no federation can begin with it, or for which members could determine the model by the rows
+/// that they claim.
 pub(super) fn signable_where(
     agreement: &Agreement,
     in_force: bool,
@@ -224,7 +225,7 @@ fn rows_before(folder: &Path) -> Option<FormerRows> {
     Some(FormerRows(OwnRows { files, ..rows }))
 }
 
-/// How rows were read before.
+/// Rows as they were read before.
 struct FormerRows(OwnRows);
 
 impl FormerRows {
@@ -276,7 +277,7 @@ mod tests {
     use crate::fixture::North;
 
     #[test]
-    fn an_agreement_that_nobody_should_sign_is_refused_by_newcomers_alone() {
+    fn an_unsignable_agreement_is_refused_by_newcomers_alone() {
         let noised = North::beginning(&North::noised("noise-multiplier = 20.0\nmin-authors = 3\n"));
         let dealt = noised.replacen(", keyed = true", "", 1);
         assert_ne!(noised, dealt);

@@ -33,6 +33,7 @@ mod refused;
 mod rows;
 mod run;
 mod scenario_rows;
+mod settings;
 mod status;
 pub mod trees;
 mod verify;
@@ -111,11 +112,13 @@ pub fn run_federation(
         NodeFederationCommand::Show { file } => federation::show(file),
         NodeFederationCommand::Print(options) => print::run(options),
         NodeFederationCommand::Check(options) => federation::check(options),
+        NodeFederationCommand::Questions(options) => settings::questions(options),
+        NodeFederationCommand::Settings(options) => settings::settings(options),
         NodeFederationCommand::Amend(amend) => amend::amend(amend),
     }
 }
 
-/// Why a command of a program failed: one sentence.
+/// Failure of a command of a program, as one sentence.
 pub trait Failure: std::fmt::Display {
     /// Returns how the program ends.
     fn exit(&self) -> Exit;
@@ -160,7 +163,7 @@ pub fn end<E: Failure + From<NodeCommandError>>(
     }
 }
 
-/// Why a command failed: one sentence, with what to try.
+/// Failure of a command, as one sentence, with what to try.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeCommandError {
     /// No node where one was looked for.
@@ -235,7 +238,7 @@ pub enum NodeCommandError {
     /// The agreement of a new federation cannot be made.
     #[error(transparent)]
     New(#[from] NewError),
-    /// What a new federation learns.
+    /// Task of a new federation.
     #[error(transparent)]
     Compose(#[from] ComposeError),
     /// A federation cannot be continued so.

@@ -6,8 +6,8 @@ use std::io;
 use crate::cli::Columns;
 use crate::prompt::Prompt;
 
-/// What `draft` makes of tables with options about their columns. Where it asks for more of them and somebody can
-/// be asked, the person adds some, and it is tried again.
+/// Returns the result of `draft` for tables with options about their columns. Where it asks for more of them and
+/// somebody can be asked, the person adds some, and it is tried again.
 ///
 /// # Errors
 /// That of `draft`.

@@ -1,4 +1,4 @@
-//! What an institution's files call what is agreed: printed, asked for, and written into `node.toml`.
+//! Names that an institution's files have for what is agreed: printed, asked for, and written into `node.toml`.
 
 use std::io;
 use std::path::Path;

@@ -83,7 +83,7 @@ pub(super) fn new(options: &NewFederation, built_in: BuiltInTexts) -> Result<(),
     Ok(out.flush()?)
 }
 
-/// What one member can do to a federation of one group, and what to choose instead.
+/// Note on what one member can do to a federation of one group, and on what to choose instead.
 const ONE_GROUP: &str = "note: any one member can stop this federation. While its node is down no sum is opened, and \
                          if it sends wrong numbers, on purpose or not, every sum is void, and after three in a row the \
                          group is suspended until the agreement changes. Nobody sees who corrupted a sum unless authors \

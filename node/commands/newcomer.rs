@@ -15,7 +15,7 @@ use super::rows::say;
 use super::{NodeCommandError, wrapped};
 use crate::cli::{JoinFederation, quoted};
 
-/// How an institution comes to be in the agreement in force.
+/// Way by which an institution comes to be in the agreement in force.
 enum EntryWay {
     /// The institution is in it: the members admitted it, or replaced its key.
     In,

@@ -80,7 +80,7 @@ fn options(printed: &[String]) -> LocalNames {
 
 /// Files that differ in names only, with the answers to what nobody but a person knows.
 #[test]
-fn names_and_codes_that_are_printed_are_pasted_whole_and_get_past_the_refusal() {
+fn printed_names_and_codes_are_pasted_whole_past_the_refusal() {
     gets_past(&north(&[("age,", "Age,"), ("days\n", "DAYS\n")]), &[]);
     gets_past(
         &north(&[("general", "General"), ("intensive", "INTENSIVE")]),
@@ -157,7 +157,7 @@ fn gets_past(north: &North, answers: &[(&str, &str)]) {
     if let Err(why) = &fits {
         assert!(!open.is_empty(), "{why}: {lines:#?}");
         assert!(open.iter().all(|question| why.contains(question)), "{why}");
-        // What was right stays, and only what is open is printed again.
+        // Right answers stay, and only what is open is printed again.
         assert_eq!(again.names.unwrap(), names, "{rows:?}");
     }
     let mut text = lines.join("\n");
@@ -173,7 +173,7 @@ fn gets_past(north: &North, answers: &[(&str, &str)]) {
 
 /// Files whose cells are written otherwise: every way that is offered is a line of `format`, and is taken.
 #[test]
-fn marks_and_separators_that_are_printed_are_pasted_and_get_past_the_refusal() {
+fn printed_marks_and_separators_are_pasted_past_the_refusal() {
     let mut ways = 0;
     for edits in [
         &[(",", ";")][..],
@@ -205,7 +205,7 @@ fn marks_and_separators_that_are_printed_are_pasted_and_get_past_the_refusal() {
 }
 
 #[test]
-fn an_encoding_that_is_printed_is_pasted_and_gets_past_the_refusal() {
+fn a_printed_encoding_is_pasted_past_the_refusal() {
     let north = North::new();
     let file = north.folder.path().join("rows.csv");
     let mut rows = fs::read(&file).unwrap();

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_approved_a_change_after_its_quorum_is_said_to_have_done_so() {
+    fn approvals_of_a_change_after_its_quorum_are_printed_as_such() {
         let said = |by: &[&str]| consent(&SignatureState::Approved, "north", Some(&chain(by)));
         assert!(said(&["south", "north"]).ends_with("into force"));
         assert!(said(&["south", "east"]).ends_with("after the quorum that its block names"));

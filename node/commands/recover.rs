@@ -25,7 +25,7 @@ pub(crate) fn recover(options: &Recover) -> Result<(), NodeCommandError> {
     let mut names = options.lost.clone();
     names.sort();
     names.dedup();
-    // Whether the agreement can go on with so few, before anything is signed.
+    // The agreement has to work with so few, which is checked before anything is signed.
     let rest = institution.agreement.without_all(&names);
     rest.map_err(|why| usage(why.to_string()))?;
     let silos = epoch.roster.silos();

@@ -65,7 +65,7 @@ mod tests {
     use crate::policy::make_ledger;
 
     #[test]
-    fn what_a_new_table_of_the_policy_refuses_is_said() {
+    fn what_a_new_table_of_the_policy_refuses_is_stated() {
         let north = North::new();
         let at = |name: &str| north.folder.path().join(name);
         make_ledger(&at("rows.ledger"), "rows", "row".parse().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What a person is told of an institution's rows: what they are by the agreement, or all that does not fit.
+//! Texts for a person about an institution's rows: what they are by the agreement, or all that does not fit.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -100,7 +100,7 @@ pub(super) fn what_would_fit(survey: &Survey) -> Vec<String> {
     lines
 }
 
-/// Whether numbers far from the usual ones stand in the way of a signature.
+/// Treatment of numbers far from the usual ones before a signature.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doubts {
     /// Such numbers prevent the signature, until somebody has looked.

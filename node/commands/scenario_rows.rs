@@ -1,4 +1,4 @@
-//! What a person says at a terminal about the rows of a scenario, before anything is learned from them.
+//! Answers of a person at a terminal about the rows of a scenario, before anything is learned from them.
 
 use serde::Serialize;
 use task::data::{RowsConfig, RowsFile};
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_scenario_is_used_and_can_be_pasted() {
+    fn answers_about_a_scenario_are_used_and_can_be_pasted() {
         let lab = || question("lab \"1\"", RowDoubt::StandIn(7777.0));
         let bed = question("bed", RowDoubt::Identifier);
         let (measured, shown) = said(&[lab(), bed], "measured\nlearn\n").unwrap();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_that_says_whose_a_row_is_ends_a_simulation() {
+    fn a_column_of_persons_ends_a_simulation() {
         let dossier = [question("dossier", RowDoubt::Identifier)];
         let why = said(&dossier, "person\n").unwrap_err();
         assert!(

@@ -56,7 +56,7 @@ pub(crate) fn watch(options: &cli::WatchNode) -> Result<(), NodeCommandError> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(NodeCommandError::NoTerminal);
     }
-    // What no later start of the node would change is an error at once.
+    // A state that no later start of the node would change is an error at once.
     let own = || socket::ask::<Status>(&state, NAME, &config);
     match own() {
         Ok(_) | Err(SocketError::Stopped { .. } | SocketError::Answer { .. }) => {}

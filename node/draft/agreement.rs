@@ -14,7 +14,7 @@ use crate::federation::{FederationStart, FirstError, TrainingPace, first, first_
 /// Members for which a new agreement is at least patient enough.
 const USUAL: usize = 4;
 
-/// Why an agreement could not be made.
+/// Reason for which an agreement could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum NewError {
     /// The task is not described well enough, or contradicts itself.
@@ -52,7 +52,7 @@ pub struct New {
     /// The model that the proposer's program holds, where the federation starts from it: every member
     /// needs it beside the agreement.
     pub start: Option<Params>,
-    /// How long one training took here, where the `straggler-timeout` of the agreement follows from it.
+    /// Time of one training here, where the `straggler-timeout` of the agreement follows from it.
     pub pace: Option<TrainingPace>,
 }
 
@@ -144,7 +144,7 @@ pub fn agreement(plan: &FederationPlan, members: &[Joining]) -> Result<New, NewE
         strategy: plan.strategy.clone(),
         members: Vec::new(),
     };
-    // Where every member's domain is given, all members are written at once.
+    // Members are written at once if the domain of each is given.
     if domains {
         let members = members.to_vec();
         let silos = members.iter().map(|member| Silo {

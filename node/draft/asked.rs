@@ -11,7 +11,7 @@ use super::compose::ComposeError;
 use crate::prompt::Prompt;
 use crate::row_answers::is_missing;
 
-/// What is proposed for these files, once a person has answered what only a person can. The answers become wishes.
+/// Returns the proposal for these files, once a person has answered what only a person can. The answers become wishes.
 ///
 /// # Errors
 /// [`ComposeError`]: files that cannot be read, or questions that nobody can be asked.
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn at_a_terminal_every_question_is_asked_and_its_answer_is_a_wish() {
+    fn at_a_terminal_every_question_is_asked_and_its_answer_counts() {
         let mut text = String::from("dossier,lab,age,outcome\n");
         for row in 0..300_usize {
             let person = row * 7919 % 50;

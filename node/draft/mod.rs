@@ -26,13 +26,13 @@ use crate::prompt::Prompt;
 /// A proposed scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScenarioDraft {
-    /// What was found.
+    /// Proposed schema.
     pub proposal: SchemaProposal,
     /// The scenario as TOML.
     pub text: String,
     /// Fewest rows of a silo; smaller ones are left out.
     pub silo_rows: usize,
-    /// What was changed because members are not to read every model, one sentence each.
+    /// Changes that were made because members are not to read every model, one sentence each.
     pub protected: Vec<String>,
 }
 
@@ -68,6 +68,7 @@ pub fn draft(
             "a federation needs at least two silos with {small} rows each, found {enough}"
         )));
     }
+    protect::fits(&proposal, protection)?;
     let mut protected = protect::proposed(&mut proposal, protection);
     let mut text = text::scenario(&proposal, files, &wishes, scenario, small, None);
     if *protection != Protection::Clear {
@@ -136,6 +137,10 @@ pub fn described(proposal: &SchemaProposal) -> Vec<String> {
         .iter()
         .collect::<Vec<_>>()
         .join(", ");
+    let target = match proposal.schema.target.survival {
+        true => format!("when an event happens ({target})"),
+        false => target,
+    };
     let kind = match proposal.target() {
         Target::Classes(classes) => format!("{} ", classes.len()),
         _ => String::new(),

@@ -16,7 +16,7 @@ use task::TaskConfig;
 /// Names and texts of scenarios that need no file.
 pub type BuiltInTexts = &'static [(&'static str, &'static str)];
 
-/// What is learned and by which rules.
+/// Plan of a federation: its task and its rules.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FederationPlan {
     /// Name of the federation.
@@ -27,7 +27,7 @@ pub struct FederationPlan {
     pub rounds: u64,
     /// Number of silos that the data here are partitioned into; `None`: as many as they have.
     pub silos: Option<usize>,
-    /// What is learned.
+    /// Task to learn.
     pub task: TaskConfig,
     /// The program that trains the models, where Rota does not.
     pub learner: Option<LearnerConfig>,
@@ -35,11 +35,11 @@ pub struct FederationPlan {
     pub strategy: StrategyConfig,
     /// Rules of the rounds.
     pub protocol: ProtocolConfig,
-    /// What members see of each other's contributions; `None`: every model.
+    /// Protection of contributions against the other members; `None`: every model is shown.
     pub privacy: Option<PrivacyTable>,
 }
 
-/// Why a plan cannot be used.
+/// Reason for which a plan cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Something wrong in the file.

@@ -1,5 +1,4 @@
-//! What the members of a new federation may read of each other's updates: asked for, and a plan made to go
-//! with it.
+//! Protection of updates in a new federation against the other members: asked for, and a plan made to go with it.
 
 use std::io;
 
@@ -9,10 +8,11 @@ use task::data::Target;
 use task::propose::SchemaProposal;
 use task::schema::ColumnType;
 
+use super::compose::ComposeError;
 use super::plan::FederationPlan;
 use crate::prompt::Prompt;
 
-/// What members may read of each other's updates.
+/// Protection of updates against the other members.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Protection {
     /// Every model.
@@ -23,7 +23,7 @@ pub enum Protection {
     Noised(f64),
 }
 
-/// What every answer needs and costs, before somebody answers.
+/// Requirements and costs of every answer, shown before somebody answers.
 const ANSWERS: &str = "\
 What may the other members read of an update?
   clear   every model, without its author's name but mostly recognisable. Needs nothing
@@ -33,7 +33,7 @@ What may the other members read of an update?
           tell of one row, or of one patient where a column says whose a row is. Costs accuracy: `rota advise
           --epsilon` says how much. Needs also ranges of all numbers, declared rows, and a ledger of every member";
 
-/// What is said where nobody chose.
+/// Text for a plan for which nobody chose.
 pub(super) const CLEAR: &str = "privacy: every member can read every model (`clear`). --secure-aggregation opens only sums, and --epsilon E \
                          adds noise, which bounds what they tell of one row or patient (see docs/privacy.md)";
 
@@ -93,6 +93,22 @@ pub fn epsilon(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Refuses a proposal that cannot go with what members may read.
+///
+/// # Errors
+/// [`ComposeError::Option`]: a time to an event with noise.
+pub(super) fn fits(proposal: &SchemaProposal, protection: &Protection) -> Result<(), ComposeError> {
+    match protection {
+        Protection::Noised(_) if proposal.schema.target.survival => Err(ComposeError::Option(
+            "noise (--epsilon) does not go with a time to an event: a row takes part in the terms of all others that were \
+             at risk with it, so that nothing bounds what one row changes. Learn in secure-aggregation rounds \
+             (--secure-aggregation), or predict classes, such as death within a year"
+                .into(),
+        )),
+        Protection::Noised(_) | Protection::Masked(_) | Protection::Clear => Ok(()),
+    }
+}
+
 /// Gives the numbers of a proposal ranges to agree on, where they are to be scaled by them; columns of which none
 /// can be told are left out. What was done, one sentence each.
 pub(super) fn proposed(proposal: &mut SchemaProposal, protection: &Protection) -> Vec<String> {
@@ -123,7 +139,7 @@ pub(super) fn proposed(proposal: &mut SchemaProposal, protection: &Protection) -
                 let known = known.filter(|[low, _]| *low >= 0.0);
                 let until = known.map(|[_, high]| days.day(high));
                 days.until = days.until.or(until);
-                days.until.is_some()
+                days.has_ranges()
             }
             ColumnType::Category(_) => true,
         };
@@ -135,7 +151,8 @@ pub(super) fn proposed(proposal: &mut SchemaProposal, protection: &Protection) -
     }
     schema.features = task::schema::merged(features);
     schema.usual.retain(|name, _| !without.contains(name));
-    if schema.target.classes.is_none() && schema.target.rule.is_none() {
+    let target = &schema.target;
+    if target.classes.is_none() && target.rule.is_none() && !target.survival {
         let target = schema.target.name.iter().next().unwrap_or_default();
         schema.target.range = schema.target.range.or(ranges.get(target).copied());
     }

@@ -9,8 +9,8 @@ use task::TaskConfig;
 use task::data::{Format, Standardise, Target};
 use task::propose::{SchemaProposal, Wishes};
 use task::schema::{
-    Censored, ClassValues, ColumnNames, ColumnType, Days, FeatureColumns, Levels, MissingRule,
-    ReadCells,
+    Censored, ClassValues, ColumnNames, ColumnType, Days, FeatureColumns, Filter, Levels,
+    MissingRule, ReadCells, TargetColumn,
 };
 
 use super::plan::FederationPlan;
@@ -72,6 +72,7 @@ pub(super) fn scenario(
         "min-rows = {}          # an institution with fewer may not take part",
         proposal.schema.min_rows
     ));
+    write_conditions(&mut line, &proposal.schema.only);
     line("");
     write_target(&mut line, proposal);
     for feature in &proposal.schema.features {
@@ -82,6 +83,10 @@ pub(super) fn scenario(
     line("[strategy]");
     line("name = \"fedavg\"        # `rota strategies` lists the others");
     match plan {
+        // Those at risk together are the rows of a step.
+        None if proposal.schema.target.survival => line(
+            "training = { epochs = 10, batch = 0, optimiser = { name = \"sgd\", rate = 0.2 } }   # all rows in a step",
+        ),
         None => {
             line(
                 "training = { epochs = 5, batch = 16, optimiser = { name = \"sgd\", rate = 0.02 } }",
@@ -251,7 +256,10 @@ fn write_answers(line: &mut dyn FnMut(&str), proposal: &SchemaProposal) {
 fn write_target(line: &mut dyn FnMut(&str), proposal: &SchemaProposal) {
     line("[task.table.schema.target]");
     let target = &proposal.schema.target;
-    line(&format!("name = {}", names(&target.name)));
+    match target.survival {
+        true => write_survival(line, target),
+        false => line(&format!("name = {}", names(&target.name))),
+    }
     if let Some(classes) = &target.classes {
         let class = |class: &ClassValues| match class {
             ClassValues::One(value) => quoted(value),
@@ -278,6 +286,40 @@ fn write_target(line: &mut dyn FnMut(&str), proposal: &SchemaProposal) {
         for (name, [low, high]) in &proposal.schema.usual {
             line(&format!("{} = [{low:?}, {high:?}]", quoted(name)));
         }
+    }
+}
+
+/// Writes the columns of a time to an event.
+fn write_survival(line: &mut dyn FnMut(&str), target: &TargetColumn) {
+    let keys = [
+        (
+            "event",
+            "   # 1 where it happened, 0 where observation ended before (censored)",
+        ),
+        ("time", "   # when it happened, or observation ended"),
+        ("entry", "   # from when on a row is observed"),
+    ];
+    for (name, (key, what)) in target.name.iter().zip(keys) {
+        line(&format!("{key} = {}{what}", quoted(name)));
+    }
+    let at: Vec<String> = target.at.iter().map(|at| format!("{at:?}")).collect();
+    match at.is_empty() {
+        true => line("# at = [365.0]   # times at which survival is predicted"),
+        false => line(&format!(
+            "at = [{}]   # times at which survival is predicted",
+            at.join(", ")
+        )),
+    }
+}
+
+/// Writes the conditions that a row must meet.
+fn write_conditions(line: &mut dyn FnMut(&str), only: &[Filter]) {
+    if !only.is_empty() {
+        let texts: Vec<String> = only.iter().cloned().map(String::from).collect();
+        let only = list(texts.iter().map(String::as_str));
+        line(&format!(
+            "only = {only}   # conditions that a row must meet"
+        ));
     }
 }
 
@@ -325,12 +367,20 @@ fn write_feature(line: &mut dyn FnMut(&str), feature: &FeatureColumns, proposal:
             line("type = \"integer\"");
             write_measured(line, quantity.unit.as_deref(), quantity.censored);
         }
-        ColumnType::Date(Days { since, until }) => {
+        ColumnType::Date(Days {
+            since,
+            until,
+            parts,
+        }) => {
             line("type = \"date\"");
             line(&format!("since = \"{since}\""));
             if let Some(until) = until {
                 line(&format!("until = \"{until}\""));
             }
+            let parts = list(parts.iter().map(|part| part.name()));
+            line(&format!(
+                "parts = {parts}            # also \"year\", \"month\", \"weekday\", \"day-of-year\""
+            ));
         }
         ColumnType::Category(Levels { listed, other }) => {
             line("type = \"category\"");
@@ -369,6 +419,11 @@ fn model(proposal: &SchemaProposal) -> (&'static str, &'static str, &'static str
             "two classes; or { mlp = { hidden = [32] } }",
         ),
         Target::Classes(_) => ("{ mlp = { hidden = [32] } }", "accuracy", "several classes"),
+        Target::Survival { .. } => (
+            "\"cox\"",
+            "concordance",
+            "a time to an event; or { mlp = { hidden = [32] } }",
+        ),
         _ => (
             "{ linear = { loss = \"absolute\" } }",
             "mae",

@@ -9,14 +9,14 @@ use super::NodeEvent;
 /// One line of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
-    /// What happened.
+    /// Event.
     #[serde(flatten)]
     pub event: NodeEvent,
     /// Seconds since the node began, or since it began under the agreement in force. Absent where nobody
     /// counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<f64>,
-    /// When it happened, in UTC, as RFC 3339 has it.
+    /// Time of the event, in UTC, as RFC 3339 has it.
     pub time: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a running node prints with `--json`: one [`Line`] for each event.
+//! Output of a running node with `--json`: one [`Line`] for each event.
 //! `rota schema events` prints its JSON Schema. Members are named as in the agreement; hashes have 64 digits.
 
 mod line;
@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What happens at a node. Numbers that are not finite are null.
+/// Event at a node. Numbers that are not finite are null.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 #[serde(rename_all_fields = "snake_case")]
@@ -33,14 +33,14 @@ pub enum NodeEvent {
         /// Its name, for people; absent in lines of earlier versions.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         federation_name: String,
-        /// Where the node listens.
+        /// Addresses at which the node listens.
         addresses: Vec<String>,
         /// Members that may break the rules.
         byzantine_members_tolerated: usize,
         /// Changes of the agreement so far.
         epoch: u64,
     },
-    /// What the agreement has others learn of this silo's rows.
+    /// Facts about this silo's rows that others learn by the agreement.
     Privacy {
         /// In a few sentences; empty where rounds are in clear.
         learned: Vec<String>,
@@ -70,24 +70,24 @@ pub enum NodeEvent {
     },
     /// The status cannot be asked for.
     NoStatus {
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// What was found in the state folder and handled.
+    /// Something in the state folder was found and handled.
     State {
-        /// What: "closed", "set-aside", "journal-gone" or "audit-log".
+        /// Kind of the finding: "closed", "set-aside", "journal-gone" or "audit-log".
         what: String,
         /// In words.
         why: String,
     },
     /// The agreement protects this silo little.
     Weakness {
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// The silo's rows and what the agreement says of them do not go together.
     Rows {
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// The node asks the others for the model of the first round.
@@ -109,17 +109,17 @@ pub enum NodeEvent {
     },
     /// The institution is no member any more.
     Left {
-        /// What becomes of it.
+        /// Consequence for it.
         why: String,
     },
     /// The node ends.
     Leaving {
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// The silo stopped.
     Stopped {
-        /// Why.
+        /// Reason.
         reason: String,
     },
     // ---- Views and their leads.
@@ -145,7 +145,7 @@ pub enum NodeEvent {
     Nullifying {
         /// The view.
         view: u64,
-        /// Why.
+        /// Reason.
         reason: String,
     },
     /// A view ended without a block.
@@ -173,7 +173,7 @@ pub enum NodeEvent {
         block: String,
         /// Number of models in it.
         authors: usize,
-        /// Whose models are in it.
+        /// Members whose models are in it.
         contributors: Vec<String>,
         /// Members whose models its lead left out, or did not have in time.
         #[serde(default)]
@@ -197,7 +197,7 @@ pub enum NodeEvent {
         held_out: Option<HeldOutMetrics>,
         /// Hash of the block; null where the silo adopted a round without having seen it become final.
         block: Option<String>,
-        /// What the time since the round before was spent on.
+        /// Time spent since the round before, by activity.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spent: Option<SpentSeconds>,
     },
@@ -213,12 +213,12 @@ pub enum NodeEvent {
     },
     /// A piece of work begins: training, checking models, computing an outcome and the like.
     WorkBegins {
-        /// Which: "train", "evaluate", "decide", "check", "settle", "apply", "admit", "hold", "keep" or "plan".
+        /// Kind of work: "train", "evaluate", "decide", "check", "settle", "apply", "admit", "hold", "keep" or "plan".
         work: String,
     },
     /// It is over.
     WorkEnds {
-        /// Which.
+        /// Kind of work.
         work: String,
         /// Seconds that it took.
         seconds: f64,
@@ -227,7 +227,7 @@ pub enum NodeEvent {
     TrainingFailed {
         /// The round.
         round: u64,
-        /// Why: this stays at the institution.
+        /// Reason: this stays at the institution.
         reason: String,
     },
     /// Another member contributes nothing to a round.
@@ -271,7 +271,7 @@ pub enum NodeEvent {
         rows: u64,
         /// Its share of all.
         share: f64,
-        /// Whose it is, where this silo knows.
+        /// Its author, where this silo knows.
         member: Option<String>,
         /// The agreed largest share.
         max_weight: Option<f64>,
@@ -303,7 +303,7 @@ pub enum NodeEvent {
     Clipped {
         /// The round.
         round: u64,
-        /// How many.
+        /// Number of clipped coordinates.
         coordinates: u64,
     },
     /// A sum of a secure-aggregation round tells nothing.
@@ -319,7 +319,7 @@ pub enum NodeEvent {
     Searched {
         /// The last adopted round.
         round: u64,
-        /// Who took part in every void sum; one alone is left out. Empty where more than one corrupts them.
+        /// Members that took part in every void sum; one alone is left out. Empty where more than one corrupts them.
         suspects: Vec<String>,
     },
     /// A column is far from that of the other members.
@@ -349,13 +349,13 @@ pub enum NodeEvent {
     Serves {
         /// The round.
         round: u64,
-        /// Which of the candidates.
+        /// Candidate that was chosen.
         candidate: Value,
         /// The rows on which they were compared.
         on: Value,
-        /// What was measured.
+        /// Measurements of the candidates.
         measured: Value,
-        /// How the model of the silo alone was tuned.
+        /// Tuning of the silo's local model.
         local: Value,
         /// The metric of the chosen model on held-out rows.
         metric: Option<String>,
@@ -386,18 +386,18 @@ pub enum NodeEvent {
     PeerUnreachable {
         /// The member.
         member: String,
-        /// What the last attempt found.
+        /// Result of the last attempt.
         why: String,
         /// For how long.
         seconds: u64,
         /// Attempts that failed.
         attempts: u64,
-        /// When it is said again.
+        /// Seconds until it is reported again.
         again_in_seconds: u64,
     },
     /// The silo takes no part.
     Waiting {
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// It takes part again.
@@ -426,48 +426,48 @@ pub enum NodeEvent {
     },
     /// A node whose key is not in the agreement was refused.
     Stranger {
-        /// Where it came from.
+        /// Address from which it came.
         address: String,
         /// Its key.
         key: Option<String>,
     },
     /// Many connections say nothing.
     Crowd {
-        /// Where they come from.
+        /// Address from which they come.
         from: String,
-        /// How many were turned away within a minute.
+        /// Number turned away within a minute.
         turned_away: u64,
     },
     /// Two processes have a member's key.
     Twins {
         /// The member.
         member: String,
-        /// Where they are.
+        /// Their addresses.
         addresses: [String; 2],
     },
     /// Another process has this node's key.
     OtherProcess {
-        /// Where it is.
+        /// Its address.
         address: Option<String>,
     },
     /// The key signed things of which the journal has nothing.
     KeyUsedBefore {
-        /// What that means.
+        /// Consequence.
         why: String,
     },
     /// This node signs nothing more, because another process has its key.
     KeyElsewhere {
-        /// What to do.
+        /// Remedy.
         why: String,
     },
     // ---- Messages.
     /// A message was not accepted.
     Refused {
-        /// Whose.
+        /// Its sender.
         member: String,
         /// Its round; 0 where it is not known.
         round: u64,
-        /// Why.
+        /// Reason.
         reason: String,
     },
     /// A member is ignored for a while.
@@ -479,27 +479,27 @@ pub enum NodeEvent {
     },
     /// Messages did not fit into the queue to the network.
     Lost {
-        /// How many.
+        /// Number of messages.
         messages: u64,
     },
     /// A member broke the rules, and there is proof.
     Fault {
         /// The member.
         member: String,
-        /// What it did.
+        /// Rule that it broke, as text.
         charge: String,
         /// The file with the proof.
         evidence: Option<String>,
     },
     /// Lines or events were too many for their reader.
     LinesLost {
-        /// How many.
+        /// Number of lines.
         lines: u64,
     },
     // ---- The disk.
     /// Blobs are missing, and are fetched again.
     Gone {
-        /// What.
+        /// Kind of blobs.
         what: String,
         /// Of which round.
         round: u64,
@@ -513,18 +513,18 @@ pub enum NodeEvent {
     },
     /// The disk refused something.
     Store {
-        /// What.
+        /// Reason.
         reason: String,
     },
     /// The others have things that this silo signed and its journal lacks.
     JournalOutdated {
-        /// What was signed.
+        /// Kind of message that was signed.
         kind: String,
         /// Its round.
         round: u64,
         /// Its view.
         view: u64,
-        /// What that means.
+        /// Consequence.
         why: String,
     },
     // ---- Changes of the agreement.
@@ -539,20 +539,20 @@ pub enum NodeEvent {
     Amendment {
         /// Its hash.
         amendment: String,
-        /// Who approves it.
+        /// Members that approve it.
         approved: Vec<String>,
         /// Approvals that it needs.
         needed: usize,
         /// New keys whose nodes have to connect first.
         awaits: Vec<String>,
-        /// Why this institution could not live under it.
+        /// Reason for which this institution could not live under it.
         objection: Option<String>,
     },
     /// A file of a change is not used.
     FileNotUsed {
         /// The file.
         file: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// The institution has signed the agreement in force, and contributes again.
@@ -561,11 +561,11 @@ pub enum NodeEvent {
     Recovery {
         /// The lost ones, with commas between them.
         lost: String,
-        /// Who has signed, with commas between them.
+        /// Members that have signed, with commas between them.
         signed: String,
-        /// How many have to.
+        /// Number of members that have to sign.
         needed: usize,
-        /// Who has confirmed, with commas between them.
+        /// Members that have confirmed, with commas between them.
         confirmed: String,
         /// The round after which they go on.
         round: u64,
@@ -581,7 +581,7 @@ pub enum NodeEvent {
     },
     /// Other members went on without this one.
     LeftBehind {
-        /// Who, with commas between them.
+        /// Those members, with commas between them.
         by: String,
         /// After which round.
         round: u64,

@@ -8,7 +8,7 @@ use mesh::Transport;
 /// `HOST:PORT`, which is QUIC over that UDP port and TCP at the same number.
 ///
 /// # Errors
-/// What is wrong with it, and what would be right.
+/// The fault of the address, and what would be right.
 pub fn addresses(text: &str) -> Result<Vec<String>, String> {
     let text = text.trim();
     if text.starts_with('/') {

@@ -1,4 +1,4 @@
-//! Whether a federation can begin with an agreement: asked at every door, before anything is sent or signed.
+//! Check that a federation can begin with an agreement: asked at every door, before anything is sent or signed.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use protocol::Hash;
 use super::start::{FirstError, first_under, too_large};
 use crate::model::{GivenStart, START};
 
-/// Why no node can begin under an agreement.
+/// Reason for which no node can begin under an agreement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BeginFault {
     /// Keys do not follow from task, strategy and seed, which somebody changed since they were written.
@@ -71,7 +71,7 @@ impl fmt::Display for BeginFault {
     }
 }
 
-/// Whether nodes can begin with an agreement, as far as can be told without anybody's rows. The text says what its
+/// Checks that nodes can begin with an agreement, as far as can be told without anybody's rows. The text says what its
 /// `start` follows from.
 ///
 /// # Errors
@@ -163,7 +163,7 @@ mod tests {
 
     /// Edits after which no node could begin, each mended by the lines that are printed.
     #[test]
-    fn an_edit_that_nothing_follows_from_is_refused_with_the_lines_that_mend_it() {
+    fn an_edit_without_effect_is_refused_with_lines_that_mend_it() {
         for (from, to) in [
             ("start = \"cfac", "start = \"cfad"),
             ("blob-limit = 392", "blob-limit = 64"),

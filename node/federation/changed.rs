@@ -1,4 +1,4 @@
-//! What another agreement changes, in words, for those who approve it.
+//! Differences of another agreement, as text, for those who approve it.
 
 use agreement::{Agreement, Changed, Difference};
 use protocol::message::Amendment;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_sentence_of_the_agreement_mentions_is_shown_all_the_same() {
+    fn changes_that_no_sentence_mentions_are_shown_all_the_same() {
         for (from, to, said) in [
             (
                 "blob-limit = 392",
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_of_the_members_come_first_then_what_protects_less() {
+    fn member_indices_come_first_then_what_protects_less() {
         let lines = shown(&[
             ("rounds = 6", "rounds = 3001"),
             ("verification = \"full\"", "verification = \"inclusion\""),
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn every_change_shows_how_many_may_break_the_rules_before_and_after() {
+    fn a_change_shows_how_many_may_be_byzantine_before_and_after() {
         let old = example();
         let after = |text: String| {
             let new = Agreement::parse("f.toml", &text).unwrap();

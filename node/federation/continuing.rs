@@ -20,7 +20,7 @@ use task::{TaskConfig, data::DataError};
 /// Fewest institutions of a group.
 const SMALLEST_SUM: u16 = 3;
 
-/// What the new federation does differently from the earlier one.
+/// Differences of the new federation from the earlier one.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// Name of the new federation.
@@ -46,7 +46,7 @@ pub enum GivenUp {
     Noise,
 }
 
-/// Where the start model comes from.
+/// Start model, with its origin.
 #[derive(Debug, Clone)]
 pub struct StartModel {
     /// The model: tensors of the agreed family.
@@ -63,7 +63,7 @@ pub struct StartModel {
     pub summed: Vec<Group>,
 }
 
-/// Why no agreement could be made.
+/// Reason for which no agreement could be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ContinueError {
     /// The task or the start model.
@@ -285,7 +285,7 @@ fn privacy_of(
             Sums::Groups(_) => (*smallest_sum).max(SMALLEST_SUM),
             Sums::Noised(_) => *smallest_sum,
         },
-        // What was shown there is shown; here nothing more is.
+        // Updates that were shown there are shown; here nothing more is.
         shows: Vec::new(),
         sums,
     }))

@@ -19,10 +19,10 @@ use crate::institution::CONSENT;
 use crate::paths::relative;
 use crate::policy::with_ledger;
 
-/// Where a node listens if no address of it is known.
+/// Port at which a node listens if no address of it is known.
 const PORT: u16 = 4001;
 
-/// What an institution brings.
+/// Files and choices of an institution that joins.
 pub struct Join<'a> {
     /// The agreement.
     pub agreement: &'a Agreement,
@@ -36,11 +36,11 @@ pub struct Join<'a> {
     pub rows: &'a OwnRows,
     /// Its policy, the table `[policy]`; empty where it has none.
     pub policy: toml::Table,
-    /// Where its node listens; empty: at the ports of its addresses in the agreement.
+    /// Addresses at which its node listens; empty: the ports of its addresses in the agreement.
     pub listen: Vec<String>,
     /// The folder for the new files.
     pub folder: &'a Path,
-    /// Whether to overwrite files.
+    /// `true` to overwrite files.
     pub force: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct Joined {
     pub consent: PathBuf,
 }
 
-/// Why files could not be written.
+/// Reason for which files could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
     /// Another file is there.

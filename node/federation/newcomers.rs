@@ -1,4 +1,4 @@
-//! Whether the institutions that an amendment admits have signed what it brings into force.
+//! Check that the institutions that an amendment admits have signed what it brings into force.
 
 use agreement::{Agreement, JoinRequest};
 use protocol::message::Amendment;
@@ -45,7 +45,7 @@ mod tests {
     use crate::fixture::{North, key};
 
     #[test]
-    fn a_request_of_the_year_10000_is_said_to_be_unreadable_with_its_author() {
+    fn a_request_of_the_year_10000_is_unreadable_with_its_author() {
         let agreement = North::agreement(&[]);
         let newcomer = key(77);
         let bare = agreement.admitting("archive", newcomer.public(), Some(40), Vec::new());

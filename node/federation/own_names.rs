@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_already_is_left_alone_and_what_cannot_be_found_is_for_a_person() {
+    fn existing_names_stay_and_unknown_places_are_left_to_a_person() {
         let same = format!("{BEFORE}[data.rows.names]\nignore = [ 'd' ]\n");
         let known = names("ignore = ['d']");
         assert_eq!(with_names(&same, &known).unwrap(), same);

@@ -13,15 +13,15 @@ use formatting::palette;
 
 const STYLE: &str = include_str!("print.css");
 
-/// What a page says besides the agreement.
+/// Content of a page besides the agreement.
 pub struct Printed<'a> {
     /// The agreement in force.
     pub agreement: &'a Agreement,
     /// The institution's place in it.
     pub me: MemberIndex,
-    /// What is known of its own side.
+    /// Facts about its own side.
     pub own: &'a OwnSide,
-    /// How the institution stands to the agreement, in a sentence.
+    /// Consent of the institution to the agreement, in a sentence.
     pub consent: &'a str,
     /// That nothing counts what the institution discloses, in a sentence; `None` where that is not said.
     pub uncounted: Option<&'a str>,

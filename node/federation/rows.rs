@@ -84,8 +84,8 @@ pub fn beyond(agreement: &Agreement, me: MemberIndex, own: u64) -> Option<String
     })
 }
 
-/// Whether an institution has more training rows than it declared to a federation with noise. Its node takes part
-/// all the same; people should know before they sign.
+/// Returns true if an institution has more training rows than it declared to a federation with noise. Its node takes
+/// part all the same; people should know before they sign.
 pub fn exceeds(agreement: &Agreement, me: MemberIndex, own: u64) -> bool {
     let silo = agreement.epoch.roster.silos().get(me.at());
     let declared = silo.and_then(|silo| silo.rows);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn members_without_declared_rows_are_named_where_models_are_weighed_by_them() {
+    fn members_without_declared_rows_are_named_where_rows_weigh() {
         let none = undeclared(&agreement(str::to_owned)).unwrap();
         assert!(
             none.starts_with("no member declares its training rows, although models are weighted")
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_do_not_matter_where_neither_models_nor_a_scale_are_weighed_by_them() {
+    fn rows_do_not_matter_where_neither_models_nor_scale_use_them() {
         let equal =
             |text: &str| text.replace("standardise = \"federation\"", "standardise = \"silo\"");
         // The strategy of the example compares models, and averages them with equal weights.
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn with_noise_more_rows_than_declared_are_said_and_keep_nobody_out() {
+    fn with_noise_more_rows_than_declared_are_stated_and_allowed() {
         let keys = "epsilon = 1.0\nmin-authors = 3\ncolluders = 1\n";
         let noised = North::read(&North::noised(keys));
         let masked = North::masked("").replace("[[member]]\n", "[[member]]\nrows = 120\n");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn other_own_rows_than_declared_are_said_with_what_follows() {
+    fn other_own_rows_than_declared_are_stated_with_what_follows() {
         let one = agreement(|text| declaring(text, &[40]));
         assert_eq!(beyond(&one, MemberIndex(0), 40), None);
         assert_eq!(beyond(&one, MemberIndex(1), 40_000), None);

@@ -21,7 +21,7 @@ const SMALL: u64 = 1 << 24;
 /// Members for whom a strategy is built while it is not known how many there are.
 const MOST: usize = 1000;
 
-/// What follows from task, strategy and seed, without anybody's data.
+/// Consequences of task, strategy and seed, without anybody's data.
 pub struct FederationStart {
     /// Hash of the state that the first round starts from.
     pub start: Hash,
@@ -31,13 +31,13 @@ pub struct FederationStart {
     pub parameters: usize,
     /// Bytes of a model.
     pub model: u64,
-    /// Whether the strategy needs the names of authors.
+    /// Names of authors, as the strategy needs them.
     pub names: Names,
     /// The plan of the first round that trains.
     pub plan: Plan,
 }
 
-/// Why it could not be computed.
+/// Reason for which it could not be computed.
 #[derive(Debug, thiserror::Error)]
 pub enum FirstError {
     /// The task.
@@ -82,8 +82,8 @@ pub enum FirstError {
     OwnData,
 }
 
-/// Whether models of this size may be sent and can be held here, before one is made: a text from others may name any
-/// size.
+/// Checks that models of this size may be sent and can be held here, before one is made: a text from others may name
+/// any size.
 ///
 /// # Errors
 /// [`FirstError::Limit`], [`FirstError::Memory`]; [`FirstError::Data`]: a task that contradicts itself.
@@ -102,8 +102,9 @@ fn fits(task: &TaskConfig, limit: u64) -> Result<(), FirstError> {
     }
 }
 
-/// Why models of an agreement may not be sent under it, or cannot be held here, in a sentence without a full stop;
-/// `None` where they can. Asked before an agreement is signed, and of every text before more of it is computed.
+/// Returns the reason for which models of an agreement may not be sent under it, or cannot be held here, in a sentence
+/// without a full stop; `None` where they can. Asked before an agreement is signed, and of every text before more of it
+/// is computed.
 pub fn too_large(agreement: &Agreement) -> Option<String> {
     let fits = fits(&agreement.task, agreement.epoch.protocol.blob_limit);
     fits.err().map(|error| error.to_string())

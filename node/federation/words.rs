@@ -62,7 +62,7 @@ pub fn words_for(agreement: &Agreement, own: &OwnSide) -> Vec<String> {
         lines.push(format!(
             "  answering question {} ({}) before, in at most {}: {}",
             at + 1,
-            question.question().kind.name(),
+            question.kind(),
             numbers::plural(question.most_rounds() as usize, "round"),
             numbers::plain(&question.reason)
         ));
@@ -300,6 +300,7 @@ pub fn rows_in_words(schema: &Schema) -> Vec<String> {
         Target::Number { unit } => format!("  to predict {target}, in {unit}"),
         Target::Numbers { unit, .. } => format!("  to predict {target}, all in {unit}"),
         Target::Mask { pixels } => format!("  to predict a mask of {pixels} pixels"),
+        Target::Survival { unit, at } => survival(schema, &unit, &at),
     }];
     lines.push(format!(
         "  from at least {} rows with the columns",
@@ -314,6 +315,27 @@ pub fn rows_in_words(schema: &Schema) -> Vec<String> {
         lines.push(format!("  only rows with {}", String::from(filter.clone())));
     }
     lines
+}
+
+/// A time to an event, in a line.
+fn survival(schema: &Schema, unit: &str, at: &[f64]) -> String {
+    let mut names = schema.target.name.iter();
+    let mut next = || names.next().unwrap_or_default();
+    let (event, time, entry) = (next(), next(), next());
+    let mut text = format!(
+        "  to predict when {event} happens (1; 0 where observation ended before), by the time in {time}"
+    );
+    if time != unit {
+        text += &format!(", in {unit}");
+    }
+    if !entry.is_empty() {
+        text += &format!(", observed from {entry} on");
+    }
+    if !at.is_empty() {
+        let at: Vec<String> = at.iter().map(f64::to_string).collect();
+        text += &format!("; survival at {}", at.join(", "));
+    }
+    text
 }
 
 fn column(name: &str, feature: &FeatureColumns, usual: Option<&[f64; 2]>) -> String {
@@ -333,4 +355,27 @@ fn column(name: &str, feature: &FeatureColumns, usual: Option<&[f64; 2]>) -> Str
         }
     };
     format!("    {name}: {text}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_time_to_an_event_is_said_in_a_line() {
+        let line = |target: &str| {
+            let schema = format!("target = {target}\n[[feature]]\nname = 'age'\n");
+            rows_in_words(&toml::from_str(&schema).unwrap()).swap_remove(0)
+        };
+        assert_eq!(
+            line("{ event = 'died', time = 'days', unit = 'days' }"),
+            "  to predict when died happens (1; 0 where observation ended before), by the time in days"
+        );
+        assert_eq!(
+            line("{ event = 'E', time = 'T', entry = 'S', unit = 'months', at = [12.0, 60.0] }"),
+            "  to predict when E happens (1; 0 where observation ended before), by the time in T, in months, observed from S \
+             on; survival at 12, 60"
+        );
+    }
 }

@@ -39,7 +39,7 @@ fn unpacked() -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn a_configuration_of_an_earlier_version_keeps_its_meaning_and_its_id() {
+fn an_earlier_configuration_keeps_its_meaning_and_its_id() {
     let (_folder, config) = unpacked();
     let institution = Institution::load(&config).unwrap();
     let agreement = &institution.agreement;
@@ -54,7 +54,7 @@ fn a_configuration_of_an_earlier_version_keeps_its_meaning_and_its_id() {
     let name = agreement.epoch.roster.name(institution.me);
     let found = fit(agreement, rows, name, &institution.folder, (0, None)).unwrap();
     assert_eq!((found.rows, found.missing), (40, 1));
-    // What is written into it now leaves everything else alone.
+    // A key that is written into it now leaves everything else alone.
     let text = fs::read_to_string(&config).unwrap();
     assert_eq!(with_names(&text, rows).unwrap(), text);
     let mut rows = (**rows).clone();
@@ -69,7 +69,7 @@ fn a_configuration_of_an_earlier_version_keeps_its_meaning_and_its_id() {
 }
 
 #[test]
-fn a_state_folder_of_an_earlier_version_goes_on() {
+fn a_state_folder_of_an_earlier_version_continues() {
     let (_folder, config) = unpacked();
     let configured = Configured::load(&config).unwrap();
     let (state, federation) = (configured.state.clone(), configured.federation.clone());

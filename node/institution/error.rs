@@ -1,4 +1,4 @@
-//! Why a node did not start, or stopped.
+//! Reasons for which a node did not start, or stopped.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::model::ModelError;
 use crate::status::http::HttpError;
 use crate::store::StoreOpenError;
 
-/// Why a node did not start, or stopped.
+/// Reason for which a node did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// The node's configuration cannot be used.
@@ -27,7 +27,7 @@ pub enum NodeError {
     /// The node's journal or blobs cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreOpenError),
-    /// What the state folder holds of models.
+    /// Models in the state folder.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// The log of what it sends.

@@ -45,7 +45,7 @@ pub struct Choice {
 pub struct ChosenModel {
     /// The model, in the layout of the agreed family.
     pub model: Params,
-    /// Where the model comes from.
+    /// Origin of the model.
     pub origin: Origin,
     /// Metrics of the model on the silo's held-out rows.
     pub held_out: Option<HeldOut>,

@@ -1,4 +1,4 @@
-//! Why a model cannot be taken out of a node's state.
+//! Reasons for which a model cannot be taken out of a node's state.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use task::data::DataError;
 
 use crate::store::StoreOpenError;
 
-/// Why a model cannot be taken out of a node's state.
+/// Reason for which a model cannot be taken out of a node's state.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// No journal.
@@ -89,7 +89,7 @@ pub enum ModelError {
         path: PathBuf,
         /// Name of the file with its hash.
         hash: &'static str,
-        /// What is wrong.
+        /// Fault of the file.
         why: String,
     },
     /// A blob that is something else.
@@ -99,7 +99,7 @@ pub enum ModelError {
         hash: Hash,
         /// The round.
         round: u64,
-        /// What is wrong.
+        /// Fault of the blob.
         why: String,
     },
     /// A strategy whose silos predict with several models.
@@ -116,7 +116,7 @@ pub enum ModelError {
     Served {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Fault.
         why: String,
     },
     /// The federation is done, and no model was chosen.
@@ -136,7 +136,7 @@ pub enum ModelError {
     Note {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Fault of the file.
         why: String,
     },
     /// The silo's rows, from which fills and scale would follow.

@@ -1,5 +1,4 @@
-//! What a node notes about its models beside the journal: how it prepares rows, and which model it
-//! serves.
+//! Notes of a node about its models beside the journal: how it prepares rows, and which model it serves.
 //!
 //! Each note begins with the hash of its own text, so that one changed bit is noticed: another fill, or
 //! another round, would predict otherwise and look as good.
@@ -36,10 +35,10 @@ pub struct ServedNote {
     pub on: ComparedOn,
     /// The comparison; empty where there was none.
     pub measured: Vec<Measured>,
-    /// Where the personal parts of the model come from.
+    /// Origin of the personal parts of the model.
     #[serde(default)]
     pub personal: PersonalParts,
-    /// How the silo's local model was chosen, where it was tuned.
+    /// Tuning of the silo's local model, where it was tuned.
     pub local: Option<Tuned>,
     /// Metrics of the served model on the silo's held-out rows.
     pub held_out: Option<HeldOut>,
@@ -48,7 +47,7 @@ pub struct ServedNote {
     pub model: Option<String>,
 }
 
-/// What is noted about the model that a silo serves.
+/// Note about the model that a silo serves, with that model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Noted {
     /// The note.
@@ -137,9 +136,9 @@ pub(super) fn unusable(folder: &Path, why: String) -> ModelError {
     ModelError::Served { path, why }
 }
 
-/// What stands before the hash of a note's text, which has no such line.
+/// Text before the hash of a note's text, which has no such line.
 const BEFORE_HASH: &[u8] = b"{\n  \"hash\": \"";
-/// What stands behind it.
+/// Text behind the hash.
 const BEHIND_HASH: &[u8] = b"\",";
 
 /// A note as text, behind the hash of that text.

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_personal_state_that_changed_since_it_was_put_back_is_refused() {
+    fn a_personal_state_that_changed_since_its_restore_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path();
         let layout = Layout::new(vec![TensorSpec::new("w", [2], Role::Weight)]).unwrap();

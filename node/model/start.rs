@@ -18,7 +18,7 @@ use crate::store::{self, AGREEMENT};
 /// Name of the file of a start model, beside the agreement and in the state folder.
 pub const START: &str = "start.safetensors";
 
-/// Why the start model is not here.
+/// Reason for which the start model is not here.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// No file.
@@ -67,9 +67,9 @@ pub enum StartError {
 pub struct GivenStart {
     /// Hash of its canonical safetensors document.
     pub model: Hash,
-    /// Where the model comes from, in words.
+    /// Origin of the model, as text.
     whose: String,
-    /// What may be named in place of a file, in words.
+    /// Alternative to naming a file, as text.
     or: &'static str,
     /// True if nodes fetch it from other members.
     is_fetched: bool,

@@ -7,10 +7,10 @@ use ledger::{LedgerError, LedgerFile, Source, SourceUnit};
 
 use crate::paths::relative;
 
-/// Where the states of the shipped services are, each in a folder of its own.
+/// Folder of the states of the shipped services, each in a folder of its own.
 const SERVICES: &str = "/var/lib/rota";
 
-/// Where all shipped services may write, so that nodes of several federations have one ledger.
+/// Folder into which all shipped services may write, so that nodes of several federations have one ledger.
 const LEDGERS: &str = "/var/lib/rota-ledgers";
 
 /// Makes the ledger of the source of this name, which must not exist, in a folder that may not exist either.
@@ -38,8 +38,8 @@ pub fn make_ledger(file: &Path, name: &str, unit: SourceUnit) -> Result<(), Ledg
     LedgerFile::create(file, &source, &id)
 }
 
-/// Where the ledger of the source of this name is by default, for a node with this state folder whose `node.toml`
-/// is in `beside`: where the shipped service may write, for one of those, and else beside `node.toml`.
+/// Returns the default place of the ledger of the source of this name, for a node with this state folder whose
+/// `node.toml` is in `beside`: where the shipped service may write, for one of those, and else beside `node.toml`.
 pub(crate) fn ledger_beside(beside: &Path, state: &Path, name: &str) -> PathBuf {
     let words = name.split(|c: char| !c.is_alphanumeric());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn ledgers_of_services_are_where_all_of_them_may_write_and_others_beside_their_node() {
+    fn shared_ledgers_are_where_all_services_may_write() {
         let of = |beside: &str, state: &str, name: &str| {
             let file = ledger_beside(Path::new(beside), Path::new(state), name);
             file.display().to_string()

@@ -1,4 +1,4 @@
-//! What an institution lets its own node do, below the agreement: the table `[policy]` of `node.toml`.
+//! Limits of an institution for its own node, below the agreement: the table `[policy]` of `node.toml`.
 //!
 //! The agreement says what all members do. The policy says under which agreements, and in which rounds,
 //! this institution takes part. No agreement and no change of one overrides it. A node whose policy

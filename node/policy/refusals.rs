@@ -1,4 +1,4 @@
-//! What a policy says of an agreement before its first round.
+//! Refusals of an agreement by a policy before its first round.
 
 use agreement::{Agreement, Mode};
 use ledger::{LedgerContents, LedgerError, SourceUnit};
@@ -12,7 +12,7 @@ use super::room::{LedgerRoom, RoundsToCome};
 use super::rounds::too_large;
 use super::source::SourceLimits;
 
-/// What an agreement would have the node do.
+/// Rounds that an agreement would have the node take part in.
 pub(crate) struct ProposedRounds<'a> {
     /// The agreement in force.
     pub(crate) agreement: &'a Agreement,
@@ -22,7 +22,7 @@ pub(crate) struct ProposedRounds<'a> {
     pub(crate) rows: Option<u64>,
     /// Bytes of its largest contribution.
     pub(crate) bytes: u64,
-    /// How its files name what is agreed.
+    /// Names of its files for what is agreed.
     pub(crate) names: Option<&'a LocalNames>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct ProposedRounds<'a> {
 pub(crate) struct PolicyRefusal {
     /// The key.
     pub(crate) key: &'static str,
-    /// Why, in a sentence without a full stop.
+    /// Reason, in a sentence without a full stop.
     pub(crate) why: String,
     /// True if it is over when another process gives the ledger back: each round asks again.
     pub(crate) passes: bool,
@@ -135,8 +135,9 @@ impl SitePolicy {
         })
     }
 
-    /// What is said at home, before an agreement with noise is signed, of fewer own training rows than the policy
-    /// requires: its node would take part all the same, because that it does not would tell of the rows.
+    /// Returns a warning, before an agreement with noise is signed, about fewer own training rows than the policy
+    /// requires: its node would take part all the same, because that it does not would disclose something about the
+    /// rows.
     pub(crate) fn few_rows(&self, agreement: &Agreement, own: u64) -> Option<String> {
         let fewest = self.table.fewest_rows;
         let noised = agreement.epoch.protocol.privacy.is_noised();

@@ -1,4 +1,4 @@
-//! How many of the rounds of an agreement a ledger has room for.
+//! Number of rounds of an agreement for which a ledger has room.
 
 use agreement::Agreement;
 use ledger::{Cost, LedgerContents, Limits};
@@ -13,11 +13,11 @@ use crate::spending::{ContributionHistory, Spending};
 pub struct LedgerRoom {
     /// Agreed rounds to which the institution has not contributed yet.
     pub left: u64,
-    /// How many of these the limits of the policy allow, beside all that the ledger holds.
+    /// Number of these that the limits of the policy allow, beside all that the ledger holds.
     pub fits: u64,
 }
 
-/// What the rounds to come would cost, from a ledger that can be read.
+/// Cost of the rounds to come, from a ledger that can be read.
 pub(super) struct RoundsToCome<'a> {
     limits: &'a Limits,
     held: Accountant,
@@ -70,7 +70,7 @@ impl<'a> RoundsToCome<'a> {
         if allowed(left) {
             return LedgerRoom { left, fits: left };
         }
-        // What holds only grows: so many are within the limits, or none; so many are not.
+        // The totals only grow: so many are within the limits, or none; so many are not.
         let (mut fits, mut too_many) = (0, left);
         while too_many - fits > 1 {
             let middle = fits + (too_many - fits) / 2;

@@ -1,4 +1,4 @@
-//! What a policy says of single rounds.
+//! Refusals of single rounds by a policy.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,7 +18,7 @@ impl RoundRules {
     /// Returns whether a training may begin in this minute of the day.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason against it.
     pub(super) fn at(&self, minute: u16, bytes: u64) -> Result<(), String> {
         too_large(self.bytes, bytes)?;
         if self.hours.is_empty() || self.hours.iter().any(|hours| hours.has(minute)) {
@@ -37,7 +37,7 @@ impl RoundRules {
 /// Returns whether a contribution may have so many bytes.
 ///
 /// # Errors
-/// Why not.
+/// The reason against it.
 pub(super) fn too_large(most: Option<u64>, bytes: u64) -> Result<(), String> {
     match most {
         Some(most) if bytes > most => Err(format!(

@@ -1,4 +1,4 @@
-//! How a ledger stands, for `rota status`, `rota check` and `rota ledger show`.
+//! State of a ledger, for `rota status`, `rota check` and `rota ledger show`.
 
 use ledger::LedgerContents;
 use schemars::JsonSchema;
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::source::SourceLimits;
 
-/// How the ledger of the institution's source stands: of all federations together.
+/// State of the ledger of the institution's source: of all federations together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub struct LedgerStatus {
     /// The name of the source.
     pub source: String,
-    /// What is protected as one: `row`, or `person:` and a column.
+    /// Privacy unit: `row`, or `person:` and a column.
     pub unit: String,
     /// Contributions.
     pub lines: u64,

@@ -19,8 +19,8 @@ pub(crate) enum LedgerKey {
     Counts(bool),
 }
 
-/// What the institution lets its node do, below the agreement, which cannot override it. A node whose
-/// policy refuses votes as before, and contributes nothing.
+/// Limits of the institution for its own node, below the agreement, which cannot override them. A node whose policy
+/// refuses votes as before, and contributes nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct PolicyTable {
@@ -98,9 +98,9 @@ pub(crate) struct PolicyTable {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "training-hours-utc")]
     pub(crate) hours: Vec<Hours>,
-    /// What the institution lets questions of the agreement read: `kinds`, `forbidden-columns`, `cuts` of filters,
-    /// `smallest-cell`, `largest-share` and `unknowns-per-number`. It answers those that it has approved, or all
-    /// where `approve` has `"questions"`. By default every kind and column, with cells of at least 5 rows.
+    /// Limits of the questions of the agreement: `kinds`, `forbidden-columns`, `cuts` of filters, `smallest-cell`,
+    /// `largest-share` and `unknowns-per-number`. The institution answers those that it has approved, or all where
+    /// `approve` has `"questions"`. By default every kind and column, with cells of at least 5 rows.
     #[serde(default, skip_serializing_if = "crate::policy::is_default")]
     #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     pub(crate) questions: AnswerRules,

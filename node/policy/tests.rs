@@ -38,7 +38,7 @@ fn keys(policy: &SitePolicy, agreement: &Agreement) -> Vec<&'static str> {
     refusals.map(|refusal| refusal.key).collect()
 }
 
-/// Why a policy refuses them.
+/// Returns the reasons for which a policy refuses them.
 fn refusals(policy: &SitePolicy, agreement: &Agreement) -> Vec<String> {
     let refusals = all(policy, agreement).into_iter();
     refusals.map(|refusal| refusal.why).collect()
@@ -61,14 +61,14 @@ fn noised(rounds: u64, more: &str) -> Agreement {
 }
 
 #[test]
-fn a_table_without_keys_refuses_neither_the_example_nor_masked_rounds() {
+fn an_empty_table_refuses_no_example_and_no_secure_aggregation() {
     assert_eq!(refused(""), [""; 0]);
     assert_eq!(keys(&SitePolicy::default(), &masked()), [""; 0]);
     assert_eq!(keys(&policy(Path::new("/house"), ""), &masked()), [""; 0]);
 }
 
 #[test]
-fn rounds_with_noise_need_a_ledger_or_a_person_who_decided_otherwise() {
+fn private_rounds_need_a_ledger_or_a_person_who_waives_it() {
     let without = [SitePolicy::default(), policy(Path::new("/house"), "")];
     for policy in &without {
         assert_eq!(keys(policy, &noised(6, "")), ["ledger"]);
@@ -158,7 +158,7 @@ fn fewest_rows() {
 
 /// North has 30 rows and declares 120: one row of its own must not decide whether it takes part.
 #[test]
-fn with_noise_declared_rows_count_and_own_rows_are_only_spoken_of() {
+fn with_noise_declared_rows_count_and_own_rows_are_only_noted() {
     let house = Path::new("/house");
     let agreement = noised(6, "");
     for (fewest, expected) in [(31, vec![]), (120, vec![]), (121, vec!["min-rows"])] {
@@ -307,7 +307,7 @@ fn ledger() {
 }
 
 #[test]
-fn a_ledger_that_another_process_has_refuses_for_now_and_is_asked_again_in_every_round() {
+fn a_ledger_in_use_refuses_and_is_asked_again_in_every_round() {
     let folder = tempfile::tempdir().unwrap();
     let policy = with_ledger(folder.path(), "");
     let file = std::fs::File::open(folder.path().join("patients.ledger")).unwrap();
@@ -364,7 +364,7 @@ fn after(rounds: u64, delta: f64) -> (f64, f64) {
 }
 
 #[test]
-fn a_model_that_is_solved_at_once_costs_one_round_which_fits_or_not() {
+fn a_model_solved_at_once_costs_one_round_which_fits_or_not() {
     let folder = tempfile::tempdir().unwrap();
     let keys_of_once = "mechanism = \"sufficient-statistics\"\nmax-row-norm = 2.0\nmax-target = 1.0\nnoise-multiplier = 20.0\nmin-authors = 3\n";
     let text = North::noised(keys_of_once).replace("rounds = 6 ", "rounds = 1 ");
@@ -385,7 +385,7 @@ fn a_model_that_is_solved_at_once_costs_one_round_which_fits_or_not() {
 }
 
 #[test]
-fn epsilon_and_epsilon_alone_at_delta_refuse_more_noised_rounds_than_fit() {
+fn both_epsilons_at_delta_refuse_more_private_rounds_than_fit() {
     let folder = tempfile::tempdir().unwrap();
     let ((epsilon, alone), (at_less, _)) = (after(25, 1e-5), after(25, 1e-6));
     assert!(epsilon < alone && epsilon < at_less);
@@ -427,7 +427,7 @@ fn epsilon_and_epsilon_alone_at_delta_refuse_more_noised_rounds_than_fit() {
 }
 
 #[test]
-fn what_the_ledger_holds_leaves_less_room_and_own_rounds_are_counted_once() {
+fn the_ledger_leaves_less_room_and_own_rounds_are_counted_once() {
     let folder = tempfile::tempdir().unwrap();
     let (epsilon, _) = after(25, 1e-5);
     let policy = with_ledger(
@@ -532,7 +532,7 @@ fn keys_that_cannot_be_right_are_refused_when_the_file_is_read() {
 }
 
 #[test]
-fn the_line_of_a_ledger_names_both_numbers_their_limits_and_delta() {
+fn a_ledger_line_has_both_epsilons_their_limits_and_delta() {
     let folder = tempfile::tempdir().unwrap();
     let policy = with_ledger(folder.path(), "epsilon = 2.0\nepsilon-all-collude = 3.5");
     let source = policy.source.as_ref().unwrap();

@@ -12,12 +12,12 @@ pub(super) type EpochRound = (u64, u64);
 
 /// The rounds to which an institution contributed in a federation, under all agreements so far.
 ///
-/// What a silo prepared for a round counts, whether its sum was opened or not: so does a round that was given
-/// up, or that a recovery does again.
+/// A contribution that a silo prepared for a round counts, whether its sum was opened or not: so does a round that was
+/// aborted, or that a recovery does again.
 #[derive(Debug, Clone)]
 pub struct ContributionHistory {
     pub(super) federation: Hash,
-    /// What a contribution costs, by the number of the epoch.
+    /// Cost of a contribution, by the number of the epoch.
     pub(super) costs: BTreeMap<u64, Cost>,
     /// The present epoch.
     pub(super) now: u64,

@@ -1,6 +1,6 @@
-//! What a federation tells about one unit of an institution's rows: by all that the institution contributed,
-//! under whatever agreement, and by the agreed rounds that are to come. All pages and the ledger have the same
-//! number, because all of them ask for it here.
+//! Privacy loss of one unit of an institution's rows in a federation: by all that the institution contributed, under
+//! whatever agreement, and by the agreed rounds that are to come. All pages and the ledger have the same number,
+//! because all of them ask for it here.
 
 mod history;
 #[cfg(test)]
@@ -15,10 +15,10 @@ use agreement::Agreement;
 use ledger::{Cost, LedgerContents};
 use privacy::accountant::{Accountant, Bound, Delta};
 
-/// What an institution contributed to a federation so far, and what it will under its agreement.
+/// Contributions of an institution to a federation so far, and those to come under its agreement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spending {
-    /// How many contributions there were, of what kind; `None` where nothing is known but the agreement.
+    /// Number and kind of the contributions so far; `None` where nothing is known but the agreement.
     pub so_far: Option<SoFar>,
     /// Rounds of the agreement that are to come.
     pub to_come: u64,
@@ -26,9 +26,9 @@ pub struct Spending {
     pub agreed: u64,
     /// True if a person wrote that no ledger counts.
     pub uncounted: bool,
-    /// What all contributions so far cost.
+    /// Cost of all contributions so far.
     spent: Accountant,
-    /// What a contribution costs under the agreement.
+    /// Cost of a contribution under the agreement.
     cost: Cost,
     /// The ledger of the institution, if it can be read.
     ledger: Option<LedgerTotals>,
@@ -52,7 +52,7 @@ pub struct SoFar {
     pub continued: Option<u64>,
 }
 
-/// What the ledger of an institution holds, of all federations.
+/// Totals of an institution's ledger, of all federations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct LedgerTotals {
     all: Accountant,
@@ -110,7 +110,7 @@ impl Spending {
             let all = all.iter().filter(before_lines);
             found.extend(all.map(|at| (*at, cost_in(&at.0))));
         };
-        // What others know of is not in doubt, whether it has a line or not.
+        // Contributions that others know of are not in doubt, whether they have a line or not.
         found.extend(history.shown.iter().map(|at| (*at, cost_in(&at.0))));
         // A ledger that lacks a line of an earlier contribution was not there at that time.
         let mut earlier = history.shown.iter().chain(&history.unseen);

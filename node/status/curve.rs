@@ -128,7 +128,7 @@ mod tests {
             both.contains("x=\"65\" y=\"19\" text-anchor=\"end\">50.48</text>"),
             "{both}"
         );
-        // What was not measured leaves no gap in the line, and one point is no curve.
+        // A value that was not measured leaves no gap in the line, and one point is no curve.
         status.rounds[0].held_out = None;
         assert_eq!(drawn(&status), "");
         status.rounds.clear();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_and_unusable_values_are_drawn_without_a_division_by_nothing() {
+    fn equal_and_unusable_values_are_drawn_without_dividing_by_zero() {
         let mut status = fixture::status();
         let put = |status: &mut Status, at: usize, value: f64| {
             if let Some(held_out) = &mut status.rounds[at].held_out {

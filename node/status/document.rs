@@ -14,13 +14,13 @@ use formatting::numbers;
 /// may come without a new version.
 pub const FORMAT: u32 = 1;
 
-/// What a running node says about itself. Times are RFC 3339, in UTC. Keys without a value are absent.
+/// Status of a running node, by its own word. Times are RFC 3339, in UTC. Keys without a value are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub struct Status {
     /// Version of this document's format.
     pub format: u32,
-    /// When the node made this document.
+    /// Time at which the node made this document.
     pub time: String,
     /// The running program.
     pub node: NodeFacts,
@@ -41,22 +41,23 @@ pub struct Status {
     pub lead: Option<String>,
     /// True if this silo leads.
     pub leads: bool,
-    /// What the silo does now, in words: "training", "waiting for the lead".
+    /// Current activity of the silo, as text: "training", "waiting for the lead".
     pub phase: String,
-    /// Why it takes no part in the federation at the moment. Absent while it takes part.
+    /// Reason for which it takes no part in the federation at the moment. Absent while it takes part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
-    /// What the void sums of secure-aggregation rounds show of who corrupts them. Absent where none was void, or nobody is searched.
+    /// Findings of the void sums of secure-aggregation rounds about the members that corrupt them. Absent where none
+    /// was void, or nobody is searched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void_sums: Option<String>,
     /// The ledger of the institution's source, where its policy names one that can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerStatus>,
-    /// Why the ledger cannot be read: another process has it, or it is missing or damaged. Absent where it can, and
-    /// where the policy names none.
+    /// Reason for which the ledger cannot be read: another process has it, or it is missing or damaged. Absent where it
+    /// can, and where the policy names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger_problem: Option<String>,
-    /// What others learn of what the silo contributes, in sentences. Empty where rounds are in clear.
+    /// Facts that others learn from the silo's contributions, in sentences. Empty where rounds are in clear.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub learned: Vec<String>,
     /// True if all agreed rounds are done.
@@ -86,7 +87,7 @@ pub struct NodeFacts {
     pub version: String,
     /// Its process.
     pub pid: u32,
-    /// When it started.
+    /// Time at which it started.
     pub started: String,
     /// The addresses at which it listens for members.
     pub addresses: Vec<String>,
@@ -137,8 +138,8 @@ pub struct TrainingProgress {
 pub struct RoundStatus {
     /// The round.
     pub round: u64,
-    /// When it was adopted; of a round before the node started, when its outcome came to the state
-    /// folder.
+    /// Time at which it was adopted; of a round before the node started, the time at which its outcome came to the
+    /// state folder.
     pub time: String,
     /// The view in which it became final.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,8 +167,7 @@ pub struct RoundStatus {
     /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<HeldOutMetrics>,
-    /// What the time since the round before, or since the start, was spent on. Absent of rounds before the
-    /// node started.
+    /// Time spent since the round before, or since the start, by activity. Absent of rounds before the node started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<SpentSeconds>,
 }
@@ -178,7 +178,7 @@ pub struct RoundStatus {
 pub struct ServedStatus {
     /// The round after which it was chosen.
     pub round: u64,
-    /// Which one it is, in words: "the model that it trains alone".
+    /// Name of the model, as text: "the model that it trains alone".
     pub what: String,
     /// True if it is the adopted model, that of its coalition.
     pub adopted: bool,
@@ -187,7 +187,7 @@ pub struct ServedStatus {
     pub held_out: Option<HeldOutMetrics>,
 }
 
-/// What the time of a round was spent on, in seconds.
+/// Time of a round by activity, in seconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub struct SpentSeconds {
@@ -249,8 +249,7 @@ pub struct PeerStatus {
     pub version: Option<String>,
     /// Attempts to connect that failed since it was last connected.
     pub attempts: u64,
-    /// What the last attempt found, in words that follow the name: "at 192.0.2.7:4001 does not answer
-    /// over UDP".
+    /// Result of the last attempt, as text that follows the name: "at 192.0.2.7:4001 does not answer over UDP".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// True if it has reported that it holds the last round.
@@ -287,9 +286,9 @@ pub struct TrafficTotals {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub struct Warning {
-    /// When.
+    /// Time of the warning.
     pub time: String,
-    /// What.
+    /// Text of the warning.
     pub text: String,
 }
 

@@ -29,16 +29,16 @@ use super::{StatusSource, all, metrics, page};
 
 /// Connections at the same time; for one more, the oldest is closed.
 const CONNECTIONS: usize = 64;
-/// How long a client may take to send its request.
+/// Time that a client may take to send its request.
 const REQUEST: Duration = Duration::from_secs(2);
-/// How long a connection may last.
+/// Time that a connection may last.
 const CONNECTION: Duration = Duration::from_secs(5);
 /// Pause after the system could not accept a connection, because too many files are open for example.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Largest head of a request, in bytes.
 const HEAD: usize = 16 << 10;
 
-/// Why the page and the metrics cannot be served.
+/// Reason for which the page and the metrics cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// Not an address and a port.
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn clients_that_say_nothing_or_little_do_not_keep_others_from_the_page() {
+    async fn silent_and_slow_clients_do_not_keep_others_from_the_page() {
         let at = server().await;
         let ask = format!("GET /metrics HTTP/1.1\r\nHost: {at}\r\n\r\n");
         let mut slow = Vec::new();

@@ -101,7 +101,7 @@ fn cards(status: &Status) -> Markup {
     };
     let rounds = status.federation.rounds;
     let members = format!("{} of {}", status.connected(), status.peers.len());
-    // What is served may be another model than the adopted one.
+    // The served model may be another one than the adopted one.
     let serves = status.serves.as_ref();
     let measured = match serves {
         Some(serves) => serves
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_counts_the_others_and_shows_the_model_that_is_served() {
+    fn the_page_counts_the_others_and_shows_the_served_model() {
         let said = page(&fixture::status());
         assert!(
             said.contains("<span>Others connected</span><b>2 of 3</b>"),

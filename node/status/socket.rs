@@ -19,12 +19,12 @@ pub const LONGEST: usize = 107;
 /// Connections that are answered at the same time; more wait.
 #[cfg(unix)]
 const CONNECTIONS: usize = 8;
-/// How long a reader may take.
+/// Time that a reader may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Largest document that is read.
 const LARGEST: u64 = 16 << 20;
 
-/// Why the socket cannot be used.
+/// Reason for which the socket cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// The path is too long.
@@ -67,7 +67,7 @@ pub enum SocketError {
     Answer {
         /// The socket.
         path: PathBuf,
-        /// What is wrong.
+        /// Fault of the answer.
         why: String,
     },
     /// A newer program.
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_of_that_name_and_a_long_path_are_refused_with_a_remedy() {
+    async fn an_existing_file_and_a_long_path_are_refused_with_a_remedy() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(NAME), "notes").unwrap();
         let error = serve_here(folder.path()).unwrap_err();

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_tells_the_served_model_from_the_adopted_one() {
+    fn the_text_distinguishes_the_served_model_from_the_adopted_one() {
         let said = text(&fixture::done());
         for line in [
             "own rows    mae 47.11 points on 48 held-out rows (the adopted model, not the served one, of round 3)",
@@ -307,7 +307,7 @@ Warnings:
     }
 
     #[test]
-    fn a_node_that_takes_no_part_or_is_done_says_so() {
+    fn a_node_that_takes_no_part_or_is_done_states_so() {
         let mut status = fixture::status();
         status.waiting = Some("only listening: the journal was lost\u{1b}".into());
         let said = text(&status);

@@ -16,7 +16,7 @@ use super::socket::SocketError;
 use super::text::{ago, position, round_trip, short, through};
 use formatting::numbers::{count, decimals, plain, value};
 
-/// How often the node is asked.
+/// Time after which the node is asked again.
 const AGAIN: Duration = Duration::from_millis(500);
 /// Screens below this width get lines instead of columns.
 pub(super) const NARROW: u16 = 72;
@@ -39,12 +39,12 @@ impl Followed for Status {
     }
 }
 
-/// What the screen shows.
+/// Content of the screen.
 #[derive(Debug)]
 pub struct Screen<T> {
     /// The last document.
     pub status: Option<T>,
-    /// Why there is no newer one; `None` while the node answers.
+    /// Reason for which there is no newer one; `None` while the node answers.
     pub problem: Option<String>,
 }
 
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn the_screen_shows_round_members_and_metrics_in_wide_and_narrow_terminals() {
+    fn the_screen_shows_round_members_and_metrics_in_any_width() {
         let mut screen = Screen {
             status: Some(fixture::status()),
             problem: None,
@@ -463,14 +463,14 @@ mod tests {
     }
 
     #[test]
-    fn all_nodes_are_shown_in_wide_and_narrow_terminals_those_in_trouble_before_the_rest() {
+    fn all_nodes_are_shown_in_any_width_with_trouble_first() {
         let mut screen = Screen {
             status: Some(all::fixture::nodes()),
             problem: None,
         };
         compare("nodes.txt", &drawn(&screen, 80, 24));
         compare("nodes-narrow.txt", &drawn(&screen, 40, 12));
-        // Where not all fit, those in trouble stand first.
+        // A screen on which not all fit has those in trouble first.
         let nodes = screen.status.as_mut().unwrap();
         let well = nodes.nodes[0].clone();
         let well = |name: &str| all::NodeStatus {

@@ -51,7 +51,7 @@ struct OnDisk {
     put: u64,
 }
 
-/// Whether a file was verified.
+/// State of the verification of a file.
 #[derive(Clone, Copy, PartialEq)]
 enum FileCheck {
     /// An earlier process wrote it; not verified yet.
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blob_is_renamed_after_its_bytes_are_durable_and_then_the_folder_is_synced() {
+    fn a_blob_is_renamed_once_durable_and_then_the_folder_is_synced() {
         let place = tempfile::tempdir().unwrap();
         let blobs = DiskBlobs::open(place.path(), 0).unwrap();
         SYNCED.take();
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(SYNCED.take(), [Synced::Folder(names([1]))]);
         drop(laid);
         assert_eq!((blobs.get(&blob(1).0), files()), (Some(blob(1).1), 1));
-        // What is not put is gone with its last reader; so is what is there already.
+        // A blob that is not put is gone with its last reader; so is what is there already.
         let (again, other) = (blobs.to_file(blob(1).1), blobs.to_file(blob(2).1));
         assert_eq!(files(), 3);
         blobs.put(blob(1).0, again).unwrap();

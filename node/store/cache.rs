@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_recently_used_blobs_are_removed_first_and_large_ones_are_not_cached() {
+    fn least_recently_used_blobs_go_first_and_large_ones_uncached() {
         let mut cache = BlobCache::new(40);
         let blob = |i: u8| (Hash::of(&[i]), Bytes::from(vec![i; 10]));
         let has = |cache: &BlobCache, i: u8| cache.blobs.contains(&Hash::of(&[i]));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use protocol::{Hash, MemberIndex, PublicKey};
 use silo::StoreError;
 
-/// Why a store cannot be used.
+/// Reason for which a store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreOpenError {
     /// Another process uses the folder.
@@ -75,7 +75,7 @@ pub enum StoreOpenError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Fault of the file.
         why: String,
     },
     /// Other users can read it, and its permissions cannot be changed.

@@ -46,11 +46,11 @@ pub(super) struct JournalHead {
     pub(super) records: u64,
     /// The MAC of the last record; of an empty journal, [`Framer::start`].
     pub(super) last: Mac,
-    /// How far the audit log beside it has come, as that log says it; empty where there is none.
+    /// End of the audit log beside it, as that log reports it; empty where there is none.
     pub(super) log: Vec<u8>,
 }
 
-/// Why bytes cannot be read as a head.
+/// Reason for which bytes cannot be read as a head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unread {
     /// A newer format.
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_of_an_earlier_format_is_refused_in_one_sentence_with_what_to_do() {
+    fn a_journal_of_an_earlier_format_is_refused_with_a_remedy() {
         let mut head = (FORMAT - 1).to_le_bytes().to_vec();
         head.extend([0; 200]);
         let Err(Unread::Damaged(why)) = read_head(&head) else {

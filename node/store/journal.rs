@@ -33,7 +33,7 @@ const NEW: &str = "journal.redb.new";
 /// Bytes of pages that redb keeps in memory. Few suffice: a record is written once and read once.
 const CACHE: usize = 4 << 20;
 
-/// How long what is noted of the audit log may wait for a transaction of the silo.
+/// Time that a note about the audit log may wait for a transaction of the silo.
 const NOTED: Duration = Duration::from_secs(60);
 
 /// A journal on disk, verified when it is opened. It is locked until it and its [`LogNote`]s are dropped.
@@ -48,9 +48,9 @@ struct JournalFile {
     database: Database,
     framer: Framer,
     head: JournalHead,
-    /// What the next head says of the audit log.
+    /// Note about the audit log for the next head.
     log: Vec<u8>,
-    /// When the head was written last.
+    /// Time at which the head was written last.
     written: Instant,
     _lock: folder::Lock,
 }

@@ -14,7 +14,7 @@ pub enum Note {
         from: PathBuf,
         /// New name of the file.
         to: PathBuf,
-        /// Why, in a sentence.
+        /// Reason, in a sentence.
         why: String,
     },
     /// The journal is missing, although the folder was used before. A new one was started, declared

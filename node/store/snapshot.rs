@@ -32,7 +32,7 @@ pub struct Snapshot {
     pub member: MemberIndex,
     /// The key that it names as its owner's.
     pub key: PublicKey,
-    /// How far the audit log beside it had come, as that log said it; empty for nothing.
+    /// End of the audit log beside it, as that log reported it; empty for nothing.
     pub log: Vec<u8>,
     /// Records of the journal, oldest first.
     pub records: Vec<JournalRecord>,

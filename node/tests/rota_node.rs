@@ -13,7 +13,7 @@ fn rota_node(arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn an_institution_has_the_commands_around_its_node_and_none_of_the_laboratory() {
+fn an_institution_has_its_nodes_commands_and_no_laboratory() {
     let help = String::from_utf8(rota_node(&["--help"]).stdout).unwrap();
     let listed = |command: &str| {
         help.lines()
@@ -61,7 +61,7 @@ fn an_institution_has_the_commands_around_its_node_and_none_of_the_laboratory() 
 }
 
 #[test]
-fn a_key_is_made_and_shown_and_what_fails_says_why() {
+fn a_key_is_made_and_shown_and_what_fails_states_why() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("identity.key");
     let key = key.to_str().unwrap();

@@ -31,7 +31,7 @@ pub(super) struct VerifiedChain {
     /// All blocks with their hashes, oldest first. Empty ones that only made a change final are left
     /// out.
     pub(super) blocks: Vec<(Hash, Block)>,
-    /// What is missing before the end of an epoch, oldest first.
+    /// Blocks that are missing before the end of an epoch, oldest first.
     pub(super) missing: Vec<MissingBlocks>,
     /// The last round.
     last: u64,
@@ -161,7 +161,7 @@ impl VerifiedChain {
             }
             if !inclusions_hold(&self.epoch(), &Strict, of) {
                 return wrong(
-                    "the signatures for the sheet are not those of distinct members".into(),
+                    "the signatures for the manifest are not those of distinct members".into(),
                 );
             }
         }

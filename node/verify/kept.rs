@@ -182,7 +182,7 @@ pub fn kept_sums(
 /// Opens the sums of a round.
 ///
 /// # Errors
-/// Why that is not possible here, as a sentence.
+/// The reason for which that is not possible here, as a sentence.
 fn open(
     config: &SiloConfig,
     folder: &Path,

@@ -27,7 +27,7 @@ pub struct NotComputed {
     pub from: u64,
     /// The last.
     pub to: u64,
-    /// Why.
+    /// Reason.
     pub why: String,
 }
 
@@ -71,7 +71,7 @@ impl Computed {
 /// Returns what the rounds of an agreement are computed with: nobody's rows, and a key that is nobody's.
 ///
 /// # Errors
-/// Why this agreement's rounds cannot be computed here, as a sentence.
+/// The reason for which this agreement's rounds cannot be computed here, as a sentence.
 pub(super) fn config(
     agreement: &Agreement,
     me: MemberIndex,
@@ -122,7 +122,7 @@ fn start(agreement: &Agreement, me: MemberIndex, state: &Path) -> Result<Option<
     found.map(Some).map_err(|error| error.to_string())
 }
 
-/// Why a round is not computed again whose models are here.
+/// Reason for which a round is not computed again whose models are here.
 pub(super) const NO_STATE: &str = "the outcome of the round before is not kept here any more";
 
 /// A round that members agreed on.
@@ -170,7 +170,7 @@ impl CheckedRound<'_> {
     /// Computes it again on the state before it, if that is known. Gives why that is not possible here, if it is not.
     ///
     /// # Errors
-    /// What is wrong, as a sentence.
+    /// The fault, as a sentence.
     fn compute(
         &self,
         state: Option<&mut Replay<'_>>,
@@ -183,7 +183,7 @@ impl CheckedRound<'_> {
             Self::Clear(_, learning) => {
                 let Some(manifest) = manifest(folder, adopted, learning) else {
                     return Ok(Some(
-                        "sheets and models are not kept here any more, or this silo did not compute them",
+                        "manifests and models are not kept here any more, or this silo did not compute them",
                     ));
                 };
                 let Some(state) = state else {
@@ -199,7 +199,7 @@ impl CheckedRound<'_> {
                 let (entries, signers) = (manifest.entries.len(), learning.inclusions.len());
                 if entries != signers {
                     return Err(format!(
-                        "round {}: the sheet has {entries} entries, and {signers} members signed it",
+                        "round {}: the manifest has {entries} entries, and {signers} members signed it",
                         learning.round
                     ));
                 }
@@ -280,8 +280,8 @@ pub(super) fn compute(
     Ok(computed)
 }
 
-/// Why the journal does not say what the silo adopted in a round. It says so for the last rounds only,
-/// whoever was there; and a silo that has several final rounds before it adopts the last of them.
+/// Returns the reason for which the journal does not note what the silo adopted in a round. It does so for the last
+/// rounds only, whoever was there; and a silo that has several final rounds before it adopts the last of them.
 fn not_noted(round: u64, adopted: &BTreeSet<u64>, keep: usize) -> &'static str {
     if adopted.contains(&round) {
         return "a recovery continued without it, and the round was repeated with another block";
@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_silo_is_said_to_have_been_away_when_its_journal_is_only_trimmed() {
+    fn a_silo_with_a_trimmed_journal_is_not_reported_as_absent() {
         let kept = BTreeSet::from([4, 5, 8]);
         let said = |round| not_noted(round, &kept, 3);
         assert!(said(1).contains("for the last rounds only"));

@@ -21,7 +21,7 @@ use super::rounds::{self, CheckedRound, Computed, NotComputed};
 use crate::chain::{MissingBlocks, certified_outcomes};
 use crate::store::{self, AGREEMENT, Snapshot, StoreOpenError, StoredBlob};
 
-/// Why a state folder was not verified, or what is wrong in it.
+/// Reason for which a state folder was not verified, or fault in it.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// No journal.
@@ -58,7 +58,7 @@ pub enum VerifyError {
     },
 }
 
-/// What was verified. All of it is as it has to be.
+/// Result of a verification. All of it is as it has to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct Verified {
@@ -72,7 +72,7 @@ pub struct Verified {
     pub blocks: usize,
     /// Final rounds in it.
     pub rounds: usize,
-    /// What the chain lacks here, oldest first.
+    /// Blocks that the chain lacks here, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingBlocks>,
     /// Certificates of a quorum that were verified.
@@ -377,7 +377,7 @@ impl StateFolder<'_> {
             let epoch = found.or(named.map(|epoch| epoch.id));
             let epoch = chain.epochs.iter().position(|of| Some(of.id) == epoch);
             let epoch = epoch.unwrap_or(before);
-            // What was adopted before a recovery may be done again after it.
+            // A round that was adopted before a recovery may be done again after it.
             if round <= last && !recovered(chain, before..epoch) {
                 return Err(format!(
                     "round {round}: the silo adopted round {last} before it"
@@ -444,9 +444,9 @@ impl StateFolder<'_> {
         if other {
             "a model that the strategy keeps"
         } else if document.masked.is_some() {
-            "the list, the sheet, a transcript or the unmaskings"
+            "the list, the manifest, a transcript or the unmaskings"
         } else {
-            "the sheet"
+            "the manifest"
         }
         .into()
     }

@@ -1,4 +1,4 @@
-//! What was verified in a state folder, as text.
+//! Result of verifying a state folder, as text.
 
 use std::io::{self, Write};
 
@@ -32,7 +32,7 @@ impl Verified {
         };
         writeln!(
             out,
-            "chain     {}, {}, each after the one before it{but}; the authors of every round signed its sheet",
+            "chain     {}, {}, each after the one before it{but}; the authors of every round signed its manifest",
             plural(*blocks, "final block"),
             plural(*rounds, "round"),
         )?;
@@ -63,7 +63,7 @@ impl Verified {
         };
         writeln!(
             out,
-            "blobs     {} (models, outcomes and sheets) with the agreed {}{missing}",
+            "blobs     {} (models, outcomes and manifests) with the agreed {}{missing}",
             plural(*blobs, "file"),
             verb(*blobs, "hash", "hashes"),
         )?;

@@ -239,7 +239,7 @@ def test_decorators_of_the_package_learn_unchanged():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_trainer_of_lightning_that_the_package_has_patched_learns_unchanged():
+def test_a_patched_lightning_trainer_learns_unchanged():
     pytest.importorskip("nvflare.client.api", reason="the package nvflare is not installed")
     lightning = pytest.importorskip("pytorch_lightning")
     from conftest import training

@@ -118,7 +118,7 @@ def test_rounds_before_the_interruption_are_told_once_more(tmp_path):
 @pytest.mark.parametrize(
     "change, key", [({"seed": 5}, "seed"), ({"rounds": 9}, "rounds"), ({"silos": 2}, "silos"), ({"changes": {"seed": 8}}, "scenario"), ({"keep": "models"}, "keep")]
 )
-def test_another_simulation_in_the_same_folder_is_refused_by_its_key(change, key, tmp_path):
+def test_another_simulation_in_the_folder_is_refused_by_its_key(change, key, tmp_path):
     asked(Counted(), out=tmp_path / "run")
     with pytest.raises(rota.RotaError, match=f"asked with {key} = "):
         asked(Counted(), out=tmp_path / "run", resume=True, **change)
@@ -300,7 +300,7 @@ class Far(Counted):
         return learner
 
 
-def test_a_model_without_an_intercept_is_compared_with_the_usual_weights():
+def test_a_model_without_intercept_is_compared_by_usual_weights():
     def learner(silo):
         truth = silo.place + 1.0
         return rota.FunctionLearner(

@@ -158,7 +158,7 @@ def test_flax_trains_as_a_plain_loop():
         assert np.allclose(found[name], value, atol=1e-5), name
 
 
-def test_only_adapters_of_peft_travel_and_train_as_in_a_plain_loop(monkeypatch):
+def test_only_peft_adapters_travel_and_train_as_in_a_plain_loop(monkeypatch):
     module = load("of_peft")
     # Dropout draws.
     monkeypatch.setattr(module, "BertConfig", functools.partial(module.BertConfig, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0))

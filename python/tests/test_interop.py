@@ -118,7 +118,7 @@ def test_an_exported_model_gives_the_same_in_pytorch(nodes, tmp_path):
     assert np.allclose(found, expected, atol=1e-4), np.abs(found - expected).max()
 
 
-def test_names_of_rotas_own_networks_are_those_of_modules_with_them():
+def test_names_of_rotas_networks_are_those_of_their_modules():
     """By name alone, whatever the order of the modules."""
 
     class Named(nn.Module):

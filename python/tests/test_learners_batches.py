@@ -194,7 +194,7 @@ def test_objects_are_batches_with_forward():
     )
 
 
-def test_positions_made_rows_by_forward_leave_the_rows_as_they_are():
+def test_positions_made_rows_by_forward_leave_rows_unchanged():
     """The weight of a silo is its rows, and not the words in them."""
     words, following = classes(7, 13, 5), classes(7, 13, 5, seed=8)
     batches = loader(torch.utils.data.TensorDataset(words, following))

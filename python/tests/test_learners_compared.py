@@ -69,7 +69,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_outputs_that_are_drawn_are_compared_with_the_means_of_the_draws(kind, capsys):
+def test_drawn_outputs_are_compared_with_the_means_of_draws(kind, capsys):
     one, same, other = (learner_of(Drawing(kind, between)) for between in (torch.tanh, torch.tanh, F.relu))
     model = values(one)
     inputs, outputs = one.tried(model)
@@ -117,7 +117,7 @@ class DrawingElsewhere(nn.Module):
         return self.dense(x.flatten(1)) + float(np.random.default_rng().normal())
 
 
-def test_outputs_that_are_drawn_elsewhere_are_not_compared_and_that_is_said(capsys):
+def test_outputs_drawn_elsewhere_are_reported_and_not_compared(capsys):
     learner = learner_of(DrawingElsewhere())
     inputs, outputs = learner.tried(values(learner))
     assert len(inputs) == len(outputs) == 0
@@ -225,7 +225,7 @@ class WithoutTrial(rota.Learner):
         return self._inner.evaluate(model, split, personal)
 
 
-def test_a_learner_that_makes_up_no_batch_is_not_compared_and_that_is_said():
+def test_a_learner_without_made_up_batch_is_reported_uncompared():
     plain = lambda silo: learner_of(nn.Sequential(nn.Flatten(), nn.Linear(12, 1)), silo=silo)  # noqa: E731
     own = lambda silo: WithoutTrial(plain(silo))  # noqa: E731
     notes = federation(plain, own, plain)["notes"]

@@ -135,7 +135,7 @@ def test_memory_that_something_else_has_stays(network, monkeypatch):
             assert model.one.weight.data_ptr() == model.other.weight.data_ptr()
 
 
-def test_a_module_has_the_model_that_was_measured_last_and_a_memory_of_its_own(large):
+def test_a_module_has_the_last_measured_model_and_its_own_memory(large):
     held, last = [], {}
 
     def factory(of):
@@ -195,7 +195,7 @@ def test_small_simulations_leave_models_where_they_are(tmp_path):
     assert learner.model[0].weight.data_ptr() == place and not os.listdir(tmp_path)
 
 
-def test_equal_models_are_one_file_which_goes_when_nobody_needs_it(tmp_path):
+def test_equal_models_are_one_file_which_goes_when_unneeded(tmp_path):
     shelf, model = Shelf(str(tmp_path)), {"w": np.arange(100, dtype=np.float32), "b": np.array([np.nan, -0.0], np.float32)}
     kept = shelf.put(model)
     assert shelf.put({name: value.copy() for name, value in model.items()}) is kept

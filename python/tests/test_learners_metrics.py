@@ -57,7 +57,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_a_metric_that_is_no_number_is_refused_before_the_first_round(kind):
+def test_a_metric_that_is_no_number_is_refused_before_round_one(kind):
     metrics, why = WRONG[kind]
     with pytest.raises(ValueError, match=TRIED + why):
         learner(metrics)
@@ -157,7 +157,7 @@ def ranked(outputs, targets):
     return {"roc-auc": (ones > zeros.T).float().mean()}
 
 
-def test_a_metric_that_one_batch_cannot_have_is_tried_on_all_rows():
+def test_a_metric_that_one_batch_lacks_is_tried_on_all_rows():
     """Rows in order of their class: the first batch has only one."""
     y = (torch.arange(20) >= 10).float()[:, None]
     rows = loader(torch.utils.data.TensorDataset(X, y), 5)
@@ -168,7 +168,7 @@ def test_a_metric_that_one_batch_cannot_have_is_tried_on_all_rows():
         learner(ranked, rows, (X, torch.zeros(20, 1)), binary)
 
 
-def test_a_metric_without_a_value_before_the_training_is_said_and_not_refused(capsys):
+def test_a_metric_without_a_value_before_training_is_reported(capsys):
     """The precision of a class that the first model never names."""
 
     def precision(outputs, targets):
@@ -183,7 +183,7 @@ def test_a_metric_without_a_value_before_the_training_is_said_and_not_refused(ca
     assert "the metric 'precision' is nan: it is missing as long as it is" in capsys.readouterr().err
 
 
-def test_metrics_of_rows_of_different_lengths_are_refused_at_once():
+def test_metrics_of_rows_of_different_lengths_are_refused():
     """Before, this failed in every round, and nothing was measured."""
     rows = [(draw(4, 3, length), classes(5, 4, length)) for length in (6, 9)]
 
@@ -199,7 +199,7 @@ def test_metrics_of_rows_of_different_lengths_are_refused_at_once():
         rota.torch.Learner(Words(), F.cross_entropy, rows, rows, device="cpu", metrics=lambda outputs, targets: {})
 
 
-def test_metrics_are_tried_on_the_training_rows_where_there_are_no_others():
+def test_metrics_are_tried_on_training_rows_where_none_are_left():
     with pytest.raises(ValueError, match="the 20 rows of `train`"):
         learner(raising, test=None)
     with pytest.raises(ValueError, match="the 20 rows of `validation`"):
@@ -231,7 +231,7 @@ SELF = {
 
 
 @pytest.mark.parametrize("kind", SELF)
-def test_a_learner_that_cannot_measure_is_refused_before_the_first_round(kind):
+def test_a_learner_that_cannot_measure_is_refused_at_the_start(kind):
     evaluate, why = SELF[kind]
     task = external(measuring(evaluate))
     with pytest.raises(rota.RotaError, match="`evaluate` was tried on the test rows before the first round.*" + why):
@@ -252,7 +252,7 @@ def test_a_learner_that_measures_changes_nothing_by_the_trial():
     assert asked[0][0] == "test" and first == [[1.0, 1.0, 1.0]] * 2
 
 
-def test_an_agreed_metric_that_nobody_measures_is_refused_before_the_first_round():
+def test_an_agreed_metric_nobody_measures_is_refused_at_start():
     trained = []
 
     class Watched(rota.torch.Learner):

@@ -81,7 +81,7 @@ def test_another_order_of_definition_learns_together(order):
 
 
 @pytest.mark.parametrize("order", SWAPPED)
-def test_another_order_with_other_names_is_refused_by_what_the_programs_compute(order):
+def test_another_order_and_names_are_refused_by_what_is_computed(order):
     applied = "".join(name[0] for name in order)
     with pytest.raises(rota.RotaError, match="computes something else.*(say by `names`|names).*"):
         federation([lambda: named_attention(FIRST), lambda: named_attention(order, applied)])
@@ -118,7 +118,7 @@ def stack(between):
     return nn.Sequential(nn.Flatten(), nn.Linear(12, 5), between(), nn.Linear(5, 1))
 
 
-def test_names_in_the_order_of_the_alphabet_are_no_order_of_definition():
+def test_alphabetical_names_are_no_order_of_definition():
     """A layout that is sorted, as files are, does not say which of three equal layers is which."""
     model = named_attention(("q_proj", "k_proj", "v_proj"))
     layout = {tensor.name: tensor.shape for tensor in learner_of(named_attention(FIRST)).tensors()}
@@ -163,7 +163,7 @@ def test_what_is_meant_to_differ_need_not_be_compared():
     assert any("it was not compared what the program" in note for note in found["notes"])
 
 
-def test_outputs_that_are_not_finite_are_not_compared_and_that_is_said(capsys):
+def test_outputs_that_are_not_finite_are_reported_not_compared(capsys):
     class Growing(nn.Module):
         def __init__(self):
             super().__init__()
@@ -277,7 +277,7 @@ def test_columns_in_another_order_are_put_into_the_agreed_one():
     assert found["means"] == same["means"]
 
 
-def test_columns_in_another_order_are_refused_where_the_learner_is_not_told_the_agreed_one():
+def test_columns_in_another_order_are_refused_if_none_is_agreed():
     with pytest.raises(rota.RotaError, match="in another order; agreed are age, height, weight.*silo=silo"):
         simulated(ORDERS, told=False)
 

@@ -69,7 +69,7 @@ def test_a_simulation_with_a_program_that_prints_before_serve(tmp_path):
     assert rota.simulate(scenario(task, rounds=1), learner=[sys.executable, str(script)], references=False)
 
 
-def test_processes_of_a_learner_and_other_programs_keep_their_output(tmp_path):
+def test_processes_of_a_learner_and_others_keep_their_output(tmp_path):
     """What a learner starts has its mark, but standard output of its own."""
     child = tmp_path / "child.py"
     child.write_text("import rota\nprint('from the child')\n")
@@ -142,7 +142,7 @@ def test_simulations_in_threads_do_not_draw_from_each_other():
     assert together == [alone] * 8
 
 
-def test_simulations_in_threads_with_pytorch_do_not_draw_from_each_other():
+def test_pytorch_in_threads_does_not_draw_from_other_simulations():
     torch = pytest.importorskip("torch")
     import rota.torch
 
@@ -344,7 +344,7 @@ def test_an_error_comes_from_the_learners_own_exception():
     assert names[-2:] == ["learner", "ward"]
 
 
-def test_a_comparison_that_fails_comes_from_the_learners_own_exception():
+def test_a_failed_comparison_comes_from_the_learners_exception():
     def learner(of):
         raise Ward("the rows are elsewhere")
 
@@ -354,7 +354,7 @@ def test_a_comparison_that_fails_comes_from_the_learners_own_exception():
     assert isinstance(caught.value.__cause__, Ward)
 
 
-def test_the_first_of_several_exceptions_that_the_error_quotes_is_its_cause():
+def test_the_first_exception_that_the_error_quotes_is_its_cause():
     def learner(of):
         raise Ward(f"nothing at {of.name}")
 

@@ -55,7 +55,7 @@ class Extra(nn.Module):
     ],
     ids=["int64", "int8", "bool", "complex", "double"],
 )
-def test_frozen_parameters_of_other_kinds_stay_exactly_as_they_are(value):
+def test_frozen_parameters_of_other_kinds_stay_exactly_the_same(value):
     model = Extra(value.clone())
     found = learner(model)
     assert {tensor.name for tensor in found.tensors()} == {"layer.weight", "layer.bias"}
@@ -147,7 +147,7 @@ def test_a_loss_with_parameters_of_its_own_is_refused():
     assert learner(nn.Linear(3, 2), frozen).rows().train == 12
 
 
-def test_plain_tensors_that_a_loss_trains_are_refused_and_inputs_are_not():
+def test_plain_tensors_a_loss_trains_are_refused_inputs_are_not():
     scale = torch.ones((), requires_grad=True)
     with pytest.raises(ValueError, match=r"a parameter of the shape \(\) that is not the model's"):
         learner(nn.Linear(3, 2), lambda outputs, targets: F.cross_entropy(outputs * scale, targets))
@@ -176,7 +176,7 @@ def test_a_class_of_models_or_losses_is_told():
         learner(nn.Linear(3, 2), nn.CrossEntropyLoss)
 
 
-def test_a_second_model_in_forward_is_refused_unless_it_is_frozen():
+def test_a_second_model_in_forward_is_refused_unless_frozen():
     teacher = nn.Linear(3, 2)
 
     def forward(model, batch):
@@ -297,7 +297,7 @@ def test_a_learner_with_a_private_optimiser_of_its_own_federates():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_noise_of_a_private_learner_is_not_that_of_the_agreed_seed():
+def test_a_private_learners_noise_is_not_of_the_agreed_seed():
     """Whoever knows the seed could take the noise away."""
     pytest.importorskip("opacus")
     found = load("private").learner(silo())

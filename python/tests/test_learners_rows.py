@@ -127,7 +127,7 @@ def test_rows_that_are_drawn_twice_are_counted_once():
     assert not rota.simulate(scenario(external(found)), learner=make, references=False)["training_failed"]
 
 
-def test_a_loader_that_drops_the_last_batch_weighs_what_it_trains_on(capfd):
+def test_a_loader_that_drops_the_last_batch_weighs_its_own_rows(capfd):
     def make(of):
         return learner(loader(DATA, 5, drop_last=True), silo=of)
 
@@ -171,7 +171,7 @@ def test_images_in_lists_count_one_target_each():
     assert found.train(values(found), training()).samples == 5
 
 
-def test_batch_normalisation_that_is_no_module_joins_a_last_row_too():
+def test_functional_batch_normalisation_joins_a_last_row_too():
     class Normed(nn.Module):
         def __init__(self):
             super().__init__()
@@ -236,7 +236,7 @@ def test_a_wrapper_hands_on_what_it_is_given():
     assert found.evaluate(values(found), "test", {})["loss"] == pytest.approx(by_hand)
 
 
-def test_augmentations_that_draw_from_numpy_are_the_same_for_the_same_question():
+def test_augmentations_drawn_from_numpy_repeat_for_a_question():
     class Noisy(torch.utils.data.Dataset):
         def __len__(self):
             return 12

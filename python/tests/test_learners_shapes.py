@@ -47,7 +47,7 @@ SPREAD = [
 
 @pytest.mark.parametrize("loss", SPREAD, ids=lambda loss: getattr(loss, "__name__", type(loss).__name__))
 @pytest.mark.filterwarnings("ignore:Using a target size")
-def test_outputs_and_targets_that_would_be_spread_over_each_other_are_refused(loss):
+def test_outputs_and_targets_that_would_broadcast_are_refused(loss):
     x = draw(12, 3)
     y = (x.sum(1) > 0).float() * 2 - 1 if isinstance(loss, nn.SoftMarginLoss) else x.sum(1)
     with pytest.raises(ValueError, match=r"outputs have the shape \(12, 1\) and targets \(12,\).*spread.*squeeze"):
@@ -70,7 +70,7 @@ def test_spreading_is_refused_with_more_dimensions_too():
 
 
 @pytest.mark.filterwarnings("ignore:Using a target size")
-def test_a_batch_of_one_row_that_loses_its_dimension_is_refused_in_training():
+def test_a_one_row_batch_that_loses_its_dimension_is_refused():
     """`squeeze()` without a dimension takes away that of rows as well."""
 
     class Squeezed(nn.Linear):
@@ -122,7 +122,7 @@ def test_targets_that_a_loss_means_otherwise_are_refused():
         learner(nn.Linear(3, 1), F.mse_loss, x / 0 * 0, x.sum(1, keepdim=True))
 
 
-def test_what_fails_in_the_first_batch_is_said_before_the_first_round():
+def test_what_fails_in_batch_one_is_reported_before_round_one():
     x, y = draw(12, 3), classes(2, 12)
     with pytest.raises(ValueError, match=r"one batch of `train`, \[\(12, 3\), \(12,\)\], was tried before the first round"):
         learner(nn.Linear(4, 2), F.cross_entropy, x, y)
@@ -261,7 +261,7 @@ def test_several_labels_per_row_are_measured_and_federate():
     assert rota.simulate(scenario(external(found)), learner=make)["usable"]
 
 
-def test_one_label_per_row_is_measured_row_by_row_if_it_is_a_class():
+def test_one_label_per_row_is_measured_by_row_if_it_is_a_class():
     x = draw(12, 3)
     hard, soft = (x.sum(1, keepdim=True) > 0).float(), torch.sigmoid(x.sum(1, keepdim=True))
     assert learner(nn.Linear(3, 1), nn.BCEWithLogitsLoss(), x, hard).outputs_loss == "logistic"
@@ -292,7 +292,7 @@ def test_language_of_different_lengths_is_measured():
     assert found.evaluate(values(found), "test", {}) == pytest.approx(by_hand)
 
 
-def test_classes_in_the_last_dimension_are_refused_with_the_remedy():
+def test_classes_in_the_last_dimension_are_refused_with_a_remedy():
     x, y = draw(6, 5, 3), classes(4, 6, 5)
     with pytest.raises(ValueError, match=r"classes are dimension 1, such as model\(x\).movedim\(-1, 1\)"):
         learner(nn.Linear(3, 4), F.cross_entropy, x, y)

@@ -174,7 +174,7 @@ def test_the_future_stays_hidden_behind_a_causal_mask():
         assert torch.equal(one[..., :-1], two[..., :-1]) and not torch.equal(one[..., -1], two[..., -1])
 
 
-def test_a_federation_is_the_mean_of_plain_loops_from_the_first_programs_values():
+def test_a_federation_is_the_mean_of_plain_loops_from_one_start():
     """FedAvg by hand, on the same batches: what the silos train differs by 0.0, and their mean by rounding."""
     rows = {place: (draw(8, 3, seed=place + 1), draw(8, 1, seed=place + 9)) for place in range(3)}
 
@@ -203,7 +203,7 @@ def test_a_federation_is_the_mean_of_plain_loops_from_the_first_programs_values(
         expected = {name: np.mean([one[name] for one in trained], axis=0) for name in expected}
 
 
-def test_the_start_is_drawn_only_where_that_is_wanted_and_possible():
+def test_the_start_is_drawn_only_where_wanted_and_possible():
     torch.seed()
     plain = lambda silo: rota.torch.Learner(  # noqa: E731
         nn.Linear(3, 1), F.mse_loss, (draw(8, 3), draw(8, 1)), (draw(8, 3), draw(8, 1)), device="cpu", silo=silo
@@ -344,7 +344,7 @@ def test_a_buffer_that_is_to_travel_does():
         learner_of(Text("buffer"), buffers=["plaice"])
 
 
-def test_a_constant_buffer_that_is_drawn_is_refused_with_the_remedy():
+def test_a_drawn_constant_buffer_is_refused_with_a_remedy():
     def make(silo=None, **options):
         model = nn.Sequential(nn.utils.parametrizations.orthogonal(nn.Linear(5, 5)), nn.Linear(5, 1))
         data = (draw(8, 5), draw(8, 1))
@@ -418,7 +418,7 @@ def test_normalisation_of_spectra_travels():
     assert learner.frozen() is None and any(name.endswith("_u") for name in values(learner))
 
 
-def test_a_buffer_that_changes_late_is_said_and_not_put_back_in_silence():
+def test_a_buffer_that_changes_late_is_reported_not_restored():
     learner = following(every=5)
     with pytest.raises(ValueError, match=r"changed the buffer '(in_place|replaced|teacher)'.*buffers=\["):
         learner.train(values(learner), training(batch=2))

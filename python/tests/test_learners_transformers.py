@@ -126,7 +126,7 @@ def test_a_language_model_is_measured_at_the_following_word(loss):
     assert found.evaluate(values(found), "test", {}) == pytest.approx(measured(found, batches, following), rel=1e-5)
 
 
-def test_a_language_model_that_knows_nothing_yet_is_measured_at_the_following_word():
+def test_an_empty_language_model_is_measured_at_the_next_word():
     """All words are equally likely, so that the loss does not tell which word is meant."""
     model = gpt()
     nn.init.zeros_(model.lm_head.weight)
@@ -145,7 +145,7 @@ def test_hidden_words_are_measured_where_they_are():
     assert found.evaluate(values(found), "test", {}) == pytest.approx(measured(found, batches, all_of), rel=1e-5)
 
 
-def test_numbers_and_several_labels_of_texts_are_measured_by_the_models_own_loss():
+def test_numbers_and_multiple_labels_use_the_models_own_loss():
     for options, labels in [
         (dict(num_labels=1), torch.rand(13)),
         (dict(num_labels=3, problem_type="multi_label_classification"), classes(2, 13, 3).float()),
@@ -198,7 +198,7 @@ def test_a_translator_is_measured_where_its_words_are():
     assert found._pass.shift == 0 and alike(found, loop(model, batches, plainly), None)
 
 
-def test_questions_with_answers_in_a_text_are_learned_with_forward():
+def test_questions_answered_in_a_text_are_learned_with_forward():
     words = encoded()[0]
     rows = {"input_ids": words, "start_positions": classes(9, 13), "end_positions": classes(9, 13, seed=5)}
     with pytest.raises(ValueError, match="none of them for the targets"):
@@ -228,7 +228,7 @@ def test_rows_may_be_what_a_tokenizer_gives():
     assert alike(found, loop(found.model, batches, plainly), None, batch=4)
 
 
-def test_a_loss_of_ones_own_gets_logits_and_labels_as_the_model_has_them():
+def test_a_custom_loss_gets_logits_and_labels_of_the_model():
     """With the shift that its author wrote."""
 
     def loss(logits, labels):

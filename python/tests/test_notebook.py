@@ -165,7 +165,7 @@ def test_a_comparison_has_metrics_of_ones_own():
     assert rows["local"]["silos"] < rows["fedavg"]["silos"]
 
 
-def test_a_comparison_without_validation_rows_is_refused_before_the_first_run():
+def test_a_comparison_without_validation_is_refused_at_the_start():
     asked = []
 
     def counting(silo):

@@ -172,7 +172,7 @@ def test_a_learner_that_exits_fails_its_request(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_forks_and_children_of_a_learner_do_not_touch_the_protocol(tmp_path):
+def test_forks_and_children_of_a_learner_keep_off_the_protocol(tmp_path):
     program = started(
         tmp_path,
         "import subprocess\n"

@@ -75,7 +75,7 @@ def test_rounds_are_told_in_trainings_and_measurements(kind, mesh):
     assert {round for round, _ in measured} <= {first, 1, 2, 3}
 
 
-def test_a_function_without_a_third_argument_is_measured_as_before():
+def test_a_function_without_third_argument_is_measured_as_before():
     def evaluate(model, split, *more, scale=1.0):
         assert not more
         return {"loss": scale}

@@ -28,7 +28,7 @@ def test_a_built_in_scenario_gives_plain_data():
     assert len(summary.silos()) == 8
 
 
-def test_a_simulation_has_no_messages_but_where_it_is_asked_for_them():
+def test_a_simulation_has_no_messages_unless_asked_for_them():
     given = scenario({"constant": {"parameters": 3}}, rounds=2)
     direct = rota.simulate(given, references=False)
     assert direct["mesh"] == "direct" and "trace" not in direct
@@ -134,7 +134,7 @@ def test_nothing_is_left_after_a_simulation():
     assert threading.active_count() == before
 
 
-def test_a_strategy_that_needs_gradients_is_refused_before_the_first_round():
+def test_a_strategy_that_needs_gradients_is_refused_at_the_start():
     make = load("two_arrays").learner
     strategy = scenario({})["strategy"] | {"name": "scaffold"}
     with pytest.raises(rota.RotaError, match="cannot train with a modified gradient"):
@@ -151,7 +151,7 @@ def test_a_comparison_has_a_row_for_every_strategy():
     assert names[:1] == ["fedavg"] and "local" in names
 
 
-def test_a_comparison_takes_a_learner_for_a_file_in_another_folder(tmp_path):
+def test_a_comparison_takes_a_learner_for_another_folders_file(tmp_path):
     """With data beside the scenario."""
     (tmp_path / "study").mkdir()
     draw = np.random.default_rng(1)
@@ -185,7 +185,7 @@ def test_a_comparison_takes_a_learner_for_a_file_in_another_folder(tmp_path):
     assert labels == ["local"] and set(trained) == {"a", "b", "c"}
 
 
-def test_what_only_a_person_can_say_of_rows_is_asked_and_answered_in_the_scenario(tmp_path):
+def test_questions_about_rows_are_answered_in_the_scenario(tmp_path):
     lines = ["lab,visit,y"]
     for row in range(120):
         lab = 999 if row % 40 == 7 else 3 + row * 37 % 60 / 20

@@ -88,7 +88,7 @@ def test_layers_come_in_the_order_in_which_they_are_applied(order, steps):
     assert found[-3:] == ["stem", "body", "head"], found
 
 
-def test_a_recurrent_network_a_tied_weight_and_a_compiled_one_have_their_order():
+def test_recurrent_tied_and_compiled_modules_have_their_order():
     class Recurrent(nn.Module):
         def __init__(self):
             super().__init__()
@@ -126,7 +126,7 @@ def personal_of(model, strategy, tmp=None, **options):
 
 
 @pytest.mark.parametrize("order", [["stem", "body", "head"], ["head", "body", "stem"], ["head", "stem", "body", "decoder"]])
-def test_fedper_keeps_the_last_layer_whatever_the_order_of_definition(order):
+def test_fedper_keeps_the_last_layer_in_any_order_of_definition(order):
     assert personal_of(lambda: Parts(order, plain_steps), "fedper") == {"head.weight", "head.bias"}
 
 
@@ -190,7 +190,7 @@ def test_norm_layers_are_said_by_type(layer, is_norm):
 # Buffers.
 
 
-def test_counters_and_flags_that_training_changes_travel_and_others_stay():
+def test_trained_counters_and_flags_travel_and_others_stay():
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
@@ -219,7 +219,7 @@ def test_counters_and_flags_that_training_changes_travel_and_others_stay():
     assert found.train(mean, training(batch=0)).model["steps"] == 4
 
 
-def test_a_counter_beyond_whole_numbers_of_floats_is_refused_by_name():
+def test_a_counter_beyond_integers_of_floats_is_refused_by_name():
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
@@ -234,7 +234,7 @@ def test_a_counter_beyond_whole_numbers_of_floats_is_refused_by_name():
         learner(Model())
 
 
-def test_a_counter_that_changes_late_is_said_and_travels_where_it_is_named():
+def test_a_late_counter_is_reported_and_travels_where_named():
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
@@ -275,7 +275,7 @@ def test_an_exported_model_has_its_counters(tmp_path):
 SEEN = {"loss": 0}
 
 
-def test_the_trial_leaves_no_trace_in_the_module_the_loss_or_around_them():
+def test_the_trial_leaves_no_trace_in_module_loss_or_elsewhere():
     outside = []
 
     class Model(nn.Module):
@@ -337,7 +337,7 @@ def test_parameters_that_the_first_pass_makes_are_refused():
     assert "scale" in values(learner(model))
 
 
-def test_buffers_and_layers_that_the_first_pass_makes_are_refused():
+def test_buffers_and_layers_made_in_the_first_pass_are_refused():
     class Model(nn.Module):
         def __init__(self, what):
             super().__init__()
@@ -426,7 +426,7 @@ class Shuffling:
         return ((X[order[at : at + 4]], Y[order[at : at + 4]]) for at in (0, 4, 8))
 
 
-def test_held_out_rows_in_another_order_every_time_are_refused_or_seeded():
+def test_held_out_rows_in_changing_order_are_refused_or_seeded():
     secret = np.random.default_rng()
 
     def hidden():
@@ -460,7 +460,7 @@ def test_outputs_and_targets_of_64_bits_travel_as_they_are(tmp_path):
 # Differences that are meant.
 
 
-def test_weight_decay_and_batches_that_are_not_as_in_pytorch_are_said_once(capsys):
+def test_unusual_weight_decay_and_batches_are_reported_once(capsys):
     found = learner(nn.Linear(4, 3), loader(torch.utils.data.TensorDataset(X, Y), 5))
     for _ in range(2):
         found.train(values(found), training(batch=3, weight_decay=0.1))

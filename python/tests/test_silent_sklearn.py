@@ -80,7 +80,7 @@ def test_weights_that_nobody_would_take_are_refused():
         rota.sklearn.Learner(linear.Ridge(), (ROWS, ROWS[:, 0], ones, ones), (ROWS, ROWS[:, 0]))
 
 
-def test_numbers_that_a_model_of_32_bits_cannot_tell_apart_are_refused():
+def test_numbers_that_32_bits_cannot_tell_apart_are_refused():
     y = ROWS[:, 0]
     for by in (1e7, 1e9):
         with pytest.raises(ValueError, match="the target is around .*subtract a number that all silos agree on"):

@@ -118,12 +118,12 @@ def test_classes_that_are_not_agreed_are_refused():
     ],
     ids=str,
 )
-def test_what_is_no_linear_model_is_refused_before_the_first_round(estimator, classes):
+def test_what_is_no_linear_model_is_refused_before_round_one(estimator, classes):
     with pytest.raises(TypeError, match="is no linear model whose `coef_` and `intercept_` can be averaged"):
         learner(estimator, classes)(silo())
 
 
-def test_what_needs_more_rows_than_a_trial_has_is_tried_on_the_silos_own():
+def test_what_needs_more_rows_than_a_trial_is_tried_locally():
     (x, y), test = rows(0, 0)
     rota.sklearn.Learner(LassoCV(cv=25), (x, y), test)
 
@@ -176,7 +176,7 @@ def test_classes_in_another_order_are_put_into_the_agreed_one():
         assert values[-1] == pytest.approx(right, abs=1e-9) and right > 0.8
 
 
-def test_classes_in_another_order_are_refused_where_the_learner_is_not_told_the_agreed_one():
+def test_classes_in_another_order_are_refused_if_none_is_agreed():
     make = in_other_orders(told=False)
     task = external(make(silo()), metric="accuracy")
     with pytest.raises(rota.RotaError, match="its classes are others than the agreed ones.*in another order"):

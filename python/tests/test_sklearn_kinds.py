@@ -182,12 +182,12 @@ def test_many_sparse_columns_federate_without_being_filled():
     assert not summary["training_failed"] and len(summary.curves()["silo 1"]) == 2
 
 
-def test_scalers_that_fill_sparse_rows_are_refused_in_scikit_learns_words():
+def test_scalers_that_fill_sparse_rows_are_refused_by_sklearn():
     with pytest.raises(ValueError, match="Cannot center sparse matrices"):
         rota.sklearn.Learner(make_pipeline(StandardScaler(), linear.Ridge()), (sparse.csr_matrix(X), NUMBER), (sparse.csr_matrix(X), NUMBER))
 
 
-def test_models_that_take_no_sparse_rows_are_refused_before_the_first_round():
+def test_models_without_sparse_rows_are_refused_at_the_start():
     with pytest.raises(TypeError, match="Lars is no linear model.*[Ss]parse"):
         rota.sklearn.Learner(linear.Lars(), (sparse.csr_matrix(Z), NUMBER), (sparse.csr_matrix(Z), NUMBER))
 
@@ -250,7 +250,7 @@ def test_generalised_linear_models_are_their_plain_fits(estimator, y, power):
         assert metrics["deviance"] == pytest.approx(mean_poisson_deviance(y, predicted), rel=5e-3)
 
 
-def test_poisson_regressions_federate_towards_the_fit_of_all_rows():
+def test_poisson_regressions_federate_to_the_fit_of_all_rows():
     def make(of):
         mine = slice(of.place, None, 3)
         return rota.sklearn.Learner(linear.PoissonRegressor(alpha=0), (Z[mine], COUNT[mine]), (Z[mine], COUNT[mine]))

@@ -89,7 +89,7 @@ def test_an_optimiser_of_ones_own_is_that_of_the_plain_loop(name, capsys):
     assert capsys.readouterr().err.count("of its own, and not with the agreed sgd") == 1
 
 
-def test_the_agreed_rate_and_the_round_reach_an_optimiser_of_ones_own():
+def test_the_agreed_rate_and_round_reach_a_custom_optimiser():
     def make(model, how):
         return torch.optim.SGD(model.parameters(), lr=how.rate / how.round)
 
@@ -135,7 +135,7 @@ def test_a_step_by_hand_is_all_that_is_done():
     assert not found.gradients
 
 
-def test_what_is_no_way_to_take_steps_is_refused_with_what_is_one():
+def test_what_cannot_take_steps_is_refused_with_what_can():
     model = network()
     for options, why in [
         ({"optimiser": torch.optim.SGD(model.parameters(), lr=0.1)}, "`optimiser` is SGD, .*lambda model, training"),
@@ -152,7 +152,7 @@ def test_what_is_no_way_to_take_steps_is_refused_with_what_is_one():
         found.train(values(found), training())
 
 
-def test_strategies_that_change_gradients_reach_an_optimiser_of_ones_own():
+def test_strategies_changing_gradients_reach_a_custom_optimiser():
     modifier = rota.Modifier(mu=0.5, anchor={"0.weight": np.ones((8, 4), np.float32)}, shift={}, frozen=frozenset({"2.bias"}))
     own = learner(optimiser=lambda model, training: sgd(model))
     agreed = learner()

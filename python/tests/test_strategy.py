@@ -169,13 +169,13 @@ def broken(found, needs=("rows",)):
         (lambda round: 1 / 0, "ZeroDivisionError"),
     ],
 )
-def test_a_strategy_that_gives_no_coefficients_is_the_cause_of_the_error(found, why):
+def test_a_strategy_without_coefficients_is_the_errors_cause(found, why):
     with pytest.raises(rota.RotaError, match=why) as caught:
         simulated(broken(found))
     assert isinstance(caught.value.__cause__, (ValueError, ZeroDivisionError))
 
 
-def test_needs_that_are_none_are_refused_before_anything_is_trained():
+def test_unknown_needs_are_refused_before_anything_is_trained():
     watched = Watched()
     with pytest.raises(rota.RotaError, match="numbers:NAME"):
         simulated(broken(lambda round: None, ["everything"]), watched)
@@ -187,7 +187,7 @@ def test_needs_that_are_none_are_refused_before_anything_is_trained():
         simulated(object())
 
 
-def test_where_sums_alone_are_opened_a_strategy_is_refused_with_why():
+def test_where_only_sums_are_opened_a_strategy_is_refused():
     with pytest.raises(rota.RotaError, match="its rule gives every single model a coefficient"):
         equal = examples.SCENARIO["strategy"] | {"weight": "equal"}
         simulated(Rows(), privacy={"mode": "secure-aggregation"}, strategy=equal)

@@ -175,7 +175,7 @@ def test_only_plain_losses_are_measured_by_rota():
         rota.torch.Learner(nn.Linear(3, 2), nn.CrossEntropyLoss(reduction="sum"), (x, y), (x, y), device="cpu")
 
 
-def test_the_same_question_has_the_same_answer_whatever_a_loader_draws_from():
+def test_equal_questions_have_equal_answers_whatever_is_drawn():
     own = torch.Generator().manual_seed(1)
     loader = torch.utils.data.DataLoader(rows(), batch_size=4, shuffle=True, generator=own)
     learner = rota.torch.Learner(nn.Linear(3, 1), nn.functional.mse_loss, loader, loader, device="cpu")

@@ -42,7 +42,7 @@ pub(crate) fn audit(
     for learning in longest.iter().filter_map(Block::learning) {
         let manifest = recorder.manifest(&learning.manifest);
         let manifest = manifest
-            .ok_or_else(|| format!("the sheet of round {} was never sent", learning.round))?;
+            .ok_or_else(|| format!("the manifest of round {} was never sent", learning.round))?;
         replay.round(learning, &manifest, blob)?;
         rounds += 1;
     }

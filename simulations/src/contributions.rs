@@ -1,10 +1,10 @@
-//! What members contributed to the rounds of a run.
+//! Contributions of members to the rounds of a run.
 
 use bytes::Bytes;
 use methods::merging::MergeTree;
 use protocol::MemberIndex;
 
-/// What members contributed to a round.
+/// Contributions of members to a round.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Contributions {
     /// The round, from 1.
@@ -14,7 +14,7 @@ pub struct Contributions {
     /// Losses of a cross-evaluation: rows and columns in the order of `models`, the row is whose data, the
     /// column whose model.
     pub losses: Option<Vec<Vec<f64>>>,
-    /// How their authors were merged into groups, where the strategy does that.
+    /// Merges of their authors into groups, where the strategy does that.
     pub merges: Option<AuthorMerges>,
 }
 
@@ -60,7 +60,7 @@ impl Contributions {
     }
 }
 
-/// What groups were formed by in a run.
+/// Basis on which groups were formed in a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GroupingBasis {
     /// The last cross-evaluation.

@@ -32,7 +32,7 @@ enum Action {
     Mend(Vec<(usize, usize)>),
 }
 
-/// How a silo that was killed restarts.
+/// Restart of a silo that was killed.
 #[derive(Debug, Clone, Copy)]
 struct Restart {
     after: Option<Duration>,
@@ -49,7 +49,7 @@ struct Actor {
     /// Killed without a restart.
     stopped_for_good: bool,
     journal_lost: bool,
-    /// How the silo restarts after its journal fails as scripted.
+    /// Restart of the silo after its journal fails as scripted.
     back: Option<Restart>,
     view: u64,
     lead: Option<MemberIndex>,
@@ -137,7 +137,7 @@ impl<'a> Director<'a> {
                         self.schedule(time, Action::Kill(member, back))
                     }
                     (FaultTime::At(time), None) => {
-                        // Who leads at that time is known only then.
+                        // The lead at that time is known only then.
                         self.schedule(time, Action::Kill(MemberIndex(u16::MAX), back));
                     }
                     (FaultTime::Commit { nth, cut }, Some(member)) => {

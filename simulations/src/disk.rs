@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_blobs_of_several_disks_take_memory_once_and_as_long_as_one_needs_them() {
+    fn equal_blobs_of_several_disks_take_memory_once_while_needed() {
         let shared = SharedBlobs::default();
         let disk = || Disk {
             shared: shared.clone(),

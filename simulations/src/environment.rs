@@ -43,7 +43,7 @@ impl Mesh {
     };
 }
 
-/// What an environment is made from.
+/// Parts from which an environment is made.
 pub struct EnvironmentConfig<'a> {
     /// The federation that runs in it.
     pub federation: &'a Federation,
@@ -88,7 +88,7 @@ impl EnvironmentConfig<'_> {
     }
 }
 
-/// What a silo brings along when it starts.
+/// Parts that a silo brings along when it starts.
 pub struct Own {
     /// Receives its notices.
     pub feed: Feed,
@@ -105,7 +105,7 @@ pub trait EnvironmentFactory {
     /// there.
     ///
     /// # Errors
-    /// Why the environment cannot be set up, as a sentence.
+    /// Reason for which the environment cannot be set up, as a sentence.
     fn start(&mut self, member: MemberIndex, own: Own) -> Result<SiloEnvironment, String>;
 
     /// A member stops, as in a power cut. Its journal and blobs are lost too if `journal_lost`.

@@ -6,7 +6,7 @@ use task::data::DataError;
 
 use bare::invariants::Violation;
 
-/// Why a run failed.
+/// Error of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The task's data cannot be read.
@@ -48,7 +48,7 @@ pub enum RunError {
     Round {
         /// The round.
         round: u64,
-        /// Why not.
+        /// Reason.
         what: String,
     },
     /// The federation did not finish in time.
@@ -56,7 +56,7 @@ pub enum RunError {
     Stuck {
         /// The seed.
         seed: u64,
-        /// When the run was given up, on the federation's clock.
+        /// Time at which the run was given up, on the federation's clock.
         after: Duration,
         /// The state of every silo.
         states: String,
@@ -66,7 +66,7 @@ pub enum RunError {
     Audit {
         /// The seed.
         seed: u64,
-        /// What is wrong.
+        /// Description of the fault.
         what: String,
     },
     /// A silo stopped because of a bug in this program.
@@ -74,7 +74,7 @@ pub enum RunError {
     Defect {
         /// Name of the silo.
         silo: String,
-        /// What happened.
+        /// Description of the bug's effect.
         why: String,
     },
 }

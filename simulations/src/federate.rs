@@ -23,10 +23,9 @@ use crate::record::{Led, ProtocolRecord, RoundRecord, RunRecord};
 use crate::recorder::Recorder;
 use crate::scenario::{Fault, Scenario};
 
-/// How long a Receipt may wait in queues, and for the pool that opens envelopes, before its silo
-/// has read it.
+/// Time that a Receipt may wait in queues, and for the pool that opens envelopes, before its silo has read it.
 const READ_VIRTUAL: Duration = Duration::from_secs(1);
-/// How long a Receipt may wait in this way on a real clock, where a busy machine may stand still for a while.
+/// Time that a Receipt may wait in this way on a real clock, where a busy machine may stand still for a while.
 const READ_REAL: Duration = Duration::from_secs(10);
 
 /// Runs one federation to its end.

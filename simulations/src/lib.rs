@@ -15,8 +15,8 @@
 //! `docs/protocol/properties.md`. All are deterministic: the same seed gives the same events, on any number of
 //! threads. The hash over all events, [`ProtocolRecord::trace`], shows it.
 //!
-//! What a run means, metrics and references beside each other, is said by the laboratory (crate `lab`),
-//! which makes a summary from a [`RunRecord`].
+//! The laboratory (crate `lab`) makes a summary from a [`RunRecord`], with metrics and references beside each
+//! other.
 //!
 //! # Parts
 //!

@@ -1,4 +1,4 @@
-//! How often the authors of models without names can be recognised.
+//! Frequency of recognising the authors of models without names.
 //!
 //! Where a federation removes names, the lead of a round still learns who sent which model, and every
 //! member leads at times. In the next round it sees all models again, without names. A member that
@@ -22,7 +22,7 @@ use serde::Serialize;
 /// Most parameters of a model that are compared. Of larger models every k-th is taken.
 const COMPARED: usize = 1 << 14;
 
-/// How often authors were recognised from one final round to the next.
+/// Frequency of recognising authors from one final round to the next.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LinkageResult {
     /// Pairs of final rounds, one after the other, that were compared.
@@ -31,14 +31,14 @@ pub struct LinkageResult {
     pub entries: u64,
     /// Share of them that guessing at random would name correctly.
     pub chance: f64,
-    /// What gives authors away, the strongest clue first.
+    /// Clues that give authors away, the strongest first.
     pub clues: Vec<Clue>,
 }
 
 /// One thing that entries show.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Clue {
-    /// What the entries show.
+    /// Kind of clue.
     pub kind: ClueKind,
     /// Entries whose author it named correctly.
     pub right: u64,
@@ -46,7 +46,7 @@ pub struct Clue {
     pub share: f64,
 }
 
-/// What an entry without a name shows to every member.
+/// Clue that an entry without a name shows to every member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClueKind {
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn models_that_keep_their_direction_and_rows_that_last_name_their_authors() {
+    fn models_with_a_direction_and_lasting_rows_name_their_authors() {
         let mut observer = Observer::default();
         observer.round(round([0, 1, 2]));
         assert_eq!(observer.result(), None);
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_models_share_says_nothing() {
+    fn what_all_models_share_shows_nothing() {
         let mut observer = Observer::default();
         let same = || {
             (0..4)

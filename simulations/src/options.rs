@@ -26,7 +26,7 @@ pub struct RoundDone {
 pub type MakeEnvironment<'a> =
     dyn FnMut(&EnvironmentConfig<'_>) -> Result<Box<dyn EnvironmentFactory>, String> + 'a;
 
-/// What the silos of a run live in.
+/// EnvironmentFactory of the silos of a run.
 #[derive(Default)]
 pub enum Surrounding<'a> {
     /// The simulated network, in virtual time.
@@ -34,7 +34,7 @@ pub enum Surrounding<'a> {
     Virtual,
     /// A loop over the silos, without messages: nobody leads or votes, and the outcomes are the same.
     Direct,
-    /// What this makes of the federation, for example real sockets.
+    /// The environment that this makes of the federation, for example real sockets.
     Made(Box<MakeEnvironment<'a>>),
 }
 
@@ -49,7 +49,7 @@ impl Surrounding<'_> {
     }
 }
 
-/// How members of a simulation sign.
+/// Kind of signatures of a simulation's members.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Signatures {
     /// By keyed hashes of the size of signatures, where one process does every check once for all
@@ -70,30 +70,31 @@ pub struct Options<'a> {
     /// True if all silos share one cache of checks, so that each signature and hash is verified
     /// once per process instead of once per silo.
     pub cache: bool,
-    /// How members sign. Behaviour and results do not depend on it, traces do: they are hashes over
-    /// messages with their signatures.
+    /// Kind of signatures of members. Behaviour and results do not depend on it, traces do: they are hashes
+    /// over messages with their signatures.
     pub signatures: Signatures,
     /// Threads for heavy work. Their number changes how long a run takes and nothing else.
     pub threads: usize,
-    /// Whether to compute the references that the federation is compared with: training alone, one
-    /// global model, one model of all rows.
+    /// `true` if the references that the federation is compared with are computed: training alone, one global
+    /// model, one model of all rows.
     pub references: bool,
-    /// Whether to compare the chains of all members after the run and to recompute every outcome on
-    /// them. Needs a parameter set that keeps the models of all rounds (`keep-rounds`).
+    /// `true` if the chains of all members are compared after the run and every outcome on them is recomputed.
+    /// Needs protocol parameters that keep the models of all rounds (`keep-rounds`).
     pub audit: bool,
-    /// Whether to keep the contributions of every round, which take the memory of as many models.
+    /// `true` if the contributions of every round are kept, which take the memory of as many models.
     pub keep_contributions: bool,
-    /// Whether to keep what groups were formed by: losses of the last cross-evaluation, and the last merges,
-    /// which are computed once more for that.
+    /// `true` if the basis of groups is kept: losses of the last cross-evaluation, and the last merges, which
+    /// are computed once more for that.
     pub keep_basis: bool,
     /// Time on the federation's clock after which the run ends, whether or not the federation is
     /// complete; `None`: a federation that does not get ahead is an error in the end.
     pub limit: Option<Duration>,
     /// Called when a round became final.
     pub progress: Box<dyn FnMut(&RoundDone) + 'a>,
-    /// Whether the federation ends with a round that became final; `None`: with its last round. Without messages alone.
+    /// Returns true for a final round with which the federation ends; `None`: it ends with its last round.
+    /// Without messages alone.
     pub ends: Option<EndsAfter<'a>>,
-    /// What the silos live in.
+    /// EnvironmentFactory of the silos.
     pub surrounding: Surrounding<'a>,
 }
 

@@ -15,7 +15,7 @@ use crate::network::Traffic;
 pub struct RunRecord {
     /// The kind of network that carried the messages.
     pub mesh: Mesh,
-    /// What every silo told, and when.
+    /// Notices of all silos, each with its time.
     pub notices: Vec<(Time, MemberIndex, Notice)>,
     /// The final rounds, in order.
     pub rounds: Vec<RoundRecord>,
@@ -24,11 +24,11 @@ pub struct RunRecord {
     pub blobs: Option<u64>,
     /// Seconds that the run took here.
     pub seconds: f64,
-    /// What there was of messages and agreement; none without messages.
+    /// Messages and agreement; none without messages.
     pub protocol: Option<ProtocolRecord>,
     /// The contributions of every round, where they were to be kept.
     pub contributions: Vec<Contributions>,
-    /// What groups were formed by, where that was to be kept.
+    /// Basis on which groups were formed, where that was to be kept.
     pub basis: GroupingBasis,
 }
 
@@ -49,12 +49,12 @@ pub struct Led {
     pub view: u64,
     /// The lead of that view, by name.
     pub lead: String,
-    /// When the first silo knew that it is final, in seconds on the federation's clock, virtual or
+    /// Time at which the first silo knew that it is final, in seconds on the federation's clock, virtual or
     /// real.
     pub at: f64,
 }
 
-/// What there was of messages and agreement in a run.
+/// Messages and agreement in a run.
 pub struct ProtocolRecord {
     /// The bytes that every member sent, in roster order.
     pub traffic: Vec<Traffic>,
@@ -76,16 +76,16 @@ pub struct ProtocolRecord {
     pub events: u64,
     /// Names of the safety properties that were checked after every event.
     pub invariants: Vec<&'static str>,
-    /// How often the authors of models without names could be recognised.
+    /// Frequency of recognising the authors of models without names.
     pub linkage: Option<LinkageResult>,
-    /// When it ended, on the federation's clock.
+    /// Time at which it ended, on the federation's clock.
     pub ended: Time,
 }
 
 /// A silo that stopped.
 #[derive(Debug, Clone, Copy)]
 pub struct SiloStop {
-    /// When, after the start.
+    /// Time of the stop, after the start.
     pub at: Duration,
     /// The silo that stopped.
     pub member: MemberIndex,
@@ -98,7 +98,7 @@ pub struct SiloStop {
 pub struct Mark {
     /// The round, from 1.
     pub round: u64,
-    /// When the first member knew, after the start.
+    /// Time at which the first member knew, after the start.
     pub at: Duration,
     /// The lead of its view.
     pub lead: MemberIndex,

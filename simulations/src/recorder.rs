@@ -17,7 +17,7 @@ use crate::contributions::{AuthorMerges, Contributions, CrossLosses, GroupingBas
 use crate::linkage::LinkageCounter;
 use bare::invariants::{Monitor, Violation, kind};
 
-/// What the director of a run waits for.
+/// Signal that the director of a run waits for.
 #[derive(Debug, Clone)]
 pub(crate) enum Signal {
     /// A silo reported something.
@@ -35,7 +35,7 @@ pub struct Recorder {
     origin: Instant,
 }
 
-/// What was recorded.
+/// Recorded events and states.
 pub(crate) struct Recording {
     monitor: Monitor,
     trace: blake3::Hasher,
@@ -49,11 +49,11 @@ pub(crate) struct Recording {
     pub(crate) notices: Vec<(Time, MemberIndex, Notice)>,
     /// The first violation.
     pub(crate) violation: Option<Violation>,
-    /// How often authors could be recognised.
+    /// Counter of recognised authors.
     pub(crate) linkage: LinkageCounter,
     /// The contributions of final rounds, where they are kept.
     pub(crate) contributions: Option<BTreeMap<u64, Contributions>>,
-    /// What groups were formed by, where that is kept.
+    /// Basis on which groups were formed, where that is kept.
     pub(crate) basis: Option<GroupingBasis>,
     /// Events: deliveries, commits, adoptions.
     pub(crate) events: u64,

@@ -9,6 +9,7 @@ mod names;
 mod parts;
 mod rules;
 mod sizes;
+mod test_names;
 mod walls;
 mod words;
 
@@ -87,7 +88,6 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "agreement",
             "formatting",
             "lab",
-            "questions",
             "silo",
             "simulations",
             "task",

@@ -1,4 +1,4 @@
-//! What a kind of round is spread over: the list of all places that a further one touches. The compiler finds them,
+//! Places over which a kind of round is spread: the list of all that a further one touches. The compiler finds them,
 //! because each matches every kind by name; the list says what is to be written there.
 
 use std::collections::BTreeSet;
@@ -7,10 +7,6 @@ use std::path::Path;
 
 /// Places that a further mode of rounds touches, by what depends on the mode there.
 const MODES: [(&str, &str); 26] = [
-    (
-        "crates/agreement/src/agreement.rs",
-        "whether questions can be answered",
-    ),
     (
         "crates/agreement/src/continues.rs",
         "what members saw in the federation that is continued",
@@ -34,6 +30,10 @@ const MODES: [(&str, &str); 26] = [
     (
         "crates/agreement/src/privacy/noise.rs",
         "what all agreed rounds cost",
+    ),
+    (
+        "crates/agreement/src/question.rs",
+        "whether questions can be answered, and who sees what",
     ),
     (
         "crates/bare/src/genesis.rs",
@@ -65,11 +65,11 @@ const MODES: [(&str, &str); 26] = [
         "what a contribution costs",
     ),
     (
-        "crates/protocol/src/charter/mod.rs",
+        "crates/protocol/src/parameters/mod.rs",
         "whether entries have names",
     ),
     (
-        "crates/protocol/src/charter/privacy/mode.rs",
+        "crates/protocol/src/parameters/privacy/mode.rs",
         "the modes themselves, and which of them have noise",
     ),
     ("crates/silo/src/rounds/sums/mod.rs", "what is summed"),
@@ -101,8 +101,8 @@ const MODES: [(&str, &str); 26] = [
     ),
 ];
 
-/// Places that a further summand of noised rounds touches, such as the answers of questions.
-const SUMMANDS: [(&str, &str); 8] = [
+/// Places that a further summand of noised rounds touches.
+const SUMMANDS: [(&str, &str); 10] = [
     (
         "crates/agreement/src/privacy/noise.rs",
         "the keys of a release",
@@ -112,8 +112,16 @@ const SUMMANDS: [(&str, &str); 8] = [
         "what does not go with it",
     ),
     (
-        "crates/protocol/src/charter/privacy/noise.rs",
+        "crates/agreement/src/question.rs",
+        "whether questions can be asked beside it",
+    ),
+    (
+        "crates/protocol/src/parameters/privacy/noise.rs",
         "the release, its numbers and their ranges",
+    ),
+    (
+        "crates/silo/src/rounds/sums/answers.rs",
+        "what single rows say to a question",
     ),
     (
         "crates/silo/src/rounds/sums/gradients.rs",
@@ -192,7 +200,7 @@ fn every_place_that_a_further_summand_touches_is_listed() {
     assert_eq!(with(&words), listed(&SUMMANDS));
 }
 
-/// What is no match by name is found by nobody.
+/// A choice that is no match by name is found by nobody.
 #[test]
 fn no_mode_is_asked_for_by_its_parts() {
     let asked = with(&["masked().is_some", "masked().is_none"]);

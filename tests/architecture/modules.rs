@@ -14,7 +14,7 @@ pub(crate) type Module = Vec<String>;
 /// Every module of a crate with the modules that it names.
 pub(crate) type ModuleGraph = BTreeMap<Module, BTreeSet<Module>>;
 
-/// What was read of one module.
+/// Source of one module, as far as it was read.
 #[derive(Default)]
 struct ModuleSource {
     /// Paths that it names, from `use` declarations and from code.

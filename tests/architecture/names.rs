@@ -45,7 +45,7 @@ fn hardly_a_type_name_stands_twice() {
 }
 
 #[test]
-fn a_definition_is_told_from_its_uses() {
+fn a_definition_is_distinguished_from_its_uses() {
     assert_eq!(defined("pub(crate) struct Shape {"), Some("Shape"));
     assert_eq!(defined("pub trait Learner: Send {"), Some("Learner"));
     assert_eq!(defined("type Sums<'a> = &'a [f64];"), Some("Sums"));

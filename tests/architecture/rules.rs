@@ -93,7 +93,7 @@ fn defined(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_cited_rule_is_defined_once_in_the_pages_of_the_protocol() {
+fn every_cited_rule_is_defined_once_in_the_protocol_pages() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut pages = Vec::new();
     files(&root.join(DEFINITIONS), &mut pages);

@@ -37,13 +37,13 @@ const BANNED: &[(&str, &str)] = &[
     ("never-leave", "forbidden-columns"),
 ];
 
-/// Where a banned word may stand: the beginning of a file's name, and the word.
+/// Exceptions for banned words: the beginning of a file's name, and the word.
 const EXCEPTIONS: &[(&str, &str)] = &[
     // Records of their day.
     ("docs/decisions/", ""),
     ("docs/results", ""),
     ("CHANGELOG.md", "for people"),
-    // Where the files of the programs are for, and not a phrase.
+    // These pages state whom the files of the programs are for, which is no such phrase.
     ("docs/architecture.md", "for people"),
     ("docs/protocol/messages.md", "for people"),
     ("docs/take-the-model-home.md", "for people"),

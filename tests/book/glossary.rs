@@ -2,7 +2,7 @@
 
 use crate::pages::{Page, pages, resolve};
 
-/// What people who know federated learning or distributed systems search for.
+/// Terms for which people search who know federated learning or distributed systems.
 const SEARCHED: [&str; 20] = [
     "secure aggregation",
     "differential privacy",

@@ -70,7 +70,7 @@ fn the_snippets_of_add_a_strategy_are_compiled() {
 
 /// Links are followed from the first page; the table of contents is no page.
 #[test]
-fn every_page_of_the_book_and_of_measurements_is_reached_from_the_first_page() {
+fn every_page_is_reached_from_the_first_page() {
     let mut unread: BTreeMap<String, Page> = pages()
         .into_iter()
         .filter(|page| page.in_book() || page.name.starts_with("measurements/"))

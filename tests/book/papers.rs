@@ -78,7 +78,7 @@ fn known(state: &str) -> bool {
     with_reason || STATES.contains(&state)
 }
 
-/// Why a text in backticks leads nowhere, if it is a path, a built-in experiment or a key.
+/// Returns the reason for which a text in backticks leads nowhere, if it is a path, a built-in experiment or a key.
 fn dead(code: &str, reference: &str) -> Option<String> {
     if FOLDERS.iter().any(|folder| code.starts_with(folder)) && !root().join(code).exists() {
         return Some(format!("`{code}` does not exist"));
@@ -144,7 +144,7 @@ fn parts(text: &str) -> Result<Vec<PaperPart>, String> {
 }
 
 #[test]
-fn every_part_of_a_paper_says_where_it_is_and_what_became_of_it() {
+fn every_part_of_a_paper_states_its_place_and_what_became_of_it() {
     let all = pages();
     let page = all.iter().find(|page| page.name == PAGE);
     let page = page.expect("docs/papers.md lists the parts of the papers");

@@ -190,7 +190,7 @@ fn remove_nulls(value: &mut Value) {
 }
 
 #[test]
-fn the_schemas_refuse_unknown_keys_wrong_types_and_values_out_of_range() {
+fn the_schemas_refuse_unknown_keys_wrong_types_and_bad_ranges() {
     let scenario = example("scenario.toml");
     for (right, wrong) in [
         ("rounds = 4", "round = 4"),

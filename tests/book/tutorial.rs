@@ -79,7 +79,7 @@ struct Terminals {
 struct TutorialNode {
     line: String,
     pid: u32,
-    /// What the node has printed so far.
+    /// Output of the node so far.
     text: String,
     lines: Receiver<String>,
     ended: Receiver<ExitStatus>,
@@ -255,7 +255,7 @@ fn ports() -> [u16; 4] {
 }
 
 #[test]
-fn hospitals_have_a_first_and_a_second_day_as_the_book_says() {
+fn hospitals_have_the_first_and_second_day_of_the_book() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().unwrap();
     symlink(env!("CARGO_BIN_EXE_rota"), folder.path().join("rota")).unwrap();

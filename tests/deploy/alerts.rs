@@ -40,7 +40,7 @@ fn alerts_and_board_use_metrics_that_a_node_serves() {
     let line = nodes.until(0, "http", 20);
     let url = line["url"].as_str().unwrap().to_owned();
     let address = url.trim_start_matches("http://").trim_end_matches('/');
-    // What is said of a training is absent until its first step, so the node is asked after every round.
+    // The values of a training are absent until its first step, so the node is asked after every round.
     let mut known = BTreeSet::new();
     let end = Instant::now() + Duration::from_secs(60);
     loop {

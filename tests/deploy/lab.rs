@@ -39,7 +39,7 @@ pub(crate) fn deployed(scenario: &Path, out: &Path, options: &[&str]) -> Value {
 }
 
 #[test]
-fn killed_leads_are_replaced_except_a_fixed_one_and_the_report_finds_them_in_the_lines() {
+fn killed_leads_are_replaced_except_a_fixed_one_and_reported() {
     let file = hospitals(
         "lab-deployed",
         "[[fault]]
@@ -151,7 +151,7 @@ phase = 'collecting'
 }
 
 #[test]
-fn a_node_that_lost_its_journal_only_listens_at_first_and_has_all_rounds_in_the_end() {
+fn a_node_without_its_journal_listens_first_and_gets_all_rounds() {
     let file = hospitals(
         "lab-lost",
         "[[fault]]
@@ -202,7 +202,7 @@ fn namespaces(process: u32) -> Vec<String> {
 }
 
 #[test]
-fn nodes_in_network_namespaces_go_on_after_a_split_and_leave_no_namespace() {
+fn nodes_in_namespaces_resume_after_a_split_and_leave_none() {
     let file = hospitals(
         "lab-namespaces",
         "[[fault]]

@@ -134,7 +134,7 @@ fn value(key: &str) -> String {
 }
 
 #[test]
-fn the_unit_starts_the_program_as_it_is_and_again_only_where_that_helps() {
+fn the_unit_starts_the_program_and_restarts_only_where_it_helps() {
     let start = value("ExecStart");
     let words: Vec<&str> = start.split_whitespace().collect();
     assert_eq!(words[1], "run");
@@ -166,7 +166,7 @@ fn the_unit_starts_the_program_as_it_is_and_again_only_where_that_helps() {
 }
 
 #[test]
-fn the_container_is_built_from_this_repository_and_holds_the_program_alone() {
+fn the_container_is_built_from_here_and_holds_only_the_program() {
     let container = file("Containerfile");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let cargo = fs::read_to_string(root.join("Cargo.toml")).unwrap();
@@ -198,9 +198,9 @@ fn the_container_is_built_from_this_repository_and_holds_the_program_alone() {
     );
 }
 
-/// What the package for Debian is made of, as node/Cargo.toml says it.
+/// The package for Debian is made of the files that node/Cargo.toml names.
 #[test]
-fn the_package_for_debian_holds_every_unit_and_only_files_that_exist() {
+fn the_debian_package_has_every_unit_and_only_existing_files() {
     // The package is that of the institution's program: it has nothing of the laboratory.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("node");
     let cargo = fs::read_to_string(root.join("Cargo.toml")).unwrap();

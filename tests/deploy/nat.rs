@@ -18,7 +18,7 @@ use crate::nodes::{Demo, TestNodes, inside, output, rota, scenario, text};
 /// Time within which everything that is expected must occur.
 const BOUND: Duration = Duration::from_secs(90);
 
-/// How a router gives ports to connections from inside.
+/// Rule by which a router gives ports to connections from inside.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ports {
     /// Another one for every address outside: nobody can guess it.
@@ -369,7 +369,7 @@ impl NatFederation {
 }
 
 #[test]
-fn a_member_behind_nat_takes_part_in_a_federation_whose_others_are_in_public() {
+fn a_member_behind_nat_takes_part_with_public_members() {
     let Some(mut all) = federation("one", 3, 4, Ports::Random) else {
         return;
     };
@@ -380,13 +380,13 @@ fn a_member_behind_nat_takes_part_in_a_federation_whose_others_are_in_public() {
 }
 
 #[test]
-fn two_members_behind_nats_are_relayed_and_their_federation_survives_the_death_of_the_relay() {
+fn two_nat_members_are_relayed_and_survive_the_relays_death() {
     let Some(mut all) = federation("two", 3, 5, Ports::Random) else {
         return;
     };
     all.until(|all| all.relay(3, 4).is_some() && all.relay(3, 4) == all.relay(4, 3));
     let relay = all.relay(3, 4).unwrap().to_owned();
-    // What people read.
+    // Texts that people read.
     let config = all.demo.configs[3].to_str().unwrap();
     let status = text(&output(&["status", "--config", config]).stdout);
     let expected = format!("connected through {relay} for ");

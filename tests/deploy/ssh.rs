@@ -85,7 +85,7 @@ fn left() -> usize {
 }
 
 #[test]
-fn two_names_of_one_machine_are_reported_as_one_and_nothing_stays_there() {
+fn two_names_of_one_machine_are_reported_and_leave_nothing() {
     let Some(program) = program() else {
         crate::skipped::skipped("there is no sshd here");
         return;

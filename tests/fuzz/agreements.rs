@@ -21,7 +21,7 @@ fn memory(length: usize) -> usize {
     (4 << 20) + 2000 * length
 }
 
-/// What TOML is made of, and numbers at which something goes wrong.
+/// Parts of which TOML is made, and numbers at which something goes wrong.
 pub(crate) const WORDS: &[&str] = &[
     "\n[",
     "]\n",
@@ -223,7 +223,7 @@ fn invitations() {
         examples: examples.into(),
         words: &["rota-invite-1-", "rota-invite-2-", "-"],
         inputs: 150,
-        // What this test packs, and a text of 4 MiB with what is parsed of it.
+        // The text that this test packs, and a text of 4 MiB with what is parsed of it.
         memory: |length| (64 << 20) + 2048 * length,
         run: &mut run,
     });

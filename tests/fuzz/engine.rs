@@ -27,7 +27,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 /// One target at a time, so that the memory that is counted is its own.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Whether panics are printed without backtraces by now.
+/// Guard that sets once that panics are printed without backtraces.
 static QUIET: Once = Once::new();
 
 /// Number of targets, in all crates: a long run gives each the same time.
@@ -39,7 +39,7 @@ const LONGEST: usize = 64 << 10;
 /// Longest time for one input.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is fuzzed.
+/// Target of the fuzzing.
 pub(crate) struct FuzzTarget<'a> {
     /// Name of the target: that of its folder in the corpus.
     pub(crate) name: &'static str,

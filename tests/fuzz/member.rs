@@ -57,7 +57,7 @@ pub(crate) struct MemberWorld {
     blocks: Vec<Hash>,
     starts: u8,
     over: bool,
-    /// What was reported, in words.
+    /// Reports so far, as text.
     reports: BTreeSet<String>,
 }
 
@@ -267,7 +267,7 @@ impl MemberWorld {
         })
     }
 
-    /// What a lead would send: a contribution list, a manifest or a proposal around this member's own entry.
+    /// Sends a message that a lead would send: a contribution list, a manifest or a proposal around this member's own entry.
     fn lead(&mut self, bytes: &mut Bytes<'_>) {
         let round = self.member.round();
         let invented = |nonce: u8| Contribution {
@@ -382,7 +382,7 @@ impl MemberWorld {
                     self.say(bytes, sender, body);
                 }
                 2 => {
-                    // What it said last, as if another member had said it.
+                    // Its last message, as if another member had sent it.
                     let back = bytes.next() % 4;
                     let last = self.bodies.len().saturating_sub(1 + back);
                     let body = self.bodies[last].clone();

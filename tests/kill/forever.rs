@@ -129,7 +129,7 @@ fn with_a_lead_that_never_returns_the_others_finish_one_chain() {
 }
 
 #[test]
-fn with_two_of_seven_leads_that_never_return_the_others_finish_one_chain() {
+fn with_two_of_seven_leads_gone_the_others_finish_one_chain() {
     let text = federation("forever-seven", 7, 10, 100, "epochs = 2000");
     let bound = Duration::from_secs(90);
     outlive(

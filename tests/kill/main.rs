@@ -106,7 +106,7 @@ fn survive(text: &str, seed: u64) -> Survived {
     let file = scenario(name, text);
     let (file, number) = (file.to_str().unwrap(), seed.to_string());
     let demo = Demo::new(name, &["--scenario", file, "--seed", &number]);
-    // What a silo serves takes many trainings as long as these, and is not what is tested here.
+    // The choice of the model that a silo serves takes many trainings as long as these, and is not tested here.
     for config in &demo.configs {
         let text = fs::read_to_string(config).unwrap();
         assert!(!text.contains("[serve]"));
@@ -238,7 +238,7 @@ fn survive(text: &str, seed: u64) -> Survived {
             );
         }
     }
-    // What any node ever called final is in every journal.
+    // Every block that any node ever called final is in every journal.
     for (round, said) in &blocks {
         for (node, witness) in witnesses.iter().enumerate() {
             let held = Hash::to_string(&witness.rounds[round].0);
@@ -285,7 +285,7 @@ fn restarted_processes_finish_one_chain() {
 }
 
 #[test]
-fn restarted_processes_finish_their_masked_rounds_and_keep_no_secret() {
+fn restarted_processes_finish_secure_sums_and_keep_no_secret() {
     restarted(MASKED, 100);
 }
 

@@ -66,7 +66,7 @@ fn given(file: &str, split: &str) -> Vec<(f32, f32)> {
     x.1.iter().copied().zip(y.1.iter().copied()).collect()
 }
 
-/// How long a slow training takes.
+/// Duration of a slow training.
 const TRAINING: std::time::Duration = std::time::Duration::from_millis(300);
 
 fn loss(rows: &[(f32, f32)], weight: f32, bias: f32) -> f64 {

@@ -276,7 +276,7 @@ fn nobody_waits(how: &str, why: &str) {
             .map(|pair| pair[1] - pair[0])
             .fold(0.0, f64::max);
         assert!(longest < 9.0, "{finals:?}");
-        // Why, only its own institution reads.
+        // The reason is read by its own institution only.
         let told = text(&output.stdout).contains(why);
         assert_eq!(told, std::ptr::eq(output, failing[0]));
         if !told {
@@ -493,7 +493,7 @@ pub(crate) fn describe_prints_the_task_of_a_program() {
 }
 
 /// A metric that is agreed and that nobody measures would be missing in every round.
-pub(crate) fn a_metric_that_no_program_measures_is_refused_before_the_first_round() {
+pub(crate) fn a_metric_that_no_program_measures_is_refused_at_the_start() {
     let task = |metric: &str| format!("[task.external]\nmetric = {metric:?}\n{TENSORS}");
     let learner = |name: &str| format!("command = {:?}\nprograms = 1", command("well", name));
     let file = scenario(
@@ -513,7 +513,7 @@ pub(crate) fn a_metric_that_no_program_measures_is_refused_before_the_first_roun
         "{said}"
     );
     assert_eq!(noted("unmeasured").1, 0, "nobody trains");
-    // What its outputs give is measured by Rota, also in a node.
+    // A metric of its outputs is measured by Rota, also in a node.
     let configs = demo_of("measured", "well", "name = 'fedavg'", &task("mae"));
     for output in run_all(&configs) {
         let adopted = events(&output, "adopted");
@@ -558,7 +558,7 @@ pub(crate) fn an_agreement_takes_the_start_from_the_program() {
         agreed["start"].as_str().unwrap().to_owned()
     };
     let asked = start("start-asked", &format!("start = 'learner'\n{TENSORS}"));
-    // What the program gives, written down.
+    // The start that the program gives, written down.
     let given = TENSORS.replace("role = 'bias'", "role = 'bias', initial = 7.0");
     let given = given.replace("{ uniform = 0.5 }", "0.0");
     assert_eq!(asked, start("start-given", &given));
@@ -577,7 +577,7 @@ pub(crate) fn frozen_tensors_are_the_same_at_all_silos_of_a_simulation() {
     assert!(error.contains("others than the agreed ones"), "{error}");
     let named = "\"mask\" has other values than at the first silo";
     assert!(error.contains(named), "{error}");
-    // What `describe` prints is what the agreement says.
+    // The output of `describe` is what the agreement states.
     let command = command("frozen", "describe-frozen");
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     let said = rota(&[&["learner", "describe", "--"], words.as_slice()].concat());

@@ -146,8 +146,8 @@ const TESTS: &[(&str, fn())] = &[
         start::silos_start_from_what_the_first_program_holds,
     ),
     (
-        "programs_that_mean_something_else_by_the_same_names_are_refused",
-        start::programs_that_mean_something_else_by_the_same_names_are_refused,
+        "programs_with_other_meanings_of_the_same_names_are_refused",
+        start::programs_with_other_meanings_of_the_same_names_are_refused,
     ),
     (
         "columns_in_another_order_are_refused_or_put_in_order",
@@ -174,8 +174,8 @@ const TESTS: &[(&str, fn())] = &[
         start::a_new_agreement_comes_with_the_proposers_start,
     ),
     (
-        "a_metric_that_no_program_measures_is_refused_before_the_first_round",
-        federations::a_metric_that_no_program_measures_is_refused_before_the_first_round,
+        "a_metric_that_no_program_measures_is_refused_at_the_start",
+        federations::a_metric_that_no_program_measures_is_refused_at_the_start,
     ),
     (
         "describe_prints_the_task_of_a_program",

@@ -1,4 +1,4 @@
-//! What a silo that gives nothing costs the others: rounds per minute of real nodes, side by side.
+//! Cost to the others of a silo that gives nothing: rounds per minute of real nodes, side by side.
 
 use std::fs;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! What federations of programs start from, and what is compared of the programs before that.
+//! Starts of federations of programs, and what is compared of the programs before that.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn study(how: &str, name: &str, task: &str) -> Result<Study, DataError> {
     })
 }
 
-/// Why these silos cannot learn together.
+/// Returns the reason for which these silos cannot learn together.
 fn refused(how: &str, name: &str, task: &str) -> String {
     match study(how, name, task) {
         Ok(_) => panic!("{how} is not refused"),
@@ -77,7 +77,7 @@ pub(crate) fn silos_start_from_what_the_first_program_holds() {
     assert!(why.contains("gives no model to start from"), "{why}");
 }
 
-pub(crate) fn programs_that_mean_something_else_by_the_same_names_are_refused() {
+pub(crate) fn programs_with_other_meanings_of_the_same_names_are_refused() {
     let why = refused("swapped", "swapped", "");
     assert!(
         why.contains("\"silo 2\": its program computes something else"),

@@ -1,6 +1,6 @@
 //! Stays at hospitals: what the tests of whole federations agree on, and synthetic patients.
 
-/// What the hospitals learn: agreed on by columns, without data.
+/// Task of the hospitals: agreed on by columns, without data.
 pub(crate) const SCENARIO: &str = "name = 'stays'
 rounds = 3
 [task.table]

@@ -16,7 +16,7 @@ use rota::task::data::SplitKey;
 use rota::task::schema::Schema;
 use tempfile::TempDir;
 
-/// What the members of a federation agree on.
+/// Agreement of the members of a federation.
 #[derive(Debug, Clone)]
 pub(crate) struct AgreedCase {
     /// The table `[task.table]`, without its split.

@@ -27,11 +27,11 @@ const SPLITS_OF_PERSONS: &[&str] = &[
     "{ test-from = \"6\", validation-from = \"5\", time = \"day\", group = \"patient\" }",
 ];
 
-/// Where the schema of own rows comes from: a table with this rule for missing values, or built-in data, whose
-/// rule nobody wrote.
+/// Origin of the schema of own rows: a table with this rule for missing values, or built-in data, whose rule nobody
+/// wrote.
 const SOURCES: &[&str] = &["drop", "refuse", "synthetic", "diabetes", "heart"];
 
-/// How the model is learned: its kind of target, the model, and what else the privacy needs.
+/// Ways in which the model is learned: its kind of target, the model, and what else the privacy needs.
 const RELEASES: &[(bool, &str, &str)] = &[
     (true, "\"logistic\"", "clipping-norm = 0.5"),
     (true, "{ mlp = { hidden = [3] } }", "clipping-norm = 2.0"),

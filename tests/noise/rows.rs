@@ -56,7 +56,7 @@ const BROKEN: [&[u8]; 10] = [
 /// One row of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct TextRow {
-    /// Whose it is.
+    /// Person whose row it is.
     pub(crate) person: u8,
     line: Vec<u8>,
 }

@@ -56,7 +56,7 @@ fn a_question_is_answered_as_from_the_pooled_rows() {
 }
 
 #[test]
-fn what_is_opened_is_said_without_reading_rows() {
+fn what_is_opened_is_stated_without_reading_rows() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("q.toml");
     // Its tables are not there.

@@ -24,7 +24,7 @@ fn linkage(arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn authors_of_models_without_names_are_recognised_by_their_models() {
+fn authors_of_models_without_names_are_recognised_by_them() {
     let found = linkage(&["diabetes", "--strategy", "local"]);
     let strongest = &found["clues"][0];
     assert_eq!(strongest["kind"], "model");
@@ -57,7 +57,7 @@ fn where_names_are_shown_there_is_nothing_to_recognise() {
 }
 
 #[test]
-fn a_simulation_says_in_a_line_how_many_authors_can_be_recognised() {
+fn a_simulation_prints_how_many_authors_can_be_recognised() {
     let text = rota(&[
         "simulate",
         "diabetes",
@@ -103,7 +103,7 @@ fn small(text: &str) -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn attacks_on_rows_are_printed_as_text_and_json_and_drawn_on_a_page() {
+fn attacks_on_rows_are_printed_as_text_and_json_and_drawn() {
     let (folder, file) = small(NOISED);
     let page = folder.path().join("page.html");
     let page = page.to_str().unwrap();

@@ -111,7 +111,7 @@ fn json_is_one_document_with_what_scripts_read() {
 }
 
 #[test]
-fn reports_over_real_sockets_name_the_transport_and_no_virtual_time() {
+fn reports_over_sockets_name_the_transport_and_no_virtual_time() {
     let file = scenario("sockets", NULL);
     let tcp = [file.as_str(), "--mesh", "loopback", "--transport", "tcp"];
     let summary = json(&tcp);

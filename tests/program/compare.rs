@@ -154,7 +154,7 @@ fn saved(page: &str, name: &str) -> String {
 }
 
 #[test]
-fn the_page_has_every_course_against_rounds_bytes_and_seconds() {
+fn the_page_has_every_learning_curve_over_rounds_bytes_and_time() {
     let here = folder("compare-courses");
     let file = example();
     good(
@@ -171,7 +171,7 @@ fn the_page_has_every_course_against_rounds_bytes_and_seconds() {
         ("megabytes", "bytes", 1e6),
         ("seconds", "seconds", 1.0),
     ] {
-        // What is drawn is what was measured: of all that have a course, and nobody else.
+        // The drawn values are those that were measured: of all that have a curve, and nobody else.
         let mut expected = Vec::new();
         for row in variant["strategies"].as_array().unwrap() {
             let course = row["curve"].as_array().unwrap();
@@ -244,7 +244,7 @@ fn advice_ends_in_a_paragraph() {
 }
 
 #[test]
-fn a_comparison_says_whether_it_trained_without_messages_or_over_a_network() {
+fn a_comparison_states_whether_it_trained_over_a_network() {
     let here = folder("compare-meshes");
     let scenario = "[scenario]\nrounds = 2\nsilos = 4\n\
                     [scenario.task.table]\nmodel = { linear = {} }\n\
@@ -285,7 +285,7 @@ fn a_comparison_says_whether_it_trained_without_messages_or_over_a_network() {
 }
 
 #[test]
-fn advice_ends_when_its_time_is_over_and_says_what_is_missing() {
+fn advice_ends_when_its_time_ended_and_states_what_is_missing() {
     let here = folder("compare-no-time");
     let began = std::time::Instant::now();
     // Every run of 300 silos takes longer than all the time there is.
@@ -316,7 +316,7 @@ const ALIKE: &str = "name = 'alike'\nrounds = 8\nsilos = 4\n\
                      training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.5 } }\n";
 
 #[test]
-fn noise_is_compared_with_each_silo_alone_with_both_bounds_beside() {
+fn noise_is_compared_with_local_models_with_both_bounds() {
     let here = folder("compare-noise");
     fs::write(here.join("alike.toml"), ALIKE).unwrap();
     let arguments = [
@@ -358,7 +358,7 @@ fn noise_is_compared_with_each_silo_alone_with_both_bounds_beside() {
 }
 
 #[test]
-fn advice_on_noise_says_whether_to_join_and_what_would_change_it() {
+fn advice_on_noise_states_whether_to_join_and_what_would_help() {
     let here = folder("compare-worth");
     fs::write(here.join("alike.toml"), ALIKE).unwrap();
     // With so much noise there is nothing to learn.
@@ -465,7 +465,7 @@ fn rows_of_files_are_refused_where_their_source_has_a_ledger() {
 }
 
 #[test]
-fn a_column_that_gives_the_target_away_is_named_before_the_tables() {
+fn a_column_that_leaks_the_target_is_named_before_the_tables() {
     let here = folder("compare-leak");
     for silo in 0..3 {
         let rows = (0..60).map(|row| {
@@ -492,7 +492,7 @@ fn a_column_that_gives_the_target_away_is_named_before_the_tables() {
 
 #[test]
 #[cfg(unix)]
-fn an_interrupted_comparison_names_the_command_that_goes_on() {
+fn an_interrupted_comparison_names_the_command_that_resumes() {
     let here = folder("compare-interrupted");
     let mut run = Command::new(env!("CARGO_BIN_EXE_rota"))
         .args(["compare", "diabetes", "--seeds", "500", "--out", "kept"])
@@ -549,7 +549,7 @@ fn what_is_wrong_is_named_before_anything_runs() {
 }
 
 #[test]
-fn a_way_of_learning_that_diverges_is_named_and_the_exit_code_is_1() {
+fn a_strategy_that_diverges_is_named_and_the_exit_code_is_1() {
     let here = folder("compare-wild");
     let text = fs::read_to_string(example()).unwrap();
     let wild = text.replace("[0.01, 0.003]", "[1e30]");

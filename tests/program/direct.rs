@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::cli::{NULL, folder, good, json, refused, scenario};
 
 #[test]
-fn a_direct_federation_has_the_outcomes_of_a_network_and_nothing_of_its_messages() {
+fn a_direct_federation_has_the_outcomes_and_no_messages() {
     let file = scenario("direct", NULL);
     let (direct, simulated) = (json(&[&file, "--mesh", "direct"]), json(&[&file]));
     let outcomes = |summary: &Value| -> Vec<String> {
@@ -54,7 +54,7 @@ fn a_direct_federation_has_the_outcomes_of_a_network_and_nothing_of_its_messages
     ] {
         let own = scenario(&format!("direct-{what}"), &format!("{NULL}{table}"));
         assert_eq!(json(&[&own, "--mesh", "auto"])["mesh"], "virtual", "{what}");
-        // What has no network ignores them.
+        // A scenario without a network ignores them.
         assert_eq!(
             json(&[&own, "--mesh", "direct"])["mesh"],
             "direct",

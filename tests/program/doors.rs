@@ -1,5 +1,5 @@
-//! What only a person can say about tables, at the doors that describe one and at those that read one by a description:
-//! each asks in many spellings, writes nothing, and lets whoever types or writes what is printed pass.
+//! Questions about tables that only a person can answer, at the doors that describe one and at those that read one by a
+//! description: each asks in many spellings, writes nothing, and lets whoever types or writes what is printed pass.
 
 #![allow(clippy::unwrap_used)]
 
@@ -172,7 +172,7 @@ fn persons_numbers_are_asked_about_wherever_a_table_is_read() {
         }),
     ];
     for (at, (column, number)) in forms.into_iter().enumerate() {
-        // What happens to each person is the toss of a coin, and each comes five times.
+        // The fate of each person is the toss of a coin, and each comes five times.
         let rows = |hospital: usize| {
             let mut text = format!("age,{column},outcome\n");
             for row in 0..300_usize {

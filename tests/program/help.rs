@@ -1,4 +1,4 @@
-//! What `rota` prints about its commands, and about those that it does not have.
+//! Output of `rota` about its commands, and about those that it does not have.
 
 #![allow(clippy::unwrap_used)]
 

@@ -89,7 +89,7 @@ fn stays(rows: usize) -> String {
 }
 
 #[test]
-fn a_table_of_texts_becomes_a_federation_without_a_column_typed_by_hand() {
+fn a_table_of_texts_becomes_a_federation_without_typed_columns() {
     let folder = folder("init-stays");
     fs::write(folder.join("stays.csv"), stays(2000)).unwrap();
     let found = good(
@@ -137,13 +137,13 @@ fn a_table_of_texts_becomes_a_federation_without_a_column_typed_by_hand() {
         let auc = silo["coalition"].as_f64().unwrap();
         assert!(auc > 0.65, "{}: {auc}", silo["name"]);
     }
-    // What is there is not overwritten.
+    // A file that is there is not overwritten.
     let again = wrong(&folder, &["init", "stays.csv", "--silo-column", "hospital"]);
     assert!(again.contains("scenario.toml exists"), "{again}");
 }
 
 #[test]
-fn the_same_table_compressed_or_with_semicolons_gives_the_same_result() {
+fn a_compressed_or_semicolon_table_gives_the_same_result() {
     let folder = folder("init-same");
     let text = stays(600);
     fs::write(folder.join("plain.csv"), &text).unwrap();
@@ -272,7 +272,7 @@ fn a_model_that_was_kept_from_a_simulation_predicts() {
     let file = format!("kept/{}", exported[0]["file"].as_str().unwrap());
     let shown = good(&folder, &["model", "show", "--model", &file]);
     assert!(shown.contains("a simulation"), "{shown}");
-    // What the draft left out is no column of the agreed schema.
+    // A column that the draft left out is none of the agreed schema.
     let ignored = "names = { ignore = ['encounter_id', 'hospital', 'weight'] }";
     fs::write(folder.join("names.toml"), ignored).unwrap();
     let rows = ["model", "predict", "stays.csv", "--names", "names.toml"];
@@ -281,7 +281,7 @@ fn a_model_that_was_kept_from_a_simulation_predicts() {
     let yes = predicted.lines().filter(|line| line.starts_with("YES,"));
     assert_eq!(predicted.lines().count(), 601, "{predicted}");
     assert!((1..600).contains(&yes.count()), "{predicted}");
-    // What members sent has no card, and the error says what has.
+    // A model that members sent has no card, and the error names those that have.
     let raw = index["rounds"][2]["models"][0]["file"].as_str().unwrap();
     let raw = format!("kept/{raw}");
     let again = ["--model", &raw, "--out", "again.csv"];

@@ -1,4 +1,4 @@
-//! What a run learned, round by round, in a folder.
+//! Models that a run learned, round by round, in a folder.
 
 #![allow(clippy::unwrap_used)]
 
@@ -25,7 +25,7 @@ fn values(file: &Path) -> Vec<f32> {
 }
 
 #[test]
-fn a_kept_run_has_its_models_contributions_and_losses_on_every_mesh() {
+fn a_kept_run_has_models_contributions_and_losses_on_every_mesh() {
     let mut contents = Vec::new();
     for mesh in ["virtual", "direct"] {
         let folder = folder(&format!("keep-{mesh}"));
@@ -144,7 +144,7 @@ fn what_a_strategy_keeps_between_rounds_is_there_by_name() {
 }
 
 #[test]
-fn the_merges_of_hcct_are_there_with_the_utility_of_the_groups_that_they_lead_to() {
+fn the_merges_of_hcct_have_the_utility_of_their_groups() {
     let kept = ["direct", "virtual"].map(merges_of);
     assert_eq!(kept[0], kept[1]);
 }
@@ -183,7 +183,7 @@ fn merges_of(mesh: &str) -> Value {
 }
 
 #[test]
-fn groups_whose_number_is_found_are_a_cut_of_the_merges_of_the_round_before() {
+fn found_groups_are_a_cut_of_the_merges_of_the_round_before() {
     let folder = folder("keep-found");
     let into = folder.to_str().unwrap();
     let args = ["diabetes", "--strategy", "hcct", "--rounds", "3"];

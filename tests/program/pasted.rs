@@ -20,7 +20,7 @@ fn table(header: &str, cell: impl Fn(usize) -> String) -> String {
 fn answers(question: &str) -> Vec<String> {
     let clauses = question.trim().split("; ");
     let clauses = clauses.flat_map(|part| part.split(". "));
-    // What was typed is quoted, and followed by what is wrong with it.
+    // The typed text is quoted, and followed by what is wrong with it.
     let clauses = clauses.filter(|clause| !clause.starts_with("error: --"));
     let answers = clauses.filter_map(|clause| Some(clause[clause.find(" --")?..].to_owned()));
     answers.collect()

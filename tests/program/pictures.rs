@@ -43,7 +43,7 @@ fn run(strategy: &str, options: &str, mesh: &str) -> (Value, String) {
     )
 }
 
-/// Whether the page has these pictures and no other.
+/// Asserts that the page has these pictures and no other.
 fn assert_pictures(page: &str, heads: &[&str]) {
     for head in HEADS {
         let drawn = page.contains(&format!("<h2>{head}</h2>"));

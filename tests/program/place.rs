@@ -1,4 +1,4 @@
-//! How commands find the node that they are about.
+//! Ways in which commands find the node that they are about.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ fn rota(folder: &Path, variable: Option<&Path>, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn a_node_is_found_by_its_file_its_folder_the_environment_and_the_current_folder() {
+fn a_node_is_found_by_file_folder_environment_or_current_folder() {
     let demo = folder("place").join("demo");
     good(&["federation", "demo", demo.to_str().unwrap(), "--silos", "4"]);
     let nodes = std::fs::read_dir(&demo)
@@ -53,7 +53,7 @@ fn a_node_is_found_by_its_file_its_folder_the_environment_and_the_current_folder
 }
 
 #[test]
-fn a_node_that_is_not_found_is_refused_with_where_it_was_looked_for() {
+fn a_node_that_is_not_found_is_refused_with_the_places_searched() {
     let empty = folder("place-empty");
     let shown = empty.to_str().unwrap();
     let file = empty.join("node.toml");

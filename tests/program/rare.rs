@@ -1,4 +1,4 @@
-//! What a report says where hardly anything can be measured.
+//! Content of a report where hardly anything can be measured.
 
 #![allow(clippy::unwrap_used)]
 
@@ -36,7 +36,7 @@ fn hospitals(folder: &Path) -> String {
 }
 
 #[test]
-fn one_positive_in_500_is_not_measured_and_it_is_said_why() {
+fn one_positive_in_500_is_not_measured_with_the_reason() {
     let folder = folder("rare-positive");
     let file = hospitals(&folder);
     let out = folder.join("report");

@@ -17,7 +17,7 @@ fn is_installed(program: &str) -> bool {
 }
 
 #[test]
-fn bash_accepts_its_completion_script_and_completes_commands_and_options() {
+fn bash_accepts_its_script_and_completes_commands_and_options() {
     if !is_installed("bash") {
         return;
     }

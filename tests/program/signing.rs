@@ -1,4 +1,4 @@
-//! How members of a federation in one process sign.
+//! Signatures of the members of a federation in one process.
 
 #![allow(clippy::unwrap_used)]
 

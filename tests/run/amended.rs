@@ -171,7 +171,7 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
         missing["members"].as_array().unwrap().len() >= 3,
         "{said:#}"
     );
-    // What it has is the end of what the founders have, byte for byte.
+    // Its chain is the end of that of the founders, byte for byte.
     let founder = demo.configs[0].with_file_name("state");
     let founder = good(&["chain", "--json", "--state", founder.to_str().unwrap()]);
     let founder: Value = serde_json::from_str(&founder).unwrap();
@@ -216,7 +216,7 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
 }
 
 #[test]
-fn a_member_that_was_down_and_a_replaced_key_find_the_present_agreement() {
+fn an_absent_member_and_a_replaced_key_find_the_new_agreement() {
     let demo = quick("run-rekeyed", 4);
     // The key of the last one was lost before its node ever ran; it gets a new one, and an empty state
     // folder.

@@ -1,5 +1,4 @@
-//! What an institution approves is what its node signs, and an amendment that cannot be read hides no
-//! other.
+//! An approval of an institution is what its node signs, and an amendment that cannot be read hides no other.
 
 use ::rota::node::institution::{AmendmentFolder, Institution, KnownAmendment};
 use ::rota::protocol::{Formats, MemberIndex};
@@ -42,7 +41,7 @@ pub(super) fn told(words: &[&str], config: &Path) -> (i32, String) {
 }
 
 #[test]
-fn a_node_signs_the_bytes_that_were_approved_whatever_has_their_name() {
+fn a_node_signs_the_approved_bytes_whatever_has_their_name() {
     let demo = quick("run-approved-bytes", 4);
     let (one, other) = (proposed(&demo, 0, 4), proposed(&demo, 0, 5));
     // Somebody puts the bytes of the other one under the name of the first, and an empty mark beside.
@@ -58,7 +57,7 @@ fn a_node_signs_the_bytes_that_were_approved_whatever_has_their_name() {
         let file = line["file"].as_str().unwrap();
         assert!(file.contains(&one) || file.contains(&other), "{file}");
     }
-    // What it approves afterwards is the first that others hear of, and the only one.
+    // The amendment that it approves afterwards is the first that others hear of, and the only one.
     let third = proposed(&demo, 0, 6);
     loop {
         let heard = nodes.until(1, "amendment");
@@ -109,7 +108,7 @@ fn ids_are_typed_whole_or_with_32_digits_and_not_with_fewer() {
         assert!(said.contains("nothing to withdraw"), "{said}");
         assert!(changes(config).contains("withdrawn here"));
     }
-    // What is full is said before a proposal is refused, with what can be withdrawn.
+    // A full list is reported before a proposal is refused, with what can be withdrawn.
     let all: Vec<String> = (5..9).map(|rounds| proposed(&demo, 0, rounds)).collect();
     let (code, said) = told(&["changes"], config);
     assert_eq!(code, 0, "{said}");
@@ -126,7 +125,7 @@ fn ids_are_typed_whole_or_with_32_digits_and_not_with_fewer() {
 }
 
 #[test]
-fn an_amendment_in_a_format_of_the_future_is_shown_and_not_approved() {
+fn an_amendment_in_a_future_format_is_shown_and_not_approved() {
     let demo = quick("run-unspoken", 4);
     let config = &demo.configs[0];
     let institution = Institution::load(config).unwrap();

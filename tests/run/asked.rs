@@ -130,8 +130,227 @@ fn nodes_answer_what_one_process_answers_with_all_tables() {
             "{said}"
         );
     }
+    // It owes no signature for what is over.
+    let third = demo.configs[2].to_str().unwrap();
+    let said = text(&output(&["check", "--offline", "--config", third]).stdout);
+    assert!(!said.contains("contributions are paused"), "{said}");
     // Everybody can compute every sum again.
     let state = demo.configs[2].with_file_name("state");
+    let said = good(&["verify", "--state", state.to_str().unwrap()]);
+    assert!(said.contains("computed again"), "{said}");
+}
+
+const QUANTILES: &str =
+    "kind = \"quantiles\"\ncolumns = [\"bmi\"]\nprobabilities = [0.5]\nwidth = 0.01";
+const META: &str = "kind = \"meta\"\neffect = { mean = { column = \"age\" } }";
+
+/// Adds lines to the configuration of a node.
+fn configured(config: &Path, lines: &str) {
+    let before = fs::read_to_string(config).unwrap();
+    fs::write(config, format!("{before}\n{lines}")).unwrap();
+}
+
+/// The first institution asks, and these others approve.
+fn proposed(nodes: &mut Heard, configs: &[PathBuf], file: &Path, yes: &[usize]) -> String {
+    let said = says(&configs[0], &["ask", file.to_str().unwrap()]);
+    let amendment = id(&said).to_owned();
+    for &node in yes {
+        while nodes.until(node, "amendment")["amendment"] != amendment.as_str() {}
+        says(&configs[node], &["approve", &amendment]);
+    }
+    said.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn nodes_answer_under_masks_and_a_kill_changes_nothing() {
+    let text = crate::masked::SUMS.replace("rounds = 4", "rounds = 2");
+    let file = scenario("run-asked-masked", &text);
+    let demo = Demo::new("run-asked-masked", &["--scenario", file.to_str().unwrap()]);
+    let configs = &demo.configs;
+    // The fourth lets its policy answer, but for one kind.
+    let policy = "[policy]\nmin-rows = 0\nmin-sum-size = 0\n\
+                  auto-approve = [\"rounds\", \"addresses\", \"training-epochs\", \"members\", \"questions\"]\n\
+                  [policy.questions]\nkinds = [\"describe\", \"glm\"]\n";
+    configured(&configs[3], policy);
+    let tables: Vec<_> = configs
+        .iter()
+        .map(|config| config.with_file_name("rows.csv"))
+        .collect();
+    let files: Vec<_> = tables.iter().map(PathBuf::as_path).collect();
+    let asks = |name: &str, kind: &str| question(&demo.folder, name, kind, &files);
+    let mut nodes = Heard::of(configs, &[]);
+    for node in 0..4 {
+        nodes.nodes.start(node);
+    }
+    for node in 0..4 {
+        nodes.until(node, "finished");
+    }
+    let describe = asks("describe.toml", DESCRIBE);
+    let said = proposed(&mut nodes, configs, &describe, &[1, 2]);
+    for sentence in [
+        "Opened is the sum over sites, and no site's own numbers (mode secure-aggregation)",
+        "rounds wait until each of them has approved the question",
+    ] {
+        assert!(said.contains(sentence), "{sentence}: {said}");
+    }
+    for node in 0..4 {
+        assert_eq!(nodes.until(node, "epoch")["epoch"], 1);
+        nodes.until(node, "finished");
+    }
+    for config in configs {
+        let found = answers(config);
+        assert_eq!(found[0]["mode"], "secure-aggregation", "{found:#}");
+        assert_eq!(found[0]["answer"], played(&describe));
+    }
+    // One is killed in the middle of a regression, and starts again: the sums are those of all four.
+    let regression = asks("regression.toml", REGRESSION);
+    proposed(&mut nodes, configs, &regression, &[1, 2]);
+    assert_eq!(nodes.until(2, "epoch")["epoch"], 2);
+    nodes.until(2, "adopted");
+    nodes.until(2, "adopted");
+    nodes.nodes.kill(2);
+    std::thread::sleep(Duration::from_secs(1));
+    nodes.nodes.start(2);
+    for node in 0..4 {
+        nodes.until(node, "finished");
+    }
+    for config in configs {
+        let found = answers(config);
+        assert_eq!(found[1]["state"], "answered", "{found:#}");
+        assert_eq!(found[1]["answer"], played(&regression));
+        let said = good(&[
+            "federation",
+            "answers",
+            "--config",
+            config.to_str().unwrap(),
+        ]);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            said.contains("answered by 4 sites") && said.contains("sees the sums alone"),
+            "{said}"
+        );
+    }
+    // The policy of one refuses: all hear of the rule, and of nobody's name.
+    let quantiles = asks("quantiles.toml", QUANTILES);
+    proposed(&mut nodes, configs, &quantiles, &[1, 2]);
+    for node in 0..4 {
+        assert_eq!(nodes.until(node, "epoch")["epoch"], 3);
+        nodes.until(node, "finished");
+    }
+    for config in configs {
+        let found = answers(config);
+        assert_eq!(
+            (&found[2]["state"], &found[2]["rounds"]),
+            (&"stopped".into(), &0.into())
+        );
+        let why = found[2]["why"].as_str().unwrap();
+        assert!(why.starts_with("1 site refused (rule kinds"), "{why}");
+    }
+    // A question that masks could not hide is not even proposed.
+    let meta = asks("meta.toml", META);
+    let refused = output(&[
+        "federation",
+        "ask",
+        meta.to_str().unwrap(),
+        "--config",
+        configs[0].to_str().unwrap(),
+        "--yes",
+    ]);
+    let refused = text(&refused.stderr);
+    assert!(refused.contains("needs 14 sites or more"), "{refused}");
+    // An answer that is there is not asked for again.
+    let again = output(&[
+        "federation",
+        "ask",
+        describe.to_str().unwrap(),
+        "--config",
+        configs[0].to_str().unwrap(),
+        "--yes",
+    ]);
+    let again = text(&again.stderr);
+    assert!(again.contains("is the answer to question 1"), "{again}");
+    for config in configs {
+        let state = config.with_file_name("state");
+        let said = good(&["verify", "--state", state.to_str().unwrap()]);
+        assert!(said.contains("computed again"), "{said}");
+        let blobs = fs::read_dir(state.join("blobs")).unwrap();
+        for blob in blobs
+            .map(|blob| blob.unwrap().path())
+            .filter(|blob| blob.is_file())
+        {
+            assert!(!fs::read(blob).unwrap().starts_with(b"rota prepared"));
+        }
+    }
+}
+
+#[test]
+fn nodes_answer_counts_with_noise_and_say_what_they_cost() {
+    let text = crate::noised::NOISED.replace("rounds = 6", "rounds = 2");
+    let demo = crate::noised::of_all("run-asked-noised", &text);
+    let configs = &demo.configs;
+    let tables: Vec<_> = configs
+        .iter()
+        .map(|config| config.with_file_name("rows.csv"))
+        .collect();
+    let files: Vec<_> = tables.iter().map(PathBuf::as_path).collect();
+    let mut nodes = Heard::of(configs, &[]);
+    for node in 0..4 {
+        nodes.nodes.start(node);
+    }
+    for node in 0..4 {
+        nodes.until(node, "finished");
+    }
+    let regression = question(&demo.folder, "regression.toml", REGRESSION, &files);
+    let refused = output(&[
+        "federation",
+        "ask",
+        regression.to_str().unwrap(),
+        "--config",
+        configs[0].to_str().unwrap(),
+        "--yes",
+    ]);
+    let refused = text(&refused.stderr);
+    assert!(refused.contains("products of all pairs"), "{refused}");
+    let describe = question(&demo.folder, "describe.toml", DESCRIBE, &files);
+    let said = proposed(&mut nodes, configs, &describe, &[1, 2, 3]);
+    for sentence in [
+        "with the noise of each, and no site's own numbers",
+        "all agreed rounds together: epsilon ",
+        "; without the question epsilon ",
+    ] {
+        assert!(said.contains(sentence), "{sentence}: {said}");
+    }
+    for node in 0..4 {
+        assert_eq!(nodes.until(node, "epoch")["epoch"], 1);
+        nodes.until(node, "finished");
+    }
+    let found = answers(&configs[0]);
+    assert_eq!(
+        (&found[0]["state"], &found[0]["mode"]),
+        (&"answered".into(), &"differential-privacy".into()),
+        "{found:#}"
+    );
+    let rows = &found[0]["answer"][0]["rows"][0];
+    assert_eq!(rows[0], 4);
+    let notes = found[0]["answer"][1]["notes"].to_string();
+    assert!(
+        notes.contains("noise with a standard deviation of "),
+        "{notes}"
+    );
+    // 442 rows, with a noise of about two hundred in both numbers: they are none of the exact counts.
+    let counted = rows[1].as_i64().unwrap();
+    assert!((counted - 442).abs() < 2_000, "{counted}");
+    // Two rounds of learning and two of the question.
+    let lines = good(&[
+        "ledger",
+        "show",
+        "--json",
+        "--config",
+        configs[1].to_str().unwrap(),
+    ]);
+    let lines: Value = serde_json::from_str(&lines).unwrap();
+    assert_eq!(lines["contributions"].as_array().unwrap().len(), 4);
+    let state = configs[2].with_file_name("state");
     let said = good(&["verify", "--state", state.to_str().unwrap()]);
     assert!(said.contains("computed again"), "{said}");
 }

@@ -40,7 +40,7 @@ fn restore(file: &Path, folder: &Path) -> (i32, String) {
 }
 
 #[test]
-fn a_node_whose_disk_is_gone_goes_on_from_its_backup_with_the_chain_of_the_others() {
+fn a_node_without_its_disk_resumes_from_backup_and_other_chains() {
     let demo = long("run-backup", 150);
     let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
     (0..4).for_each(|node| nodes.start(node));
@@ -74,7 +74,7 @@ fn a_node_whose_disk_is_gone_goes_on_from_its_backup_with_the_chain_of_the_other
     assert_eq!(open_to_others(home), [] as [PathBuf; 0]);
     let records = store::snapshot(&state).unwrap().records;
     assert_eq!(records, [JournalRecord::Lost]);
-    // What was interrupted can be done again, before the node has run.
+    // An interrupted restoration can be done again, before the node has run.
     fs::remove_file(config).unwrap();
     assert_eq!(restore(&file, home).0, 0);
     nodes.start(3);
@@ -96,7 +96,7 @@ fn a_node_whose_disk_is_gone_goes_on_from_its_backup_with_the_chain_of_the_other
 }
 
 #[test]
-fn a_backup_of_a_later_agreement_goes_on_under_that_agreement() {
+fn a_backup_of_a_later_agreement_resumes_under_that_agreement() {
     let demo = quick("run-backup-later", 4);
     let mut nodes = Heard::of(&demo.configs, &[]);
     (0..4).for_each(|node| nodes.nodes.start(node));
@@ -148,7 +148,7 @@ fn a_backup_of_a_later_agreement_goes_on_under_that_agreement() {
 }
 
 #[test]
-fn a_backup_is_not_put_over_other_files_and_another_federation_is_named() {
+fn a_backup_overwrites_no_files_and_names_another_federation() {
     let demo = quick("run-backup-refused", 4);
     let config = &demo.configs[0];
     let file = demo.folder.join("b.tar");

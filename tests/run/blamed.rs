@@ -187,7 +187,7 @@ fn words(text: &str) -> String {
 }
 
 #[test]
-fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_is_opened() {
+fn who_corrupted_a_sum_is_named_and_no_other_round_is_opened() {
     let (demo, names) = corrupted_federation();
     let state = |node: usize| demo.configs[node].with_file_name("state");
     let file = |node: usize| demo.folder.join(format!("disclosed-{node}.json"));
@@ -276,7 +276,7 @@ fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_
     let said = with(0, &[file(0), file(1), file(2)], &[]);
     let left = format!("so {} corrupted it", names[FAULTY]);
     assert!(words(&text(&said.stdout)).contains(&left));
-    // Who writes another name into a file blames nobody.
+    // A file into which somebody writes another name blames nobody.
     let forged = demo.folder.join("forged.json");
     let disclosed = fs::read_to_string(file(FAULTY)).unwrap();
     fs::write(&forged, disclosed.replace(&names[FAULTY], &names[1])).unwrap();
@@ -287,6 +287,6 @@ fn who_spoiled_a_sum_is_named_from_what_its_authors_disclose_and_no_other_round_
     fs::write(&forged, disclosed.replace("\"round\": 2", "\"round\": 3")).unwrap();
     let other = with(0, &[forged], &[]);
     assert_eq!(other.status.code(), Some(2), "{}", text(&other.stderr));
-    // What is disclosed says no more than the secret: no number of a model.
+    // The disclosed file holds no more than the secret: no number of a model.
     assert!(disclosed.len() < 500, "{disclosed}");
 }

@@ -36,7 +36,7 @@ fn copied(config: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_copied_key_beside_the_original_is_noticed_by_both_and_signs_nothing_more() {
+fn a_copied_key_is_noticed_by_both_nodes_and_signs_nothing_more() {
     let demo = long("run-doubled", 100_000);
     let mut configs = demo.configs.clone();
     configs.push(copied(&demo.configs[3]));

@@ -32,7 +32,7 @@ fn rest(nodes: &mut Heard, node: usize) -> Vec<Value> {
 }
 
 #[test]
-fn an_evicted_member_is_told_and_hears_nothing_of_later_rounds() {
+fn an_evicted_member_is_informed_and_gets_no_later_rounds() {
     let demo = endless("run-evicted");
     let mut nodes = Heard::of(&demo.configs, &[]);
     for node in 0..4 {
@@ -124,7 +124,7 @@ fn an_evicted_member_is_told_and_hears_nothing_of_later_rounds() {
 }
 
 #[test]
-fn whoever_runs_with_a_stolen_key_is_told_nothing_and_refused_from_then_on() {
+fn a_node_with_a_stolen_key_gets_nothing_and_is_refused() {
     let demo = endless("run-stolen");
     let old = demo.configs[3].clone();
     let shown = |key: &Path| {

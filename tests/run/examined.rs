@@ -1,5 +1,5 @@
-//! What no institution may accept, and what its node could not live under: the commands refuse it, and so
-//! do the nodes of institutions that approved it past the commands.
+//! Changes that no institution may accept, or that its node could not live under: the commands refuse them, and so do
+//! the nodes of institutions that approved them past the commands.
 
 use std::time::SystemTime;
 
@@ -39,7 +39,7 @@ fn amendments(config: &Path) -> AmendmentFolder {
 }
 
 #[test]
-fn a_change_that_no_node_can_live_under_or_follow_is_neither_proposed_nor_approved() {
+fn a_change_no_node_can_follow_is_not_proposed_or_approved() {
     let demo = quick("run-examined", 4);
     let (agreement, text) = agreed(&demo);
     let config = &demo.configs[0];
@@ -55,7 +55,7 @@ fn a_change_that_no_node_can_live_under_or_follow_is_neither_proposed_nor_approv
         assert!(said.contains(key) && said.contains(remedy), "{said}");
         assert_eq!(amendments(config).found(), Default::default(), "{key}");
     }
-    // What somebody else made by hand is shown as what it is, and nobody can approve it.
+    // A change that somebody else made by hand is shown as what it is, and nobody can approve it.
     let known = known(&agreement, &other_seed(&agreement));
     let config = &demo.configs[3];
     amendments(config).keep(&known).unwrap();
@@ -73,7 +73,7 @@ fn a_change_that_no_node_can_live_under_or_follow_is_neither_proposed_nor_approv
 }
 
 #[test]
-fn nodes_sign_nothing_that_they_cannot_follow_although_three_institutions_approved_it() {
+fn nodes_sign_nothing_that_they_cannot_follow_despite_approvals() {
     let demo = quick("run-examined-nodes", 4);
     let (agreement, text) = agreed(&demo);
     let forged = other_seed(&agreement);

@@ -135,7 +135,7 @@ straggler-timeout = 10
 
 #[test]
 #[ignore = "a measurement"]
-fn measure_the_time_from_the_kill_of_a_lead_to_the_next_final_round() {
+fn measure_the_time_from_a_leads_kill_to_the_next_final_round() {
     // Either the lead restarts at once, as with a service manager, or only after the round is final
     // without it.
     let cases = [

@@ -27,7 +27,7 @@ fn stopped_after_the_block(config: &Path) {
 }
 
 #[test]
-fn a_round_whose_secrets_are_lost_is_given_up_by_all_and_done_again() {
+fn a_round_whose_secrets_are_lost_is_aborted_and_repeated() {
     let text = SUMS.replace("rounds = 4", "rounds = 1").replace(
         "heartbeat = '100ms'",
         "heartbeat = '100ms'\nstraggler-timeout = 2",

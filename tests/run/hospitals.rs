@@ -44,7 +44,7 @@ codes = { ward = { N = 'general', ITS = 'intensive' }, outcome = { '0' = 'home',
 }
 
 #[test]
-fn hospitals_with_different_tables_learn_together_by_one_agreement() {
+fn hospitals_with_different_tables_learn_by_one_agreement() {
     let folder = nowhere("run-hospitals");
     fs::create_dir_all(&folder).unwrap();
     let scenario = folder.join("scenario.toml");
@@ -119,7 +119,7 @@ fn hospitals_with_different_tables_learn_together_by_one_agreement() {
 }
 
 #[test]
-fn an_agreement_that_cannot_be_made_says_what_to_change() {
+fn an_agreement_that_cannot_be_made_states_what_to_change() {
     let folder = nowhere("run-new");
     fs::create_dir_all(&folder).unwrap();
     let write = |name: &str, text: &str| {

@@ -22,7 +22,7 @@ fn hardest() -> String {
     format!("Alter;ward;outcome\n{rows}")
 }
 
-/// What joins with the answers that only the hospital knows.
+/// Arguments of `join` with the answers that only the hospital knows.
 const ANSWERS: [&str; 14] = [
     "--column",
     "age",

@@ -278,7 +278,7 @@ fn a_signal_ends_a_node_in_order() {
 }
 
 #[test]
-fn a_member_that_starts_late_catches_up_from_members_that_are_done() {
+fn a_member_that_starts_late_catches_up_from_finished_members() {
     let demo = quick("run-late", 4);
     let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
     (0..3).for_each(|node| nodes.start(node));

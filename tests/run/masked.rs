@@ -48,7 +48,7 @@ fn copied(state: &Path, name: &str) -> PathBuf {
 }
 
 #[test]
-fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
+fn four_institutions_learn_from_sums_that_can_be_opened_again() {
     let file = scenario("sums", SUMS);
     let demo = Demo::new("sums", &["--scenario", file.to_str().unwrap()]);
     let state = |node: usize| demo.configs[node].with_file_name("state");
@@ -138,7 +138,7 @@ fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
     // Whoever changes one of them is found out, by its name.
     for (what, beginning) in [
         ("list", &b"rota masked list"[..]),
-        ("sheet", b"rota masked sheet"),
+        ("manifest", b"rota masked sheet"),
         ("unmaskings", b"rota unmaskings"),
     ] {
         let copy = copied(&state(1), &format!("sums-{what}"));
@@ -152,14 +152,14 @@ fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
         let said = text(&done.stderr);
         assert!(said.contains("is damaged"), "{what}: {said}");
         assert!(
-            said.contains("the list, the sheet, a transcript or the unmaskings"),
+            said.contains("the list, the manifest, a transcript or the unmaskings"),
             "{said}"
         );
     }
 }
 
 #[test]
-fn what_one_member_can_do_to_one_group_is_said_where_it_is_chosen() {
+fn what_one_member_can_do_to_a_group_is_stated_where_chosen() {
     let folder = nowhere("masked-said");
     fs::create_dir_all(&folder).unwrap();
     let file = folder.join("stays.toml");

@@ -5,7 +5,7 @@ use super::amended::{Heard, changes, id, says};
 use super::*;
 
 #[test]
-fn whoever_did_not_agree_to_a_weaker_agreement_votes_and_contributes_only_once_it_has_signed() {
+fn who_refuses_a_weaker_agreement_votes_and_adds_once_it_signed() {
     let demo = quick("run-policy", 4);
     let mut nodes = Heard::of(&demo.configs, &[]);
     for node in 0..4 {

@@ -19,7 +19,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn an_older_state_folder_is_noticed_and_the_newest_one_goes_on() {
+fn an_older_state_folder_is_noticed_and_the_newest_one_resumes() {
     let demo = long("run-put-back", 150);
     let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
     (0..4).for_each(|node| nodes.start(node));

@@ -1,5 +1,5 @@
-//! What is rare in an institution's tables stays there: no name, no rare level and no date of birth is in
-//! anything that leaves it or that a node writes or prints.
+//! Rare values in an institution's tables stay there: no name, no rare level and no date of birth is in anything that
+//! leaves it or that a node writes or prints.
 
 use super::nodes::base_port;
 use super::*;

@@ -9,7 +9,7 @@ use super::amended::{Heard, says};
 use super::*;
 
 #[test]
-fn one_of_two_goes_on_alone_and_the_other_comes_back() {
+fn one_of_two_continues_alone_and_the_other_comes_back() {
     let demo = quick("run-recovered", 2);
     let mut nodes = Heard::of(&demo.configs, &[]);
     let name = |line: &Value| line["member"].as_str().unwrap().to_owned();
@@ -83,7 +83,7 @@ fn one_of_two_goes_on_alone_and_the_other_comes_back() {
     assert_eq!(nodes.until(0, "epoch")["epoch"], 3);
     assert_eq!(again.until(0, "epoch")["epoch"], 3);
     again.until(0, "finished");
-    // What it is stays visible.
+    // The kind of the block stays visible.
     let chain = good(&["chain", "--state", state.to_str().unwrap()]);
     for what in [
         "recovery  ",
@@ -101,7 +101,7 @@ fn one_of_two_goes_on_alone_and_the_other_comes_back() {
 }
 
 #[test]
-fn whoever_named_the_wrong_members_corrects_that_while_its_node_runs() {
+fn who_named_the_wrong_members_corrects_that_on_a_running_node() {
     let demo = quick("run-corrected", 4);
     let mut nodes = Heard::of(&demo.configs, &[]);
     for node in 0..4 {
@@ -170,7 +170,7 @@ impl Drop for Busy {
 }
 
 #[test]
-fn three_that_remain_correct_two_mistakes_each_while_the_machine_is_busy() {
+fn three_members_correct_two_mistakes_each_on_a_busy_machine() {
     let demo = quick("run-corrected-three", 5);
     let mut nodes = Heard::of(&demo.configs, &[]);
     for node in 0..5 {

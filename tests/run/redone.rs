@@ -54,7 +54,7 @@ fn blocks(config: &Path, round: u64) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_round_that_is_done_again_is_verified_and_whoever_had_the_first_goes_on_from_the_second() {
+fn a_repeated_round_is_verified_and_replaces_the_first() {
     let demo = quick("run-redone", 2);
     let mut nodes = Heard::of(&demo.configs, &[]);
     let name = |line: &Value| line["member"].as_str().unwrap().to_owned();

@@ -113,7 +113,7 @@ fn missing_data_are_named() {
 /// Every way in which an institution's file can differ from what was agreed: what is changed in
 /// `rows.csv` or in `node.toml`, and what the node says instead of training.
 #[test]
-fn rows_that_are_not_as_agreed_are_refused_before_the_first_round() {
+fn rows_that_are_not_as_agreed_are_refused_before_round_one() {
     let scenario = scenario(
         "run-rows",
         "name = 'rows'
@@ -150,7 +150,7 @@ training = { epochs = 1, batch = 8, optimiser = { name = 'sgd', rate = 0.1 } }
     let file = config.with_file_name("rows.csv");
     let good = fs::read_to_string(&file).unwrap();
     let original = fs::read_to_string(config).unwrap();
-    // What a demo writes are the numbers that a model takes.
+    // The numbers that a demo writes are those that a model takes.
     assert!(
         good.starts_with("age,pulse,ward=intensive,target\n40,60,0,died\n"),
         "{good}"
@@ -276,7 +276,7 @@ fn a_port_in_use_is_named() {
 }
 
 #[test]
-fn a_host_name_that_does_not_resolve_is_reported_and_the_node_continues() {
+fn an_unresolved_host_name_is_reported_and_the_node_continues() {
     let demo = quick("run-resolve", 2);
     let peer = fs::read_to_string(&demo.configs[0]).unwrap();
     let (_, rest) = peer.split_once("[[peer]]").unwrap();
@@ -333,7 +333,7 @@ fn two_processes_with_one_key_are_named() {
 }
 
 #[test]
-fn names_that_steer_a_terminal_are_refused_where_the_agreement_is_read() {
+fn names_that_steer_a_terminal_are_refused_in_the_agreement() {
     let demo = quick("run-names", 2);
     let agreed = demo.folder.join("federation.toml");
     let original = fs::read_to_string(&agreed).unwrap();

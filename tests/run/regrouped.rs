@@ -6,7 +6,7 @@ use super::masked::SUMS;
 use super::*;
 
 #[test]
-fn a_group_changes_while_nodes_run_once_all_of_it_approve_and_it_is_named_who_is_shown() {
+fn a_group_changes_once_all_approve_and_the_shown_are_named() {
     let file = scenario("regrouped", &SUMS.replace("rounds = 4", "rounds = 2"));
     let demo = Demo::new("regrouped", &["--scenario", file.to_str().unwrap()]);
     let mut nodes = Heard::of(&demo.configs, &[]);
@@ -65,7 +65,7 @@ fn a_group_changes_while_nodes_run_once_all_of_it_approve_and_it_is_named_who_is
         assert_eq!(nodes.until(node, "epoch")["epoch"], 1);
         assert_eq!(nodes.until(node, "adopted")["round"], 3);
     }
-    // What was agreed to is so: the sums before and after differ by the update of one.
+    // The agreed change is in effect: the sums before and after differ by the update of one.
     let kept = state(1);
     let attack = [
         "attack",

@@ -19,7 +19,7 @@ async fn stand_in(config: &Path, rehearsal: Rehearsal) -> mesh::Handle {
 }
 
 #[test]
-fn a_member_that_masks_otherwise_is_named_before_the_first_round() {
+fn a_member_that_masks_otherwise_is_named_before_round_one() {
     let file = scenario("rehearsed", SUMS);
     let demo = Demo::new("rehearsed", &["--scenario", file.to_str().unwrap()]);
     let name = |node: usize| {
@@ -61,7 +61,7 @@ fn a_member_that_masks_otherwise_is_named_before_the_first_round() {
     ] {
         assert!(said.contains(&sentence), "{sentence}: {said}");
     }
-    // Who has gone is not called right.
+    // A member that has gone is not called right.
     drop(stand_ins);
     drop(runtime);
     let done = output(&["check", "--dry-run", "--config", config]);
@@ -73,7 +73,7 @@ fn a_member_that_masks_otherwise_is_named_before_the_first_round() {
 }
 
 #[test]
-fn rounds_in_clear_have_nothing_to_rehearse() {
+fn rounds_in_clear_need_no_dry_run() {
     let demo = Demo::new("rehearsed-clear", &[]);
     let config = demo.configs[0].to_str().unwrap();
     let said = text(&output(&["check", "--dry-run", "--config", config]).stdout);

@@ -1,5 +1,5 @@
-//! What others learn, and the paragraph for the data protection officer, are the same wherever they are said:
-//! before the first round, by a running node, and in the history of a federation.
+//! Facts that others learn, and the paragraph for the data protection officer: they are the same wherever they are
+//! stated, before the first round, by a running node, and in the history of a federation.
 
 use super::heard::Heard;
 use super::noised::{NOISED, flat};
@@ -77,7 +77,7 @@ fn masked(silos: usize, groups: &str) -> String {
 }
 
 #[test]
-fn one_group_and_two_groups_are_said_in_check_status_and_report() {
+fn one_group_and_two_groups_are_in_check_status_and_report() {
     let one = said("said-one", &masked(4, ""));
     let group = "silo 1, silo 2, silo 3, silo 4";
     let (sum, down) = group_sentences(group);
@@ -141,7 +141,7 @@ fn group_sentences(group: &str) -> (String, String) {
 }
 
 #[test]
-fn noise_is_said_with_both_numbers_and_clear_rounds_with_none() {
+fn noise_is_stated_with_both_numbers_and_clear_rounds_with_none() {
     let noised = said("said-noised", NOISED);
     let together = noised
         .check

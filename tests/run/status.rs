@@ -1,4 +1,4 @@
-//! What running nodes say of themselves: lines with times, `rota status`, page and metrics.
+//! Reports of running nodes about themselves: lines with times, `rota status`, page and metrics.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -36,7 +36,7 @@ pub(crate) fn get(url: &str, path: &str) -> String {
 }
 
 #[test]
-fn running_nodes_agree_on_the_round_and_serve_status_page_and_metrics() {
+fn running_nodes_agree_on_the_round_and_serve_page_and_metrics() {
     let demo = patients("run-status");
     let (code, stopped, said) = status(&demo.configs[0]);
     assert_eq!((code, &stopped["running"]), (1, &Value::Bool(false)));
@@ -240,7 +240,7 @@ fn the_log_can_be_json_with_the_round_and_view_of_every_event() {
 
 #[cfg(not(feature = "otlp"))]
 #[test]
-fn a_program_without_traces_says_how_to_build_one_with_them() {
+fn a_program_without_traces_states_how_to_build_one_with_them() {
     let demo = quick("run-no-otlp", 1);
     let config = demo.configs[0].to_str().unwrap();
     let refused = output(&["run", "--config", config, "--otlp", "http://127.0.0.1:4318"]);

@@ -30,7 +30,7 @@ fn a_state_folder_of_another_process_or_federation_is_refused() {
 }
 
 #[test]
-fn a_damaged_journal_is_set_aside_and_the_node_listens_until_it_may_take_part() {
+fn a_node_with_a_damaged_journal_listens_until_it_may_take_part() {
     let demo = long("run-damaged", 150);
     let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
     (0..4).for_each(|node| nodes.start(node));
@@ -70,7 +70,7 @@ fn a_damaged_journal_is_set_aside_and_the_node_listens_until_it_may_take_part() 
 }
 
 #[test]
-fn missing_or_damaged_blobs_are_fetched_and_all_chains_are_equal() {
+fn missing_or_damaged_blobs_are_fetched_and_chains_are_equal() {
     let demo = long("run-blobs", 40);
     let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
     (0..4).for_each(|node| nodes.start(node));

@@ -116,13 +116,13 @@ fn brought_into_force(configs: &[PathBuf], amendment: &Amendment) {
 }
 
 #[test]
-fn all_nodes_come_back_under_a_limit_that_no_model_fits_and_a_change_undoes_it() {
-    let why = &["the charter allows 39"];
+fn a_change_undoes_a_limit_that_no_model_fits_after_restarts() {
+    let why = &["the agreement allows 39"];
     undone("run-undone", ("blob-limit", "39"), why);
 }
 
 #[test]
-fn all_nodes_come_back_under_a_seed_that_none_may_accept_and_a_change_undoes_it() {
+fn a_change_undoes_a_seed_that_none_may_accept_after_restarts() {
     let why = &["cannot change", "`seed`"];
     undone("run-undone-seed", ("seed", "4711"), why);
 }

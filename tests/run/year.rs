@@ -309,7 +309,7 @@ impl Year {
 }
 
 #[test]
-fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
+fn for_a_year_every_command_prints_what_the_chain_states() {
     let folder = nowhere("run-year");
     fs::create_dir_all(&folder).unwrap();
     let scenario = folder.join("scenario.toml");
@@ -486,7 +486,7 @@ fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
     let found = output(&["check", "--json", "--offline", "--config", gone]);
     assert_eq!(found.status.code(), Some(1));
     assert!(text(&found.stdout).contains("is no member any more"));
-    // What was decided, when, and by whom, stands on the page for the files.
+    // The decisions, their times and their members stand on the page for the files.
     let page = configs[0].with_file_name("agreement.html");
     let page = fs::read_to_string(page).unwrap();
     for (what, by) in [

@@ -1,5 +1,5 @@
-//! What a silo stands on: the guarantees of networks, journals and stores of blobs, simulated and real,
-//! and federations over the sockets of this machine.
+//! EnvironmentFactory of a silo: the guarantees of networks, journals and stores of blobs, simulated and real, and federations
+//! over the sockets of this machine.
 
 mod loopback;
 mod network;

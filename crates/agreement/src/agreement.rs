@@ -8,7 +8,7 @@ use std::time::Duration;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use methods::Strategy;
 use methods::strategy::{Names, StrategyConfig, build};
-use protocol::parameters::{Epoch, Genesis, ParametersError, ProtocolParameters, RoundMode};
+use protocol::parameters::{Epoch, Genesis, ParametersError, ProtocolParameters};
 use protocol::roster::{RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
 use task::TaskConfig;
@@ -50,7 +50,7 @@ pub struct Agreement {
     pub max_model_norm: Option<f64>,
     /// Largest share of a contribution in the sum of weights; `None` for no bound.
     pub max_weight: Option<f64>,
-    /// Who sees the status of a node.
+    /// Audience of a node's status.
     pub status: StatusFor,
     /// The model of an earlier federation that the first round starts from.
     pub continues: Option<Continues>,
@@ -58,12 +58,12 @@ pub struct Agreement {
     pub questions: Vec<AgreedQuestion>,
     /// Addresses of every member's node, in the order of the roster. Not part of the federation's id.
     pub addresses: Vec<Vec<String>>,
-    /// Why no member can take part under this agreement. A quorum may have brought such an agreement into
-    /// force; one that was read from a file is never unfit.
+    /// Reason for which no member can take part under this agreement. A quorum may have brought such an agreement
+    /// into force; one that was read from a file is never unfit.
     pub unfit: Option<Unfit>,
 }
 
-/// Why nobody can take part under an agreement that members brought into force.
+/// Reason for which nobody can take part under an agreement that members brought into force.
 #[derive(Clone)]
 pub struct Unfit {
     /// The reason, in a sentence.
@@ -167,7 +167,11 @@ impl Agreement {
         let epoch = Epoch::first_in(format, &Genesis { silos, protocol });
         let epoch = epoch.map_err(|error| refused(source, &error))?;
         check_questions(source, &raw, &epoch)?;
-        let strategy = with_questions(strategy.into(), &raw.question, raw.rounds);
+        let strategy = with_questions(
+            strategy.into(),
+            &raw.question,
+            (raw.rounds, &epoch.protocol.privacy),
+        );
         Ok(Self {
             epoch: Arc::new(epoch),
             task: raw.task,
@@ -358,8 +362,7 @@ fn check_task(source: TomlText<'_>, task: &TaskConfig) -> Result<(), ConfigError
 /// Returns whether the members can answer what the file asks.
 ///
 /// # Errors
-/// [`ConfigError::At`]: a question that cannot be asked, rounds that leave none for learning, or contributions
-/// of which nobody sees a single one.
+/// [`ConfigError::At`]: a question that cannot be asked, or rounds that leave none for learning.
 fn check_questions(
     source: TomlText<'_>,
     raw: &FederationFile,
@@ -369,16 +372,8 @@ fn check_questions(
         return Ok(());
     }
     let wrong = |path: &str, what: String| Err(ConfigError::At(source.key_of(path, &what)));
-    match epoch.protocol.privacy.mode() {
-        RoundMode::Clear | RoundMode::Named => {}
-        RoundMode::Masked(_) | RoundMode::Noised(..) => {
-            let what = "asks the members of a federation in which sums alone are opened: nodes answer in clear \
-                        rounds so far; leave it out, or ask in a federation with `mode = \"clear\"`";
-            return wrong("question", what.into());
-        }
-    }
     for (at, question) in raw.question.iter().enumerate() {
-        if let Err(error) = question.question().inputs() {
+        if let Err(error) = question.question(&epoch.protocol.privacy).inputs() {
             return wrong(&format!("question.{at}"), format!("is wrong: {error}"));
         }
     }
@@ -565,7 +560,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patience_covers_the_models_of_all_others_over_an_ordinary_line() {
+    fn straggler_timeout_covers_all_models_over_an_ordinary_line() {
         let heartbeat = Duration::from_secs(5);
         // Five models of 300 MB are 12,000 Mbit: 400 s.
         assert_eq!(enough_patience(12, 300_000_000, 6, heartbeat), 80);

@@ -11,7 +11,7 @@ use protocol::roster::Silo;
 use unicode_security::mixed_script::AugmentedScriptSet;
 use unicode_security::skeleton;
 
-/// Why a name should not be in a roster.
+/// Reason to keep a name out of a roster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LookError {
     /// The name looks like the name of another member.
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_several_scripts_is_named_and_ordinary_names_are_not() {
+    fn mixed_script_words_are_named_and_ordinary_names_are_not() {
         for (name, word) in [
             ("Klinik N\u{43e}rd", "N\u{43e}rd"),
             ("p\u{430}ypal", "p\u{430}ypal"),

@@ -14,19 +14,22 @@ use crate::alike::{LookError, check_new};
 use crate::config_error::ConfigError;
 use crate::question::AgreedQuestion;
 
-/// Why a text cannot be an amendment.
+/// Reason to refuse a text as an amendment.
 #[derive(Debug, thiserror::Error)]
 pub enum AmendError {
     /// An error in the text.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A question that the members cannot answer.
+    #[error("the question was not proposed: {0}")]
+    Question(String),
     /// The amendment changes a value that has to stay as long as the federation runs.
     #[error(
         "an amendment cannot change {what} (`{key}`: {before} before, {after} after): a new federation \
          can, which continues from a model of this one (`rota federation continue`)"
     )]
     Fixed {
-        /// What the key stands for, in words.
+        /// Meaning of the key, as text.
         what: &'static str,
         /// The key.
         key: String,
@@ -242,8 +245,12 @@ impl Agreement {
     /// and room for its answers.
     ///
     /// # Errors
-    /// [`AmendError`]: a value that cannot be written.
+    /// [`AmendError`]: a question that these members cannot answer, or a value that cannot be written.
     pub fn asking(&self, question: AgreedQuestion) -> Result<String, AmendError> {
+        let impossible = question.impossible(&self.epoch.protocol.privacy);
+        if let Some(why) = impossible {
+            return Err(AmendError::Question(why));
+        }
         let mut protocol = self.epoch.protocol.clone();
         protocol.rounds += question.most_rounds();
         let silos = self.epoch.roster.silos().to_vec();

@@ -33,7 +33,7 @@ pub enum Canonical {
     Table(BTreeMap<String, Canonical>),
 }
 
-/// Why a value has no canonical form.
+/// Error of a value that has no canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CanonicalError(String);

@@ -1,10 +1,10 @@
-//! Why a configuration file cannot be used.
+//! Errors of configuration files.
 
 use std::path::PathBuf;
 
 use crate::source::FileError;
 
-/// Why `federation.toml` or `node.toml` cannot be used.
+/// Reason for which `federation.toml` or `node.toml` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// An error in the file.

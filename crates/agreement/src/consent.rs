@@ -44,12 +44,12 @@ pub struct Consent {
     pub name: String,
     /// The key that signed.
     pub key: PublicKey,
-    /// When it was signed, by the signer's clock, in whole seconds.
+    /// Time of the signature by the signer's clock, in whole seconds.
     pub at: SystemTime,
     signature: Signature,
 }
 
-/// Why a consent does not count.
+/// Reason for which a consent does not count.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConsentError {
     /// To another agreement.
@@ -57,7 +57,7 @@ pub enum ConsentError {
         "it is the consent of {name} to another agreement, {found} and not {expected}: sign this one with `rota federation sign`"
     )]
     Federation {
-        /// Who signed.
+        /// Name of the signer.
         name: String,
         /// The id that was signed, shortened.
         found: Hash,
@@ -70,13 +70,13 @@ pub enum ConsentError {
          one: sign this one with `rota federation sign`"
     )]
     Epoch {
-        /// Who signed.
+        /// Name of the signer.
         name: String,
     },
     /// By a key that is not in the roster.
     #[error("it is signed by {name} with the key {key}, which is not in the agreement")]
     Stranger {
-        /// Who signed.
+        /// Name of the signer.
         name: String,
         /// With which key.
         key: PublicKey,
@@ -293,7 +293,7 @@ fn changed(agreement: &Agreement) -> Option<Hash> {
     (epoch.number > 0).then_some(epoch.id)
 }
 
-/// What a consent is to.
+/// Subject of a consent: the agreement that is signed.
 struct ConsentSubject {
     federation: Hash,
     epoch: Option<Hash>,
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_consent_to_the_agreement_of_one_epoch_is_none_to_that_of_another() {
+    fn consent_to_the_agreement_of_one_epoch_is_not_to_another() {
         let key = SecretKey::from_bytes(&[9; 32]);
         let first = agreement(&key);
         let later = |id: u8| {
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_consent_to_contents_holds_under_every_change_that_brings_them_and_no_other() {
+    fn consent_to_contents_holds_under_every_change_that_has_them() {
         let key = SecretKey::from_bytes(&[9; 32]);
         let first = agreement(&key);
         let federation = Hash([7; 32]);

@@ -21,7 +21,7 @@ pub struct Continues {
     pub block: Hash,
     /// Hash of the canonical safetensors document of the model's tensors.
     pub model: Hash,
-    /// What members saw of contributions in the earlier federation.
+    /// Visibility of contributions to members of the earlier federation.
     pub seen: Seen,
     /// The groups whose models were added up without noise, in the earlier federation and those before it. Who is
     /// in one is added up with the same others, or with nobody: the difference of two such sums may be the model
@@ -29,7 +29,7 @@ pub struct Continues {
     pub summed: Vec<Group>,
 }
 
-/// What members see of each other's contributions, from most to least.
+/// Visibility of contributions to other members, from most to least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Seen {
     /// Every model.

@@ -34,11 +34,11 @@ pub struct Joining {
     pub key: PublicKey,
     /// Most training rows that it may claim; `None`: it declares none.
     pub rows: Option<u64>,
-    /// Where its node is reached.
+    /// Addresses at which its node is reached.
     pub addresses: Vec<String>,
 }
 
-/// What a new draft says.
+/// Contents of a new draft.
 #[derive(Debug, Clone)]
 pub struct NewDraft {
     /// Name of the federation.
@@ -65,15 +65,15 @@ pub struct NewDraft {
     pub max_model_norm: Option<f64>,
     /// Largest share of a contribution in the sum of weights.
     pub max_weight: Option<f64>,
-    /// Who leads when.
+    /// Rule for the lead of each round.
     pub rotation: Rotation,
-    /// Who checks a round before it counts.
+    /// Checks that a round passes before it counts.
     pub verification: Verification,
     /// True if contributions carry the names of their authors.
     pub names_shown: bool,
     /// The table that says what members see of each other's contributions; `None`: every model.
     pub privacy: Option<PrivacyTable>,
-    /// What is learned.
+    /// Learning task.
     pub task: TaskConfig,
     /// Strategy by which the members learn.
     pub strategy: StrategyConfig,
@@ -88,7 +88,7 @@ pub struct Draft {
     pub name: String,
     /// Seed of the initial model.
     pub seed: u64,
-    /// What is learned.
+    /// Learning task.
     pub task: TaskConfig,
     /// Strategy by which the members learn.
     pub strategy: StrategyConfig,
@@ -96,7 +96,7 @@ pub struct Draft {
     pub members: Vec<Joining>,
 }
 
-/// Why a member cannot be added.
+/// Reason for which a member cannot be added.
 #[derive(Debug, thiserror::Error)]
 pub enum AddError {
     /// The draft is wrong.
@@ -107,7 +107,7 @@ pub enum AddError {
     Member {
         /// Name of the member.
         name: String,
-        /// What is wrong.
+        /// Fault of the roster.
         why: RosterError,
     },
     /// The member's name looks like another one.

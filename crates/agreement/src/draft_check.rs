@@ -1,5 +1,5 @@
-//! What is learned and by which rules, checked before there are members: in a scenario, and in the plan
-//! that an agreement is drafted from.
+//! Learning task and rules, checked before there are members: in a scenario, and in the plan that an
+//! agreement is drafted from.
 
 use methods::strategy::StrategyConfig;
 use task::{TaskConfig, data::DataError};
@@ -14,12 +14,12 @@ use crate::strategy::strategy_error;
 /// Version of the format of scenarios.
 pub const SCENARIO_FORMAT: u32 = 1;
 
-/// What is learned and by which rules.
+/// Learning task and rules of a draft.
 #[derive(Debug, Clone, Copy)]
 pub struct DraftCheck<'a> {
     /// Learning rounds in all.
     pub rounds: u64,
-    /// What is learned.
+    /// Learning task.
     pub task: &'a TaskConfig,
     /// Strategy by which the members learn.
     pub strategy: &'a StrategyConfig,

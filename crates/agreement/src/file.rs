@@ -40,7 +40,7 @@ pub(crate) struct FederationFile {
     pub(crate) continues: Option<ContinuesTable>,
     /// Rules of the rounds: times, minimum numbers, sizes.
     pub(crate) protocol: ProtocolTable,
-    /// What members see of each other's contributions. Without it: every model.
+    /// Visibility of contributions to other members. Without it: every model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) privacy: Option<PrivacyTable>,
     /// The learning task: data and model.
@@ -85,8 +85,8 @@ pub(crate) struct ContinuesTable {
     /// finds `start.safetensors` beside the agreement, or by `start-model` in node.toml.
     #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
     pub(crate) model: String,
-    /// What members of the earlier federation saw of each other's contributions, as in `[privacy]`. Without it:
-    /// every model.
+    /// Visibility of contributions to members of the earlier federation, as in `[privacy]`. Without it: every
+    /// model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) mode: Option<Mode>,
     /// The groups whose models were added up without noise before, as in `[privacy]`: who is in one is added up
@@ -137,22 +137,22 @@ pub(crate) struct ProtocolTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub(crate) max_weight: Option<f64>,
-    /// Who leads when.
+    /// Rule for the lead of each round.
     #[serde(default)]
     pub(crate) rotation: RotationName,
-    /// What a member checks before it votes.
+    /// Checks that a member makes before it votes.
     #[serde(default)]
     pub(crate) verification: VerificationName,
-    /// Whether the contributions that members evaluate carry the names of their authors. A strategy
-    /// that keeps state for each member needs "shown".
+    /// Names of authors on the contributions that members evaluate. A strategy that keeps state for each
+    /// member needs "shown".
     pub(crate) names: EntryNames,
-    /// Who sees the status of a node: the round that it is in, what it does, whom it is connected to, its
+    /// Audience of a node's status: the round that it is in, its current activity, its connections, its
     /// version, and the room on its disk. Without it, only the institution that runs the node.
     #[serde(default, skip_serializing_if = "StatusFor::is_own")]
     pub(crate) status: StatusFor,
 }
 
-/// Whether contributions carry the names of their authors.
+/// Names of authors on contributions.
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum EntryNames {
@@ -162,7 +162,7 @@ pub(crate) enum EntryNames {
     Shown,
 }
 
-/// Who sees the status of a node. It has nothing of data and models.
+/// Audience of a node's status, which has nothing of data and models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatusFor {
@@ -199,11 +199,11 @@ pub(crate) struct SiloTable {
     pub(crate) addresses: Vec<String>,
 }
 
-/// What members see of each other's contributions.
+/// Visibility of contributions to other members.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PrivacyTable {
-    /// Whether members see every contributed model, only sums of groups, or only sums with noise.
+    /// Visible values: every contributed model, only sums of groups, or only sums with noise.
     pub(crate) mode: Mode,
     /// Members of a federation with secure aggregation that may collude, leads among them, and still learn
     /// nothing but the sums; with noise `epsilon` holds as long as no more do. At least 1, at most 2q − n − 1.
@@ -232,7 +232,7 @@ pub struct PrivacyTable {
     #[schemars(range(min = 2), extend("x-unit" = "members"))]
     #[serde(rename = "min-authors")]
     pub(crate) fewest_authors: Option<u16>,
-    /// What differentially private sums are sums of. Without it: `"gradients"`.
+    /// Summands of differentially private sums. Without it: `"gradients"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "mechanism")]
     pub(crate) release: Option<ReleaseName>,
@@ -286,7 +286,7 @@ pub struct PrivacyTable {
     pub(crate) delta: Option<f64>,
 }
 
-/// What differentially private sums are sums of.
+/// Summands of differentially private sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ReleaseName {
@@ -308,7 +308,7 @@ pub(crate) enum UnitName {
     Person(String),
 }
 
-/// What is opened of a round.
+/// Values that are opened in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {

@@ -57,7 +57,7 @@ pub struct InForce {
     pub text: String,
 }
 
-/// Why a token cannot be used.
+/// Reason for which a token cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// Not a token.
@@ -91,7 +91,7 @@ pub enum TokenError {
     Agreement(#[from] ConfigError),
 }
 
-/// What is encoded.
+/// Encoded contents of an invitation.
 #[derive(Serialize, Deserialize)]
 struct Payload {
     to: Option<String>,
@@ -99,7 +99,7 @@ struct Payload {
     packed: Vec<u8>,
 }
 
-/// What is encoded of a federation that runs. The agreement in force is empty where it is the first.
+/// Encoded agreements of a federation that runs. The agreement in force is empty where it is the first.
 #[derive(Serialize, Deserialize)]
 struct RunningFederation {
     first: Payload,
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invitation_to_a_federation_that_runs_carries_both_agreements() {
+    fn an_invitation_to_a_running_federation_has_both_agreements() {
         for changes in [0, 1] {
             let sent = running(changes);
             let token = sent.token().unwrap();
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_token_says_what_is_wrong() {
+    fn every_wrong_token_states_what_is_wrong() {
         let token = invitation().token().unwrap();
         let said = |token: &str| Invitation::read(token).unwrap_err().to_string();
         assert!(said("hello").starts_with("this is no invitation: a token"));

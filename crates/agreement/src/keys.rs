@@ -6,19 +6,19 @@
 
 use crate::canonical::Canonical;
 
-/// What is known of a key.
+/// Description of a key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Key {
     /// Path of the key, as in the file. `*` stands for the name of a member; `**` for all keys of a table,
     /// and the table itself.
     pub(crate) path: &'static str,
-    /// What the key says, as a noun phrase.
+    /// Meaning of the key, as a noun phrase.
     pub(crate) words: &'static str,
     /// True if the value has to stay as long as the federation runs.
     pub(crate) fixed: bool,
-    /// When another value protects less.
+    /// Rule by which another value protects less.
     pub(crate) weakens: Weakens,
-    /// What another value costs, where it protects less.
+    /// Consequence of another value that protects less.
     pub(crate) why: &'static str,
 }
 

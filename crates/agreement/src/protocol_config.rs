@@ -49,9 +49,9 @@ pub struct ProtocolConfig {
     /// True if every silo declares its training rows in the agreement, and may claim no more than
     /// that, as the members of a federation should (`rows` of `[[member]]` in federation.toml).
     pub rows_declared: bool,
-    /// Who leads when.
+    /// Rule for the lead of each round.
     pub rotation: RotationName,
-    /// Who checks a round before it counts.
+    /// Checks that a round passes before it counts.
     pub verification: VerificationName,
     /// Every silo's robustness radius, in standardised units: a number, or a rule that chooses one.
     pub radius: Radius,

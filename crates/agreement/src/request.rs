@@ -34,14 +34,14 @@ const SIGNED: &str = "# The newcomer has signed the agreement above, with this r
 const LABEL: &str = "rota: asks to be admitted, 2";
 const COUNTED_LABEL: &str = "rota: asks to be admitted, 1";
 
-/// What an institution says of itself.
+/// Statement of an institution that asks to join.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinRequest {
     /// Name of the institution.
     pub name: String,
     /// Key of the institution, which signed the request.
     pub key: PublicKey,
-    /// Where its node is reached.
+    /// Addresses at which its node is reached.
     pub addresses: Vec<String>,
     /// Most training rows that its contributions may claim; `None`: any number.
     pub rows: Option<u64>,
@@ -49,7 +49,7 @@ pub struct JoinRequest {
     pub federation: Hash,
     /// The contents of the agreement with it as a member.
     pub contents: Hash,
-    /// When it signed, by its clock, in seconds since 1970.
+    /// Time of the signature by its clock, in seconds since 1970.
     pub at: u64,
 }
 
@@ -87,7 +87,7 @@ impl From<CountedRequest> for JoinRequest {
     }
 }
 
-/// Why a request does not count.
+/// Reason for which a request does not count.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     /// Not a request.
@@ -119,15 +119,15 @@ pub enum RequestError {
          clock is wrong, or somebody wrote that on purpose; ask its sender for another one"
     )]
     Time {
-        /// Who asks.
+        /// Name of the institution that asks.
         name: String,
-        /// When it signed, in seconds since 1970.
+        /// Time of the signature, in seconds since 1970.
         at: u64,
     },
     /// The request is for another federation.
     #[error("{name} asks to be admitted to another federation, {found} and not {expected}")]
     Federation {
-        /// Who asks.
+        /// Name of the institution that asks.
         name: String,
         /// The federation of the request, shortened.
         found: Hash,
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_read_back_and_is_for_the_agreement_that_was_signed_alone() {
+    fn a_request_is_read_back_and_is_for_the_signed_agreement_only() {
         let key = SecretKey::from_bytes(&[9; 32]);
         let agreement = agreement();
         let request = request(&agreement, &key);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_in_the_text_of_an_amendment_counts_for_its_key_and_what_was_signed_alone() {
+    fn a_request_in_an_amendment_counts_for_its_key_and_text_only() {
         let key = SecretKey::from_bytes(&[9; 32]);
         let agreement = agreement();
         let request = request(&agreement, &key);
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_of_the_rows_what_is_declared_and_one_that_counts_them_is_read_without() {
+    fn a_request_has_declared_rows_and_an_older_one_drops_counts() {
         let key = SecretKey::from_bytes(&[9; 32]);
         let own = request(&agreement(), &key);
         let JoinRequest {
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_with_a_time_or_name_that_no_file_can_say_is_refused_wherever_it_stands() {
+    fn requests_with_unprintable_times_or_names_are_refused() {
         let key = SecretKey::from_bytes(&[9; 32]);
         let agreement = agreement();
         let own = request(&agreement, &key);

@@ -152,7 +152,7 @@ impl TomlText<'_> {
     }
 }
 
-/// What is said where a word stands in the place of a table, as in `model = "linear"`.
+/// Message for a word that stands in the place of a table, as in `model = "linear"`.
 const WITH_SETTINGS: &str =
     "a word alone, but this one takes a value or settings: write { word = … } in its place";
 
@@ -185,7 +185,9 @@ fn plain(message: &str) -> String {
         ("floating point ", "the number "),
         ("boolean ", "the value "),
         ("a boolean", "true or false"),
+        ("a sequence", "a list"),
         ("sequence", "a list"),
+        ("a map", "a table"),
         ("map", "a table"),
     ];
     let whole = ["u64", "u32", "u16", "u8", "usize", "i64"];
@@ -282,6 +284,10 @@ mod tests {
             (
                 "invalid type: sequence, expected a boolean",
                 "is a list, expected true or false",
+            ),
+            (
+                "invalid type: string \"age\", expected a sequence",
+                "is the text \"age\", expected a list",
             ),
         ];
         for (message, expected) in cases {

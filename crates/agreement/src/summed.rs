@@ -57,8 +57,9 @@ impl Agreement {
         Ok(())
     }
 
-    /// Whether this agreement says of the federation that it continues what one knows who has its agreements, oldest
-    /// first: as they were at the end, or at some time before, because that federation may have gone on since.
+    /// Returns true if this agreement states rightly of the federation that it continues what one knows who has its
+    /// agreements, oldest first: as they were at the end, or at some time before, because that federation may have
+    /// gone on since.
     pub fn continues_rightly(&self, history: &[Self]) -> bool {
         let Some(continues) = &self.continues else {
             return true;
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_federation_summed_is_written_and_changes_the_id() {
+    fn earlier_sums_are_written_and_change_the_id() {
         let clear = continuing("", "");
         let masked = continuing(&summed(FOUR), FOUR);
         assert_ne!(clear.contents(), continuing(&summed(FOUR), "").contents());
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn protecting_less_than_before_is_said() {
+    fn protecting_less_than_before_is_stated() {
         let less = |earlier: &str, groups| continuing(earlier, groups).protects_less();
         assert_eq!(less("", ""), None);
         assert_eq!(less(&summed(FOUR), FOUR), None);

@@ -18,7 +18,7 @@ use crate::mail;
 /// Bytes of the checksum.
 const CHECKSUM: usize = 8;
 
-/// Why a line cannot be read.
+/// Reason for which a line cannot be read.
 pub(crate) enum TokenFault {
     /// The line does not begin as it should.
     Form,
@@ -28,7 +28,7 @@ pub(crate) enum TokenFault {
     Damaged,
 }
 
-/// What kind of line it is.
+/// Kind of a line.
 pub(crate) struct TokenKind {
     /// Begins every line: `rota-invite-`.
     pub(crate) mark: &'static str,

@@ -22,7 +22,7 @@ pub struct AgreedWork<'a> {
     pub max_model_norm: Option<f64>,
     /// Largest share of a contribution in the sum of weights; `None` for no bound.
     pub max_weight: Option<f64>,
-    /// Who sees the status of a node.
+    /// Audience of a node's status.
     pub status: StatusFor,
     /// Seed of the initial model.
     pub seed: u64,

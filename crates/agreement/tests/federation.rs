@@ -30,7 +30,7 @@ fn lines(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn the_id_of_the_example_and_the_bytes_that_it_hashes_equal_the_golden_file() {
+fn the_id_and_hashed_bytes_of_the_example_equal_the_golden_file() {
     let epoch = agreement(EXAMPLE).epoch;
     let genesis = Genesis {
         silos: epoch.roster.silos().to_vec(),
@@ -191,7 +191,7 @@ fn every_change_of_meaning_has_another_id() {
 }
 
 #[test]
-fn declared_rows_and_the_largest_weight_are_part_of_the_id_and_written_as_they_were_read() {
+fn declared_rows_and_max_weight_are_in_the_id_and_kept_as_read() {
     let declared = EXAMPLE.replacen("[[member]]\n", "[[member]]\nrows = 120\n", 1);
     let norm = "max-model-norm = 1000.0";
     let bounded = EXAMPLE.replacen(norm, &format!("{norm}\nmax-weight = 0.4"), 1);

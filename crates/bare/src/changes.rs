@@ -17,8 +17,8 @@ pub(super) enum BareChange {
     Rekey(usize),
 }
 
-/// How a change of the agreement also changes the groups of secure-aggregation rounds. Members that answer sums of
-/// the new groups show the vectors of single institutions.
+/// Change of groups of secure-aggregation rounds that comes with a change of the agreement. Members that answer
+/// sums of the new groups show the vectors of single institutions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Regroup {
     /// The first two groups exchange their last members.

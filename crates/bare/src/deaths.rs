@@ -31,7 +31,7 @@ pub(super) struct Death {
     pub(super) moment: Moment,
     pub(super) round: u64,
     pub(super) cut: StepCut,
-    /// How many members that reach it are spared before.
+    /// Number of members that reach it and are spared before.
     pub(super) skip: usize,
 }
 

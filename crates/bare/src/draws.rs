@@ -43,7 +43,7 @@ impl SentDraws {
     /// A vector with this draw is sent.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A description of the violation.
     pub(super) fn send(&mut self, place: DrawPlace, draw: Hash) -> Result<(), String> {
         let (node, epoch, round) = place;
         let here = format!("node {node} in round {round} of epoch {epoch}");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_draw_one_of_another_round_and_one_without_a_line_are_found() {
+    fn draws_that_are_second_foreign_or_without_a_line_are_found() {
         let mut draws = SentDraws::default();
         let none = draws.send((0, DRAW, 1), DRAW);
         assert!(none.is_err_and(|why| why.contains("no line")));

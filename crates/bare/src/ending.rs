@@ -217,7 +217,7 @@ fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)], recoveries: bool) -> Re
         let right = state.map(|state| work::outcome(&state, last, &learning.manifest));
         if right.is_some_and(|right| right != learning.outcome) {
             return Err(format!(
-                "the outcome of round {last} is {}, but {right:?} follows from its sheet",
+                "the outcome of round {last} is {}, but {right:?} follows from its manifest",
                 learning.outcome
             ));
         }

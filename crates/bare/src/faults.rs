@@ -29,7 +29,7 @@ pub struct Faults {
     pub crashes: u32,
     /// Probability that a member crashes inside a step that makes something durable.
     pub inside: f64,
-    /// Whether one restart may find the journal lost, or an older copy of it.
+    /// State of the journal that one restart may find: whole, lost, or an older copy.
     pub journal_loss: JournalLoss,
     /// Members that die for good, at a drawn time or at a moment of a round.
     pub deaths: Deaths,
@@ -40,7 +40,7 @@ pub struct Faults {
     pub beyond: usize,
 }
 
-/// How a journal may be lost.
+/// Way in which a journal may be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JournalLoss {
     /// No journal is lost.

@@ -64,13 +64,13 @@ pub struct BareOptions {
     pub members: usize,
     /// Number of learning rounds.
     pub rounds: u64,
-    /// Whether rounds have cross-evaluation; `None`: some have, drawn from the state.
+    /// `Some(true)` if rounds have cross-evaluation; `None`: some have, drawn from the state.
     pub cross_evaluate: Option<bool>,
     /// The members that the plans name.
     pub plans: Plans,
-    /// Who leads when. Under [`Rotation::Fixed`] a run may end without all rounds.
+    /// Rule for the lead of each round. Under [`Rotation::Fixed`] a run may end without all rounds.
     pub rotation: Rotation,
-    /// Who checks a round before it counts.
+    /// Checks that a round passes before it counts.
     pub verification: Verification,
     /// Number of changes of the agreement, at drawn times: members join, leave, are excluded or get
     /// another key, or rounds are added.
@@ -78,7 +78,7 @@ pub struct BareOptions {
     /// True if so many members are gone from a drawn time on that no quorum is left, and the others go
     /// on without them. Some come back when that is decided.
     pub recoveries: bool,
-    /// Whether people err. Those who say who is gone name the wrong members, once or several times,
+    /// `true` if people err. Those who say who is gone name the wrong members, once or several times,
     /// each different ones at different times, before they name the right ones, and some again
     /// afterwards; and perhaps one more member is gone for good meanwhile, so that they go back on what
     /// they have confirmed with it. Those who approve changes do it late, twice, withdraw that and approve again; and
@@ -88,7 +88,7 @@ pub struct BareOptions {
     pub groups: Vec<Vec<usize>>,
     /// The fewest authors of a sum with noise, in place of groups; `None` without noise.
     pub fewest_authors: Option<u16>,
-    /// How many members of secure-aggregation rounds may collude. Every choice of them is checked.
+    /// Number of members of secure-aggregation rounds that may collude. Every choice of them is checked.
     pub colluders: usize,
     /// So many nodes' machines compute other outcomes of secure-aggregation rounds, each its own, under the first
     /// agreement.
@@ -97,7 +97,7 @@ pub struct BareOptions {
     pub gives_up: bool,
     /// True if signatures are keyed hashes, which cost far less and hold for the same claims.
     pub simulated_signatures: bool,
-    /// What goes wrong.
+    /// Faults of the run.
     pub faults: Faults,
     /// Faults as in a scenario (`[[fault]]`), besides those that are drawn. Silos are named by their
     /// positions from 0.
@@ -115,7 +115,7 @@ pub struct BareOptions {
     pub journals_vanish: bool,
     /// A rule of secure-aggregation rounds that the environment of members break on purpose.
     pub broken_masks: Option<BrokenMasks>,
-    /// How every change of the agreement also changes groups, which members must not answer.
+    /// Change of groups that comes with every change of the agreement, which members must not answer.
     pub regroup: Option<Regroup>,
     /// Such changes name whose vectors become visible.
     pub shows: bool,
@@ -192,7 +192,7 @@ impl BareOptions {
 /// The result of a run without a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// When the last honest member had finished, or the run was given up.
+    /// Time at which the last honest member had finished, or the run was given up.
     pub time: Time,
     /// The highest view that any member entered in an epoch.
     pub views: u64,
@@ -236,13 +236,13 @@ pub struct Ended {
 pub struct RunFailure {
     /// The seed that shows it.
     pub seed: u64,
-    /// What went wrong.
+    /// Kind of the failure.
     pub kind: FailureKind,
     /// The state of all members.
     pub diagnosis: Diagnosis,
 }
 
-/// What went wrong in a run.
+/// Failure of a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FailureKind {
     /// A safety property was violated.
@@ -255,7 +255,7 @@ pub enum FailureKind {
         from: String,
         /// The receiver.
         to: String,
-        /// Why.
+        /// Reason of the failure.
         why: String,
     },
     /// The final chains of honest members are wrong.
@@ -274,9 +274,9 @@ pub enum FailureKind {
     /// The federation did not finish in time after the faults ended.
     #[error("faults ended after {healed:?}, and honest members were not complete after {ended:?}")]
     NotLive {
-        /// When the faults ended.
+        /// Time at which the faults ended.
         healed: Duration,
-        /// When the run was given up.
+        /// Time at which the run was given up.
         ended: Duration,
     },
     /// Members exchange messages without making progress.

@@ -13,7 +13,7 @@ use protocol::{Hash, MemberIndex};
 /// The prime field of the shares: 2⁶¹ − 1.
 pub(super) const PRIME: u64 = (1 << 61) - 1;
 
-/// What a member must keep for a secure-aggregation round.
+/// Values that a member must keep for a secure-aggregation round.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BareSecret {
     secret: Hash,
@@ -108,7 +108,7 @@ impl BareSecret {
         }
     }
 
-    /// What a restart finds if the secret, or else the vector, was not durable.
+    /// Replaces the secret, or else the vector, that was not durable, by what a restart finds.
     pub(super) fn forgotten(&mut self, drawn: [u8; 32], secret: bool) {
         if secret {
             self.secret = Hash(drawn);

@@ -1,4 +1,4 @@
-//! When a member stops: at which moment of a round, and after which part of a step. Both simulators
+//! Stops of a member: at which moment of a round, and after which part of a step. Both simulators
 //! use these words; not each of them plays all.
 
 use protocol::message::{Kind, Phase};
@@ -43,7 +43,7 @@ impl Moment {
     ];
 }
 
-/// How much of a step is carried out before its member stops.
+/// Part of a step that is carried out before its member stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepCut {

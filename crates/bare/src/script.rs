@@ -14,7 +14,7 @@ pub enum KillTarget {
     Silo(String),
 }
 
-/// When a fault happens.
+/// Time of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultTime {
     /// This long after the start.
@@ -42,7 +42,7 @@ pub enum Fault {
     Kill {
         /// The silo that is killed.
         who: KillTarget,
-        /// When.
+        /// Time of the kill.
         when: FaultTime,
         /// Time until it restarts; `None`: it never does.
         restart_after: Option<Duration>,
@@ -64,7 +64,7 @@ pub enum Fault {
     Byzantine {
         /// The member, by name or by its position from 0.
         member: String,
-        /// What the member does. A member may have several, each in a fault of its own.
+        /// Behaviour of the member. A member may have several, each in a fault of its own.
         behaviour: Behaviour,
     },
 }

@@ -22,7 +22,7 @@ pub(crate) struct KnownSignatures {
     simulated: Mutex<SimulatedKeys>,
 }
 
-/// What is known of a signature.
+/// Knowledge of a signature: how it was made, or its cached verification.
 #[derive(Debug)]
 enum KnownSignature {
     /// Made with that key over this frame, except the signature in it.

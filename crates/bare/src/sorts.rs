@@ -8,7 +8,7 @@ use super::{BareOptions, Byzantine, Deaths, Faults, Plans, RunFailure, run};
 /// Federations that have something in common; which one is drawn from a seed.
 #[derive(Debug, Clone, Copy)]
 pub struct Sort {
-    /// What they have in common: the number of members, or a word.
+    /// Common property of the federations: the number of members, or a word.
     pub name: &'static str,
     /// The federation of a seed.
     pub world: fn(u64) -> BareOptions,

@@ -47,7 +47,7 @@ pub(super) struct Symbolic {
     lists: BTreeMap<Hash, List>,
     /// The draw of noise in the vector of each author for each list; [`NO_NOISE`] without.
     vectors: BTreeMap<(Hash, usize), Hash>,
-    /// Who gave the shares of a list away.
+    /// Members that gave the shares of a list away.
     unmasked: BTreeMap<Hash, BTreeSet<usize>>,
     /// Lists whose block is final.
     settled: BTreeSet<Hash>,
@@ -129,7 +129,7 @@ impl Symbolic {
     /// Checks what these colluders know.
     ///
     /// # Errors
-    /// What they know and must not.
+    /// A description of what they know and must not.
     pub(super) fn check(&self, colluders: &BTreeSet<usize>) -> Result<(), String> {
         let early = |(root, _): &&(Hash, usize)| {
             let list = self
@@ -209,7 +209,7 @@ impl Symbolic {
     /// Checks every choice of up to `most` of these nodes as colluders, if there is anything new.
     ///
     /// # Errors
-    /// What some of them know and must not.
+    /// A description of what some of them know and must not.
     pub(super) fn check_news(&mut self, nodes: usize, most: usize) -> Result<(), String> {
         if std::mem::take(&mut self.news) {
             self.check_all(nodes, most)
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn before_shares_are_given_away_nothing_is_known_and_afterwards_the_sum() {
+    fn nothing_is_known_before_shares_are_given_and_the_sum_after() {
         let mut all = Symbolic::default();
         let root = list(&mut all, 1, &[0, 1, 2, 3], 3);
         assert_eq!(all.check_all(4, 1), Ok(()));
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_that_is_not_final_and_the_difference_of_two_sums_are_found() {
+    fn sums_that_are_not_final_and_differences_of_sums_are_found() {
         let mut shown = Symbolic::default();
         let root = list(&mut shown, 1, &[0, 1, 2, 3], 3);
         [0, 1, 2]
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_hides_who_was_absent_unless_one_draw_of_it_is_in_two_sums() {
+    fn noise_hides_absences_unless_one_draw_is_in_two_sums() {
         let two = |draws: [u8; 2]| {
             let mut two = Symbolic::default();
             for (name, (authors, draw)) in
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_too_few_lets_colluders_open_before_the_round_is_final() {
+    fn one_share_too_few_lets_colluders_open_before_finality() {
         let mut few = Symbolic::default();
         list(&mut few, 1, &[0, 1, 2, 3], 1);
         assert!(few.check_all(4, 1).is_err());

@@ -1,15 +1,15 @@
-//! What the void sums of secure-aggregation rounds have shown, by the outcome of the round.
+//! Disclosures of the void sums of secure-aggregation rounds, by the outcome of the round.
 
 use std::collections::BTreeMap;
 
 use protocol::privacy::{Sum, Voids};
 use protocol::{Epoch, Hash, MemberIndex};
 
-/// What is known after every outcome of a secure-aggregation round, in the epoch of that outcome only.
+/// State of void sums after every outcome of a secure-aggregation round, in the epoch of that outcome only.
 #[derive(Debug, Default)]
 pub(super) struct BareVoids(BTreeMap<Hash, (Hash, Voids)>);
 
-/// What an outcome adds.
+/// Additions by an outcome.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct NewVoids {
     /// Void sums.

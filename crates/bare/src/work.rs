@@ -66,7 +66,7 @@ fn acceptable(decision: &[u8], manifest: &Hash) -> bool {
     decision.starts_with(&manifest.0)
 }
 
-/// What a member stores besides its journal.
+/// Store of a member besides its journal.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MemberStore {
     /// Models.
@@ -162,7 +162,7 @@ struct Worker<'a> {
     n: usize,
     store: &'a mut MemberStore,
     options: &'a BareOptions,
-    /// Whether one of the holders serves a blob.
+    /// Function that returns true if one of the holders serves a blob.
     fetch: &'a dyn Fn(&Hash, &[MemberIndex]) -> bool,
 }
 
@@ -293,7 +293,7 @@ impl Worker<'_> {
 
 fn check(case: &Case) -> Answer {
     let right = acceptable(&case.decision, &case.manifest.root());
-    let no = || WorkError::Refused("not the decision that this sheet asks for".into());
+    let no = || WorkError::Refused("not the decision that this manifest asks for".into());
     Answer::Checked {
         case: case.id(),
         result: if right { Ok(()) } else { Err(no()) },

@@ -27,7 +27,7 @@ const LARGE: u64 = 100_000;
 /// The argument by which this program starts itself for one federation.
 const ONE: &str = "--one";
 
-/// What one federation took, in all its rounds and members.
+/// Cost of one federation, in all its rounds and members.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Price {
     /// CPU time in seconds.

@@ -1,4 +1,4 @@
-//! Which silos of a study take part in a federation, and which stay outside.
+//! Division of the silos of a study into those that take part in a federation and those outside.
 
 use std::collections::BTreeSet;
 

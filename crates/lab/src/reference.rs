@@ -22,20 +22,20 @@ pub(crate) struct References {
     pub(crate) wanted: bool,
     /// The reference that the federation's strategy is itself, if it is one.
     pub(crate) itself: Option<ModelKind>,
-    /// What every average reached.
+    /// Results of every average.
     pub(crate) reached: BTreeMap<ModelKind, Reached>,
-    /// Why one failed.
+    /// Reasons of those that failed.
     pub(crate) failed: BTreeMap<ModelKind, String>,
-    /// What was left out, one sentence each without a full stop.
+    /// Remarks on references that were left out, one sentence each without a full stop.
     pub(crate) notes: Vec<String>,
 }
 
-/// What an average reached after the last round.
+/// Result of an average after the last round.
 pub(crate) struct Reached {
     /// Equips silos for it.
     pub(crate) strategy: Arc<dyn Strategy>,
     pub(crate) model: Params,
-    /// What every member keeps.
+    /// Personal parameters of every member.
     pub(crate) personal: Vec<Params>,
 }
 

@@ -136,7 +136,7 @@ mod tests {
     use crate::summary::{AdoptedModel, adopted_models};
 
     #[test]
-    fn equal_outcomes_of_all_members_take_memory_once_however_often_they_were_computed() {
+    fn equal_outcomes_of_all_members_take_memory_once() {
         let overrides = Overrides {
             rounds: Some(2),
             silos: Some(4),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use methods::learner::RowResults;
 use serde::Serialize;
+use task::survival::{CalibrationAtTime, Concordance, NUMBERS, ObservedTime, observed};
 use task::{metrics::BalancedAccuracy, metrics::CalibrationError, metrics::RocArea};
 
 /// The part of the draws that lies below a 95 % interval, and as large a part above it. Where two models
@@ -22,8 +23,8 @@ pub const DECIDING_SEEDS: usize = 5;
 /// The normal deviate of 95 % intervals.
 pub(crate) const NORMAL: f64 = 1.959_964;
 
-/// How much better one model is than another on held-out rows, in units of the metric: positive is
-/// better, whether the metric is to be high or low.
+/// Difference of two models on held-out rows, in units of the metric: positive means that the first is better,
+/// for metrics that are to be high and for those that are to be low.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// As measured.
@@ -128,7 +129,7 @@ pub(crate) fn student(freedom: f64) -> f64 {
         + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * freedom.powi(3))
 }
 
-/// What a model gives for every row, as far as metrics need it.
+/// Outputs of a model for every row, as far as metrics need them.
 pub(crate) trait RowOutputs {
     /// Values of every row, for metrics that are their mean.
     fn scores(&self, metric: &str) -> Option<Vec<f64>>;
@@ -141,6 +142,12 @@ pub(crate) trait RowOutputs {
 
     /// The probability of the class that every row is given.
     fn confidences(&self) -> Option<Vec<f64>>;
+
+    /// Returns where there are times to an event: every row, and its risk score.
+    fn risks(&self) -> Option<(Vec<ObservedTime>, Vec<f64>)>;
+
+    /// Returns where these have probabilities of no event: until when, and that of every row.
+    fn surviving(&self) -> Option<(f32, Vec<f64>)>;
 }
 
 impl RowOutputs for RowResults {
@@ -166,6 +173,16 @@ impl RowOutputs for RowResults {
             rows.map(largest).collect()
         })
     }
+
+    fn risks(&self) -> Option<(Vec<ObservedTime>, Vec<f64>)> {
+        let all = self.targets.len() == NUMBERS * self.risks.len() && !self.risks.is_empty();
+        all.then(|| (observed(&self.targets), self.risks.clone()))
+    }
+
+    fn surviving(&self) -> Option<(f32, Vec<f64>)> {
+        let own = self.surviving.as_ref()?;
+        Some((own.until, own.probabilities.clone()))
+    }
 }
 
 /// A metric over rows of one or several silos.
@@ -178,6 +195,10 @@ pub(crate) enum Statistic {
     Balanced(BalancedAccuracy),
     /// The expected calibration error.
     Calibration(CalibrationError),
+    /// The concordance index, of pairs within silos.
+    Concordance(Concordance),
+    /// Calibration at a time.
+    AtTime(CalibrationAtTime),
 }
 
 impl Statistic {
@@ -212,6 +233,23 @@ impl Statistic {
                 let rows = confidences.zip(right).collect();
                 Self::Calibration(CalibrationError { rows })
             }
+            "concordance" => {
+                let mut index = Concordance::default();
+                for part in parts {
+                    let (rows, scores) = part.risks()?;
+                    scores.iter().all(|score| score.is_finite()).then_some(())?;
+                    index.push(&scores, rows);
+                }
+                Self::Concordance((index.rows() > 0).then_some(index)?)
+            }
+            "calibration-at-time" => {
+                let mut calibration = CalibrationAtTime::default();
+                for part in parts {
+                    let ((rows, _), (until, surviving)) = (part.risks()?, part.surviving()?);
+                    calibration.push(surviving, rows, until);
+                }
+                Self::AtTime((calibration.rows() > 0).then_some(calibration)?)
+            }
             metric => Self::Mean(all(&|part: &R| part.scores(metric))?),
         })
     }
@@ -223,11 +261,14 @@ impl Statistic {
             Self::Area(area) => area.rows(),
             Self::Balanced(accuracy) => accuracy.rows.len(),
             Self::Calibration(error) => error.rows.len(),
+            Self::Concordance(index) => index.rows(),
+            Self::AtTime(calibration) => calibration.rows(),
         }
     }
 
     /// Returns whether an interval of a metric that is compared class by class says anything: of the rarer of two
-    /// classes, and of every class that occurs, there are [`TELLING`] of these units, rows or groups of rows.
+    /// classes, of every class that occurs, and of events in time there are [`TELLING`] of these units, rows or groups of
+    /// rows.
     /// With fewer, an area under the curve of coin tosses seems to differ from that of others far more often
     /// than at 5 %.
     pub(crate) fn has_enough_events(&self, units: &[Vec<usize>]) -> bool {
@@ -235,8 +276,8 @@ impl Statistic {
         classes.is_none_or(|classes| classes.values().all(|&count| count >= TELLING))
     }
 
-    /// Units, rows or groups of rows, that hold a row of each class; `None` for metrics that are not compared
-    /// class by class.
+    /// Units, rows or groups of rows, that hold a row of each class, or an event in time, which is class 1; `None` for
+    /// metrics that are not compared class by class.
     pub(crate) fn units_of_classes(&self, units: &[Vec<usize>]) -> Option<BTreeMap<usize, usize>> {
         let (classes, mut count): (Vec<usize>, _) = match self {
             Self::Mean(_) | Self::Calibration(_) => return None,
@@ -248,9 +289,14 @@ impl Statistic {
                 accuracy.rows.iter().map(|(class, _)| *class).collect(),
                 BTreeMap::new(),
             ),
+            Self::Concordance(index) => (events(index.events()), BTreeMap::from([(1, 0)])),
+            Self::AtTime(calibration) => (events(calibration.events()), BTreeMap::from([(1, 0)])),
         };
+        // Rows that are censored are of no class.
+        let in_time = matches!(self, Self::Concordance(_) | Self::AtTime(_));
         for unit in units {
-            let own: BTreeSet<usize> = unit.iter().map(|&row| classes[row]).collect();
+            let own = unit.iter().map(|&row| classes[row]);
+            let own: BTreeSet<usize> = own.filter(|class| !in_time || *class == 1).collect();
             own.into_iter()
                 .for_each(|class| *count.entry(class).or_default() += 1);
         }
@@ -272,6 +318,8 @@ impl Statistic {
             Self::Area(area) => area.value(times),
             Self::Balanced(accuracy) => accuracy.value(times),
             Self::Calibration(error) => error.value(times),
+            Self::Concordance(index) => index.value(times),
+            Self::AtTime(calibration) => calibration.value(times),
         }
     }
 
@@ -279,6 +327,11 @@ impl Statistic {
     pub(crate) fn measured(&self) -> f64 {
         self.value(&vec![1; self.rows()])
     }
+}
+
+/// Events as classes.
+fn events(of: Vec<bool>) -> Vec<usize> {
+    of.into_iter().map(usize::from).collect()
 }
 
 /// Several statistics of the same rows, drawn together.
@@ -504,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rare_class_says_nothing_of_an_area() {
+    fn a_rare_class_proves_nothing_about_an_area() {
         let rows = |positives: usize, rows: usize| {
             let classes: Vec<u16> = (0..rows).map(|at| u16::from(at < positives)).collect();
             two(&vec![0.5; rows], &classes)

@@ -7,19 +7,20 @@
 //!   of freedom are those of what the spread rests on (Satterthwaite 1946): for a mean 2n/(κ − 1), with the
 //!   kurtosis κ of what every row, or person, adds, and n − 1 at most. Where a class is rare or an error large, few
 //!   rows decide, κ is large, and the interval is wide. For metrics that are compared class by class it is the
-//!   number of rows of the rarest class less one, for the calibration error its bins less one.
+//!   number of rows of the rarest class less one, for times to an event that of the events less one, for the
+//!   calibration error its bins less one.
 //! * Where all rows are right, draws of them do not vary at all, although the next row may be wrong. So one row
 //!   more that the one model wins, and one that the other wins, are drawn as well (Agresti & Min 2005): for the
 //!   share of right rows, and in every class for metrics that are compared class by class.
-//! * A calibration error is larger in a draw than in the sample, and there larger than in truth, because its bins
+//! * A calibration error, of classes or at a time, is larger in a draw than in the sample, and there larger than in truth, because its bins
 //!   are distances. Draws are moved back to what was measured, and reach as much farther on both sides.
 
 use simulations::random::Random;
 
 use crate::statistic::{BY_CHANCE, NORMAL, Statistic, student};
 
-/// How far one row more moves an area under the ROC curve, as a part of the way that it could: a positive row is
-/// seldom ranked first by one model and last by the other.
+/// Distance by which one row more moves an area under the ROC curve or a concordance index, as a part of the
+/// largest possible one: a positive row is seldom ranked first by one model and last by the other.
 const RANKED: f64 = 0.125;
 /// Degrees of freedom of a calibration error: its ten bins, less one.
 const BINS: f64 = 9.0;
@@ -28,7 +29,7 @@ const BINS: f64 = 9.0;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Widening {
     factor: f64,
-    /// What one row more moves the difference by, for each kind of row that may come.
+    /// Distance by which one row more moves the difference, for each kind of row that may come.
     one_more: Vec<f64>,
     /// True if draws are farther from the truth than what was measured.
     biased: bool,
@@ -54,8 +55,11 @@ impl Widening {
             (ours, _) => {
                 let classes = ours.units_of_classes(units).unwrap_or_default();
                 let rarest = classes.values().min().copied().unwrap_or(0).max(2) as f64;
+                if matches!(ours, Statistic::AtTime(_)) {
+                    return Self::new(rarest, rarest - 1.0, Vec::new(), true);
+                }
                 let moves = match ours {
-                    Statistic::Area(_) => RANKED,
+                    Statistic::Area(_) | Statistic::Concordance(_) => RANKED,
                     _ => 1.0 / classes.len() as f64,
                 };
                 let one_more = classes.values().map(|&own| moves / (own as f64 + 2.0));

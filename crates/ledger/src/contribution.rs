@@ -1,4 +1,4 @@
-//! What a ledger is told of a contribution.
+//! Contributions as a ledger records them.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What a contribution costs.
+/// Cost of a contribution.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cost {
     /// A part of a sum with noise.
@@ -43,7 +43,7 @@ pub enum Cost {
         z: Multiplier,
         /// a and c: who shares the noise.
         authors: Authors,
-        /// What one unit is.
+        /// Unit that is protected.
         unit: SourceUnit,
     },
     /// A contribution without noise: it bounds nothing.
@@ -95,6 +95,6 @@ pub struct Contribution {
     pub place: Place,
     /// A hash that says nothing of the contribution, and is another one for every other contribution.
     pub commitment: Hash,
-    /// What it costs.
+    /// Cost of the contribution.
     pub cost: Cost,
 }

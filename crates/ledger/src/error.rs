@@ -1,4 +1,4 @@
-//! Why a ledger refuses.
+//! Refusals of a ledger.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::contribution::Place;
 use crate::limits::Limit;
 use crate::unit::SourceUnit;
 
-/// Why a ledger was not made, read or written. Nothing may be contributed then.
+/// Reason for which a ledger was not made, read or written. Nothing may be contributed then.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The file is not there.
@@ -41,7 +41,7 @@ pub enum LedgerError {
     Io {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// Error of the system.
         why: io::Error,
     },
     /// The file is not as a ledger wrote it.
@@ -53,7 +53,7 @@ pub enum LedgerError {
         file: PathBuf,
         /// The line of the text, from 1.
         line: u64,
-        /// What is wrong.
+        /// Description of the damage.
         why: String,
     },
     /// The file is older than something that is known.
@@ -63,7 +63,7 @@ pub enum LedgerError {
     RolledBack {
         /// The file.
         file: PathBuf,
-        /// What is known that the file does not have.
+        /// Description of what is known and missing in the file.
         why: String,
     },
     /// Somebody knows of a contribution that has no line.
@@ -75,7 +75,7 @@ pub enum LedgerError {
     Lacks {
         /// The file.
         file: PathBuf,
-        /// What was contributed to.
+        /// Epoch and round of the contribution.
         place: Place,
     },
     /// The federation protects another unit than the ledger counts.
@@ -102,7 +102,7 @@ pub enum LedgerError {
         "the ledger is spent: with this round it would be {bound}, and the institution's policy has `{limit}`"
     )]
     Spent {
-        /// What would hold.
+        /// Bound that would hold.
         bound: Bound,
         /// The limit that it exceeds.
         limit: Limit,

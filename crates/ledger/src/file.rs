@@ -18,9 +18,9 @@ use crate::limits::Limits;
 use crate::line::Line;
 use crate::read::LedgerContents;
 
-/// How long another process may have the file.
+/// Longest time for which another process may have the file.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long it may, where the caller holds others up: what another node needs for a line, and its disk for that.
+/// Longest time where the caller holds others up: what another node needs for a line, and its disk for that.
 const MOMENT: Duration = Duration::from_millis(250);
 /// Time between two attempts to lock it.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -32,7 +32,7 @@ const MOST: u64 = 1 << 28;
 pub struct LedgerFile {
     file: PathBuf,
     limits: Limits,
-    /// How long another process may have it.
+    /// Longest time for which another process may have it.
     patience: Duration,
     /// The number of lines that this process saw last, and the hash of the last one: a file without it
     /// is an older copy, or another one.

@@ -16,15 +16,15 @@ use crate::unit::SourceUnit;
 /// Version of the format.
 const FORMAT: u32 = 1;
 
-/// Where the digits of the number of lines are: within one sector of a disk.
+/// Positions of the digits of the number of lines: within one sector of a disk.
 pub(crate) const DIGITS: std::ops::Range<usize> = 10..30;
 
-/// What a ledger is about.
+/// Source of rows that a ledger is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Source {
     /// The name that the institution gave.
     pub name: String,
-    /// What is counted.
+    /// Unit that is counted.
     pub unit: SourceUnit,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct LedgerHeader {
     pub(crate) source: Source,
     /// Lines that are known to be durable.
     pub(crate) lines: u64,
-    /// What stands for the line before the first.
+    /// Hash in place of the line before the first.
     pub(crate) hash: Hash,
 }
 
@@ -65,7 +65,7 @@ impl LedgerHeader {
     /// Reads the line.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A description of the fault in the line.
     pub(crate) fn read(line: &[u8]) -> Result<Self, String> {
         let written: HeaderLine = serde_json::from_slice(line).map_err(|why| why.to_string())?;
         if written.format != FORMAT {

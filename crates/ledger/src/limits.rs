@@ -1,4 +1,4 @@
-//! How much an institution lets its source tell.
+//! Limits of an institution on the privacy loss of a source.
 
 use std::fmt;
 

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::contribution::{Contribution, Cost, Place};
 use crate::unit::SourceUnit;
 
-/// What stands between a line and its hash.
+/// Text between a line and its hash.
 const BEFORE_HASH: &str = ",\"hash\":\"";
-/// What stands behind the hash.
+/// Text behind the hash.
 const AFTER_HASH: &str = "\"}";
 /// Digits of a hash.
 const HASH: usize = 64;
@@ -104,7 +104,7 @@ impl Line {
     /// Returns what the line costs.
     ///
     /// # Errors
-    /// What is wrong with its noise.
+    /// A description of the fault in its noise.
     pub(crate) fn cost(&self, unit: &SourceUnit) -> Result<Cost, String> {
         let Some(NoiseOfLine { z, a, c }) = self.noise else {
             return Ok(Cost::NoBound);
@@ -138,7 +138,7 @@ impl Line {
     /// Reads the text of a line that follows another one.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A description of the fault in the line.
     pub(crate) fn read(text: &[u8], before: &Hash) -> Result<(Self, Hash), String> {
         let end = BEFORE_HASH.len() + HASH + AFTER_HASH.len();
         let body = text.len().checked_sub(end);

@@ -11,14 +11,14 @@ use crate::error::LedgerError;
 use crate::header::{LedgerHeader, Source};
 use crate::line::Line;
 
-/// What a ledger holds.
+/// Contents of a ledger.
 #[derive(Debug, Clone)]
 pub struct LedgerContents {
-    /// What it is about.
+    /// Source that it is about.
     pub source: Source,
     /// Its lines, oldest first.
     pub lines: Vec<Line>,
-    /// What all lines cost.
+    /// Accountant of the cost of all lines.
     pub accountant: Accountant,
     /// Hash of each line, behind what stands for the line before the first.
     pub(crate) hashes: Vec<Hash>,

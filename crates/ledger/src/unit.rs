@@ -1,9 +1,9 @@
-//! What a ledger counts: rows, or persons.
+//! Units that a ledger counts: rows, or persons.
 
 use std::fmt;
 use std::str::FromStr;
 
-use protocol::protocol;
+use protocol::parameters;
 use serde::{Deserialize, Serialize};
 
 /// A text that names no unit.
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 #[error("expected a unit, `row` or `person:` and the name of a column, found {0:?}")]
 pub struct UnitError(pub String);
 
-/// How the column of a person begins in text.
+/// Beginning of the text form of a person's column.
 const PERSON: &str = "person:";
 
-/// What is protected as one: a row, or all rows of a person. Written `row`, or `person:` and the name of
-/// the column that says whose row it is.
+/// Unit of protection: a row, or all rows of a person. Written `row`, or `person:` and the name of the column
+/// that says whose row it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum SourceUnit {

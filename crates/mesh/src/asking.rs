@@ -21,12 +21,12 @@ use crate::members::Members;
 use crate::streams::{StreamKind, StreamOpenError, StreamOpener};
 use crate::tells::{DOCUMENT, Tells};
 
-/// How long an answer may take.
+/// Longest time for an answer.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How soon a member may ask again. One that asks sooner gets no answer.
+/// Shortest time until a member may ask again. One that asks sooner gets no answer.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// Why a member does not say how it is doing.
+/// Reason for which a member does not report its state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
     /// There is no connection to it.
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_member_is_told_what_is_for_it_and_not_more_often_than_twice_a_second() {
+    async fn a_member_gets_its_own_answer_at_most_twice_a_second() {
         let mut told = Answerer::new(Tells::new(|member| match member {
             MemberIndex(1) => Some(b"well".to_vec()),
             MemberIndex(2) => Some(vec![0; DOCUMENT + 1]),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_is_too_large_or_cut_off_is_refused_before_it_is_read() {
+    async fn too_large_and_cut_off_answers_are_refused_before_reading() {
         let large = ((DOCUMENT + 1) as u32).to_be_bytes();
         let error = read(&mut Cursor::new(large)).await.unwrap_err();
         assert!(error.to_string().contains("65537 bytes"), "{error}");

@@ -33,12 +33,12 @@ const STREAMS: usize = 128;
 /// the member may already have lost the second. Two more while a direct connection takes the place of
 /// a relayed one.
 const CONNECTIONS: u32 = 5;
-/// How long a connection that this node dials may take to prove the other's key. Connections that
+/// Longest time for a connection that this node dials to prove the other's key. Connections that
 /// come in have less time: see [`door`](crate::door).
 const DIAL: Duration = Duration::from_secs(10);
 /// Bytes that one call of the system reads from a TCP connection at most.
 const READ: usize = 64 << 10;
-/// How often round trips are measured, and when an answer is overdue. Guesses: a lead is replaced
+/// Interval of measuring round trips, and time after which an answer is overdue. Guesses: a lead is replaced
 /// by the protocol's own timers; pings only detect dead connections.
 const PING: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(10));
 

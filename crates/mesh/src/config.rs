@@ -74,7 +74,7 @@ pub struct Config {
     /// because their key was stolen are left out: they are refused as strangers are. The first has the
     /// position behind the last of the roster.
     pub guests: Vec<PublicKey>,
-    /// How long a former member stays connected. It is refused for [`AWAY`](crate::AWAY) then.
+    /// Time for which a former member stays connected. It is refused for [`AWAY`](crate::AWAY) then.
     /// Default 60 s.
     pub stay: Duration,
     /// A number that no other process has, by which others notice that two processes have one key.
@@ -83,18 +83,18 @@ pub struct Config {
     /// Number of members that have to say that this node's key is used by another process, too, before the
     /// silo is told: one more than those that may be Byzantine. Default 1.
     pub witnesses: usize,
-    /// How often the node tries its own addresses of the roster, to find another process with its key.
+    /// Interval at which the node tries its own addresses of the roster, to find another process with its key.
     /// Default 60 s.
     pub look: Duration,
-    /// What this node says of its program. Default: this program, with an unknown format in force.
+    /// Program that this node states. Default: this program, with an unknown format in force.
     pub program: Program,
-    /// What this node tells the members that ask. Default: nothing.
+    /// Answers of this node to members that ask. Default: none.
     pub tells: Tells,
-    /// What this node answers to challenges. Default: nothing.
+    /// Answers of this node to challenges. Default: none.
     pub rehearsal: Rehearsal,
     /// Default: both.
     pub transport: Transport,
-    /// Where to listen, for example `/ip4/0.0.0.0/udp/4400/quic-v1`. None: others cannot reach
+    /// Addresses to listen at, for example `/ip4/0.0.0.0/udp/4400/quic-v1`. None: others cannot reach
     /// this node, but it reaches them.
     pub listen: Vec<String>,
     /// True if members on the same local network may find each other by multicast DNS, which makes this
@@ -126,12 +126,12 @@ pub struct Config {
     /// True if this node asks other members to relay to it, because no other node can dial it: it is
     /// behind NAT or a firewall. Default: no.
     pub dials_only: bool,
-    /// How long a holder may take to answer, or to deliver a chunk of 256 KiB. Default 20 s.
+    /// Longest time for a holder to answer, or to deliver a chunk of 256 KiB. Default 20 s.
     pub patience: Duration,
-    /// How long a fetch that received chunks waits for a disconnected holder to return, when no other
+    /// Longest time for which a fetch that received chunks waits for a disconnected holder to return, when no other
     /// holder is left to ask. Default 20 s.
     pub resume: Duration,
-    /// Where large blobs wait while they are fetched. Default: in memory.
+    /// Places of large blobs while they are fetched. Default: in memory.
     pub spool: Option<Arc<dyn Spool>>,
 }
 
@@ -188,7 +188,7 @@ pub struct Contact {
     pub addresses: Vec<String>,
 }
 
-/// Why a mesh did not start.
+/// Reason for which a mesh did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum MeshError {
     /// The key is not in the roster.
@@ -211,7 +211,7 @@ pub enum MeshError {
     Address {
         /// As it was written.
         address: String,
-        /// What is wrong with it.
+        /// Description of the fault.
         why: String,
     },
     /// An address of a transport that is switched off.

@@ -28,7 +28,7 @@ struct DialTarget {
     /// Addresses from multicast DNS.
     found: Vec<Multiaddr>,
     failures: u32,
-    /// When the next attempt is due; `None` while the member is connected or being dialled.
+    /// Time at which the next attempt is due; `None` while the member is connected or being dialled.
     due: Option<Instant>,
     /// True if the member is connected through another member.
     relayed: bool,
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_member_without_address_is_tried_again_soon_after_another_may_relay() {
+    async fn a_member_without_address_is_retried_once_another_may_relay() {
         let mut dialer = Dialer::new(A, PAUSES, [(B, Vec::new())]);
         let wait = |dialer: &Dialer| dialer.next().expect("planned") - Instant::now();
         for failures in 0..8 {
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_relayed_member_is_tried_directly_where_an_address_of_it_is_known() {
+    async fn a_relayed_member_of_known_address_is_tried_directly() {
         let address: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().expect("valid");
         let mut dialer = Dialer::new(A, PAUSES, [(B, Vec::new())]);
         dialer.connected(B, true);

@@ -35,7 +35,7 @@ use crate::streams::{StreamKind, StreamOpener};
 
 /// Frames up to this size are written together with their header.
 const SMALL: usize = 16 << 10;
-/// How long the rest of a stream is read after its successor was opened.
+/// Time for which the rest of a stream is read after its successor was opened.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Writes the frames in the queue to `peer` until the mesh ends.
@@ -100,7 +100,7 @@ async fn write_frame(
     if flush { to.flush().await } else { Ok(()) }
 }
 
-/// Why a stream of frames is closed.
+/// Reason for which a stream of frames is closed.
 #[derive(Debug, thiserror::Error)]
 enum ReadError {
     #[error("{0}")]
@@ -124,7 +124,7 @@ enum Next {
 /// Reads the frames of one member and passes them to the silo. Waits while the silo is behind.
 pub(crate) struct Reader {
     pub(crate) member: MemberIndex,
-    /// How fast its streams are read.
+    /// Pace at which its streams are read.
     pub(crate) pace: Arc<Pace>,
     /// Streams that it opened; a newer one replaces an older one.
     pub(crate) streams: mpsc::Receiver<Stream>,
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_is_too_large_ends_the_stream_before_its_bytes_are_read() {
+    fn a_too_large_frame_ends_the_stream_before_it_is_read() {
         let frame = |length| vec![7; length];
         let bytes = written(&[
             (Addressed::Sent, frame(LIMIT)),

@@ -35,7 +35,7 @@ const KEPT: usize = JUDGED.as_millis().div_ceil(HEARTBEAT.as_millis()) as usize 
 /// Published frames that are remembered.
 const REMEMBERED: usize = 16384;
 
-/// How a published frame arrived here.
+/// Way on which a published frame arrived here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameOrigin {
     /// Gossip brought it, and passes it on by itself.
@@ -46,7 +46,7 @@ pub(crate) enum FrameOrigin {
     Own,
 }
 
-/// How a frame is published.
+/// Way in which a frame is published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PublishBy {
     /// By gossip if it is small: it is new, or was only sent here directly.
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_new_once_and_published_by_the_cheapest_path_that_reaches_all() {
+    fn a_frame_is_new_once_and_takes_the_cheapest_path_to_all() {
         let mut seen = PublishedFrames::default();
         let [own, gossiped, sent] = [b"own", b"gos", b"sen"].map(|frame| Hash::of(frame));
         assert_eq!(seen.publish(own), PublishBy::Gossip);

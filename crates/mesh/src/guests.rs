@@ -1,4 +1,4 @@
-//! How long former members stay.
+//! Stays of former members.
 //!
 //! A former member needs a moment to learn that it is none any more. It may stay connected for so long,
 //! and is refused for a while then. No more than [`AT_ONCE`] are there at the same time.
@@ -9,12 +9,12 @@ use std::time::Duration;
 use libp2p::PeerId;
 use tokio::time::Instant;
 
-/// How long a former member is refused after its stay.
+/// Time for which a former member is refused after its stay.
 pub const AWAY: Duration = Duration::from_secs(600);
 /// Former members that are connected at the same time; then the one that is there longest has to go.
 const AT_ONCE: usize = 8;
 
-/// What a former member may do from now on.
+/// Change of what a former member may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GuestChange {
     /// The guest's stay is over.
@@ -114,7 +114,7 @@ mod tests {
     const STAY: Duration = Duration::from_secs(60);
 
     #[tokio::test(start_paused = true)]
-    async fn a_guest_stays_for_a_while_whether_connected_or_not_and_may_come_again_later() {
+    async fn a_guest_stays_a_while_connected_or_not_and_may_return() {
         let (mut guests, guest) = (Guests::new(STAY), PeerId::random());
         assert_eq!(guests.next(), None);
         assert_eq!(guests.came(guest), None);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn where_there_are_too_many_the_guest_that_is_there_longest_has_to_go() {
+    async fn of_too_many_guests_the_one_there_longest_has_to_go() {
         let mut guests = Guests::new(STAY);
         let all: Vec<_> = (0..=AT_ONCE).map(|_| PeerId::random()).collect();
         for guest in &all[..AT_ONCE] {

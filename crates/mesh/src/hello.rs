@@ -46,15 +46,15 @@ const FORMATS: u8 = 2;
 const FIXED: usize = 75;
 /// Most bytes of a version.
 const VERSION: usize = 32;
-/// What a program speaks that does not say it.
+/// Formats of a program that does not state them.
 const FIRST: Formats = Formats {
     oldest: 1,
     newest: 1,
 };
-/// How long a handshake may take.
+/// Longest time for a handshake.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a node says of itself.
+/// Statement of a node about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
     /// The id of its federation.
@@ -111,7 +111,7 @@ pub fn probe_key(secret: &[u8; 32]) -> [u8; 32] {
     SecretKey::from_bytes(secret).derive("mesh: key for checking addresses", &[])
 }
 
-/// What this node says in every handshake.
+/// Contents of every handshake of this node.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnHandshake {
     pub(crate) federation: Hash,
@@ -187,7 +187,7 @@ pub(crate) struct Greeted {
     pub(crate) hello: Hello,
     /// A time at which the connection was already made, and before which the handshake was not sent.
     pub(crate) since: Instant,
-    /// Where the other end is.
+    /// Address of the other end.
     pub(crate) remote: Multiaddr,
 }
 
@@ -251,7 +251,7 @@ pub(crate) async fn answer(
             remote,
         }),
         Ok(Err(error)) => {
-            tracing::debug!(%peer, "a greeting failed: {error}");
+            tracing::debug!(%peer, "a handshake failed: {error}");
             None
         }
         Err(_) => None,
@@ -296,7 +296,7 @@ async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Hello> {
     from.read_exact(&mut fixed).await?;
     let (start, rest) = fixed.split_at(2);
     if start[0] != LAYOUT {
-        return Err(wrong("a greeting of another layout"));
+        return Err(wrong("a handshake of another layout"));
     }
     let array = |bytes: &[u8]| <[u8; 32]>::try_from(bytes).expect("32 bytes were taken");
     let clock = <[u8; 8]>::try_from(&rest[64..72]).expect("8 bytes were taken");
@@ -317,7 +317,7 @@ async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Hello> {
         let mut rest = vec![0; usize::from(length[0])];
         from.read_exact(&mut rest).await?;
         let [oldest, newest, now, ref rest @ ..] = rest[..] else {
-            return Err(wrong("a greeting without message formats"));
+            return Err(wrong("a handshake without message formats"));
         };
         // An older program says fewer of these.
         let said = rest.as_chunks().0.iter();
@@ -355,7 +355,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_greeting_is_read_as_it_was_written_and_other_bytes_are_refused() {
+    async fn a_handshake_is_read_as_written_and_other_bytes_are_refused() {
         let card =
             OwnHandshake::probing(Hash::of(b"federation"), &[7; 32], 9).telling(Some((9, 10)));
         let card = card.rehearsing(Some([6; 32]));
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn greetings_of_older_and_newer_programs_are_read() {
+    async fn handshakes_of_older_and_newer_programs_are_read() {
         let card = OwnHandshake::new(Hash::of(b"federation"), Program::this(Some(1)), &[7; 32], 9);
         let hello = Hello {
             clock: UNIX_EPOCH,
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_understand_each_other_if_each_speaks_what_is_in_force_at_the_other() {
+    fn programs_match_if_each_speaks_what_is_in_force_at_the_other() {
         let program = |oldest, newest, in_force| Program {
             version: "1".into(),
             formats: Formats { oldest, newest },

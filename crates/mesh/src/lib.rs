@@ -98,14 +98,14 @@ pub struct Handle {
     pub events: mpsc::Receiver<Event>,
     /// Addresses at which the mesh listens, ports included.
     pub addresses: Vec<String>,
-    /// What is known of the connections to the other members.
+    /// State of the connections to the other members.
     pub peers: Peers,
     /// Asks other members what they say of themselves.
     pub asker: Asker,
     /// Bytes of blobs sent so far.
     pub served: Arc<AtomicU64>,
-    /// What the operator should know about nodes that are not of this federation. What nobody
-    /// receives is logged only.
+    /// Notices to the operator about nodes that are not of this federation. Those that nobody
+    /// receives are logged only.
     pub notices: mpsc::Receiver<Notice>,
     /// Ends when the mesh has closed its connections and ports.
     pub ended: JoinHandle<()>,

@@ -1,4 +1,4 @@
-//! Whether a node can listen at an address.
+//! Check that a node can listen at an address.
 
 use std::io;
 

@@ -24,7 +24,7 @@ const SERVING: usize = 32;
 pub(crate) struct Peer {
     pub(crate) member: MemberIndex,
     pub(crate) id: PeerId,
-    /// Whether there is a connection.
+    /// `true` if there is a connection.
     connected: watch::Sender<bool>,
     /// Number of connections so far.
     connections: AtomicU64,
@@ -32,7 +32,7 @@ pub(crate) struct Peer {
     pub(crate) queue: QueueSender,
     /// True if the peer is a former member.
     pub(crate) guest: bool,
-    /// How fast its streams are read.
+    /// Pace at which its streams are read.
     pub(crate) pace: Arc<Pace>,
     /// Permits for blob streams to it.
     pub(crate) fetching: Semaphore,

@@ -20,7 +20,7 @@ const NOTICES: usize = 10;
 /// See [`NOTICES`].
 const SPAN: Duration = Duration::from_secs(60);
 
-/// What the operator should know about a node that is not of this federation.
+/// Notice to the operator about a node that is not of this federation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// A member has another agreement.
@@ -57,7 +57,7 @@ pub enum Notice {
     Twins {
         /// The member.
         member: MemberIndex,
-        /// Where the two are.
+        /// Addresses of the two processes.
         addresses: [String; 2],
     },
     /// Another process has this node's own key.
@@ -78,7 +78,7 @@ enum NoticeSubject {
 /// Decides which notices are worth a line.
 pub(crate) struct NoticeFilter {
     notices: mpsc::Sender<Notice>,
-    /// When a notice about each was last given.
+    /// Time at which a notice about each was last given.
     seen: BTreeMap<NoticeSubject, Instant>,
     /// Beginning of the present span, and notices in it.
     span: (Instant, usize),
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_is_named_once_in_a_while_and_many_nodes_a_few_times_a_minute() {
+    async fn a_node_is_named_seldom_and_many_nodes_a_few_times_a_minute() {
         let (mut knocks, mut notices) = NoticeFilter::new();
         let address: Multiaddr = "/ip4/192.0.2.7/tcp/4001".parse().expect("valid");
         let id = PeerId::random();

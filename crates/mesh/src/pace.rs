@@ -30,7 +30,7 @@ use tokio::time::{Instant, Sleep, sleep};
 const BYTES: Rate = Rate::per_second(2 << 20, 4 << 20);
 /// Bytes of one member while it is muted.
 const TRICKLE: Rate = Rate::per_second(64 << 10, 64 << 10);
-/// How the stream begins that a relaying member opens to pass a connection on: libp2p's negotiation
+/// Beginning of the stream that a relaying member opens to pass a connection on: libp2p's negotiation
 /// of protocols, then the name of the relay protocol, each with its length before it.
 const RELAYED: &[u8] = b"\x13/multistream/1.0.0\n\x21/libp2p/circuit/relay/0.2.0/stop\n";
 /// Cost of opening a stream, in bytes.
@@ -38,7 +38,7 @@ const STREAM: u64 = 1 << 10;
 /// Frames and published frames of one member: ten views in which a hundred members vote against the
 /// view, at once.
 const FRAMES: Rate = Rate::per_second(1000, 2000);
-/// What a former member may send: a few of the frames that it sends in its epoch, until it knows that
+/// Rates at which a former member may send: a few of the frames that it sends in its epoch, until it knows that
 /// this is over.
 const GUEST: (Rate, Rate) = (
     Rate::per_second(128 << 10, 1 << 20),
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_a_stream_of_the_relay_protocol_is_not_charged_to_the_member_that_opened_it() {
+    async fn only_relay_streams_are_not_charged_to_who_opened_them() {
         let name = libp2p::relay::STOP_PROTOCOL_NAME;
         let named = format!("{}{}\n", RELAYED[20] as char, name);
         assert!(RELAYED.ends_with(named.as_bytes()), "{named:?}");
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn published_frames_over_the_rate_mute_and_the_first_bad_stream_does_not() {
+    async fn published_frames_over_the_rate_mute_but_no_first_bad_stream() {
         let pace = Pace::default();
         let passed = (0..10_000).filter(|_| pace.published()).count();
         assert_eq!(passed, 2000);

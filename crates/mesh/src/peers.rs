@@ -1,4 +1,4 @@
-//! What is known of the connections to the other members, for operators.
+//! States of the connections to the other members, for operators.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use protocol::MemberIndex;
 
 use crate::hello::Program;
 
-/// What is known of the connection to another member.
+/// State of the connection to another member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerState {
     /// The member.
@@ -21,19 +21,19 @@ pub struct PeerState {
     pub round_trip: Option<Duration>,
     /// Attempts that failed since it was last connected.
     pub attempts: u64,
-    /// What was found when it was last tried or lost; `None` after it has answered.
+    /// Problem of the last attempt, or of the loss of the connection; `None` after it has answered.
     pub problem: Option<Problem>,
     /// Program of the member, as it said in its last handshake.
     pub program: Option<Program>,
 }
 
-/// Why a member is not connected.
+/// Reason for which a member is not connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What the last attempt found, in words that follow the member's name: "at 192.0.2.7:4001 does
+    /// Finding of the last attempt, in words that follow the member's name: "at 192.0.2.7:4001 does
     /// not answer over UDP".
     pub why: String,
-    /// When the first attempt failed or the connection ended.
+    /// Time at which the first attempt failed or the connection ended.
     pub since: SystemTime,
 }
 

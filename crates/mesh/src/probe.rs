@@ -27,7 +27,7 @@ use crate::pace::Paces;
 use crate::relaying;
 use crate::streams::{self, StreamOpenError};
 
-/// How long the end of a connection may take.
+/// Longest time for the end of a connection.
 const GOODBYE: Duration = Duration::from_millis(200);
 
 /// A member that answered at an address.
@@ -37,19 +37,19 @@ pub struct Met {
     pub federation: Hash,
     /// Program of the member.
     pub program: Program,
-    /// How long connecting took, keys included.
+    /// Duration of connecting, keys included.
     pub handshake: Duration,
     /// Round trip of the handshake.
     pub round_trip: Duration,
-    /// How far its clock is ahead of this machine's, in seconds; known to half a round trip.
+    /// Offset of its clock ahead of this machine's, in seconds; known to half a round trip.
     pub ahead: f64,
     /// The number of its process; 0 if it has none.
     pub instance: u64,
-    /// What it made of the challenge, if it answers challenges.
+    /// Its answer to the challenge, if it answers challenges.
     pub rehearsal: Option<[u8; 32]>,
 }
 
-/// What a probe says of itself.
+/// Statement of a probe about itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Prober {
     /// The secret key: while the institution's own node runs, its [`probe_key`](crate::probe_key), which
@@ -68,7 +68,7 @@ impl Prober {
     }
 }
 
-/// Why a member was not met at an address.
+/// Reason for which a member was not met at an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
     /// The address or the key cannot be used.
@@ -171,7 +171,7 @@ async fn resolved(address: &str) -> Result<Vec<Multiaddr>, ProbeError> {
     }
 }
 
-/// What a probe does on its connections.
+/// Network behaviour of a probe on its connections.
 #[derive(NetworkBehaviour)]
 struct ProbeBehaviour {
     streams: streams::StreamBehaviour,
@@ -202,11 +202,11 @@ async fn meet(
     let deadline = sleep(patience);
     tokio::pin!(deadline);
     let mut handshake = None;
-    let mut handshake: Option<Pin<Box<dyn Future<Output = ProbeAnswer> + Send>>> = None;
+    let mut answer: Option<Pin<Box<dyn Future<Output = ProbeAnswer> + Send>>> = None;
     let met = loop {
         tokio::select! {
             () = &mut deadline => break Err(ProbeError::Silent(patience)),
-            answer = waiting(&mut handshake), if handshake.is_some() => break match answer {
+            answered = waiting(&mut answer), if answer.is_some() => break match answered {
                 Ok((greeted, round_trip)) => {
                     let hello = greeted.hello;
                     Ok(Met {
@@ -232,7 +232,7 @@ async fn meet(
                     handshake = Some(began.elapsed());
                     let peer = (peer, Multiaddr::empty());
                     let ask = hello::ask(opener.clone(), peer, card.clone());
-                    handshake = Some(Box::pin(ask));
+                    answer = Some(Box::pin(ask));
                 }
                 SwarmEvent::ConnectionClosed { .. } => break Err(ProbeError::TurnedAway),
                 SwarmEvent::OutgoingConnectionError { error, .. } => {

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_is_bounded_by_frames_and_bytes_and_takes_any_single_frame() {
+    fn a_queue_bounds_frames_and_bytes_but_takes_any_single_frame() {
         let frame = |length| Bytes::from(vec![0; length]);
         let (sender, mut receiver) = queue(3, 100);
         assert!(sender.offer(Addressed::Sent, frame(1000)));

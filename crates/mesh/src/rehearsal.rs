@@ -1,11 +1,11 @@
-//! What a node makes of a challenge, by which others see that its program computes as theirs does.
+//! Answers to challenges, by which others see that a node's program computes as theirs does.
 
 use std::fmt;
 use std::sync::Arc;
 
 type ChallengeAnswer = dyn Fn([u8; 32]) -> Option<[u8; 32]> + Send + Sync;
 
-/// What a node answers to a challenge of a program that checks addresses: a function of the challenge
+/// Answer of a node to a challenge of a program that checks addresses: a function of the challenge
 /// alone, or nothing.
 #[derive(Clone)]
 pub struct Rehearsal(Arc<ChallengeAnswer>);

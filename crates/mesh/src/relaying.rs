@@ -26,14 +26,14 @@ use crate::streams::{StreamKind, StreamOpener};
 const SLOTS: usize = 3;
 /// Pauses after a member refused a slot, after the first time and after many.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
-/// How long one connection is relayed; then its ends make a new one.
+/// Time for which one connection is relayed; then its ends make a new one.
 const LASTS: Duration = Duration::from_secs(24 * 3600);
 /// Bytes that one relayed connection may have, both directions together; then its ends make a new
 /// one. Much more than a day of models.
 const BYTES: u64 = 1 << 40;
 /// Connections that a node relays for one member, and for all.
 const CIRCUITS: (usize, usize) = (96, 4096);
-/// How long a question for this node's address may take.
+/// Longest time for a question for this node's address.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Most bytes of an address, written out.
 const ADDRESS: usize = 255;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn all_nodes_ask_the_same_relays_first_and_different_members_have_different_ones() {
+    fn all_nodes_ask_one_members_same_relays_first() {
         let target = MemberIndex(3);
         let all = ranked(target, members(0..20));
         assert_eq!(all.len(), 19);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_refused_slot_is_asked_for_elsewhere_and_there_again_after_growing_pauses() {
+    async fn a_refused_slot_is_tried_elsewhere_and_again_ever_later() {
         let (me, relays) = (MemberIndex(9), members(0..4));
         let mut slots = Slots::default();
         assert_eq!(slots.missing(&relays), relays[..SLOTS]);

@@ -39,7 +39,7 @@ const HELLO: StreamProtocol = StreamProtocol::new("/rota/hello/1");
 /// The protocol of [`StreamKind::Address`].
 const ADDRESS: StreamProtocol = StreamProtocol::new("/rota/address/1");
 
-/// What a stream is for.
+/// Purpose of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamKind {
     /// Frames in one direction, between members in the same epoch.
@@ -56,7 +56,7 @@ pub(crate) enum StreamKind {
     Question,
 }
 
-/// Why a stream could not be opened.
+/// Reason for which a stream could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum StreamOpenError {
     #[error("there is no connection to it")]
@@ -75,9 +75,9 @@ pub(crate) struct Inbound {
     pub(crate) peer: PeerId,
     pub(crate) kind: StreamKind,
     pub(crate) stream: Stream,
-    /// Where the connection comes from.
+    /// Address from which the connection comes.
     pub(crate) remote: Multiaddr,
-    /// When the connection was made.
+    /// Time at which the connection was made.
     pub(crate) since: Instant,
 }
 
@@ -128,7 +128,7 @@ struct Made {
 }
 
 pub(crate) struct StreamBehaviour {
-    /// What members, former members, and others are offered.
+    /// Streams that members, former members, and others are offered.
     offers: [Offer; 3],
     members: BTreeSet<PeerId>,
     guests: BTreeSet<PeerId>,

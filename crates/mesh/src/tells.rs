@@ -1,4 +1,4 @@
-//! What a node says of itself to members that ask.
+//! Statements of a node about itself to members that ask.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ pub const DOCUMENT: usize = 64 << 10;
 
 type Say = dyn Fn(MemberIndex) -> Option<Vec<u8>> + Send + Sync;
 
-/// What a node tells a member that asks: a document of at most [`DOCUMENT`] bytes, or nothing.
+/// Answer of a node to a member that asks: a document of at most [`DOCUMENT`] bytes, or nothing.
 #[derive(Clone)]
 pub struct Tells(Arc<Say>);
 

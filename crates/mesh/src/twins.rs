@@ -17,7 +17,7 @@ use protocol::MemberIndex;
 
 /// Numbers that are remembered for one member.
 const REMEMBERED: usize = 8;
-/// How long others are told of two processes after they were noticed last.
+/// Time for which others are told of two processes after they were noticed last.
 const TOLD: Duration = Duration::from_secs(600);
 
 /// The numbers of two processes with one key.
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_greeting_on_an_old_connection_is_no_twin() {
+    fn a_late_handshake_on_an_old_connection_is_no_twin() {
         let mut twins = Twins::default();
         let before = Instant::now();
         hear(&mut twins, ONE, 5);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_name_this_process_count_once_each_and_others_do_not() {
+    fn only_members_that_name_this_process_count_and_each_once() {
         let mut twins = Twins::default();
         assert_eq!(twins.witness(ONE, (5, 6), 7), 0);
         assert_eq!(twins.witness(ONE, (7, 7), 7), 0);

@@ -20,7 +20,7 @@ const SEEDS: u64 = 20;
 
 type MainResult = Result<(), Box<dyn std::error::Error>>;
 
-/// What an adversary sends in the place of its model.
+/// Contribution of an adversary in the place of its model.
 #[derive(Debug, Clone, Copy)]
 enum Attack {
     /// The model with all signs turned.

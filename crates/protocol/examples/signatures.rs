@@ -1,4 +1,4 @@
-//! What signatures cost on this machine: `cargo run --release -p protocol --example signatures`.
+//! Cost of signatures on this machine: `cargo run --release -p protocol --example signatures`.
 
 #![allow(clippy::disallowed_types, reason = "it measures wall-clock time")]
 use std::time::Instant;

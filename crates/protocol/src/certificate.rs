@@ -11,7 +11,7 @@ use crate::identity::Signature;
 use crate::parameters::Verification;
 use crate::roster::MemberIndex;
 
-/// What a quorum voted for.
+/// Subject of a quorum's votes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Verdict {
     /// No block of the view can become final.
@@ -40,13 +40,13 @@ impl Verdict {
         }
     }
 
-    /// Whether this verdict is about the outcome of a masked round.
+    /// Returns true if this verdict is about the outcome of a secure-aggregation round.
     pub fn is_outcome(&self) -> bool {
         matches!(self, Self::Outcome { .. })
     }
 }
 
-/// What the voter checked before it signed.
+/// Checks that the voter made before it signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Checked {
     /// The block's parent and the views that it skips: all there is to an empty block. Also stands
@@ -62,7 +62,7 @@ pub enum Checked {
 pub struct Vote {
     /// The voter.
     pub member: MemberIndex,
-    /// What the voter checked; [`Checked::Structure`] for anything but a Notarize.
+    /// Checks that the voter made; [`Checked::Structure`] for anything but a Notarize.
     pub checked: Checked,
     /// Signature of the voter over the vote.
     pub signature: Signature,
@@ -73,14 +73,14 @@ pub struct Vote {
 pub struct Certificate {
     /// The view.
     pub view: u64,
-    /// What was voted for.
+    /// Subject of the votes.
     pub verdict: Verdict,
     /// Exactly q votes, strictly ascending by member.
     #[serde(with = "crate::codec::shared")]
     pub votes: Arc<[Vote]>,
 }
 
-/// Why a certificate proves nothing.
+/// Reason for which a certificate proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateError {
     /// Not exactly q votes by distinct members in ascending order.

@@ -19,7 +19,7 @@ use crate::verify::{approvals_hold, standings_hold};
 /// Most bytes of an amendment's text.
 pub const TEXT: usize = 256 << 10;
 
-/// Why an amendment or a change is refused.
+/// Reason for the refusal of an amendment or a change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
     /// An unusable roster or parameter set.
@@ -50,7 +50,7 @@ pub enum ChangeError {
     Format {
         /// The format.
         got: u8,
-        /// What this program speaks.
+        /// Formats that this program speaks.
         spoken: Formats,
     },
     /// A recovery that breaks a rule.
@@ -77,7 +77,7 @@ pub enum ChangeError {
     Approvals {
         /// Approvals, if they are in order; else 0.
         got: usize,
-        /// How many are needed.
+        /// Number of approvals needed.
         needed: usize,
     },
     /// A change of groups that shows updates, without the approval of all whom it concerns.
@@ -86,7 +86,7 @@ pub enum ChangeError {
          change have to approve it, and {missing} of them have not"
     )]
     Consent {
-        /// How many have not.
+        /// Number of institutions that have not approved it.
         missing: usize,
     },
     /// A change that follows another round than the last final one.
@@ -111,7 +111,7 @@ pub enum ChangeError {
          withdraw one with `rota federation withdraw`"
     )]
     Full {
-        /// How many are kept.
+        /// Number of changes that are kept.
         kept: usize,
     },
     /// A member's open changes have as many bytes as are kept.
@@ -120,7 +120,7 @@ pub enum ChangeError {
          are not kept: withdraw one with `rota federation withdraw`, or shorten the text"
     )]
     Large {
-        /// How many bytes are kept.
+        /// Number of bytes that are kept.
         kept: usize,
     },
     /// The block holds no change, or is one of another epoch.
@@ -129,7 +129,7 @@ pub enum ChangeError {
 }
 
 impl Amendment {
-    /// Whether this amendment may follow `epoch`, whatever the number of rounds.
+    /// Checks that this amendment may follow `epoch`, whatever the number of rounds.
     ///
     /// # Errors
     /// [`ChangeError`]: an unusable roster or parameter set, or another state to start from.
@@ -137,8 +137,8 @@ impl Amendment {
         self.roster(epoch).map(drop)
     }
 
-    /// Whether a program that speaks these formats can follow it. One that cannot neither approves nor
-    /// votes for it; if enough others do, it stops where it comes into force.
+    /// Checks that a program that speaks these formats can follow it. One that cannot neither approves nor votes for
+    /// it; if enough others do, it stops where it comes into force.
     ///
     /// # Errors
     /// [`ChangeError::Format`].
@@ -232,8 +232,8 @@ impl Amendment {
 }
 
 impl Change {
-    /// Whether this change may be the next block of an epoch whose last final round is `after`. The
-    /// signatures are checked where the message is opened.
+    /// Checks that this change may be the next block of an epoch whose last final round is `after`. The signatures are
+    /// checked where the message is opened.
     ///
     /// # Errors
     /// [`ChangeError`]: the first rule that it breaks.
@@ -242,7 +242,7 @@ impl Change {
         self.follows(epoch, after)
     }
 
-    /// What [`check`](Self::check) asks beside that the amendment itself may follow the epoch.
+    /// The part of [`check`](Self::check) beside that the amendment itself may follow the epoch.
     pub(crate) fn follows(&self, epoch: &Epoch, after: &Checkpoint) -> Result<(), ChangeError> {
         if self.after != *after {
             let (got, now) = (self.after.round, after.round);
@@ -281,7 +281,7 @@ impl Change {
 }
 
 impl Recovery {
-    /// Whether the members that remain can go on under the agreement in force.
+    /// Checks that the members that remain can continue under the agreement in force.
     ///
     /// # Errors
     /// [`ChangeError`]: who is lost is no choice of members, or too few remain for masked rounds.
@@ -320,7 +320,7 @@ impl Epoch {
     }
 }
 
-/// Why a passage proves nothing.
+/// Reason for which a passage proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PassageError {
     /// The blocks are not a change and empty blocks after it, the last of them final.

@@ -8,7 +8,7 @@ use serde::{Serialize, de::DeserializeOwned};
 /// Most bytes that are decoded: 64 MiB.
 pub const LIMIT: usize = 64 << 20;
 
-/// Why bytes are not the canonical encoding of a value.
+/// Reason for which bytes are not the canonical encoding of a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
     /// More bytes than allowed.

@@ -13,7 +13,7 @@ use crate::parameters::privacy::{Circle, Group, Masked};
 use crate::roster::MemberIndex;
 
 impl Circle {
-    /// Whether an institution is in it.
+    /// Returns true if an institution is in it.
     fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(of, _)| of == name)
     }
@@ -47,7 +47,7 @@ impl Circle {
         }
     }
 
-    /// Whether an institution is in both.
+    /// Returns true if an institution is in both.
     fn meets(&self, other: &Self) -> bool {
         self.0.iter().any(|(name, _)| other.has(name))
     }
@@ -111,9 +111,9 @@ impl Change {
         self.approvals.iter().any(|approval| approval.by == member)
     }
 
-    /// Whether a silo of that name, which has answered sums of `circle` only, may answer those of its new
-    /// group: all institutions of both approve it, and it shows whose updates become visible. A newcomer
-    /// has agreed by joining.
+    /// Returns true if a silo of that name, which has answered sums of `circle` only, may answer those of its new
+    /// group: all institutions of both approve it, and it shows whose updates become visible. A newcomer has agreed by
+    /// joining.
     pub(crate) fn frees(&self, epoch: &Epoch, name: &str, circle: &Circle) -> bool {
         let Some(masked) = self.amendment.protocol.privacy.masked() else {
             return false;

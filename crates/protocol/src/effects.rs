@@ -68,9 +68,9 @@ pub enum Input {
     Recover {
         /// The members, ascending.
         lost: Vec<MemberIndex>,
-        /// Whether the institution says that all members which may have completed an earlier recovery
-        /// (their confirmations are not known here) are among the lost, and will never come back. Only
-        /// then does a member go back on what it has confirmed without their word.
+        /// `true` if the institution states that all members which may have completed an earlier recovery (their
+        /// confirmations are not known here) are among the lost, and will never come back. Only then does a member go
+        /// back on what it has confirmed without their word.
         abandon: bool,
     },
     /// This member's institution gives a final masked round up whose outcome no quorum certifies, without
@@ -119,7 +119,7 @@ pub enum Effect {
     Report(Report),
 }
 
-/// What a member writes to its journal because it must never forget it (R5).
+/// Record that a member writes to its journal because it must never forget it (R5).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Record {
     /// A block that this member is about to vote for: a voter can give it to others.
@@ -198,7 +198,7 @@ pub enum Report {
     TrainingFailed {
         /// The round.
         round: u64,
-        /// Why.
+        /// Reason.
         reason: String,
     },
     /// Another member contributes nothing to this round, so nobody waits for it.
@@ -227,7 +227,7 @@ pub enum Report {
         round: u64,
         /// The [`Body::Receipt`](crate::message::Body::Receipt) of the lead, as it signed it.
         receipt: Box<Message>,
-        /// Whether this member had signed for a manifest of that view with its entry.
+        /// `true` if this member had signed for a manifest of that view with its entry.
         signed: bool,
     },
     /// A message of a member was not accepted.
@@ -236,14 +236,14 @@ pub enum Report {
         member: MemberIndex,
         /// The round that it belongs to; 0 if to none.
         round: u64,
-        /// Why.
+        /// Reason.
         reason: Refusal,
     },
     /// This member votes against a view.
     Nullifying {
         /// The view.
         view: u64,
-        /// Why.
+        /// Reason.
         reason: Refusal,
     },
     /// A certificate became known.
@@ -256,7 +256,7 @@ pub enum Report {
         round: u64,
         /// The participants.
         members: Vec<MemberIndex>,
-        /// What the participants did not send.
+        /// Message that the participants did not send.
         reason: Omission,
     },
     /// A round became final.
@@ -291,13 +291,13 @@ pub enum Report {
         amendment: Box<Amendment>,
         /// The members that approved it, ascending.
         approved: Vec<MemberIndex>,
-        /// How many approvals it needs.
+        /// Number of approvals needed.
         needed: usize,
         /// New keys in it whose nodes have not answered here. This member signs its approval when all
         /// of them have.
         awaits: Vec<PublicKey>,
-        /// Why this institution's node cannot follow it, so that this member neither approves nor
-        /// proposes it, nor votes for it.
+        /// Reason for which this institution's node cannot follow it, so that this member neither approves nor proposes
+        /// it, nor votes for it.
         objection: Option<String>,
     },
     /// This amendment, of which [`Amendment`](Self::Amendment) was reported, is not known any more: nobody approved
@@ -314,7 +314,7 @@ pub enum Report {
         signed: Vec<MemberIndex>,
         /// Members that have confirmed the set of these standings, ascending.
         confirmed: Vec<MemberIndex>,
-        /// How many have to sign.
+        /// Number of members that have to sign.
         needed: usize,
         /// The newest round that one of them has adopted.
         round: u64,
@@ -411,7 +411,7 @@ pub enum Report {
 }
 
 impl Record {
-    /// Whether this record proves that an epoch is over.
+    /// Returns true if this record proves that an epoch has ended.
     pub fn ends_epoch(&self) -> bool {
         let Self::Final { blocks, .. } = self else {
             return false;
@@ -419,18 +419,18 @@ impl Record {
         blocks.iter().any(Block::ends_epoch)
     }
 
-    /// Whether this record says how far outcomes were adopted.
+    /// Returns true if this record notes up to which round outcomes were adopted.
     pub fn is_adoption(&self) -> bool {
         matches!(self, Self::Applied { .. })
     }
 
-    /// Whether this record counts in later epochs, too.
+    /// Returns true if this record counts in later epochs, too.
     pub fn outlives_epochs(&self) -> bool {
         matches!(self, Self::Applied { .. } | Self::Circle(_))
     }
 
-    /// Whether this record shows that its member took part in the epoch: it keeps what the member signed,
-    /// or that its journal is known to lack some of that.
+    /// Returns true if this record shows that its member took part in the epoch: it keeps what the member signed, or
+    /// that its journal is known to lack some of that.
     pub fn took_part(&self) -> bool {
         self.signed().is_some() || matches!(self, Self::Outdated(_))
     }

@@ -61,8 +61,7 @@ impl Epochs {
         Ok(())
     }
 
-    /// What a member of a former epoch is answered: for each, its id and the sealed
-    /// [`Passage`] to the next.
+    /// Returns the answers to a member of a former epoch: for each, its id and the sealed [`Passage`] to the next.
     pub fn answers(&self) -> Vec<(Hash, Bytes)> {
         let former = self.former.iter();
         former

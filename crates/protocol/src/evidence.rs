@@ -35,7 +35,7 @@ pub struct Evidence {
     pub second: Signed,
 }
 
-/// Why evidence shows no fault.
+/// Reason for which evidence shows no fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvidenceError {
     /// An honest member may sign both messages.
@@ -64,7 +64,7 @@ impl Evidence {
         (first.sender == second.sender && evidence.shows_conflict()).then_some(evidence)
     }
 
-    /// What the member did, in words: "two proposals in view 7".
+    /// Returns the fault of the member as text: "two proposals in view 7".
     pub fn charge(&self) -> String {
         let (round, view) = (self.first.round, self.first.view);
         match (&self.first.body, &self.second.body) {
@@ -97,7 +97,7 @@ impl Evidence {
         }
     }
 
-    /// Whether no honest member signs both messages. Signatures are not looked at.
+    /// Returns true if no honest member signs both messages. Signatures are not looked at.
     pub(crate) fn shows_conflict(&self) -> bool {
         let (one, other) = (&self.first, &self.second);
         let allowed = |signed: &Signed| {

@@ -1,4 +1,4 @@
-//! What a member's key has signed and its journal does not hold.
+//! Messages that a member's key has signed and its journal does not hold.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ impl fmt::Display for Forgotten {
             Kind::Notarize | Kind::Finalize | Kind::Nullify | Kind::Outcome => {
                 write!(f, "its {kind:?} vote of view {view}")
             }
-            Kind::Inclusion => write!(f, "its signature for the sheet of round {round}"),
+            Kind::Inclusion => write!(f, "its signature for the manifest of round {round}"),
             _ if *view > 0 => write!(f, "its {kind:?} of view {view}"),
             _ => write!(f, "its {kind:?} of round {round}"),
         }
@@ -42,7 +42,7 @@ mod tests {
         let said = |kind, round, view| Forgotten { kind, round, view }.to_string();
         assert_eq!(said(Kind::Finalize, 0, 12), "its Finalize vote of view 12");
         assert_eq!(said(Kind::Proposal, 0, 7), "its Proposal of view 7");
-        let manifest = "its signature for the sheet of round 3";
+        let manifest = "its signature for the manifest of round 3";
         assert_eq!(said(Kind::Inclusion, 3, 0), manifest);
         let contribution = "its Contribution of round 4";
         assert_eq!(said(Kind::Contribution, 4, 0), contribution);

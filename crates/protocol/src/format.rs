@@ -34,7 +34,7 @@ impl Formats {
     /// The first that has the messages of masked rounds.
     pub const MASKED: u8 = 3;
 
-    /// Whether a format is one of them.
+    /// Returns true if a format is one of them.
     pub fn contains(self, format: u8) -> bool {
         (self.oldest..=self.newest).contains(&format)
     }

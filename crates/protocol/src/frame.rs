@@ -20,7 +20,7 @@ const SIGNATURE: usize = 64;
 /// Stands for the sender in the header of certificates and evidence, which are not signed as a whole.
 const NO_SENDER: u16 = u16::MAX;
 
-/// What the header of a frame says. Nothing in it is checked.
+/// Content of a frame's header. Nothing in it is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// The message format.
@@ -164,7 +164,7 @@ impl Frame {
         take(&mut rest).map(Hash)
     }
 
-    /// Whether this is laid out as a message of this federation in another epoch, in whatever format.
+    /// Returns true if this is laid out as a message of this federation in another epoch, in whatever format.
     pub fn is_of_other_epoch(&self, epoch: &Epoch) -> bool {
         let header = self.header.as_ref();
         header
@@ -182,7 +182,7 @@ impl Frame {
     /// The number of signatures that opening this is expected to check, as kind and size tell. A
     /// [budget](crate::budget) charges it beforehand, and the true number afterwards.
     pub fn cost(&self, members: usize, quorum: usize) -> usize {
-        // What is signed holds a signature of 64 bytes.
+        // Each signed part holds a signature of 64 bytes.
         let held = 1 + self.bytes.len() / SIGNATURE;
         match self.kind().map(Kind::checks) {
             None => 0,

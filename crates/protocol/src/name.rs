@@ -6,7 +6,7 @@
 /// Most characters in a name.
 pub const LONGEST: usize = 64;
 
-/// Why a text is no valid name. The messages continue a sentence such as "the name of member 2".
+/// Reason for which a text is no valid name. The messages continue a sentence such as "the name of member 2".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// No characters, or blanks only.
@@ -56,9 +56,8 @@ pub(crate) fn folded(name: &str) -> String {
     words.join(" ").to_lowercase()
 }
 
-/// Whether a character is visible and leaves others as they are. False for control and format
-/// characters (such as overrides of the writing direction), blanks other than the space, and letters
-/// without a shape.
+/// Returns true if a character is visible and leaves others as they are. False for control and format characters (such
+/// as overrides of the writing direction), blanks other than the space, and letters without a shape.
 pub fn printable(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();

@@ -54,7 +54,7 @@ pub enum Command {
     Judge {
         /// The ticket of the frame.
         ticket: u64,
-        /// Whether the frame may be passed on.
+        /// Permission to pass the frame on.
         verdict: Acceptance,
     },
     /// Report when nodes with these keys connect, which are in a proposed roster and not in the present
@@ -67,15 +67,15 @@ pub enum Command {
     Mute {
         /// The member.
         peer: MemberIndex,
-        /// How long, from now on. A mute that would end later stays.
+        /// Length of the mute, from now on. A mute that would end later stays.
         span: Duration,
     },
 }
 
-/// How long a network keeps a frame that is not judged.
+/// Longest time for which a network keeps a frame that is not judged.
 pub const JUDGED: Duration = Duration::from_secs(2);
 
-/// Whether a published frame may be passed on by gossip.
+/// Permission to pass a published frame on by gossip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acceptance {
     /// The frame opened and is new: it is passed on.

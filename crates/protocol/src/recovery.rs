@@ -1,7 +1,7 @@
 //! Recovery: what it takes to go on without members that are gone for good, where no quorum is left.
 //!
-//! Where rounds are masked, nobody needs to be lost: if no quorum computes the same outcome of a final
-//! round, all members together give it up in the same way, and do it again.
+//! In secure-aggregation rounds nobody needs to be lost: if no quorum computes the same outcome of a final round, all
+//! members together abort it in the same way, and do it again.
 //!
 //! Every member that remains signs a [`Standing`]: whom it holds for lost, and the last final block that
 //! it knows. It may correct itself with another one. When the last standings of all name the same lost
@@ -17,7 +17,7 @@ use crate::message::{Block, Body, Confirmation, Confirmed, Content, Passage, Rec
 use crate::parameters::{Checkpoint, Epoch, ProtocolParameters};
 use crate::roster::{MemberIndex, Silo};
 
-/// Why a recovery is refused.
+/// Reason for the refusal of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryError {
     /// The lost members are none where rounds are in clear, all, no members, or out of order.
@@ -91,13 +91,13 @@ pub fn remaining(epoch: &Epoch, lost: &[MemberIndex]) -> Result<Vec<MemberIndex>
     }
 }
 
-/// What members confirm: the hash of a set of standings, in ascending order of the members.
+/// Returns the subject of confirmations: the hash of a set of standings, in ascending order of the members.
 pub fn set<'a>(standings: impl IntoIterator<Item = (MemberIndex, &'a Standing)>) -> Hash {
     let all: Vec<_> = standings.into_iter().collect();
     Hash::labelled("standings", &[&codec::encode(&all)])
 }
 
-/// Where these standings agree to go on.
+/// Returns the point at which these standings agree to continue.
 ///
 /// # Errors
 /// [`RecoveryError::Standings`]: they contradict each other, or nobody has an outcome to go on from.

@@ -1,4 +1,4 @@
-//! Why a message is not accepted, or why a member votes against a view.
+//! Reasons for which a message is not accepted, or a member votes against a view.
 
 use std::time::Duration;
 
@@ -8,15 +8,14 @@ use crate::message::{Kind, METRIC_NAME, METRICS};
 use crate::roster::MemberIndex;
 use crate::work::WorkError;
 
-/// Why a message is not accepted, or why this member votes against a view. The text says what was
-/// expected and what was found; who sent it and for which round stands in the
-/// [`Report`](crate::Report).
+/// Reason for which a message is not accepted, or this member votes against a view. The text says what was expected and
+/// what was found; who sent it and for which round stands in the [`Report`](crate::Report).
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// A kind that only the lead of a view may send came from another member.
     #[error("only {lead}, the lead of view {view}, may send a {kind:?} in it")]
     NotTheLead {
-        /// What was sent.
+        /// Kind of the message.
         kind: Kind,
         /// The view.
         view: u64,
@@ -62,7 +61,7 @@ pub enum Refusal {
     },
     /// Not one signature for each entry.
     #[error(
-        "{signers} members signed for a sheet of {entries} entries: there must be one for each"
+        "{signers} members signed for a manifest of {entries} entries: there must be one for each"
     )]
     Signers {
         /// Inclusions.
@@ -90,9 +89,9 @@ pub enum Refusal {
     /// Another outcome than the one that follows from manifest and decision.
     #[error("claimed outcome {claimed}, recomputed {recomputed}")]
     WrongOutcome {
-        /// What the proposal says.
+        /// Outcome that the proposal claims.
         claimed: Hash,
-        /// What this member computed.
+        /// Outcome that this member computed.
         recomputed: Hash,
     },
     /// A check of the models or of the decision failed; the text is the check's own.
@@ -124,7 +123,7 @@ pub enum Refusal {
         needed: u64,
     },
     /// A model larger than the parameter set allows.
-    #[error("a model of {got} bytes, the charter's blob-limit is {limit}")]
+    #[error("a model of {got} bytes, the agreed blob-limit is {limit}")]
     ModelTooLarge {
         /// Bytes announced.
         got: u64,
@@ -139,7 +138,7 @@ pub enum Refusal {
     TooManyRows {
         /// The claimed rows.
         got: u64,
-        /// What its author declared, or the most that anybody may claim.
+        /// The number that its author declared, or the most that anybody may claim.
         most: u64,
     },
     /// Entries without names that claim more rows than their authors can have declared: the nth
@@ -156,7 +155,7 @@ pub enum Refusal {
     },
     /// A name where the parameter set removes names, or not the sender's where it shows them.
     #[error(
-        "it names a member where the charter removes names, or not its author where names are shown"
+        "it names a member where the agreement removes names, or not its author where names are shown"
     )]
     EntryName,
     /// Not exactly one finite score of every entry by the author of every entry; or scores where
@@ -188,7 +187,7 @@ pub enum Refusal {
     Silent {
         /// The lead's name.
         lead: String,
-        /// How long a lead may be silent.
+        /// Longest allowed silence of a lead.
         silence: Duration,
     },
     /// The view took too long although its lead sent progress.
@@ -196,7 +195,7 @@ pub enum Refusal {
     Slow {
         /// The lead's name.
         lead: String,
-        /// How long a view may take.
+        /// Longest time that a view may take.
         timeout: Duration,
     },
     /// The lead voted against its own view before it proposed anything.
@@ -210,7 +209,7 @@ pub enum Refusal {
     CouldNot {
         /// The work that this member could not do: "decide" or "compute the outcome".
         work: &'static str,
-        /// Why the work failed.
+        /// Reason for which the work failed.
         error: WorkError,
     },
     /// This member leads and may not leave out as many members as failed to answer.
@@ -220,9 +219,9 @@ pub enum Refusal {
         if *missing == 1 { "" } else { "s" }
     )]
     TooFewLeft {
-        /// How many did not answer.
+        /// Number of members that did not answer.
         missing: usize,
-        /// What these members did not send.
+        /// Message that these members did not send.
         reason: Omission,
     },
     /// A message of masked rounds where models are in clear, or the other way round.
@@ -250,7 +249,7 @@ pub enum Refusal {
     )]
     ListFollows,
     /// A manifest with other authors than the sums of its list have.
-    #[error("its sheet does not have exactly the authors of the sums of its list")]
+    #[error("its manifest does not have exactly the authors of the sums of its list")]
     OtherAuthors,
     /// A masked round with other ready members than its list has.
     #[error("the members that it calls ready are not those of its list")]
@@ -275,7 +274,7 @@ pub enum Refusal {
     ViewsUnknown,
 }
 
-/// What a member did not send in time, so that the lead went on without its entry.
+/// Message that a member did not send in time, so that the lead continued without its entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Omission {
     /// The scores of the member are missing.
@@ -285,7 +284,7 @@ pub enum Omission {
     #[error("sent no masked vector, or a wrong one")]
     Vector,
     /// The member's signature for the manifest is missing; it may not have all models yet.
-    #[error("did not sign for the sheet")]
+    #[error("did not sign for the manifest")]
     Inclusion,
 }
 

@@ -44,7 +44,7 @@ pub const MOST_ROWS: u64 = 1 << 53;
 /// Most members of a federation.
 pub const MOST_MEMBERS: usize = 1000;
 
-/// Why a list of institutions is not a roster.
+/// Reason for which a list of institutions is not a roster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RosterError {
     /// No member, or more than [`MOST_MEMBERS`].
@@ -55,7 +55,7 @@ pub enum RosterError {
     BadName {
         /// The member's place in the list, from 1.
         member: usize,
-        /// What is wrong with it.
+        /// Fault of the name.
         why: NameError,
     },
     /// Two members with names that are equal, or differ only in case or blanks.
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_institution_is_known_by_its_key_and_else_by_its_present_name() {
+    fn an_institution_is_known_by_key_and_else_by_its_present_name() {
         let (before, key) = (roster(4), SecretKey::from_bytes(&[9; 32]).public());
         let mut silos = before.silos().to_vec();
         silos.remove(0);

@@ -1,5 +1,5 @@
-//! How thoroughly members check a round before they vote, the committee that is drawn to check it, and
-//! how likely a draw goes wrong.
+//! Thoroughness with which members check a round before they vote, the committee that is drawn to check it, and the
+//! odds that a draw goes wrong.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::hash::Hash;
 use crate::roster::MemberIndex;
 
-/// What members check before they vote for a round of learning. In files and on the command line a level
-/// is a word: see [`Verification::from_str`].
+/// Checks that members make before they vote for a round of learning. In files and on the command line a level is a
+/// word: see [`Verification::from_str`].
 ///
 /// Whatever the level, every member checks the place of the block in the chain, that the authors of all
 /// entries signed for the manifest, that there are enough of them, and that its own entry is not left out
@@ -116,7 +116,7 @@ fn draw(last: &Hash, view: u64, place: u64, count: u64) -> u64 {
     u64::from_le_bytes(*first) % count
 }
 
-/// How likely a committee goes wrong in one view.
+/// Probability that a committee goes wrong in one view.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Odds {
     /// The probability that so many of it are Byzantine that they can have a wrong outcome notarised:
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_committee_has_its_size_and_every_member_is_drawn_equally_often() {
+    fn a_committee_has_its_size_and_draws_members_equally_often() {
         let epoch = epoch(10, Verification::Committee(4));
         let mut times = [0; 10];
         let mut seen = BTreeSet::new();

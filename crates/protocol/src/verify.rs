@@ -16,7 +16,7 @@ use crate::statement::statement;
 /// The votes of verified certificates, by view and verdict.
 pub type KnownVotes = BTreeMap<(u64, Verdict), Arc<[Vote]>>;
 
-/// What a member has verified before, so that it need not verify it again.
+/// Verified certificates and faults of a member, so that it need not verify them again.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
     /// The votes of verified certificates, by view and verdict.
@@ -26,14 +26,14 @@ pub struct Known {
 }
 
 impl Known {
-    /// Whether a certificate of the same view and verdict was verified. The votes of this one may
-    /// still be forged, so nothing in it may be used.
+    /// Returns true if a certificate of the same view and verdict was verified. The votes of this one may still be
+    /// forged, so nothing in it may be used.
     pub(crate) fn covers(&self, certificate: &Certificate) -> bool {
         let key = (certificate.view, certificate.verdict);
         self.certificates.contains_key(&key)
     }
 
-    /// Whether this very certificate, vote by vote, was verified.
+    /// Returns true if this very certificate, vote by vote, was verified.
     pub(crate) fn verified(&self, certificate: &Certificate) -> bool {
         let key = (certificate.view, certificate.verdict);
         let votes = self.certificates.get(&key);
@@ -120,8 +120,8 @@ impl Evidence {
     }
 }
 
-/// Whether the inclusions of a round's block are signatures over its manifest by distinct members in
-/// ascending order.
+/// Returns true if the inclusions of a round's block are signatures over its manifest by distinct members in ascending
+/// order.
 pub fn inclusions_hold(epoch: &Epoch, verifier: &dyn Verifier, block: RoundBlock<'_>) -> bool {
     let inclusions = block.inclusions;
     let distinct = inclusions.windows(2).all(|pair| pair[0].0 < pair[1].0);
@@ -133,7 +133,7 @@ pub fn inclusions_hold(epoch: &Epoch, verifier: &dyn Verifier, block: RoundBlock
     distinct && hold
 }
 
-/// Whether the keys in a list are signed by distinct members in ascending order.
+/// Returns true if the keys in a list are signed by distinct members in ascending order.
 pub(crate) fn keys_hold(
     epoch: &Epoch,
     verifier: &dyn Verifier,
@@ -150,8 +150,8 @@ pub(crate) fn keys_hold(
     distinct && hold
 }
 
-/// Whether the approvals of a change are their members' signatures. Whether they are enough and in
-/// order is another question: see [`Change::check`].
+/// Returns true if the approvals of a change are their members' signatures. Whether they are enough and in order is
+/// another question: see [`Change::check`].
 pub(crate) fn approvals_hold(epoch: &Epoch, verifier: &dyn Verifier, change: &Change) -> bool {
     let amendment = change.amendment.hash();
     let approvals = change.approvals.iter().map(|approval| {
@@ -165,7 +165,7 @@ pub(crate) fn approvals_hold(epoch: &Epoch, verifier: &dyn Verifier, change: &Ch
     bodies_hold(epoch, verifier, 0, approvals)
 }
 
-/// Whether the standings and confirmations of a recovery are their members' signatures.
+/// Returns true if the standings and confirmations of a recovery are their members' signatures.
 pub(crate) fn standings_hold(epoch: &Epoch, verifier: &dyn Verifier, recovery: &Recovery) -> bool {
     let all = recovery.standings.iter();
     let set = set(all.map(|signed| (signed.by, &signed.standing)));
@@ -180,7 +180,7 @@ pub(crate) fn standings_hold(epoch: &Epoch, verifier: &dyn Verifier, recovery: &
     bodies_hold(epoch, verifier, 0, standings) && bodies_hold(epoch, verifier, 0, confirmations)
 }
 
-/// Whether members signed the same body, each for itself, in messages without a view.
+/// Returns true if members signed the same body, each for itself, in messages without a view.
 fn signatures_hold(
     epoch: &Epoch,
     verifier: &dyn Verifier,
@@ -193,7 +193,7 @@ fn signatures_hold(
     bodies_hold(epoch, verifier, round, signed)
 }
 
-/// Whether members signed these bodies in messages without a view.
+/// Returns true if members signed these bodies in messages without a view.
 fn bodies_hold(
     epoch: &Epoch,
     verifier: &dyn Verifier,
@@ -217,8 +217,7 @@ fn bodies_hold(
     claims.is_some_and(|claims| verifier.verify_all(&claims))
 }
 
-/// Whether a message was signed by its sender, with a round and a view exactly where its kind has
-/// them.
+/// Returns true if a message was signed by its sender, with a round and a view exactly where its kind has them.
 pub(crate) fn message_holds(epoch: &Epoch, verifier: &dyn Verifier, message: &Message) -> bool {
     let Message {
         round,

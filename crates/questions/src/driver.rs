@@ -9,9 +9,9 @@ use crate::{
 /// One round of a question: what was opened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuestionRound {
-    /// What all knew before.
+    /// Common knowledge before the round.
     pub progress: QuestionProgress,
-    /// What each site's vector consists of.
+    /// Blocks of each site's vector.
     pub layout: SumLayout,
     /// The sum over sites.
     pub sum: DecodedSum,
@@ -28,7 +28,7 @@ pub struct AskedQuestion {
     pub end: Result<Outcome, AskedNothing>,
 }
 
-/// Why a question ended without an answer.
+/// Reason for which a question ended without an answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AskedNothing {
     /// The sums do not allow an answer, or a gate of the counts.

@@ -1,4 +1,4 @@
-//! What a question opens, before anybody answers it.
+//! Numbers that a question opens, before anybody answers it.
 
 use std::fmt::Write;
 
@@ -52,9 +52,13 @@ impl FederatedQuestion {
         let _ = writeln!(text, "  {}", self.later_rounds());
         let opened = match self.mode {
             QuestionMode::Masked => {
-                "Opened is the sum over sites, and no site's own numbers (mode masked)."
+                "Opened is the sum over sites, and no site's own numbers (mode secure-aggregation)."
             }
             QuestionMode::Clear => "Every member sees the numbers of every site (mode clear).",
+            QuestionMode::Noised => {
+                "Opened is the sum over sites with the noise of each, and no site's own numbers (mode \
+                 differential-privacy)."
+            }
         };
         let _ = writeln!(text, "{opened}");
         Ok(text)
@@ -112,7 +116,7 @@ mod tests {
     use crate::tests::{agreed, words};
 
     #[test]
-    fn a_question_says_what_it_opens_without_any_rows() {
+    fn a_question_states_what_it_opens_without_any_rows() {
         let cox = crate::kinds::cox::Cox {
             time: "t".to_owned(),
             event: "e".to_owned(),

@@ -1,11 +1,11 @@
-//! What a vector of a round consists of, and its integers.
+//! Layout of a vector of a round, and its integers.
 
 use privacy::masks::Fixed;
 use serde::{Deserialize, Serialize};
 
 use crate::SiteRefusal;
 
-/// Largest absolute value of an encoded number.
+/// Largest absolute value of an encoded number, that of [`Fixed::QUESTION`].
 const BOUND: f64 = 4_194_304.0;
 /// Bits after the point of an encoded number.
 const BITS: u32 = 30;
@@ -17,7 +17,7 @@ pub struct SumBlock {
     pub name: String,
     /// Number of numbers.
     pub len: usize,
-    /// What the numbers are, in words.
+    /// Meaning of the numbers, as text.
     pub unit: String,
     /// Exponent e: v·2^−e is encoded. 30 for counts, which are encoded as themselves.
     pub exponent: i32,
@@ -90,7 +90,6 @@ impl SumLayout {
                 expected: self.len(),
             });
         }
-        let fixed = fixed();
         let mut words = Vec::with_capacity(numbers.len());
         let mut numbers = numbers.iter();
         for block in &self.blocks {
@@ -102,7 +101,7 @@ impl SumLayout {
                         most: BOUND * power(block.exponent),
                     });
                 }
-                words.push(fixed.integer(scaled).0 as u64);
+                words.push(Fixed::QUESTION.integer(scaled).0 as u64);
             }
         }
         Ok(words)
@@ -136,13 +135,8 @@ impl SumLayout {
     }
 }
 
-/// The integers of all questions: up to ± 2²² in steps of 2⁻³⁰.
-fn fixed() -> Fixed {
-    Fixed::new(BOUND, BITS).expect("2²²·2³⁰ is 2⁵²")
-}
-
 /// 2^exponent by repeated products, exact.
-fn power(exponent: i32) -> f64 {
+pub(crate) fn power(exponent: i32) -> f64 {
     let factor = if exponent < 0 { 0.5 } else { 2.0 };
     (0..exponent.unsigned_abs()).fold(1.0, |product, _| product * factor)
 }
@@ -150,7 +144,7 @@ fn power(exponent: i32) -> f64 {
 /// The sum of a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DecodedSum {
-    /// What the numbers are.
+    /// Layout of the numbers.
     pub layout: SumLayout,
     /// The numbers.
     pub numbers: Vec<f64>,
@@ -213,6 +207,11 @@ mod tests {
         assert_eq!(words, [3, (-(1i64 << 52)).cast_unsigned()]);
         assert_eq!(layout.decode(&words).numbers, [3.0 * step, -4096.0]);
         assert!(layout.encode(&[4096.1, 0.0]).is_err());
+    }
+
+    #[test]
+    fn the_grid_of_the_masks_is_that_of_the_layout() {
+        assert_eq!(Fixed::new(BOUND, BITS), Ok(Fixed::QUESTION));
     }
 
     #[test]

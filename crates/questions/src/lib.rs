@@ -20,6 +20,7 @@ mod explain;
 pub mod kinds;
 mod layout;
 pub mod newton;
+mod noise;
 pub mod outcome;
 mod question;
 mod refusal;
@@ -28,12 +29,14 @@ pub mod special;
 mod sums;
 pub mod table;
 
+pub use broken::RefusalRule;
 pub use driver::{AskedNothing, AskedQuestion, QuestionRound, ask};
 pub use estimate::Estimate;
 pub use explain::bytes;
 pub use layout::{DecodedSum, SumBlock, SumLayout, add_words};
 pub use question::{FederatedQuestion, Kind, KindProgress, Outcome, QuestionProgress};
 pub use refusal::{QuestionError, QuestionStopped, SiteRefusal};
+pub use replay::QuestionReplay;
 pub use sums::{AgreedColumns, FirstCounts, QuestionMode, QuestionRules, Step};
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub struct NewtonFit {
     pub rounds: usize,
 }
 
-/// What a sum leads to.
+/// Step or end that a sum leads to.
 pub(crate) enum Moved {
     On(Newton),
     Converged(NewtonFit),
@@ -63,7 +63,7 @@ pub(crate) struct NewtonSum<'a> {
     pub(crate) information: &'a [f64],
 }
 
-/// What a fit is of.
+/// Model that is fitted.
 pub(crate) struct NewtonModel<'a> {
     /// Names of coefficients, for messages.
     pub(crate) names: &'a [String],

@@ -26,18 +26,18 @@ use crate::table::{CellValue, Condition, QuestionInput, RowTable, complete};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FederatedQuestion {
-    /// What is asked.
+    /// Kind of the question, with its columns and options.
     pub kind: Kind,
     /// The rows that are asked for: all these conditions hold.
     #[serde(default)]
     pub filter: Vec<Condition>,
-    /// What all agreed on before anybody looked at rows.
+    /// Ranges and levels that all agreed on before anybody looked at rows.
     #[serde(default)]
     pub agreed: AgreedColumns,
     /// The limits of disclosure that members apply to opened counts.
     #[serde(default)]
     pub rules: QuestionRules,
-    /// Who sees a site's vectors.
+    /// Visibility of a site's vectors.
     #[serde(default)]
     pub mode: QuestionMode,
     /// Real numbers are encoded in steps of 2^(`exponent`−30), up to ± 2^(22+`exponent`).
@@ -54,7 +54,7 @@ macro_rules! kinds {
             $($(#[$doc])* $kind($kind)),*
         }
 
-        /// What all know of a question of a kind, between its rounds.
+        /// Common knowledge of a question of a kind, between its rounds.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum KindProgress {
@@ -72,7 +72,7 @@ macro_rules! kinds {
             fn inputs(&self, agreed: &AgreedColumns) -> Result<Vec<QuestionInput>, QuestionError> {
                 match self { $(Self::$kind(kind) => kind.inputs(agreed)),* }
             }
-            fn gates(&self, known: &CommonKnowledge) -> Gates {
+            pub(crate) fn gates(&self, known: &CommonKnowledge) -> Gates {
                 match self { $(Self::$kind(kind) => kind.gates(known)),* }
             }
             fn is_event(&self, known: &CommonKnowledge, row: &[f64]) -> bool {
@@ -141,7 +141,7 @@ kinds! {
     Trees "trees" TreesProgress => TreesOutcome,
 }
 
-/// What all know of a question between its rounds.
+/// Common knowledge of a question between its rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuestionProgress {
@@ -151,7 +151,7 @@ pub enum QuestionProgress {
     Rounds {
         /// The counts.
         counts: FirstCounts,
-        /// What the kind keeps.
+        /// State that the kind keeps.
         kind: Box<KindProgress>,
     },
 }
@@ -179,7 +179,7 @@ impl FederatedQuestion {
         }
     }
 
-    fn known(&self, counts: FirstCounts) -> Result<CommonKnowledge, QuestionError> {
+    pub(crate) fn known(&self, counts: FirstCounts) -> Result<CommonKnowledge, QuestionError> {
         let inputs = self.kind.inputs(&self.agreed)?;
         Ok(CommonKnowledge {
             inputs,
@@ -311,9 +311,19 @@ impl FederatedQuestion {
         let known = self.known(counts);
         let known = known.map_err(|error| SiteRefusal::Rows(error.to_string()))?;
         let rows = table.read(&self.filter, &known.inputs)?;
+        self.answer_of(&known, &rows, progress)
+    }
+
+    /// The numbers of these rows.
+    pub(crate) fn answer_of(
+        &self,
+        known: &CommonKnowledge,
+        rows: &[Vec<CellValue>],
+        progress: &QuestionProgress,
+    ) -> Result<Vec<f64>, SiteRefusal> {
         match progress {
-            QuestionProgress::Counts => Ok(self.count(&known, &rows)),
-            QuestionProgress::Rounds { kind, .. } => self.kind.answer(&known, &rows, kind),
+            QuestionProgress::Counts => Ok(self.count(known, rows)),
+            QuestionProgress::Rounds { kind, .. } => self.kind.answer(known, rows, kind),
         }
     }
 
@@ -358,8 +368,14 @@ impl FederatedQuestion {
         match progress {
             QuestionProgress::Counts => {
                 let gates = self.kind.gates(&known);
-                let started =
-                    crate::disclosure::gates(&gates, &known).and_then(|()| self.kind.start(&known));
+                // Noise hides small counts.
+                let passed = match self.mode {
+                    QuestionMode::Masked | QuestionMode::Clear => {
+                        crate::disclosure::gates(&gates, &known)
+                    }
+                    QuestionMode::Noised => Ok(()),
+                };
+                let started = passed.and_then(|()| self.kind.start(&known));
                 started.map_or_else(Step::Stopped, |kind| Step::Next(next(kind)))
             }
             QuestionProgress::Rounds { kind, .. } => self

@@ -1,8 +1,8 @@
-//! Why there is no answer.
+//! Reasons for which there is no answer.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a question cannot be asked as it is written.
+/// Reason for which a question cannot be asked as it is written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuestionError {
     /// No agreed range of a column.
@@ -21,7 +21,7 @@ pub enum QuestionError {
     Other(String),
 }
 
-/// Why a site does not answer. It names no figure of its rows.
+/// Reason for which a site does not answer. It names no figure of its rows.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SiteRefusal {
     /// A column that the site lacks.
@@ -62,20 +62,20 @@ pub enum SiteRefusal {
     Rule(#[from] crate::broken::Broken),
 }
 
-/// Why members end a question without an answer. All of them find the same.
+/// Reason for which members end a question without an answer. All of them find the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionStopped {
     /// Too few rows, events or rows of a group.
     #[error("{what}: {found}, at least {needed} are needed: {remedy}")]
     TooFew {
-        /// What is counted.
+        /// Name of what is counted.
         what: String,
-        /// How many there are; where that is fewer than a smallest cell, "too few to tell".
+        /// Number at hand; where that is fewer than a smallest cell, "too few to tell".
         found: String,
-        /// How many are needed.
+        /// Number that is needed.
         needed: u64,
-        /// What to do.
+        /// Remedy for the one who asks.
         remedy: String,
     },
     /// A column that has one value within every site.

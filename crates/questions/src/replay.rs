@@ -1,5 +1,7 @@
 //! A question as a function of what its rounds have opened.
 
+use std::sync::{Mutex, PoisonError};
+
 use crate::{FederatedQuestion, Kind, Outcome, QuestionError, QuestionProgress, Step, SumLayout};
 
 impl FederatedQuestion {
@@ -12,9 +14,20 @@ impl FederatedQuestion {
         sums: &[Vec<u64>],
     ) -> Result<Step<QuestionProgress, Outcome>, QuestionError> {
         self.inputs()?;
-        let mut progress = QuestionProgress::Counts;
-        for (round, words) in sums.iter().enumerate() {
-            let layout = self.layout(&progress)?;
+        self.after_more(Step::Next(QuestionProgress::Counts), 0, sums)
+    }
+
+    /// Returns what follows from the sums behind the first `known`, from which `step` follows.
+    fn after_more(
+        &self,
+        step: Step<QuestionProgress, Outcome>,
+        known: usize,
+        sums: &[Vec<u64>],
+    ) -> Result<Step<QuestionProgress, Outcome>, QuestionError> {
+        let mut step = step;
+        for (round, words) in sums.iter().enumerate().skip(known) {
+            let Step::Next(progress) = &step else { break };
+            let layout = self.layout(progress)?;
             if words.len() != layout.len() {
                 return Err(QuestionError::Other(format!(
                     "round {} opens {} numbers, and its sum has {}",
@@ -23,12 +36,9 @@ impl FederatedQuestion {
                     words.len()
                 )));
             }
-            match self.step(&progress, &layout.decode(words)) {
-                Step::Next(next) => progress = next,
-                end @ (Step::Done(_) | Step::Stopped(_)) => return Ok(end),
-            }
+            step = self.step(progress, &layout.decode(words));
         }
-        Ok(Step::Next(progress))
+        Ok(step)
     }
 
     /// A length that no sum of its rounds exceeds; 0 where the question cannot be asked.
@@ -62,6 +72,50 @@ impl FederatedQuestion {
     }
 }
 
+/// Sums in order, and what follows from them.
+type FollowedSums = (Vec<Vec<u64>>, Step<QuestionProgress, Outcome>);
+
+/// A question whose rounds are followed as they come: no step is taken twice as long as sums are only added.
+pub struct QuestionReplay {
+    question: FederatedQuestion,
+    /// What was asked for last.
+    last: Mutex<Option<FollowedSums>>,
+}
+
+impl QuestionReplay {
+    /// Of a question.
+    pub fn new(question: FederatedQuestion) -> Self {
+        Self {
+            question,
+            last: Mutex::new(None),
+        }
+    }
+
+    /// The question.
+    pub fn question(&self) -> &FederatedQuestion {
+        &self.question
+    }
+
+    /// As [`FederatedQuestion::after`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn after(
+        &self,
+        sums: &[Vec<u64>],
+    ) -> Result<Step<QuestionProgress, Outcome>, QuestionError> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = last.take();
+        let begun = begun.filter(|(known, _)| sums.starts_with(known));
+        let step = match begun {
+            Some((known, step)) => self.question.after_more(step, known.len(), sums)?,
+            None => self.question.after(sums)?,
+        };
+        *last = Some((sums.to_vec(), step.clone()));
+        Ok(step)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -86,5 +140,26 @@ mod tests {
             why.starts_with("round 1 opens") && why.ends_with("its sum has 1"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn followed_rounds_are_those_that_are_replayed() {
+        let describe = Describe {
+            columns: vec!["a".to_owned()],
+            group: None,
+        };
+        let question =
+            FederatedQuestion::new(Kind::Describe(describe), agreed(&[("a", [0.0, 1.0])], &[]));
+        let replay = QuestionReplay::new(question.clone());
+        // Sites, rows, complete and outside; then known, sum and squares.
+        let grid = |number: u64| number << 30;
+        let sums = [vec![4, 400, 390, 1], vec![390, grid(10), grid(40)]];
+        for upto in [0, 1, 2, 2, 1, 0] {
+            let sums = &sums[..upto];
+            assert_eq!(replay.after(sums), question.after(sums), "{upto} sums");
+        }
+        assert!(matches!(replay.after(&sums), Ok(Step::Done(_))));
+        assert!(replay.after(&[vec![1]]).is_err());
+        assert_eq!(replay.after(&sums), question.after(&sums));
     }
 }

@@ -1,4 +1,4 @@
-//! What all kinds of questions share: the agreement, the counts, and what a kind has to say.
+//! Common parts of all kinds of questions: the agreement, the counts, and what a kind has to provide.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::layout::{DecodedSum, SumLayout};
 use crate::refusal::{QuestionError, QuestionStopped, SiteRefusal};
 use crate::table::{CellValue, Condition, QuestionInput};
 
-/// Who sees a site's vectors.
+/// Visibility of a site's vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuestionMode {
@@ -18,6 +18,20 @@ pub enum QuestionMode {
     Masked,
     /// Every member sees every site's vectors, so limits of counts hold for each site alone.
     Clear,
+    /// Only sums are opened, to which every site adds noise. Nodes answer in it; it is not played.
+    #[serde(rename = "differential-privacy")]
+    Noised,
+}
+
+impl QuestionMode {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Masked => "secure-aggregation",
+            Self::Clear => "clear",
+            Self::Noised => "differential-privacy",
+        }
+    }
 }
 
 /// Ranges and levels of columns. They are agreed, and not read from rows.
@@ -147,7 +161,7 @@ impl FirstCounts {
     }
 }
 
-/// What all know when a site computes: the inputs, the rules, and the counts of the first round.
+/// Common knowledge when a site computes: the inputs, the rules, and the counts of the first round.
 #[derive(Debug, Clone)]
 pub(crate) struct CommonKnowledge {
     pub(crate) inputs: Vec<QuestionInput>,
@@ -156,7 +170,7 @@ pub(crate) struct CommonKnowledge {
     pub(crate) agreed: AgreedColumns,
 }
 
-/// What a kind demands of the counts.
+/// Demands of a kind on the counts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Gates {
     /// Coefficients to be estimated.
@@ -169,7 +183,7 @@ pub(crate) struct Gates {
     pub(crate) has_events: bool,
 }
 
-/// What follows from a sum.
+/// Result of a sum.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step<P, O> {
     /// Another round.

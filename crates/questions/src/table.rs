@@ -144,7 +144,7 @@ impl RowTable {
     }
 }
 
-/// What a row has of an input.
+/// Value of an input in a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CellValue {
     /// A number, or the number of a level.
@@ -276,7 +276,7 @@ fn is_level(cells: &CellColumn, row: usize, level: &str) -> Option<bool> {
     }
 }
 
-/// How a cell is compared.
+/// Comparison of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConditionSign {
     /// Of this level.
@@ -310,7 +310,7 @@ pub struct Condition {
     pub column: String,
     /// The comparison.
     pub comparison: ConditionSign,
-    /// What a cell is compared with: a level, or a number.
+    /// Value that a cell is compared with: a level, or a number.
     pub with: String,
 }
 

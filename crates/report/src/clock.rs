@@ -34,7 +34,7 @@ impl TimeAxis {
         let several = views.len() > 1;
         let events = views.iter().flat_map(|view| [view.0, view.1]);
         let last = views.iter().map(|view| view.0).fold(0.0, f64::max);
-        // What happens while it is waited must not cut the wait into pieces.
+        // Events during the wait must not cut it into pieces.
         let others = others.iter().copied().filter(|at| !waiting || *at <= last);
         let events = events.chain(others);
         let mut times: Vec<f64> = events.filter(|at| (0.0..end).contains(at)).collect();

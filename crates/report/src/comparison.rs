@@ -81,10 +81,10 @@ pub struct Cell {
     pub value: f64,
     /// The value as it is printed.
     pub text: String,
-    /// Whether the value is better than every other of its row, or the same model, by more than the
-    /// noise of the held-out rows.
+    /// `true` if the value is better than every other of its row, or the same model, by more than the spread of
+    /// the held-out rows.
     pub best: bool,
-    /// Why the model is of no use, if it is.
+    /// Reason for which the model is of no use, if it is of none.
     pub no_use: Option<String>,
 }
 
@@ -100,8 +100,7 @@ pub struct ComparisonTable {
     pub decimals: Vec<usize>,
     /// By silo, in roster order, and by measured column.
     pub rows: Vec<Vec<Option<Cell>>>,
-    /// How much better the coalition's model is than the silo's own, by silo; empty if these are
-    /// not both measured.
+    /// Gain of the coalition's model over the silo's local one, by silo; empty if these are not both measured.
     pub gains: Vec<Option<Interval>>,
     /// Members that have a result of use in every column that has any.
     pub common: usize,
@@ -279,7 +278,7 @@ fn best(
         && over.iter().any(|one| one.is_some_and(|one| one.low > 0.0))
 }
 
-/// What counts once in a mean.
+/// Unit that counts once in a mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Count {
     Silos,

@@ -207,7 +207,7 @@ pub(crate) fn axes(x: AxisScale, y: AxisScale, right: f64) -> Markup {
     }
 }
 
-/// How a line is drawn.
+/// Style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     /// With a dot for every point.
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_twelve_silos_the_median_has_a_band_and_outliers_have_colours_and_names() {
+    fn beyond_twelve_silos_the_median_has_a_band_and_outliers_names() {
         let mut story = fixture::story(40, 2, 3);
         let page = section(&story).into_string();
         assert_eq!(page.matches("class=\"median\"").count(), 2);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absurd_value_is_said_and_not_drawn_to_scale() {
+    fn an_absurd_value_is_stated_and_not_drawn_to_scale() {
         let mut story = fixture::story(3, 1, 4);
         story.silos[0].curve[3].metric = Some(1e28);
         let page = section(&story).into_string();
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_without_values_says_so() {
+    fn a_chart_without_values_states_so() {
         let mut story = fixture::story(3, 1, 2);
         story.silos.iter_mut().for_each(|silo| silo.curve.clear());
         let page = section(&story).into_string();

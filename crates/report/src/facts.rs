@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_report_says_how_far_coalitions_can_be_from_the_best_ones_where_that_is_proven() {
+    fn the_report_has_a_proven_distance_to_the_best_coalitions() {
         assert_eq!(proven(None), None);
         assert!(
             proven(Some(0.0))

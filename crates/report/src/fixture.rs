@@ -111,7 +111,7 @@ fn coalition_of(index: usize, coalitions: usize) -> usize {
 struct Course {
     rounds: Vec<RoundInfo>,
     views: Vec<ViewLead>,
-    /// When the last view ended, in seconds.
+    /// End of the last view, in seconds.
     at: f64,
 }
 

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn without_coalitions_the_section_says_so() {
+    fn without_coalitions_the_section_states_so() {
         let page = section(&fixture::story(5, 0, 3)).into_string();
         assert!(page.contains("No coalition was formed.") && !page.contains("<svg"));
     }

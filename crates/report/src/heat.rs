@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_of_one_step_are_one_piece_and_the_first_step_is_the_ground() {
+    fn neighbours_of_one_step_are_one_piece_and_step_one_is_ground() {
         let step = |row: usize, column: usize| if row == column { 0 } else { 4 };
         let drawn = field(3, 5.0, step).into_string();
         assert_eq!(drawn.matches("<path").count(), 1);

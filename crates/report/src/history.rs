@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_is_called_by_its_name_and_by_its_id_where_logs_know_no_name() {
+    fn a_history_has_its_name_or_its_id_where_logs_have_no_name() {
         let named = page(&history("stays <b>"), "");
         assert!(
             named.contains("<title>stays &lt;b&gt; · history</title>"),

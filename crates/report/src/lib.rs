@@ -11,7 +11,6 @@ pub mod comparison;
 pub mod diagram;
 pub mod history;
 pub mod lab;
-pub mod question;
 pub mod story;
 pub mod terminal;
 pub mod verdict;
@@ -32,7 +31,6 @@ mod pictures;
 mod program_metrics;
 mod references;
 mod settings;
-mod svg;
 mod table;
 mod timeline;
 mod traffic;
@@ -40,7 +38,7 @@ mod traffic;
 #[cfg(test)]
 mod fixture;
 
-use formatting::{numbers, palette};
+use formatting::{numbers, palette, svg};
 
 pub use page::page;
 pub use story::Story;
@@ -60,7 +58,7 @@ mod tests {
     use super::letter;
 
     #[test]
-    fn letters_go_on_after_z() {
+    fn letters_continue_after_z() {
         let names = [0, 1, 25, 26, 51, 52, 701, 702].map(letter);
         assert_eq!(names, ["A", "B", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]);
     }

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn without_references_nobody_is_said_to_gain_or_lose() {
+    fn without_references_nobody_is_reported_to_gain_or_lose() {
         for silos in [3, 1000] {
             let mut summary = fixture::summary(silos, 1, 2);
             summary.gains.clear();

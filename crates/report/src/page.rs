@@ -2,25 +2,13 @@
 //! plots; without it the page is complete.
 
 use super::story::Story;
-use data_encoding::BASE64;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use sha2::{Digest, Sha256};
+use maud::{Markup, html};
 
 use super::comparison::ComparisonTable;
 use super::{
-    agreement, classes, curves, graph, many, numbers, palette, pictures, program_metrics, settings,
-    table, timeline, traffic,
+    agreement, classes, curves, graph, many, numbers, pictures, program_metrics, settings, table,
+    timeline, traffic,
 };
-
-const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
-
-/// Returns what the browser may do: use the page's styles and run the script with this very text. Even if a
-/// name in the data held HTML, it would load nothing and run nothing else.
-fn policy() -> String {
-    let hash = BASE64.encode(&Sha256::digest(SCRIPT));
-    format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'")
-}
 
 /// The report of a federation as one HTML document. `command` runs the same again; `date` is that of
 /// the run, for people, or empty.
@@ -57,23 +45,7 @@ pub fn page(story: &Story, command: &str, date: &str) -> String {
 
 /// An HTML document with this title and content, and all that it needs.
 pub(super) fn document(title: &str, content: Markup) -> String {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(policy());
-                title { (title) }
-                style { (PreEscaped(palette::variables())) (PreEscaped(STYLE)) (PreEscaped(timeline::STYLE)) }
-            }
-            body {
-                main { (content) }
-                script { (PreEscaped(SCRIPT)) }
-            }
-        }
-    }
-    .into_string()
+    formatting::page::document(title, timeline::STYLE, content)
 }
 
 fn cards(story: &Story) -> Markup {
@@ -102,6 +74,10 @@ fn cards(story: &Story) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use data_encoding::BASE64;
+    use formatting::page::{SCRIPT, STYLE, policy};
+    use sha2::{Digest, Sha256};
+
     use super::*;
     use crate::fixture;
 
@@ -151,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn on_paper_the_page_is_upright_and_nothing_is_folded_or_cut_off() {
+    fn on_paper_the_page_is_upright_and_nothing_is_folded_or_cut() {
         let (_, print) = STYLE.split_once("@page").unwrap_or_default();
         for rule in [
             " portrait;",

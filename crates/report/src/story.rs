@@ -114,7 +114,7 @@ impl SiloStory {
         direct.or_else(|| found(over, model).map(turned))
     }
 
-    /// Why a model is of no use here, if it is.
+    /// Returns the reason for which a model is of no use here, if it is of none.
     pub fn no_use(&self, model: ModelKind) -> Option<&str> {
         let mut all = self.unusable.iter();
         let found = all.find(|(kind, _)| *kind == model);

@@ -1,4 +1,4 @@
-//! Who led when: every view on the federation's clock, and every hand-over.
+//! Leads over time: every view on the federation's clock, and every hand-over.
 
 use lab::summary::{StoppedMember, ViewLead};
 
@@ -12,7 +12,7 @@ use super::{download, numbers, terminal};
 
 /// Rules of the drawing, for pages and for a file of its own.
 pub(crate) const STYLE: &str = include_str!("timeline.css");
-/// What a file needs besides, and pages have anyway.
+/// Further rules for a file, which pages have anyway.
 const FILE_STYLE: &str = include_str!("timeline-file.css");
 
 const WIDTH: f64 = 1000.0;

@@ -33,7 +33,7 @@ use task::data::DataError;
 pub(crate) use node::commands::{NodeCommandError as NodeError, wrapped};
 use solve::SolveError;
 
-/// Why a command failed: one sentence, with what to try.
+/// Error of a command: one sentence, with what to try.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     /// A command around an institution's node failed, or something that all commands share.
@@ -66,7 +66,7 @@ pub(crate) enum CommandError {
         members: usize,
         /// The name of a silo where the model is of no use.
         silo: String,
-        /// Why the model is of no use there.
+        /// Reason for which the model is of no use there.
         reason: String,
     },
     /// The report cannot be written.
@@ -100,7 +100,7 @@ impl From<NodeError> for CommandError {
     }
 }
 
-/// What fails in the commands of a node and of the laboratory alike.
+/// Converts errors that the commands of a node and of the laboratory share.
 macro_rules! shared {
     ($($error:ty),*) => {
         $(impl From<$error> for CommandError {

@@ -73,7 +73,7 @@ mod tests {
 
     use super::SchemaDocument;
 
-    /// What drafts an agreement does not know the simulator, and yet takes every scenario.
+    /// The draft of an agreement does not know the simulator, and yet takes every scenario.
     #[test]
     fn a_draft_knows_every_key_of_a_scenario() {
         for (name, text) in BUILT_IN {

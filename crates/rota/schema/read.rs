@@ -1,4 +1,4 @@
-//! What the pages of the reference read from a JSON Schema.
+//! Reader of a JSON Schema for the pages of the reference.
 
 use serde_json::{Map, Value};
 

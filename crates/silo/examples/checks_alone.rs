@@ -1,6 +1,6 @@
-//! What the members of the built-in scenario `null` cannot leave out when each checks everything:
-//! every member hashes the models of all, computes their mean and hashes that, in every round: as many
-//! bytes as `rota simulate null --json --check every-member` counts. Prints the seconds on all cores:
+//! Work that the members of the built-in scenario `null` cannot leave out when each checks everything: every
+//! member hashes the models of all, computes their mean and hashes that, in every round: as many bytes as
+//! `rota simulate null --json --check every-member` counts. Prints the seconds on all cores:
 //! `cargo run --release -p silo --example checks_alone`.
 
 #![allow(clippy::disallowed_types, reason = "it measures wall-clock time")]

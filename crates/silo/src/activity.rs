@@ -1,5 +1,5 @@
-//! What a silo works on at the moment, for operators: the work that its member asked for, the progress of
-//! a training, and how long each kind of work took.
+//! Current activity of a silo, for operators: the work that its member asked for, the progress of a training,
+//! and the time that each kind of work took.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -60,7 +60,7 @@ impl Default for ActivityState {
     }
 }
 
-/// What a span of time was spent on, by the silo's clock; the disk by that of the machine.
+/// Use of a span of time, by the silo's clock; of the disk by that of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spent {
     /// The whole span.
@@ -158,7 +158,7 @@ impl Activities {
     /// Returns what the time since the last call, or since the start, was spent on.
     pub fn take_spent(&self) -> Spent {
         let (mut inner, now) = (self.inner(), Instant::now());
-        // What is under way counts as far as it has come.
+        // Work under way counts as far as it has come.
         let ActivityState {
             open, spent, busy, ..
         } = &mut *inner;
@@ -207,8 +207,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_of_every_kind_of_work_is_counted_once_and_what_is_open_as_far_as_it_has_come()
-    {
+    async fn every_kind_of_work_is_timed_once_and_open_work_so_far() {
         let (work, second) = (Activities::default(), Duration::from_secs(1));
         advance(second).await;
         work.begin(Activity::Train);
@@ -242,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn begin_and_end_of_every_piece_of_work_are_told_with_the_time_it_took() {
+    async fn work_is_reported_at_its_begin_and_end_with_the_time_it_took() {
         let (work, second) = (Activities::default(), Duration::from_secs(1));
         let heard = Arc::<Mutex<Vec<_>>>::default();
         let hearing = heard.clone();

@@ -1,5 +1,5 @@
-//! What a silo gets from its caller: network, journal, blobs, pool. A node and a simulation have
-//! their own implementations.
+//! EnvironmentFactory of a silo, which its caller gives it: network, journal, blobs, pool. A node and a simulation
+//! have their own implementations.
 
 use std::any::Any;
 use std::future::Future;
@@ -37,27 +37,27 @@ pub struct SiloEnvironment {
     /// The zero of the silo's clock. Silos of one process may share it, so that the times of their
     /// notices compare.
     pub origin: Instant,
-    /// What the institution has set for its own silo.
+    /// Settings of the institution for its own silo.
     pub site: Site,
     /// Gives the secrets of secure-aggregation rounds.
     pub secrets: Box<dyn RoundSecrets>,
 }
 
-/// What an institution has set for its own silo, below the agreement. By default that is nothing.
+/// Settings of an institution for its own silo, below the agreement. None by default.
 #[derive(Clone, Default)]
 pub struct Site {
     /// The ledger of the source of its rows: a contribution is signed only after its line is durable.
     pub ledger: Option<Arc<dyn Ledger>>,
-    /// Which rounds the silo takes part in.
+    /// Policy on the rounds that the silo takes part in.
     pub rounds: Option<Arc<dyn RoundPolicy>>,
 }
 
-/// Which rounds an institution lets its silo take part in.
+/// Policy of an institution on the rounds that its silo takes part in.
 pub trait RoundPolicy: Send + Sync {
     /// Returns whether the silo may train for a round in which it would send a model of `bytes`.
     ///
     /// # Errors
-    /// Why it sits the round out, in a sentence without a full stop.
+    /// Reason for sitting the round out, in a sentence without a full stop.
     fn allows(&self, round: u64, bytes: u64) -> Result<(), String>;
 }
 

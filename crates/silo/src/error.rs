@@ -4,7 +4,7 @@ use protocol::Hash;
 
 use crate::outcome::FORMAT;
 
-/// Why a silo did not start.
+/// Reason for which a silo did not start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnError {
     /// Outside an actix system.
@@ -15,14 +15,14 @@ pub enum SpawnError {
     Identity(protocol::MemberIndex),
     /// The strategy and the parameter set disagree on names.
     #[error(
-        "strategy {0:?} keeps state per member, but the charter removes names: \
-         set names = \"shown\" in the charter, or choose another strategy"
+        "strategy {0:?} keeps state per member, but the agreement removes names: \
+         set names = \"shown\" in the agreement, or choose another strategy"
     )]
     Names(&'static str),
     /// The agreed model is larger than the agreed limit.
     #[error(
-        "a contribution of this model has {size} bytes, the charter allows {limit}: raise \
-         blob-limit in the charter, or agree on a smaller model"
+        "a contribution of this model has {size} bytes, the agreement allows {limit}: raise \
+         blob-limit in the agreement, or agree on a smaller model"
     )]
     Limit {
         /// Bytes of a contribution.
@@ -90,7 +90,7 @@ pub enum SpawnError {
     },
 }
 
-/// Why a silo stopped.
+/// Reason for which a silo stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
     /// [`SiloHandle::stop`](crate::SiloHandle::stop).
@@ -113,7 +113,7 @@ pub enum Stopped {
     Defect(String),
 }
 
-/// Why something could not be stored or read.
+/// Error of storing or reading something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {why}")]
 pub struct StoreError {

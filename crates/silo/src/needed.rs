@@ -165,7 +165,7 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
             JournalRecord::Protocol(protocol::Record::Applied { .. })
         )
     });
-    // What shows that the silo took part is superseded some time; by then these records must be gone.
+    // Records that show that the silo took part are superseded some time; by then these records must be gone.
     let acted = records.iter().rposition(acts);
     let void = void(records);
     let void = void.iter().flat_map(|void| [void.adopted, void.prepared]);
@@ -271,7 +271,7 @@ mod tests {
             all.push(began.clone());
             all.extend(rounds(1));
             assert_eq!(needed(all.clone(), 2, 9), std::slice::from_ref(&began));
-            // What it prepared since is sent as it is.
+            // A round that it prepared since is sent as it is.
             let prepared = JournalRecord::Prepared {
                 round: 1,
                 blob: [3; 32],
@@ -340,7 +340,7 @@ mod tests {
 
     /// A member whose journal lost its vote would be taken for one with an older copy of it.
     #[test]
-    fn the_vote_for_the_outcome_of_the_last_masked_round_stays_while_empty_blocks_follow_it() {
+    fn the_vote_for_the_last_secagg_outcome_outlives_empty_blocks() {
         let last = [
             final_block(3, Some(2)),
             final_block(4, None),
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_the_last_void_rounds_stay_with_their_adoptions_and_no_others() {
+    fn only_secrets_of_the_last_void_rounds_stay_with_adoptions() {
         let good = |round| [prepared(round), adopted(round), applied(round)];
         let mut all = Vec::new();
         all.extend(void_round(1));

@@ -31,7 +31,7 @@ pub enum Notice {
         samples: u64,
         /// Duration in seconds, by the silo's clock.
         seconds: f64,
-        /// What else the learner says of its training, by name.
+        /// Further metrics that the learner reports of its training, by name.
         metrics: BTreeMap<String, f64>,
     },
     /// A final round was adopted, and everything of it is durable.
@@ -55,7 +55,7 @@ pub enum Notice {
     Clipped {
         /// The round.
         round: u64,
-        /// How many.
+        /// Number of them.
         coordinates: u64,
     },
     /// A sum of a secure-aggregation round tells nothing. The models of its authors are not in the outcome.
@@ -67,12 +67,12 @@ pub enum Notice {
         /// The reason.
         why: VoidSum,
     },
-    /// What is known of who corrupts sums has changed with the adoption of a round. Sent at the start, too, if something
-    /// is known.
+    /// The members that may corrupt sums have changed with the adoption of a round. Sent at the start, too, if
+    /// something is known.
     Searched {
         /// The round.
         round: u64,
-        /// What the void sums of the epoch have shown.
+        /// Evidence of the void sums of the epoch.
         voids: Voids,
     },
     /// The transcript of a single masked vector is wrong: a lead checks it before it makes a manifest. The
@@ -85,7 +85,7 @@ pub enum Notice {
     },
     /// Messages were lost because the queue to the network was full. The protocol sends them again.
     Lost {
-        /// How many.
+        /// Number of messages.
         messages: u64,
     },
     /// Frames that could not be opened.
@@ -94,7 +94,7 @@ pub enum Notice {
         from: MemberIndex,
         /// The reason.
         reason: String,
-        /// How many since the last such notice: there is at most one a minute about a member.
+        /// Number since the last such notice: there is at most one a minute about a member.
         times: u64,
     },
     /// Frames that were dropped unread: over the budget of their neighbour or signer, or of a kind
@@ -104,7 +104,7 @@ pub enum Notice {
         from: MemberIndex,
         /// The reason.
         reason: String,
-        /// How many for that reason since the last such notice: there is at most one a minute about
+        /// Number for that reason since the last such notice: there is at most one a minute about
         /// a member and reason.
         times: u64,
     },

@@ -20,7 +20,7 @@ pub const FORMAT: u32 = 3;
 const MASKED: u32 = 2;
 const CLEAR: u32 = 1;
 
-/// Why a blob is no outcome document.
+/// Reason for which a blob is no outcome document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
     /// A later version of the program wrote it.
@@ -53,12 +53,12 @@ pub struct Document {
     pub memory: Memory,
     /// Hashes of the documents of further models that the strategy keeps, by name.
     pub tables: BTreeMap<String, Vec<Hash>>,
-    /// What is known of the sums of a secure-aggregation round; `None` after any other.
+    /// Facts about the sums of a secure-aggregation round; `None` after any other.
     #[serde(skip)]
     pub masked: Option<MaskedNote>,
 }
 
-/// What all members know of the sums of a secure-aggregation round, besides the models.
+/// Facts about the sums of a secure-aggregation round that all members know, besides the models.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MaskedNote {
     /// Id of the epoch: `void` and `search` hold in it only.
@@ -73,9 +73,9 @@ pub struct MaskedNote {
     /// tells something takes none of them back. Earlier programs counted only those since the last good sum:
     /// in their documents the number may be lower.
     pub void: Vec<u8>,
-    /// Why the models stay as they were, if they do.
+    /// Reason for which the models stay as they were, if they do.
     pub nothing: Option<Nothing>,
-    /// Who may have corrupted the sums of this epoch. Earlier programs searched nobody.
+    /// Members that may have corrupted the sums of this epoch. Earlier programs searched nobody.
     #[serde(skip)]
     pub search: CorrupterSearch,
 }
@@ -85,12 +85,12 @@ pub struct MaskedNote {
 pub struct SumNote {
     /// Position of its group in the parameter set.
     pub group: u16,
-    /// Why it tells nothing, if it does not.
+    /// Reason for which it tells nothing, if it does not.
     pub void: Option<VoidSum>,
 }
 
-/// Why a sum tells nothing. A text would differ between versions of the program, and with it the hash of
-/// the outcome.
+/// Reason for which a sum tells nothing. A text would differ between versions of the program, and with it the
+/// hash of the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VoidSum {
     /// The masks of an author do not cancel.
@@ -111,7 +111,7 @@ impl fmt::Display for VoidSum {
     }
 }
 
-/// Why the models stay as they were after a secure-aggregation round.
+/// Reason for which the models stay as they were after a secure-aggregation round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Nothing {
     /// No sum tells anything.
@@ -216,8 +216,8 @@ pub struct Settled {
     pub state: Arc<State>,
     /// Hashes of entries, document, models and manifest, ascending.
     pub names: Vec<Hash>,
-    /// What it was computed from besides models, as blobs: the manifest; after a secure-aggregation round the
-    /// unmaskings. `None` where it was not computed here.
+    /// Further inputs of its computation besides models, as blobs: the manifest; after a secure-aggregation round
+    /// the unmaskings. `None` where it was not computed here.
     manifest: Option<(Hash, Bytes)>,
 }
 
@@ -370,11 +370,6 @@ pub(crate) fn read_from(mut state: State, copy: impl Fn(&Hash, Bytes) -> Bytes) 
 
 fn hashes(models: &[Params]) -> Vec<Hash> {
     models.iter().map(|model| Hash(model.hash())).collect()
-}
-
-/// The outcome of a round without contributions: the state stays as it is.
-pub(crate) fn unchanged(round: u64, state: &Arc<State>) -> Settled {
-    Settled::new(round, Vec::new(), Vec::new(), State::clone(state))
 }
 
 /// Reads the encoded decision of a lead.

@@ -1,4 +1,4 @@
-//! What a silo's journal is made of, and that no block is adopted twice.
+//! Records of a silo's journal, and the check that no block is adopted twice.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +26,8 @@ pub enum JournalRecord {
     /// The silo is new. It may take part only after other members have answered that they know
     /// nothing signed with its key.
     Begun,
-    /// What the silo keeps to itself for a secure-aggregation round, until that round is adopted. Behind the adoption
-    /// of its round: the silo's sum was void, and its secret stays until the agreement changes.
+    /// Secret state of the silo for a secure-aggregation round, until that round is adopted. Behind the
+    /// adoption of its round: the silo's sum was void, and its secret stays until the agreement changes.
     Prepared {
         /// The round.
         round: u64,

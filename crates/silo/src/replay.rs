@@ -7,8 +7,10 @@ use protocol::{Hash, MemberIndex, codec};
 
 use crate::checks::HeldTranscripts;
 use crate::config::SiloConfig;
-use crate::outcome::{Document, Settled, decision, genesis, unchanged};
-use crate::rounds::{OpenSum, OpeningRound, RoundBase, combine, open_sums, outcome_gate};
+use crate::outcome::{Document, Settled, decision, genesis};
+use crate::rounds::{
+    OpenSum, OpeningRound, RoundBase, combine, open_sums, outcome_gate, unchanged,
+};
 
 /// The state of a federation after a number of rounds.
 pub struct Replay<'a> {
@@ -67,7 +69,7 @@ impl<'a> Replay<'a> {
         let round = self.base.next();
         if (learning.round, learning.manifest) != (round, manifest.root()) {
             return Err(format!(
-                "expected round {round} with sheet {}, found round {} with sheet {}",
+                "expected round {round} with manifest {}, found round {} with manifest {}",
                 learning.manifest,
                 learning.round,
                 manifest.root()
@@ -96,7 +98,7 @@ impl<'a> Replay<'a> {
     /// unmaskings of as many members as are needed. `blob` returns them by hash.
     ///
     /// # Errors
-    /// What is missing or wrong, or how the result differs from what a quorum voted for.
+    /// Description of a missing or wrong part, or of the difference from the result that a quorum voted for.
     pub fn masked(
         &mut self,
         of: &FinalMasked,
@@ -150,7 +152,7 @@ impl<'a> Replay<'a> {
     /// The sums of the next round, a masked one, opened again: from the same as [`Replay::masked`].
     ///
     /// # Errors
-    /// What is missing or wrong.
+    /// Description of a missing or wrong part.
     pub fn sums(
         &self,
         of: &FinalMasked,
@@ -184,9 +186,9 @@ impl<'a> Replay<'a> {
         let names = manifest.entries.iter().map(|entry| entry.fields.blob);
         if manifest.entries.is_empty() {
             if !learning.decision.is_empty() {
-                return Err("expected an empty decision about an empty sheet".into());
+                return Err("expected an empty decision about an empty manifest".into());
             }
-            return Ok(unchanged(round, &base.state));
+            return Ok(unchanged(self.config, base));
         }
         let plain = base.manifest(manifest, |_, entry| {
             base.fits(self.config, &entry.fields)?;

@@ -31,7 +31,7 @@ pub(crate) struct Restored {
     pub(crate) base: Arc<RoundBase>,
     pub(crate) own: OwnState,
     pub(crate) trained: Option<LastTraining>,
-    /// What the silo keeps to itself for a secure-aggregation round.
+    /// Secret state of the silo for a secure-aggregation round.
     pub(crate) prepared: Option<Arc<PreparedRound>>,
     pub(crate) kept: VecDeque<Vec<Hash>>,
     /// Blobs of the last void rounds, oldest first.
@@ -43,7 +43,7 @@ pub(crate) struct Restored {
     pub(crate) missing: Vec<Missing>,
     /// True if the journal is empty.
     pub(crate) begins: bool,
-    /// What the journal holds now.
+    /// Present content of the journal.
     pub(crate) records: Vec<JournalRecord>,
 }
 
@@ -168,7 +168,7 @@ pub(crate) struct SiloPast {
     pub(crate) start: Start,
     /// True if the journal is empty.
     pub(crate) begins: bool,
-    /// What the journal holds now.
+    /// Present content of the journal.
     pub(crate) records: Vec<JournalRecord>,
 }
 
@@ -426,8 +426,8 @@ impl RestoringStore<'_> {
         })
     }
 
-    /// What the silo keeps for a secure-aggregation round. Without it the silo sits the round out: it can neither mask
-    /// its vector nor unlock shares.
+    /// Returns the secret state of the silo for a secure-aggregation round. Without it the silo sits the round
+    /// out: it can neither mask its vector nor unlock shares.
     fn prepared(&self, trained: TrainedRecord, base: &RoundBase) -> Option<PreparedRound> {
         let blob = self.blobs.get(&trained.blob)?;
         let gate = Gate {
@@ -519,7 +519,7 @@ mod tests {
 
     /// The toy learner has one number per silo that is personal to it.
     #[test]
-    fn a_personal_state_from_a_backup_is_begun_with_and_found_again_by_its_hash() {
+    fn a_personal_state_of_a_backup_is_begun_with_and_found_by_hash() {
         let blobs = MemoryBlobs::default();
         let mut config = config(&epoch(4, 3), 0);
         let initial = config.learner.initial_personal(config.initial_seed);
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_is_read_back_with_the_models_that_its_strategy_remembers() {
+    fn an_outcome_is_read_back_with_the_models_of_its_strategy() {
         let state = State {
             models: vec![model(1.0), model(2.0)],
             tables: BTreeMap::from([("velocity".into(), vec![model(0.5)])]),

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::error::Stopped;
 
-/// Whether a silo runs. When the last actor has dropped it, nothing of the silo is left, and the
+/// State of a silo: running or ended. When the last actor has dropped it, nothing of the silo is left, and the
 /// handle gets the reason.
 pub(crate) struct RunState {
     running: Cell<bool>,

@@ -1,4 +1,4 @@
-//! Where the random bytes come from that the masks and the noise of a silo follow from.
+//! Sources of the random bytes from which the masks and the noise of a silo follow.
 
 use std::fmt;
 
@@ -96,7 +96,7 @@ mod tests {
         integers.all_mut().fill(-98_765);
         let model = Params::build(&silo.learner.layout(), |values| values.fill(98_765.0));
         let prepared = [
-            PreparedInput::Noised(integers.clone()),
+            PreparedInput::Integers(integers.clone()),
             PreparedInput::Model(model),
         ];
         let prepared = prepared.map(|input| PreparedRound {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simulation_repeats_its_secrets_and_no_secret_repeats_itself() {
+    fn a_simulation_repeats_its_secrets_and_no_secret_occurs_twice() {
         let (mut one, mut other) = (SeededSecrets::new(&[7; 32]), SeededSecrets::new(&[7; 32]));
         let mut drawn = BTreeSet::new();
         for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! What an institution's own settings make of a silo's rounds.
+//! Effects of an institution's own settings on a silo's rounds.
 
 use std::iter;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl LedgerLine {
     /// Makes the line durable.
     ///
     /// # Errors
-    /// Why nothing may be contributed.
+    /// Reason for which nothing may be contributed.
     pub(crate) fn record(&self) -> Result<(), String> {
         let contribution = self.contribution.as_ref().map_err(CostError::to_string)?;
         let recorded = self.ledger.record(contribution);
@@ -33,7 +33,7 @@ impl LedgerLine {
 /// The settings of the institution, and what was wrong with its ledger at the start.
 pub(crate) struct SiteRules {
     site: Site,
-    /// Why the silo takes part in no round.
+    /// Reason for which the silo takes part in no round.
     refused: Option<String>,
     /// Contributions that were not compared with the ledger, because another process had it.
     places: Vec<Place>,
@@ -70,7 +70,7 @@ impl SiteRules {
     /// Returns whether the silo may train for a round.
     ///
     /// # Errors
-    /// Why it sits the round out.
+    /// Reason for sitting the round out.
     pub(crate) fn allow(&self, round: u64, bytes: u64) -> Result<(), String> {
         if let Some(why) = &self.refused {
             return Err(why.clone());
@@ -116,7 +116,7 @@ impl LedgerReminders {
     /// one is refused as well.
     ///
     /// # Errors
-    /// Why nothing may be contributed.
+    /// Reason for which nothing may be contributed.
     pub(crate) fn compare(&mut self) -> Result<(), String> {
         let lines = self.ledger.expect(&self.places);
         lines.map_err(|why| why.to_string())?;
@@ -133,9 +133,9 @@ fn place(epoch: &Epoch, round: u64) -> Place {
     }
 }
 
-/// Which contributions of an institution records show that need a line in its ledger: all of the present epoch, and those to
-/// rounds with noise of the epochs before. An institution may begin its ledger when a federation goes on with
-/// noise, so rounds without noise before that are not looked for.
+/// Contributions of an institution in its records that need a line in its ledger: all of the present epoch, and
+/// those to rounds with noise of the epochs before. An institution may begin its ledger when a federation
+/// continues with noise, so rounds without noise before that are not looked for.
 #[derive(Clone)]
 pub struct OwnContributions {
     now: Arc<Epoch>,

@@ -174,13 +174,13 @@ struct RestoredSilo {
     start: Start,
     begins: bool,
     records: Vec<JournalRecord>,
-    /// What is to be told of that.
+    /// Notices of the restored state.
     found: Vec<Notice>,
     former: Vec<(Hash, Bytes)>,
     reminders: Option<LedgerReminders>,
 }
 
-/// What a worker needs of the other actors.
+/// Other actors and shared state that a worker needs.
 struct Around {
     mesh: Addr<MeshActor>,
     clock: Clock,

@@ -1,5 +1,5 @@
-//! What is learned, and from which rows: tasks as scenarios and agreements hold them, tables of rows,
-//! and the schema that institutions agree on. Nothing here computes a model.
+//! Learning tasks and their rows: tasks as scenarios and agreements hold them, tables of rows, and the schema
+//! that institutions agree on. Nothing here computes a model.
 //!
 //! - [`TaskConfig`]: a task, with the configuration of its model ([`model`]) or the tensors of a
 //!   program ([`external`]).
@@ -8,6 +8,7 @@
 //! - [`schema`]: what the rows of all institutions have in common; [`survey`] holds an institution's
 //!   files against it, [`propose`] drafts one for files that nobody has described yet, [`questions`] are those
 //!   that only a person can answer about rows.
+//! - [`survival`]: times to an event, of rows that are observed until it or for a while only.
 //! - [`loss`] and [`metrics`]: how outputs of a model are compared with the targets.
 //! - [`file`](mod@file): reads configurations and data with a bound on their size.
 //!
@@ -31,6 +32,7 @@ pub mod schema;
 mod source;
 mod stand_in;
 pub mod survey;
+pub mod survival;
 mod table;
 mod typed;
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::survival::partial_likelihood;
+
 /// The loss of a regression.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
@@ -34,6 +36,10 @@ pub enum Loss {
         /// Pixels of an image.
         pixels: usize,
     },
+    /// One output, the logarithm of the relative hazard of a row: Cox's negative log partial likelihood per event,
+    /// see [`partial_likelihood`](crate::survival::partial_likelihood). The rows of a step are those at risk, so it
+    /// is the loss of rows together and none of a single row.
+    Cox,
 }
 
 impl Loss {
@@ -44,6 +50,7 @@ impl Loss {
     #[inline]
     pub fn mean(self, outputs: &[f64], targets: &[f32], slopes: &mut [f64]) -> f64 {
         let given = match self {
+            Self::Cox => return partial_likelihood(outputs, targets, slopes),
             Self::Dice { pixels } => pixels,
             _ => 1,
         };
@@ -60,7 +67,12 @@ impl Loss {
         total / count as f64
     }
 
-    /// Loss of one row, and its gradient.
+    /// Returns whether the rows of a step have one loss together, which is no mean of losses of single rows.
+    pub fn joins_rows(self) -> bool {
+        self == Self::Cox
+    }
+
+    /// Loss of one row, and its gradient: 0 where rows have a loss [together](Self::joins_rows) only.
     #[inline]
     pub fn row(self, output: &[f64], target: &[f32], slope: &mut [f64]) -> f64 {
         match self {
@@ -110,6 +122,7 @@ impl Loss {
                 }
                 1.0 - common / all
             }
+            Self::Cox => partial_likelihood(output, target, slope),
         }
     }
 }

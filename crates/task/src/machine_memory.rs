@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// What is assumed where the system does not say.
+/// Memory that is assumed where the system does not report it, in bytes.
 const USUAL: u64 = 64 << 30;
 
 /// Bytes of memory that programs of this machine, or of this container, may have.

@@ -9,7 +9,7 @@
 //! checked before a federation begins is what is used afterwards: the schema that is used, wherever it comes
 //! from, and not only one that somebody wrote.
 
-use crate::data::{DataError, Incomplete, Standardise};
+use crate::data::{DataError, Incomplete, Standardise, TargetColumns};
 use crate::schema::{MissingRule, Schema};
 use crate::{Source, TableTask, TaskConfig};
 
@@ -19,7 +19,7 @@ use crate::{Source, TableTask, TaskConfig};
 pub struct NoiseFault {
     /// The path of the key.
     pub key: &'static str,
-    /// What is wrong with it and what to write, in words that follow the key.
+    /// The fault and the remedy, in words that follow the key.
     pub what: String,
 }
 
@@ -33,6 +33,9 @@ const SCALES: &str = "must be \"ranges\" or \"none\" where sums are noised: a sc
                       changes with each of them, and with it the gradients of all others. With \"ranges\" \
                       numbers are scaled by the ranges that the schema agrees on; with \"none\" divide them by \
                       agreed ranges before they are read";
+const TIMES: &str = "predicts a time to an event, which does not go with noise: in Cox's partial likelihood a patient is \
+                     in the risk sets of others, so there is no bound on what one of them changes. Use \
+                     `mode = \"secure-aggregation\"` or `\"clear\"`, or predict whether the event happens by an agreed time";
 const FILLS: &str = "fills missing values with a mean or median of own rows, which changes with each of them: write";
 
 impl TaskConfig {
@@ -71,7 +74,32 @@ impl TableTask {
                 what: SCALES.into(),
             }),
         };
-        scale.into_iter().chain(self.row_by_row().fills()).collect()
+        let survival = self.predicts_times().map(|key| NoiseFault {
+            key,
+            what: TIMES.into(),
+        });
+        let faults = survival.into_iter().chain(scale);
+        faults.chain(self.row_by_row().fills()).collect()
+    }
+
+    /// The key by which the task predicts a time to an event, if it does.
+    fn predicts_times(&self) -> Option<&'static str> {
+        if self
+            .schema
+            .as_ref()
+            .is_some_and(|schema| schema.target.survival)
+        {
+            return Some("task.table.schema.target");
+        }
+        match &self.data {
+            Some(Source::TcgaBrca(_)) => Some("task.table.data"),
+            Some(Source::Rows(rows)) => {
+                let target = rows.columns.as_ref().map(|columns| &columns.target);
+                matches!(target, Some(TargetColumns::Survival { .. }))
+                    .then_some("task.table.data.rows.columns")
+            }
+            _ => None,
+        }
     }
 
     /// The task as it is read with noise, whether it may be or not.
@@ -162,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_to_fill_from_own_rows_is_refused_with_what_to_write() {
+    fn filling_from_local_rows_is_refused_with_a_remedy() {
         for rule in ["mean", "median", "indicator"] {
             let fault = why(&format!("{FEATURE}missing = \"{rule}\""));
             assert_eq!(fault.key, "task.table.schema");
@@ -194,6 +222,25 @@ mod tests {
             "{fault}"
         );
         assert!(task(&rows("drop")).with_noise().is_ok());
+    }
+
+    #[test]
+    fn a_time_to_an_event_does_not_go_with_noise() {
+        let schema = "[schema]\ntarget = { event = \"died\", time = \"days\" }\n[[schema.feature]]\nname = \"x\"\n";
+        let rows = "[data.rows]\nfiles = [{ path = \"a.csv\" }]\n[data.rows.columns]\ntarget = { event = \"died\", \
+                    time = \"days\" }\nincomplete = \"drop\"";
+        for (text, key) in [
+            ("data = { tcga-brca = {} }", "task.table.data"),
+            (schema, "task.table.schema.target"),
+            (rows, "task.table.data.rows.columns"),
+        ] {
+            let fault = why(text);
+            assert_eq!(fault.key, key);
+            assert!(
+                fault.what.contains("no bound on what one of them changes"),
+                "{fault}"
+            );
+        }
     }
 
     #[test]

@@ -52,9 +52,16 @@ impl TableTask {
                 &config.target(),
             )),
             // The columns of these are known when their files are read.
-            (None, Some(Source::EicuMortality(_) | Source::Images(_) | Source::Rows(_)) | None) => {
-                None
-            }
+            (
+                None,
+                Some(
+                    Source::EicuMortality(_)
+                    | Source::Images(_)
+                    | Source::Rows(_)
+                    | Source::TcgaBrca(_),
+                )
+                | None,
+            ) => None,
         };
         Ok(built_in.map(|schema| self.of_built_in(schema)))
     }
@@ -75,7 +82,12 @@ impl TableTask {
     pub fn of_own_rows(&self, data: &DataSet) -> Self {
         let shared = !matches!(
             self.data,
-            None | Some(Source::Rows(_) | Source::Images(_) | Source::EicuMortality(_))
+            None | Some(
+                Source::Rows(_)
+                    | Source::Images(_)
+                    | Source::EicuMortality(_)
+                    | Source::TcgaBrca(_)
+            )
         );
         let mut split = self.split.clone();
         if split.column.is_none() && data.silos.iter().any(|(_, table)| !table.parts.is_empty()) {

@@ -1,4 +1,4 @@
-//! Where the rows of a simulation come from.
+//! Sources of the rows of a simulation.
 
 use std::path::Path;
 
@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::SILOS;
 use crate::data::{
     DataError, DataSet, EicuLosConfig, EicuMortalityConfig, ImagesConfig, Reading, RowsConfig,
-    SplitConfig, SyntheticConfig, SyntheticTarget, TargetColumns, Tpt48Config, breast_cancer_silos,
-    diabetes_silos, eicu_los, eicu_mortality, heart, synthetic, tpt48,
+    SplitConfig, SyntheticConfig, SyntheticTarget, TargetColumns, TcgaBrcaConfig, Tpt48Config,
+    breast_cancer_silos, diabetes_silos, eicu_los, eicu_mortality, heart, synthetic, tcga_brca,
+    tpt48,
 };
 use crate::schema::Schema;
 
@@ -36,6 +37,8 @@ pub enum Source {
     Images(Box<ImagesConfig>),
     /// Files.
     Rows(Box<RowsConfig>),
+    /// The time to death of breast cancer patients in six regions; see [`tcga_brca`].
+    TcgaBrca(TcgaBrcaConfig),
 }
 
 impl Source {
@@ -60,11 +63,16 @@ impl Source {
             | Self::Heart
             | Self::EicuLos(_)
             | Self::EicuMortality(_)
+            | Self::TcgaBrca(_)
             | Self::Images(_) => false,
             Self::Synthetic(config) => config.target == SyntheticTarget::Linear,
             Self::Rows(rows) => rows.columns.as_ref().is_some_and(|columns| {
                 let classes = columns.positive.is_some() || columns.classes.is_some();
-                !classes && !matches!(columns.target, TargetColumns::Mask { .. })
+                let other = matches!(
+                    columns.target,
+                    TargetColumns::Mask { .. } | TargetColumns::Survival { .. }
+                );
+                !classes && !other
             }),
         }
     }
@@ -74,7 +82,11 @@ impl Source {
         match self {
             Self::Tpt48(_) | Self::EicuLos(_) | Self::EicuMortality(_) | Self::Synthetic(_) => true,
             Self::Images(images) => images.is_scaled(),
-            Self::Diabetes | Self::BreastCancer | Self::Heart | Self::Rows(_) => false,
+            Self::Diabetes
+            | Self::BreastCancer
+            | Self::Heart
+            | Self::Rows(_)
+            | Self::TcgaBrca(_) => false,
         }
     }
 
@@ -110,6 +122,7 @@ impl Source {
             Self::EicuMortality(config) => ("eicu-mortality", eicu_mortality(*config, folder)?),
             Self::Synthetic(config) => ("synthetic", synthetic(config, silos, seed)?),
             Self::Images(config) => ("images", config.read(silos, SILOS, folder, seed)?),
+            Self::TcgaBrca(config) => ("tcga-brca", tcga_brca(*config, folder)?),
             Self::Rows(config) => ("rows", config.read_by(reading, schema, None, split)?),
         };
         let has = data.silos.len();

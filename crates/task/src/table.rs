@@ -15,14 +15,14 @@ use crate::{ModelConfig, Source};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TableTask {
     /// Source of the rows of a simulation: `"diabetes"`, `"breast-cancer"`, `"heart"`, or a table `tpt48`, `eicu-los`,
-    /// `eicu-mortality`, `synthetic`, `images` or `rows`. Without it every institution has rows of its own, which
+    /// `eicu-mortality`, `tcga-brca`, `synthetic`, `images` or `rows`. Without it every institution has rows of its own, which
     /// `schema` describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Source>,
     /// What the columns of all rows mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Schema>,
-    /// Model family: `"logistic"`, or a table `linear`, `mlp` or `network`.
+    /// Model family: `"logistic"`, `"cox"`, or a table `linear`, `mlp` or `network`.
     pub model: ModelConfig,
     /// Which rows are held out, to choose with and to test on.
     #[serde(default)]
@@ -35,7 +35,8 @@ pub struct TableTask {
     /// The cost of moving a row in robust losses.
     #[serde(default)]
     pub robust: TransportCost,
-    /// The metric that reports compare; by default `"mae"` for numbers, `"accuracy"` for classes.
+    /// The metric that reports compare; by default `"mae"` for numbers, `"accuracy"` for classes, `"dice"` for masks,
+    /// `"concordance"` for a time to an event.
     #[serde(default)]
     pub metric: Option<MetricName>,
     /// Domain of the rows of every silo, from 0, in the order of the source; for institutions with their
@@ -153,8 +154,8 @@ impl TableTask {
     /// [`DataError::Config`]: it has not.
     pub fn primary_metric(&self, target: &Target) -> Result<Metric, DataError> {
         use MetricName::{
-            Accuracy, BalancedAccuracy, Brier, CalibrationError, Dice, LogLoss, Loss, Mae, Mse,
-            RocAuc,
+            Accuracy, BalancedAccuracy, Brier, CalibrationAtTime, CalibrationError, Concordance,
+            Dice, IntegratedBrier, LogLoss, Loss, Mae, Mse, RocAuc,
         };
         let classes = [
             Loss,
@@ -168,6 +169,10 @@ impl TableTask {
         let (fitting, default) = match target {
             Target::Number { .. } | Target::Numbers { .. } => (&[Loss, Mae, Mse][..], Mae),
             Target::Mask { .. } => (&[Loss, Dice][..], Dice),
+            Target::Survival { .. } => (
+                &[Concordance, Loss, IntegratedBrier, CalibrationAtTime][..],
+                Concordance,
+            ),
             Target::Classes(names) if names.len() == 2 => (&classes[..], Accuracy),
             // An area is for two classes.
             Target::Classes(_) => (&classes[..6], Accuracy),

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use agreement::{Agreement, QuestionStage};
 use formatting::numbers;
-use questions::Outcome;
 use questions::kinds::trees::TreesOutcome;
 use questions::outcome::PrintedTable;
+use questions::{Outcome, QuestionMode};
 use serde::Serialize;
 
 use super::{NodeCommandError, failed, wrapped};
-use crate::answers::{FoundAnswer, found};
+use crate::answers::{AnswerCertificate, FoundAnswer, FoundAnswers, texts};
 use crate::commands::trees::TreesFile;
 
 /// An answer as JSON.
@@ -20,12 +20,19 @@ struct AnswerDocument<'a> {
     number: usize,
     reason: &'a str,
     kind: &'a str,
+    mode: &'a str,
     /// `open`, `answered` or `stopped`.
     state: &'a str,
     rounds: usize,
-    /// Why there is no answer.
+    /// Reason for which there is no answer.
     why: Option<&'a str>,
+    /// Number of sites that refused, by rule.
+    refused: &'a [String],
     answer: &'a [PrintedTable],
+    numbers_opened: u64,
+    bytes_per_site: u64,
+    /// None without an answer.
+    certificate: Option<&'a AnswerCertificate>,
     /// The trees themselves, where that is what was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     trees: Option<&'a TreesOutcome>,
@@ -33,14 +40,12 @@ struct AnswerDocument<'a> {
 
 /// Writes the trees of an answered question, of this number or of the last one that has any.
 pub(super) fn export(
-    state: &Path,
-    agreement: &Agreement,
+    found: &FoundAnswers,
     file: &Path,
     question: Option<usize>,
 ) -> Result<(), NodeCommandError> {
     let file = TreesFile::new(file)?;
-    let answers = found(state, agreement).map_err(failed)?;
-    let chosen = answers.iter().rev().find(|answer| match question {
+    let chosen = found.answers.iter().rev().find(|answer| match question {
         Some(number) => answer.number == number,
         None => trees(answer).is_some(),
     });
@@ -64,21 +69,28 @@ fn trees(answer: &FoundAnswer) -> Option<&TreesOutcome> {
     }
 }
 
-/// Prints the answers that a state folder holds.
-pub(super) fn print(
-    state: &Path,
-    agreement: &Agreement,
-    (json, csv): (bool, bool),
-) -> Result<(), NodeCommandError> {
+/// The answers that a state folder holds.
+pub(super) fn found(state: &Path, agreement: &Agreement) -> Result<FoundAnswers, NodeCommandError> {
     if agreement.questions.is_empty() {
         return Err(failed(
             "the agreement has no question: `rota federation ask FILE.toml` proposes one",
         ));
     }
-    let answers = found(state, agreement).map_err(failed)?;
+    FoundAnswers::read(state, agreement).map_err(failed)
+}
+
+/// Prints answers.
+pub(super) fn print(
+    found: &FoundAnswers,
+    (json, csv): (bool, bool),
+) -> Result<(), NodeCommandError> {
+    let answers = &found.answers;
     let mut out = BufWriter::new(io::stdout().lock());
     if json {
-        let documents: Vec<AnswerDocument> = answers.iter().map(document).collect();
+        let documents: Vec<AnswerDocument> = answers
+            .iter()
+            .map(|answer| document(answer, &found.certificate))
+            .collect();
         let text = serde_json::to_string_pretty(&documents).map_err(io::Error::from)?;
         writeln!(out, "{}", numbers::escaped(&text))?;
     } else if csv {
@@ -86,14 +98,14 @@ pub(super) fn print(
         let texts: Vec<String> = tables.map(PrintedTable::csv).collect();
         write!(out, "{}", texts.join("\n"))?;
     } else {
-        for answer in &answers {
+        for answer in answers {
             print_one(&mut out, answer)?;
         }
     }
     Ok(out.flush()?)
 }
 
-fn document(answer: &FoundAnswer) -> AnswerDocument<'_> {
+fn document<'a>(answer: &'a FoundAnswer, certificate: &'a AnswerCertificate) -> AnswerDocument<'a> {
     let (state, rounds, why) = match &answer.stage {
         QuestionStage::Open { rounds } => ("open", *rounds, None),
         QuestionStage::Done { rounds, .. } => ("answered", *rounds, None),
@@ -103,10 +115,15 @@ fn document(answer: &FoundAnswer) -> AnswerDocument<'_> {
         number: answer.number,
         reason: &answer.reason,
         kind: answer.kind,
+        mode: answer.question.mode.name(),
         state,
         rounds,
         why,
+        refused: &answer.refused,
         answer: &answer.tables,
+        numbers_opened: answer.opened.numbers,
+        bytes_per_site: answer.opened.bytes,
+        certificate: Some(certificate).filter(|_| state == "answered"),
         trees: trees(answer),
     }
 }
@@ -124,30 +141,42 @@ fn print_one(out: &mut impl Write, answer: &FoundAnswer) -> io::Result<()> {
         "{}",
         wrapped(&format!("question {number} ({kind}): {reason}"))
     )?;
-    let line = match &answer.stage {
+    let line = stage(answer);
+    writeln!(out, "{}", wrapped(&format!("  {line}")))?;
+    if let QuestionStage::Done { .. } = &answer.stage {
+        for refused in &answer.refused {
+            writeln!(out, "{}", wrapped(&format!("  without it: {refused}")))?;
+        }
+    }
+    write!(out, "{}", texts(&answer.tables, wrapped))?;
+    writeln!(out)
+}
+
+/// Stage of a question, in a sentence.
+pub(super) fn stage(answer: &FoundAnswer) -> String {
+    match &answer.stage {
         QuestionStage::Open { rounds } => {
             format!("no answer yet, after {}", numbers::plural(*rounds, "round"))
         }
         QuestionStage::Done { rounds, counts, .. } => format!(
-            "answered by {} in {}; every member has checked each sum, and sees the numbers of every site",
+            "answered by {} in {}; every member has checked each sum, and {}",
             numbers::plural(counts.sites as usize, "site"),
-            numbers::plural(*rounds, "round")
+            numbers::plural(*rounds, "round"),
+            seen(answer.question.mode)
         ),
         QuestionStage::Stopped { rounds, why } => format!(
             "it ended without an answer after {}: {}",
             numbers::plural(*rounds, "round"),
             numbers::plain(why)
         ),
-    };
-    writeln!(out, "{}", wrapped(&format!("  {line}")))?;
-    for table in &answer.tables {
-        writeln!(out)?;
-        for line in table.text().lines() {
-            writeln!(out, "{}", numbers::plain(line))?;
-        }
-        for note in &table.notes {
-            writeln!(out, "{}", wrapped(&format!("  {note}")))?;
-        }
     }
-    writeln!(out)
+}
+
+/// Returns what members see beside the answer.
+fn seen(mode: QuestionMode) -> &'static str {
+    match mode {
+        QuestionMode::Clear => "sees the numbers of every site",
+        QuestionMode::Masked => "sees the sums alone",
+        QuestionMode::Noised => "sees the sums alone, with the noise of every site",
+    }
 }

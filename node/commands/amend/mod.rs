@@ -1,12 +1,14 @@
 //! `rota federation change`, `ask`, `answers`, `admit`, `evict`, `leave`, `rekey`, `approve`, `withdraw` and `changes`:
 //! changes of the agreement while the federation runs.
 
+mod answer_page;
 mod answers;
 mod show;
 
 use std::io::{self, Write};
 use std::time::SystemTime;
 
+use crate::answers::answered;
 use crate::federation::{addresses, examined, tried};
 use crate::institution::short_id::{shown, typed};
 use crate::institution::{
@@ -54,22 +56,34 @@ pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
             let asked = crate::answers::file::read(question);
             let asked = asked.map_err(|error| NodeCommandError::Usage(error.to_string()))?;
             let standing = AgreementInForce::of(&here.node)?;
-            let text = standing.agreement.asking(asked).map_err(failed)?;
+            let agreement = &standing.agreement;
+            if let Some(number) = answered(&standing.institution.state, agreement, &asked) {
+                return Err(failed(format!(
+                    "what is asked is the answer to question {number}, which is stored: `rota federation answers` prints \
+                     it, and nothing was proposed"
+                )));
+            }
+            let text = agreement.asking(asked).map_err(failed)?;
             standing.propose_text(text, here)
         }
         Amend::Answers {
             json,
             csv,
+            html,
             export,
             question,
             node,
         } => {
             let standing = AgreementInForce::of(node)?;
-            let state = &standing.institution.state;
-            if let Some(file) = export {
-                answers::export(state, &standing.agreement, file, *question)?;
+            let institution = &standing.institution;
+            let found = answers::found(&institution.state, &standing.agreement)?;
+            if let Some(page) = html {
+                answer_page::write_page(page, &found)?;
             }
-            answers::print(state, &standing.agreement, (*json, *csv))
+            if let Some(file) = export {
+                answers::export(&found, file, *question)?;
+            }
+            answers::print(&found, (*json, *csv))
         }
         Amend::Evict { name, here } => {
             let standing = AgreementInForce::of(&here.node)?;
@@ -331,8 +345,8 @@ impl AgreementInForce {
     }
 }
 
-/// What follows when so many of the needed institutions approve, and those in `unheard`, whose approval is needed too,
-/// do not. `waits` is what the change waits for once it is approved.
+/// Returns the next step when so many of the needed institutions approve, and those in `unheard`, whose approval is
+/// needed too, do not. `waits` is what the change waits for once it is approved.
 fn what_follows((have, needed): (u64, u64), unheard: &[&str], id: &str, waits: &str) -> String {
     let missing = match unheard {
         [] if have >= needed => {

@@ -6,7 +6,7 @@ use crate::federation::{OwnSide, examined, newcomers, whole_text};
 use crate::institution::KnownAmendment;
 use crate::institution::short_id::shown;
 use crate::spending::ContributionHistory;
-use agreement::Agreement;
+use agreement::{Agreement, bound};
 use formatting::numbers;
 use protocol::member::KEPT;
 use silo::threads::caught;
@@ -109,7 +109,7 @@ impl AgreementInForce {
     /// Returns what an amendment changes, one line each.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The reason for which it cannot be read.
     fn described(&self, known: &KnownAmendment) -> Result<Vec<String>, String> {
         let amendment = &known.amendment;
         // Its text may be one that only newer programs read.
@@ -186,17 +186,46 @@ impl AgreementInForce {
     }
 }
 
+/// Returns what the noise of all agreed rounds bounds with the new questions, and without them.
+fn cost(before: &Agreement, agreement: &Agreement) -> Option<String> {
+    let [before, now] = [before, agreement].map(|of| bound(&of.epoch.protocol));
+    let now = now?;
+    let before = before.map(|before| format!("; without the question {before:.2}"));
+    Some(format!(
+        "  all agreed rounds together: {now:.2}{}. Rounds that the question does not take cost nothing",
+        before.unwrap_or_default()
+    ))
+}
+
+/// Returns what a question waits for where sums alone are opened.
+fn waits(agreement: &Agreement) -> Option<String> {
+    let masked = agreement.epoch.protocol.privacy.masked()?;
+    (!masked.groups().is_empty()).then(|| {
+        "  a sum is opened if all of its institutions take part: once this is in force, rounds wait until each of them \
+         has approved the question, has signed the new agreement, or lets its policy answer"
+            .to_owned()
+    })
+}
+
 /// Returns what each site would compute for the questions that are new, and what is opened of it.
-fn asked(before: &Agreement, new: &Agreement) -> Vec<String> {
+fn asked(before: &Agreement, agreement: &Agreement) -> Vec<String> {
     let known = before.questions.len();
-    let new = new.questions.iter().enumerate().skip(known);
+    let new = agreement.questions.iter().enumerate().skip(known);
     new.flat_map(|(at, question)| {
         let reason = format!("question {}: {}", at + 1, numbers::plain(&question.reason));
-        let explained = question.question().explain().unwrap_or_default();
+        let privacy = &agreement.epoch.protocol.privacy;
+        let explained = question.question(privacy).explain().unwrap_or_default();
         let lines = explained
             .lines()
             .map(|line| format!("  {}", numbers::plain(line)));
-        std::iter::once(reason).chain(lines.collect::<Vec<_>>())
+        let impossible = question.impossible(privacy);
+        let impossible = impossible.map(|why| format!("  it will not be answered: {why}"));
+        let lines: Vec<_> = lines
+            .chain(impossible)
+            .chain(cost(before, agreement))
+            .chain(waits(agreement))
+            .collect();
+        std::iter::once(reason).chain(lines)
     })
     .collect()
 }

@@ -67,11 +67,11 @@ pub(super) fn run(options: &ReconcileLedger) -> Result<(), NodeCommandError> {
     Ok(writeln!(out, "{}", wrapped(line))?)
 }
 
-/// What is known of the institution's contributions.
+/// Contributions of the institution, as far as they are known.
 struct KnownContributions {
     /// Each with its cost, oldest first.
     contributions: Vec<(Place, Cost)>,
-    /// What nothing here tells.
+    /// Blocks of which nothing is known here.
     missing: Vec<MissingBlocks>,
 }
 
@@ -203,7 +203,7 @@ fn rounds(blocks: impl Iterator<Item = (Option<u64>, bool)>) -> BTreeSet<(u64, u
     rounds.collect()
 }
 
-/// What `rota chain --json` prints, as far as it is needed.
+/// Part of the output of `rota chain --json` that is needed.
 #[derive(Deserialize)]
 struct OtherChain {
     federation: String,
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chain_of_another_member_shows_which_rounds_need_a_line_in_which_epoch() {
+    fn another_members_chain_shows_which_rounds_need_a_line() {
         let chain: OtherChain = serde_json::from_str(CHAIN).unwrap();
         let of = |privacy: [Privacy; 3]| {
             let all = (0..)

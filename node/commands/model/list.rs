@@ -53,7 +53,7 @@ pub(super) fn list(node: &NodePlace, as_json: bool) -> Result<(), NodeCommandErr
             file.display()
         )?;
     }
-    // What is damaged hides nothing else, and is no success.
+    // A damaged model hides nothing else, and is no success.
     node.held.whole()?;
     Ok(served.map(drop)?)
 }

@@ -13,7 +13,7 @@ use formatting::numbers;
 /// The losses of a model on the rows of a node. They do not leave it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnLosses {
-    /// What the model is, in a sentence without a full stop.
+    /// Description of the model, in a sentence without a full stop.
     pub about: String,
     /// Of every training row.
     pub train: Vec<f64>,

@@ -258,7 +258,7 @@ impl RowsNames {
 fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
     let out = &options.out;
     vacant(out, options.force)?;
-    let mut own = None;
+    let (mut own, mut baseline) = (None, None);
     let (card, model, names) = match &options.model {
         Some(file) => {
             let names = options.names.as_deref().map(rows_names).transpose()?;
@@ -269,6 +269,10 @@ fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
             let node = NodeModels::load(&options.node.file()?)?;
             let (card, model) = node.card(&options.chosen)?;
             own = signed_profile(&node.institution.state);
+            baseline = match &card.output {
+                Output::Survival { at, .. } if !at.is_empty() => node.equipment.baseline(&model),
+                _ => None,
+            };
             (card, model, RowsNames::of(&node.institution.data))
         }
     };
@@ -277,6 +281,12 @@ fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
         .map(|at| threshold(at, &card))
         .transpose()?;
     let predictor = Predictor::new(card, &model).map_err(ModelError::from)?;
+    let survival = survival_lines(
+        &predictor.card().output,
+        baseline.as_ref().map(|own| own.1),
+        options.model.is_some(),
+    );
+    let predictor = predictor.with_baseline(baseline.map(|own| own.0));
     let bad = if options.skip_bad_rows {
         BadRows::Skip
     } else {
@@ -307,7 +317,7 @@ fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
         out.display(),
         numbers::plural(predicted.rows.len(), "row")
     )?;
-    for note in rows.notes().iter().chain(&outside) {
+    for note in rows.notes().iter().chain(&outside).chain(&survival) {
         writeln!(console, "note: {}", numbers::plain(note))?;
     }
     let card = predictor.card();
@@ -338,6 +348,36 @@ fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
             out: out.clone(),
         }),
     }
+}
+
+/// Returns what is said of the probabilities to be without an event: why there are none, or which are beyond the last
+/// time `until` which a training row is observed. `exported` is true for a model from a file.
+fn survival_lines(output: &Output, until: Option<f64>, exported: bool) -> Vec<String> {
+    let Output::Survival { at, unit, .. } = output else {
+        return Vec::new();
+    };
+    if at.is_empty() {
+        return Vec::new();
+    }
+    let Some(until) = until else {
+        let why = match exported {
+            true => {
+                "they take the baseline hazard of an institution, which stays there: predict at its node, without --model"
+            }
+            false => {
+                "they take the baseline hazard of this node's training rows, which cannot be read or have no event"
+            }
+        };
+        return vec![format!("no probabilities of survival: {why}")];
+    };
+    let beyond = at.iter().filter(|at| **at > until);
+    let lines = beyond.map(|at| {
+        format!(
+            "survival at {at} is beyond the last time at which a training row is observed here, {until} ({unit}): it is \
+             that of {until}"
+        )
+    });
+    lines.collect()
 }
 
 /// Returns what is said of values far outside of those that a model was trained on.

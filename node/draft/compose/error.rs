@@ -1,4 +1,4 @@
-//! Why no federation could be put together.
+//! Reasons for which no federation could be put together.
 
 use std::io;
 
@@ -6,13 +6,13 @@ use task::data::DataError;
 
 use crate::draft::plan::PlanError;
 
-/// Why nothing could be put together.
+/// Reason for which no federation could be put together.
 #[derive(Debug, thiserror::Error)]
 pub enum ComposeError {
     /// Something was not given, and nobody could be asked.
     #[error("{what} is missing: give {option}, or run this in a terminal to be asked")]
     Missing {
-        /// What is missing, in words.
+        /// Name of the missing part.
         what: &'static str,
         /// The option.
         option: &'static str,

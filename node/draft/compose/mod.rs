@@ -21,7 +21,7 @@ use super::{described, text};
 use crate::federation::rows_in_words;
 use crate::prompt::Prompt;
 
-/// What is known from the command line.
+/// Request from the command line.
 #[derive(Debug, Clone, Default)]
 pub struct InitRequest {
     /// A built-in scenario or a file; its data are not read.
@@ -30,11 +30,11 @@ pub struct InitRequest {
     pub built_in: BuiltInTexts,
     /// Tables of one institution, from which the columns are taken.
     pub tables: Vec<PathBuf>,
-    /// What to do with the columns of the tables.
+    /// Wishes for the columns of the tables.
     pub wishes: Wishes,
     /// Name of the federation.
     pub name: Option<String>,
-    /// What becomes of missing values in columns of the tables that have none.
+    /// Rule for missing values in columns of the tables that have none.
     pub missing: Option<MissingRule>,
     /// The model: `logistic`, `linear`, `mlp`, or a value of `model` in TOML.
     pub model: Option<String>,
@@ -44,31 +44,31 @@ pub struct InitRequest {
     pub rounds: Option<u64>,
     /// Seed of the initial model.
     pub seed: Option<u64>,
-    /// What members may read of each other's updates; `None`: as the scenario says, or nobody chose.
+    /// Protection of updates against the other members; `None`: as the scenario states, or nobody chose.
     pub protection: Option<Protection>,
 }
 
-/// What was put together.
+/// Federation that was put together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Composed {
-    /// What was put together.
+    /// Plan that was put together.
     pub plan: FederationPlan,
     /// Columns of the tables that are no part of it, each with the reason.
     pub left_out: Vec<(String, String)>,
-    /// What the agreement will say of the data, and what should be looked at, one line each.
+    /// Facts about the data that the agreement will state, and findings to look at, one line each.
     pub says: Vec<String>,
-    /// What members may read of each other's updates, and what was changed for it, one line each.
+    /// Protection of updates against the other members, and what was changed for it, one line each.
     pub protected: Vec<String>,
 }
 
-/// What stands above what an agreement says of data.
+/// Heading of what an agreement states about data.
 const SAYS: &str =
     "This stands in the agreement, and everybody who sees it or an invitation reads it:";
 
-/// How many times the rows of the drafter's table all members together are thought to have at most.
+/// Factor between the rows of the drafter's table and the most that all members together are thought to have.
 const OTHERS: usize = 10;
 
-/// Where the columns come from.
+/// Origin of the columns.
 enum Base {
     Scenario(String),
     Tables(Vec<PathBuf>),
@@ -202,7 +202,7 @@ fn of_scenario(
                 &mut ask,
                 "the model",
                 "--model NAME",
-                |ask| ask.ask("Model (logistic, linear, mlp)", None, model),
+                |ask| ask.ask("Model (logistic, linear, cox, mlp)", None, model),
             )?),
         };
         if let Some(known) = known {
@@ -232,13 +232,23 @@ fn of_tables(
     // Also checks that the files can be read, before anything is asked.
     let mut proposal = proposed(files, &mut wishes, ask.as_deref_mut())?;
     if let (None, Some(ask)) = (&wishes.target, ask.as_deref_mut()) {
-        wishes.target = Some(target(&proposal, files, &wishes, ask)?);
+        let chosen = target(&proposal, files, &wishes, ask)?;
+        let found = &proposal.schema.target;
+        let mut names = found.name.iter().map(str::to_owned);
+        // Whoever takes the event that was found takes its time, too.
+        if found.survival && names.next().as_ref() == Some(&chosen) {
+            (wishes.time, wishes.entry) = (names.next(), names.next());
+        }
+        wishes.target = Some(chosen);
         proposal = proposed(files, &mut wishes, Some(ask))?;
     }
     if let Some(missing) = wanted.missing {
         fill_in(&mut proposal, missing);
     }
     let protection = chosen(wanted, false, ask.as_deref_mut())?;
+    protection
+        .iter()
+        .try_for_each(|protection| protect::fits(&proposal, protection))?;
     let mut protected = match &protection {
         Some(protection) => protect::proposed(&mut proposal, protection),
         None => vec![protect::CLEAR.to_owned()],
@@ -273,7 +283,7 @@ fn of_tables(
             (Some(known), _) => Some(model(known).map_err(ComposeError::Option)?),
             (None, Some(ask)) => {
                 let usual = task.get("model").map(Value::to_string);
-                let question = "Model (logistic, linear, mlp, or as in a scenario)";
+                let question = "Model (logistic, linear, cox, mlp, or as in a scenario)";
                 Some(ask.ask(question, usual.as_deref(), model)?)
             }
             (None, None) => None,
@@ -318,13 +328,18 @@ fn target(
         .iter()
         .next()
         .unwrap_or_default();
-    ask.ask("Column to predict", Some(last), |answer| {
+    let time = proposal.schema.target.name.iter().nth(1);
+    let question = match time.filter(|_| proposal.schema.target.survival) {
+        Some(time) => format!("Column to predict (an event, with the time until it in {time:?})"),
+        None => "Column to predict".to_owned(),
+    };
+    ask.ask(&question, Some(last), |answer| {
         let wishes = Wishes {
             target: Some(answer.to_owned()),
             ..wishes.clone()
         };
         match propose(files, &wishes) {
-            // What it asks is asked next.
+            // Its questions are asked next.
             Ok(_) | Err(DataError::Unanswered(_)) => Ok(answer.to_owned()),
             Err(error) => Err(error.to_string()),
         }
@@ -336,8 +351,11 @@ fn fill_in(proposal: &mut SchemaProposal, missing: MissingRule) {
     for feature in &mut proposal.schema.features {
         if feature.missing == MissingRule::Refuse {
             feature.missing = match (feature.kind.cells(), missing) {
-                // There is no median of categories.
+                // There is no median of categories, nor of months and weekdays.
                 (ReadCells::Levels(_), MissingRule::Median) => MissingRule::Mean,
+                (ReadCells::Days(days), MissingRule::Median) if !days.has_medians() => {
+                    MissingRule::Mean
+                }
                 (ReadCells::Levels(_) | ReadCells::Days(_) | ReadCells::Numbers { .. }, rule) => {
                     rule
                 }
@@ -360,7 +378,14 @@ fn ask_what_is_missing(
     if wanted.strategy.is_none() {
         let question = "Strategy (`rota strategies` lists them)";
         let name = ask.ask(question, Some("fedavg"), strategy)?;
-        table.insert("strategy".into(), training(&name));
+        match table.get_mut("strategy").and_then(Value::as_table_mut) {
+            Some(drafted) => {
+                drafted.insert("name".into(), name.into());
+            }
+            None => {
+                table.insert("strategy".into(), training(&name));
+            }
+        }
     }
     if wanted.rounds.is_none() {
         let usual = table.get("rounds").map(Value::to_string);
@@ -451,11 +476,12 @@ fn model(answer: &str) -> Result<Value, String> {
         "linear" => "{ linear = {} }",
         "mlp" => "{ mlp = { hidden = [32] } }",
         "logistic" => "\"logistic\"",
+        "cox" => "\"cox\"",
         other => other,
     };
     let wrong = |error: &dyn Display| {
         format!(
-            "{answer:?} is no model: write logistic, linear, mlp, or as in a scenario, such as {{ mlp = \
+            "{answer:?} is no model: write logistic, linear, cox, mlp, or as in a scenario, such as {{ mlp = \
              {{ hidden = [32, 16] }} }} ({error})"
         )
     };

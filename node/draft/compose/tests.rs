@@ -1,4 +1,4 @@
-//! What is put together from options and answers.
+//! Federations put together from options and answers.
 #![allow(clippy::unwrap_used)]
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,7 +28,7 @@ fn asked(wanted: &InitRequest, answers: &str) -> (Result<Composed, ComposeError>
 }
 
 #[test]
-fn what_a_file_lacks_is_asked_for_and_asked_again_until_it_is_right() {
+fn what_a_file_lacks_is_asked_for_until_it_is_right() {
     let wanted = InitRequest {
         scenario: Some(file("schema.toml", SCHEMA)),
         name: Some("stays".into()),
@@ -96,6 +96,37 @@ fn one_table_is_enough_and_the_terminal_is_asked_about_it() {
 }
 
 #[test]
+fn a_draft_of_dates_is_read_again_and_learns_from_days() {
+    let rows: String = (0..40)
+        .map(|row| {
+            format!(
+                "2020-{:02}-{:02},{}\n",
+                1 + row % 12,
+                1 + row % 28,
+                ["home", "died"][row / 3 % 2]
+            )
+        })
+        .collect();
+    let table = file("dates.csv", &format!("admitted,outcome\n{rows}"));
+    let first: task::schema::Day = "2020-01-01".parse().unwrap();
+    let wanted = InitRequest {
+        tables: vec![table.into()],
+        wishes: Wishes {
+            dates: vec![("admitted".into(), first)],
+            ..Wishes::default()
+        },
+        ..InitRequest::default()
+    };
+    let plan = compose(&wanted, None).unwrap().plan;
+    let TaskConfig::Table(task) = &plan.task else {
+        panic!("a table");
+    };
+    let kinds = task.schema.iter().flat_map(|schema| &schema.features);
+    let kinds: Vec<String> = kinds.map(|feature| feature.kind.to_string()).collect();
+    assert_eq!(kinds, ["a date, as days since 2020-01-01"]);
+}
+
+#[test]
 fn a_terminal_that_closes_ends_the_questions() {
     let (scenario, _) = asked(&InitRequest::default(), "");
     assert!(matches!(scenario, Err(ComposeError::Terminal(_))));
@@ -145,7 +176,7 @@ fn of_table(protection: Protection, target: &str) -> InitRequest {
 
 /// Whatever is drafted from a table fits, and no row is lost because something is missing in it.
 #[test]
-fn masks_and_noise_are_drafted_from_a_table_that_nobody_made_for_them() {
+fn masks_and_noise_are_drafted_from_a_table_not_made_for_them() {
     for protection in [Protection::masked(), Protection::Noised(1.0)] {
         for target in ["outcome", "stay"] {
             let Composed {
@@ -172,7 +203,7 @@ fn masks_and_noise_are_drafted_from_a_table_that_nobody_made_for_them() {
 }
 
 #[test]
-fn noise_protects_persons_and_says_what_it_needs() {
+fn noise_protects_persons_and_states_what_it_needs() {
     let composed = compose(&of_table(Protection::Noised(0.5), "outcome"), None).unwrap();
     let text = crate::draft::agreement(&composed.plan, &[]).unwrap().text;
     for line in [
@@ -203,7 +234,7 @@ fn noise_protects_persons_and_says_what_it_needs() {
 }
 
 #[test]
-fn who_chose_nothing_reads_what_others_may_read_and_a_terminal_is_asked() {
+fn without_a_choice_disclosure_is_stated_and_a_terminal_asks() {
     let silent = InitRequest {
         protection: None,
         ..of_table(Protection::Clear, "outcome")
@@ -231,7 +262,7 @@ fn who_chose_nothing_reads_what_others_may_read_and_a_terminal_is_asked() {
 }
 
 #[test]
-fn all_that_does_not_fit_is_said_at_once() {
+fn all_that_does_not_fit_is_reported_at_once() {
     let text = format!(
         "name = 'x'\nrounds = 4\n{}\n[protocol]\nmax-weight = 0.5\n[strategy]\nname = 'scaffold'\n\
          encoding = 'bf16'\ntraining = {{ epochs = 1, batch = 0, optimiser = {{ name = 'sgd', rate = 0.1 }} }}\n",
@@ -292,4 +323,43 @@ fn a_scenario_with_noise_is_read_as_it_was_fitted() {
             matches!(protection, Protection::Noised(_))
         );
     }
+}
+
+#[test]
+fn an_event_that_was_found_is_taken_with_its_time() {
+    let mut text = String::from("age,lab,died,days\n");
+    for row in 0..80 {
+        let (lab, event) = ((row * 7919 % 61) as f64 / 4.0, row * 40_503 / 32 % 3 % 2);
+        text += &format!(
+            "{},{lab},{event},{}\n",
+            30 + row * 17 % 50,
+            5 + row * 37 % 71
+        );
+    }
+    let wanted = InitRequest {
+        tables: vec![file("times.csv", &text).into()],
+        name: Some("times".into()),
+        rounds: Some(5),
+        strategy: Some("fedavg".into()),
+        protection: Some(Protection::Clear),
+        ..InitRequest::default()
+    };
+    let (found, said) = asked(&wanted, "\ncox\n");
+    let plan = found.unwrap().plan;
+    assert!(
+        said.contains("with the time until it in \"days\""),
+        "{said}"
+    );
+    let TaskConfig::Table(task) = &plan.task else {
+        panic!("{plan:?}");
+    };
+    let target = &task.schema.as_ref().unwrap().target;
+    assert_eq!(target.name.iter().collect::<Vec<_>>(), ["died", "days"]);
+    // With noise it is refused at once.
+    let noised = InitRequest {
+        protection: Some(Protection::Noised(1.0)),
+        ..wanted
+    };
+    let why = asked(&noised, "\n").0.err().unwrap().to_string();
+    assert!(why.contains("does not go with a time to an event"), "{why}");
 }

@@ -1,4 +1,4 @@
-//! What leaves an institution where models are sent in clear, and what others could learn from it.
+//! Data that leave an institution where models are sent in clear, and what others could learn from them.
 
 use agreement::Agreement;
 use formatting::numbers;

@@ -1,4 +1,4 @@
-//! What leaves an institution where rounds are masked, and what others could learn from it.
+//! Data that leave an institution in secure-aggregation rounds, and what others could learn from them.
 
 use agreement::Agreement;
 use formatting::numbers::{self, plural};
@@ -62,7 +62,7 @@ pub(super) fn no_group(missing: &str) -> String {
 
 /// Returns what leaves in a round.
 fn leaves(agreement: &Agreement, masked: &Masked, first: Option<&FederationStart>) -> Vec<String> {
-    let rounds = plural(agreement.epoch.protocol.rounds as usize, "round");
+    let rounds = plural(agreement.learning_rounds() as usize, "round");
     let numbers = match first {
         Some(first) => format!(" of {} numbers", numbers::count(first.parameters as u64)),
         None => String::new(),
@@ -71,6 +71,9 @@ fn leaves(agreement: &Agreement, masked: &Masked, first: Option<&FederationStart
         "  in each of {rounds}, its model{numbers}, masked: to every member it looks like random numbers, with \
          this institution's name"
     )];
+    let seen = "masked: every member learns their sum over all institutions, and if some refuse, by which rule, and \
+                not who does";
+    lines.extend(asked(agreement, seen));
     for group in masked.groups() {
         lines.push(format!(
             "  one sum a round of {}, once a quorum has agreed on exactly these authors: every member",
@@ -83,6 +86,19 @@ fn leaves(agreement: &Agreement, masked: &Masked, first: Option<&FederationStart
             .into(),
     );
     lines
+}
+
+/// Returns what leaves for the questions of an agreement, and who sees it.
+pub(super) fn asked(agreement: &Agreement, seen: &str) -> Vec<String> {
+    let questions = agreement.questions.iter().enumerate();
+    let said = questions.map(|(at, question)| {
+        format!(
+            "  for question {}, in at most {}, sums and counts over all rows of its files, {seen}",
+            at + 1,
+            plural(question.most_rounds() as usize, "round")
+        )
+    });
+    said.collect()
 }
 
 /// Returns what others could learn.
@@ -114,6 +130,13 @@ fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
              lost",
             names(group)
         ));
+    }
+    if !agreement.questions.is_empty() {
+        lines.push(
+            "  from the sums of a question: what the rows of all have in common; that an institution refuses may tell \
+             that some institution has few of the rows in question"
+                .into(),
+        );
     }
     let outside = roster.silos().iter().map(|silo| &silo.name);
     let outside: Vec<_> = outside
@@ -241,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sentence_is_said_for_one_group() {
+    fn every_sentence_is_stated_for_one_group() {
         let page = page(4, "");
         for said in [
             "masked: to every member it looks like random numbers",

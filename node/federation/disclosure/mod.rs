@@ -1,5 +1,5 @@
-//! What leaves an institution under an agreement, who sees it, and what they could learn from it: one
-//! page for its owner.
+//! Data that leave an institution under an agreement, who sees them, and what they could disclose about it: one page
+//! for its owner.
 
 mod clear;
 mod masked;
@@ -22,7 +22,7 @@ use clear::ModelsInClear;
 use masked::GroupSums;
 use noised::NoisedSum;
 
-/// What is told about a mode of rounds, one text beside the other: whoever adds a mode writes all of them.
+/// Texts about a mode of rounds, one beside the other: whoever adds a mode writes all of them.
 pub(crate) trait ToldOfMode {
     /// Returns what leaves an institution, and who sees it, for its page.
     fn leaves(&self, agreement: &Agreement, first: Option<&FederationStart>) -> Vec<String>;
@@ -45,7 +45,7 @@ pub(crate) trait ToldOfMode {
     /// Returns what a data protection officer reads, in sentences.
     fn officer(&self, agreement: &Agreement, spending: &Spending) -> Vec<String>;
 
-    /// Why a round waits for institutions, which are `missing`: the news of a node.
+    /// Returns the reason for which a round waits for institutions, which are `missing`: the news of a node.
     fn waits(&self, missing: &str) -> String;
 
     /// Returns what is made anew when a round is given up and repeated, besides the masks: the warning of a recovery.
@@ -62,18 +62,18 @@ pub(crate) fn told(privacy: &Privacy) -> Box<dyn ToldOfMode + '_> {
     }
 }
 
-/// What others learn of what an institution contributes, in a few sentences without full stops: for the status of
-/// its node, and for the history of a federation. None for rounds in clear.
+/// Returns what others learn of an institution's contributions, in a few sentences without full stops: for the status
+/// of its node, and for the history of a federation. None for rounds in clear.
 pub fn brief(agreement: &Agreement, spending: &Spending) -> Vec<String> {
     told(&agreement.epoch.protocol.privacy).brief(agreement, spending)
 }
 
-/// What is known of an institution's own side.
+/// Facts about an institution's own side.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OwnSide {
     /// Rows that models are trained on.
     pub training_rows: Option<usize>,
-    /// What it contributed so far, and what is to come; `None`: nothing is known but the agreement.
+    /// Contributions so far, and those to come; `None`: nothing is known but the agreement.
     pub spending: Option<Spending>,
     /// The room that its ledger has for differentially private rounds.
     pub room: Option<LedgerRoom>,

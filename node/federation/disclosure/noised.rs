@@ -1,11 +1,12 @@
-//! What leaves an institution where sums are noised, what others could learn from it, and when it stops.
+//! Data that leave an institution in differentially private rounds, what others could learn from them, and when it
+//! stops.
 
 use agreement::Agreement;
 use formatting::numbers::{self, plural};
 use protocol::parameters::{Noise, Real, Release, Unit};
 use protocol::privacy::Masked;
 
-use super::masked::EXPERIMENTAL;
+use super::masked::{EXPERIMENTAL, asked};
 use super::together::{by_ledger, together};
 use super::{ToldOfMode, officer};
 use crate::federation::FederationStart;
@@ -76,7 +77,7 @@ fn leaves(
         Release::Steps => (" a round", ""),
         Release::Once { .. } => ("", ", which solves the model from it"),
     };
-    vec![
+    let mut lines = vec![
         format!(
             "  {sent}, with noise of its own, masked: to every member it looks like random numbers, with this \
              institution's name"
@@ -89,7 +90,11 @@ fn leaves(
         "  that it is ready for a round, and when: every member. It sends no loss, no metric, and no number of \
          rows but the agreed one"
             .into(),
-    ]
+    ];
+    let seen = "with noise of its own, masked: every member learns their noisy sum; each round has a line in the ledger, \
+                as one that learns";
+    lines.extend(asked(agreement, seen));
+    lines
 }
 
 /// The gradient of every round, of models with so many numbers.
@@ -97,7 +102,7 @@ fn gradient(agreement: &Agreement, noise: &Noise, parameters: Option<u64>) -> St
     let size = parameters.map(|of| format!(" of {} numbers", numbers::count(of)));
     format!(
         "in each of {}, one gradient{}: the sum over its training rows, that of each {} clipped to norm {}",
-        plural(agreement.epoch.protocol.rounds as usize, "round"),
+        plural(agreement.learning_rounds() as usize, "round"),
         size.unwrap_or_default(),
         match noise.unit {
             Unit::Row => "row",

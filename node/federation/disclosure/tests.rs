@@ -121,7 +121,7 @@ fn has_not(page: &[String], said: &[&str]) {
 }
 
 #[test]
-fn the_page_says_whether_it_is_searched_who_spoils_sums() {
+fn the_page_states_whether_it_is_searched_who_corrupts_sums() {
     let searched = North::noised("epsilon = 1.0\nmin-authors = 2\ncolluders = 1\n");
     let two = "two sums, each of half of those that are ready";
     let three = "after three such rounds they end";
@@ -132,7 +132,7 @@ fn the_page_says_whether_it_is_searched_who_spoils_sums() {
 }
 
 #[test]
-fn every_sentence_is_said_with_noise() {
+fn every_sentence_is_stated_with_noise() {
     let page = of(&noised(""), None);
     // Two parts of the noise stay unknown: 3 − 1.
     has(
@@ -191,7 +191,7 @@ fn every_sentence_is_said_with_noise() {
 }
 
 #[test]
-fn a_model_that_is_solved_at_once_is_said_with_the_bound_of_one_round() {
+fn a_model_solved_at_once_is_stated_with_the_bound_of_one_round() {
     let page = of(&once(""), None);
     has(
         &page,
@@ -244,7 +244,7 @@ fn a_model_that_is_solved_at_once_is_said_with_the_bound_of_one_round() {
 }
 
 #[test]
-fn what_the_own_ledger_has_room_for_is_said() {
+fn what_the_own_ledger_has_room_for_is_stated() {
     let page = |left, fits| of(&noised(""), Some(LedgerRoom { left, fits }));
     has(
         &page(6, 2),
@@ -270,7 +270,7 @@ fn officer_of(page: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn the_paragraph_for_the_officer_has_the_numbers_of_the_federation() {
+fn the_paragraph_for_the_officer_has_the_federations_numbers() {
     let begin = "What leaves us in a round looks like random numbers to everybody. Only the sum over at least";
     let checked = "institutions is opened, and every member checks that before it helps.";
     let end = [
@@ -290,7 +290,7 @@ fn the_paragraph_for_the_officer_has_the_numbers_of_the_federation() {
         end[1].into(),
     ];
     assert_eq!(officer_of(&of(&noised(""), None)), expected);
-    // Where a person wrote that no ledger counts, the officer reads that, too.
+    // The officer also reads that no ledger counts, where a person wrote so.
     let agreement = North::read(&noised(""));
     let mut spending = OwnSide::of_founder(&agreement).spending.unwrap();
     spending.uncounted = true;
@@ -335,7 +335,7 @@ fn statuses(text: &str) -> [Vec<String>; 2] {
 }
 
 #[test]
-fn a_status_says_in_short_what_others_learn_for_one_group_and_for_two() {
+fn a_status_states_in_short_what_one_or_two_groups_disclose() {
     let of_sums = [
         "every member learns who takes part, and when, but no single institution's model",
         "sums hide the updates of institutions that are always there, and give no bound on what is learned about a \
@@ -412,7 +412,7 @@ fn no_text_has_epsilon_without_epsilon_alone_beside_it() {
 }
 
 #[test]
-fn the_agreement_in_words_has_the_same_page() {
+fn the_agreement_as_text_has_the_same_page() {
     for text in [noised(""), once(""), North::masked(""), EXAMPLE.to_owned()] {
         let agreement = North::read(&text);
         let words = crate::federation::words(&agreement);
@@ -422,7 +422,7 @@ fn the_agreement_in_words_has_the_same_page() {
 }
 
 #[test]
-fn every_page_says_that_no_bound_holds_for_a_split_that_one_row_more_deals_anew() {
+fn every_page_states_that_no_bound_holds_for_an_unkeyed_split() {
     let agreement = North::read(&noised("").replacen(", keyed = true", "", 1));
     let page = disclosure(&agreement, &OwnSide::default());
     let [brief, officer] = in_short(&noised("").replacen(", keyed = true", "", 1));

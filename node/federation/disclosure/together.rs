@@ -1,4 +1,4 @@
-//! What noise bounds, in sentences: of all that an institution contributed and of the rounds to come.
+//! Bounds by noise, in sentences: on all that an institution contributed and on the rounds to come.
 
 use agreement::Agreement;
 use formatting::numbers::{plain, plural};
@@ -45,7 +45,7 @@ pub(super) fn together(agreement: &Agreement, noise: &Noise, spending: &Spending
     all.chain(does_not_hold(agreement)).collect()
 }
 
-/// Why the numbers do not hold, in an agreement of a time when that was not known.
+/// Returns the reason for which the numbers do not hold, in an agreement of a time when that was not known.
 pub(super) fn does_not_hold(agreement: &Agreement) -> Option<String> {
     let (key, what) = agreement.split_fault()?;
     Some(format!(
@@ -88,7 +88,7 @@ fn both(bound: &Bound) -> String {
     )
 }
 
-/// Why nothing bounds what is told, in words; `None` if something does.
+/// Returns the reason for which nothing bounds what is disclosed, as text; `None` if something does.
 pub(super) fn why_no_bound(spending: &Spending, bound: &Bound) -> Option<String> {
     if bound.epsilon().is_bound() {
         return None;

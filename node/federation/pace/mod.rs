@@ -1,4 +1,4 @@
-//! How long one local training takes on this machine, against the time that the others wait for it.
+//! Duration of one local training on this machine, against the time that the others wait for it.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -8,14 +8,14 @@ use protocol::Epoch;
 
 use formatting::numbers::seconds;
 
-/// How long a training is watched that says how far it has come: the rest is as fast.
+/// Time for which a training is watched that reports its progress: the rest is as fast.
 const WATCHED: Duration = Duration::from_secs(10);
-/// How long any training is waited for that does not say how far it has come.
+/// Time for which any training is waited for that does not report its progress.
 const LEAST: Duration = Duration::from_secs(1);
 /// Room that is left above the time that was measured: a machine that does other work as well is slower.
 const ROOM: f64 = 1.5;
 
-/// How long one training takes.
+/// Duration of one training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TrainingPace {
     /// The training takes this long, or as long as its first seconds suggest.
@@ -55,7 +55,7 @@ fn timed(
     };
     let (start, personal) = (learner.initial(seed), learner.initial_personal(seed));
     let most = patience.mul_f64(ROOM).max(LEAST);
-    // What was heard last, and when.
+    // Last report heard, and its time.
     let mut last = None::<(Progress, Duration)>;
     let mut ended = false;
     let trained = learner.carry_out(&start, &personal, task, seed, &mut |at| {

@@ -94,7 +94,7 @@ fn training() -> Task {
 }
 
 #[test]
-fn a_training_is_measured_and_a_long_one_is_estimated_by_its_first_steps() {
+fn a_training_is_measured_and_a_long_one_estimated_by_steps() {
     let seconds = Duration::from_secs;
     // To the end where it is short, or where its steps are not known.
     assert_eq!(
@@ -116,7 +116,7 @@ fn a_training_is_measured_and_a_long_one_is_estimated_by_its_first_steps() {
 }
 
 #[test]
-fn a_patience_that_is_too_short_is_named_with_one_that_is_enough() {
+fn a_short_straggler_timeout_is_named_with_one_that_is_enough() {
     let epoch = epoch(12);
     let heartbeat = epoch.heartbeat();
     let enough = TrainingPace::Takes(heartbeat * 8);

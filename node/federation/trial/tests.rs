@@ -86,7 +86,7 @@ fn a_node_that_could_go_on_has_nothing_against_it() {
     let layout = north.layout();
     let north = north.adopted(6, &layout, 0.5);
     assert_eq!(north.tried(&other), none);
-    // Where it is no member, it lives under nothing.
+    // An agreement of which it is no member does not bind it.
     let key = SecretKey::from_bytes(&[8; 32]).public();
     let text = north.institution.agreement.rekeyed("north", key).unwrap();
     let without = Agreement::parse("f.toml", &text).unwrap();
@@ -116,7 +116,7 @@ fn a_limit_below_a_contribution_is_named_with_the_remedy() {
 }
 
 #[test]
-fn a_norm_below_that_of_the_newest_models_is_named_with_the_remedy() {
+fn a_norm_below_the_newest_models_is_named_with_a_remedy() {
     let north = North::new();
     let layout = north.layout();
     let north = north.adopted(3, &layout, 2.0);
@@ -207,7 +207,7 @@ fn an_address_that_no_node_can_use_is_refused_without_rows() {
 }
 
 #[test]
-fn a_delta_above_one_part_in_the_declared_rows_does_not_come_in_by_a_change() {
+fn no_change_brings_a_delta_above_one_part_in_the_declared_rows() {
     let with = |delta: &str| {
         let keys = format!("noise-multiplier = 20.0\nmin-authors = 3\ndelta = {delta}");
         let text = North::noised(&keys);
@@ -222,7 +222,7 @@ fn a_delta_above_one_part_in_the_declared_rows_does_not_come_in_by_a_change() {
         why.contains("`delta` of [privacy] is 1e-1, which is above 1 / 480"),
         "{why}"
     );
-    // Where it is in force, everything else may change.
+    // An agreement that is in force may change in all else.
     let longer = text.replacen("rounds = 6", "rounds = 7", 1);
     let amendment = large.amended("f.toml", &longer, learn::stand_in).unwrap();
     assert!(examined(&large, &amendment).is_ok());

@@ -26,17 +26,17 @@ pub struct Present {
     /// Former members, which may still have to learn that they are none any more; without those whose
     /// key was stolen.
     pub guests: Vec<PublicKey>,
-    /// What members of former epochs are answered.
+    /// Answers for members of former epochs.
     pub former: Vec<(Hash, Bytes)>,
     /// The epochs before, oldest first.
     pub past: Vec<Arc<Epoch>>,
-    /// Where the epoch comes from.
+    /// Origin of the epoch.
     pub lineage: Lineage,
     /// The amendments that came into force, by hash.
     pub in_force: BTreeSet<Hash>,
     /// The agreements of the epochs before, oldest first.
     pub earlier: Vec<Agreement>,
-    /// Whether the institution has signed it.
+    /// State of the institution's signature under it.
     pub signature: SignatureState,
     /// The rounds to which it contributed.
     pub contributed: ContributionHistory,
@@ -53,7 +53,7 @@ impl Present {
     }
 }
 
-/// Where an institution stands.
+/// Membership of an institution.
 pub enum Membership {
     /// The institution is a member.
     Member(Box<Present>),
@@ -76,7 +76,7 @@ pub fn place(institution: &Institution, epochs: &Epochs, records: &[JournalRecor
         };
     };
     let mut past = agreements(&institution.agreement, epochs);
-    let signature = signature(institution, epochs, &past);
+    let signature = signature(institution, epochs, &past, records);
     let agreement = past.pop().expect("there is always one");
     let roster = contacts(institution, &agreement);
     let mut institution = institution.under(agreement, me);
@@ -179,7 +179,7 @@ pub fn standing(configured: Configured) -> Result<(Institution, Membership), Pre
     Ok((institution, place))
 }
 
-/// Why the agreement in force cannot be told.
+/// Reason for which the agreement in force cannot be told.
 #[derive(Debug, thiserror::Error)]
 pub enum PresentError {
     /// The configuration, or the key.
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn former_members_are_guests_and_those_whose_key_was_stolen_are_not() {
+    fn former_members_are_guests_unless_their_key_was_stolen() {
         let first = Arc::new(fixture::epoch(fixture::silos(4, 0), fixture::protocol()));
         // One leaves; the key of another one was lost, that of a third stolen.
         let mut amendment = Amendment::leaving(&first, MemberIndex(3));

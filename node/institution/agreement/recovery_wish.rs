@@ -49,13 +49,13 @@ fn quoted(name: &str) -> String {
     }
 }
 
-/// Where the wish of an institution in one epoch is kept.
+/// File with the wish of an institution in one epoch.
 #[derive(Debug, Clone)]
 pub struct WishFile {
     file: PathBuf,
 }
 
-/// What an institution asked for.
+/// Wish of an institution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecoveryWish {
     /// To go on without these members.

@@ -10,7 +10,7 @@ use protocol::Hash;
 /// the beginning of another one takes 2¹²⁸ attempts, finding any two 2⁶⁴; of half as many digits it would be 2³².
 pub const DIGITS: usize = 32;
 
-/// Why what was typed names nothing.
+/// Reason for which a typed text names nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TypedError {
     /// Something else than hexadecimal digits, or too many.
@@ -28,7 +28,7 @@ pub enum TypedError {
     /// More than one begins like this.
     #[error("{typed} is the beginning of more than one id: write all 64 digits of one of {}", all.join(", "))]
     Several {
-        /// What was typed.
+        /// Text that was typed.
         typed: String,
         /// The ids that begin like this.
         all: Vec<String>,
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_of_32_digits_names_the_only_one_that_begins_like_it() {
+    fn a_beginning_of_32_digits_names_the_only_match() {
         let known = hashes();
         assert_eq!(typed(&shown(&known[2]), known), Ok(known[2]));
         assert_eq!(typed(&format!("{:#}", known[0]), known), Ok(known[0]));
@@ -101,9 +101,10 @@ mod tests {
     }
 
     #[test]
-    fn fewer_digits_are_refused_even_where_only_one_begins_like_them() {
+    fn fewer_digits_are_refused_even_where_only_one_matches() {
         let known = hashes();
-        // What lines showed before among them: two texts whose ids begin so are found in minutes.
+        // The number of digits that lines showed before is among them: two texts whose ids begin so are found in
+        // minutes.
         for few in ["1", "1c1c1c1c", &"1c".repeat(8), &"1c".repeat(16)[1..]] {
             let refused = typed(few, known);
             assert_eq!(refused, Err(TypedError::Short(few.into())));
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn where_two_begin_with_what_was_typed_both_are_shown_and_none_is_taken() {
+    fn where_two_match_what_was_typed_both_are_shown_and_none_taken() {
         let known = hashes();
         let why = typed(&shown(&known[0]), known).map_err(|why| why.to_string());
         let why = why.expect_err("two begin like this");

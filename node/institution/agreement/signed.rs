@@ -1,20 +1,25 @@
-//! Whether an institution has signed the agreement in force.
+//! Signature of an institution under the agreement in force.
 //!
-//! It has if its signed consent names it or its contents, or if it had signed the agreement before, and approved the
-//! change that brought it into force, or its own policy lets that change go on without a new signature.
+//! An institution has signed if its consent names the agreement or its contents, or if it had signed the agreement
+//! before, and approved the change that brought it into force, or its own policy lets that change go on without a new
+//! signature.
 //! Otherwise its node votes as before, and contributes nothing until the institution has signed: an approval of a
 //! later change is no signature, unless that change shows all that differs from what the institution followed.
 
 use std::path::PathBuf;
 
-use agreement::{Agreement, Consent};
-use protocol::{Epochs, PublicKey};
+use agreement::{Agreement, Consent, Routine};
+use protocol::{Epochs, Hash, PublicKey};
+use silo::JournalRecord;
+use silo::outcome::Document;
 
 use super::amendments::{AmendmentFolder, AmendmentWord};
+use crate::answers::over;
 use crate::institution::config::Institution;
 use crate::institution::config::consent::consent_in;
+use crate::store;
 
-/// How an institution stands to the agreement in force.
+/// State of an institution's signature under the agreement in force.
 #[derive(Clone)]
 pub enum SignatureState {
     /// The institution signed it.
@@ -34,14 +39,22 @@ pub struct Owed {
     file: PathBuf,
     agreement: Agreement,
     key: PublicKey,
-    /// Why the institution does not follow the change by itself, in a clause.
+    /// Reason for which the institution does not follow the change by itself, in a clause.
     why: String,
+    /// Place of the first question that it did not approve, from 0, where nothing else is missing.
+    asked: Option<usize>,
 }
 
 impl Owed {
     /// Returns whether the signature is there now.
     pub fn is_signed(&self) -> bool {
         consent_in(&self.file, &self.agreement, &self.key).is_ok()
+    }
+
+    /// The place, from 0, of the first question that the institution did not approve, where nothing else is missing: once
+    /// these questions are over, nothing is asked of its rows, and no signature is owed.
+    pub fn asked(&self) -> Option<usize> {
+        self.asked
     }
 
     /// Returns what is missing, in a sentence without a full stop.
@@ -73,11 +86,13 @@ impl Institution {
     }
 }
 
-/// Returns how an institution with the first agreement stands to the one in force: the last of `past`.
+/// Returns how an institution with the first agreement stands to the one in force: the last of `past`. Its journal has
+/// these records.
 pub(super) fn signature(
     institution: &Institution,
     epochs: &Epochs,
     past: &[Agreement],
+    records: &[JournalRecord],
 ) -> SignatureState {
     let words = AmendmentFolder::of(&institution.state).words().words;
     // An institution that is admitted later signs what admits it.
@@ -116,8 +131,8 @@ pub(super) fn signature(
                     owed(institution, agreement, before.why)
                 }
                 (_, Some(_)) if change.is_none() => SignatureState::Policy,
-                // What was not followed before is not by a later change, which builds on it, unless that one shows
-                // all that is new.
+                // Differences that were not followed before are not by a later change, which builds on them, unless
+                // that one shows all that is new.
                 (_, Some(old))
                     if words.iter().any(approves)
                         && nothing_else_differs(shown, old, agreement) =>
@@ -130,7 +145,12 @@ pub(super) fn signature(
                 }
                 (_, Some(old)) => match old.needs_signature(agreement, &institution.policy) {
                     None => SignatureState::Policy,
-                    Some(why) => owed(institution, agreement, why),
+                    Some(why) => match asked_alone(institution, old, agreement) {
+                        Some(from) if answered(institution, records, (agreement, from)) => {
+                            SignatureState::Policy
+                        }
+                        asked => owed_for(institution, agreement, why, asked),
+                    },
                 },
                 (SignatureState::Owed(before), None) => owed(institution, agreement, before.why),
                 (now, None) => now,
@@ -175,8 +195,47 @@ fn admitted(institution: &Institution, agreement: &Agreement) -> SignatureState 
     }
 }
 
+/// Returns the place of the first new question of an agreement, if an institution that let questions be answered would
+/// follow it from the old one.
+fn asked_alone(institution: &Institution, old: &Agreement, agreement: &Agreement) -> Option<usize> {
+    if old.questions.len() == agreement.questions.len()
+        || old.learning_rounds() != agreement.learning_rounds()
+    {
+        return None;
+    }
+    let mut routine = institution.policy.clone();
+    routine.extend([Routine::Rounds, Routine::Questions]);
+    let follows = old.needs_signature(agreement, &routine).is_none();
+    follows.then_some(old.questions.len())
+}
+
+/// Returns whether the questions from this place on are over, as far as the journal knows.
+fn answered(
+    institution: &Institution,
+    records: &[JournalRecord],
+    (agreement, from): (&Agreement, usize),
+) -> bool {
+    let last = records.iter().rev().find_map(|record| match record {
+        JournalRecord::Adopted(adopted) => Some(Hash(adopted.outcome)),
+        _ => None,
+    });
+    let document = last.and_then(|outcome| store::blob(&institution.state, &outcome));
+    let document = document.and_then(|blob| Document::read(&blob).ok());
+    document.is_some_and(|document| over(&document.memory, agreement, from))
+}
+
 fn owed(institution: &Institution, agreement: &Agreement, why: String) -> SignatureState {
+    owed_for(institution, agreement, why, None)
+}
+
+fn owed_for(
+    institution: &Institution,
+    agreement: &Agreement,
+    why: String,
+    asked: Option<usize>,
+) -> SignatureState {
     SignatureState::Owed(Box::new(Owed {
+        asked,
         file: institution.consent_file(agreement.epoch.number),
         agreement: agreement.clone(),
         key: institution.key.public(),

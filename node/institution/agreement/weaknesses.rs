@@ -1,4 +1,4 @@
-//! What an agreement in force does not protect its members against, as a node says it when it starts.
+//! Weaknesses of an agreement in force, as a node reports them when it starts.
 
 use agreement::{Agreement, DeltaDoubt, confusing};
 use protocol::MemberIndex;

@@ -8,7 +8,7 @@ use protocol::PublicKey;
 /// Name of the file of a signed consent beside `node.toml`.
 pub const CONSENT: &str = "consent.toml";
 
-/// Why a consent that `node.toml` names does not let a node start.
+/// Reason for which a consent that `node.toml` names does not let a node start.
 #[derive(Debug, thiserror::Error)]
 pub enum Unsigned {
     /// There is no such file.
@@ -25,7 +25,7 @@ pub enum Unsigned {
     Refused {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// Reason.
         why: ConsentError,
     },
     /// The consent is another member's.

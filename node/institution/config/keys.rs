@@ -39,9 +39,9 @@ pub(super) struct SiloFile {
     /// Addresses to listen at, such as "/ip4/0.0.0.0/udp/4001/quic-v1" for QUIC or
     /// "/ip4/0.0.0.0/tcp/4001" for TCP.
     pub(super) listen: Vec<String>,
-    /// Whether other nodes can connect to this one, by default `true`. `false` for a node behind NAT or a firewall that
-    /// lets no connection in: it connects to the others, and other members pass on the connections of
-    /// those that it cannot connect to.
+    /// True if other nodes can connect to this one, by default `true`. `false` for a node behind NAT or a firewall that
+    /// lets no connection in: it connects to the others, and other members pass on the connections of those that it
+    /// cannot connect to.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub(super) reachable: bool,
     /// True if this node passes on connections between members that cannot connect to each other, by
@@ -57,21 +57,20 @@ pub(super) struct SiloFile {
     /// one. It stays at the institution.
     #[serde(default)]
     pub(super) radius: Radius,
-    /// Where the agreement starts from what the proposer's program held, or continues an earlier
-    /// federation: the file of the model that it starts from, or the state folder of the node that
-    /// took part in the earlier one. By default the file `start.safetensors` beside the agreement.
+    /// Start of an agreement from what the proposer's program held, or from an earlier federation: the file of the
+    /// model that it starts from, or the state folder of the node that took part in the earlier one. By default the
+    /// file `start.safetensors` beside the agreement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) start_model: Option<PathBuf>,
-    /// How the institution chooses the model that it serves after the last round, on
-    /// rows of its own.
+    /// Choice of the model that the institution serves after the last round, on rows of its own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) serve: ServeConfig,
     /// The program that trains the models, such as `["python3", "learner.py"]`. By default Rota
     /// trains; with [task.external] there must be one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) learner: Option<LearnerConfig>,
-    /// Where the node trains: `"cpu"` (the default), `"tch-cpu"` or `"tch-cuda:0"`, as
-    /// `rota devices` lists them. The institution's own matter: no other member sees it.
+    /// Device on which the node trains: `"cpu"` (the default), `"tch-cpu"` or `"tch-cuda:0"`, as `rota devices` lists
+    /// them. The institution's own matter: no other member sees it.
     #[serde(default, skip_serializing_if = "is_cpu")]
     pub(super) device: DeviceName,
     /// Trainings and evaluations on the device at a time. By default one for every core of a processor,
@@ -85,7 +84,7 @@ pub(super) struct SiloFile {
     /// The page and the metrics of the node, for this machine. Off without this table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) http: Option<HttpTable>,
-    /// What the institution lets its node do, whatever the agreement says.
+    /// Limits of the institution for its own node, whatever the agreement states.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) policy: PolicyTable,
     /// Other members and their addresses, one table `[[peer]]` for each, in place of those in the
@@ -146,7 +145,7 @@ pub(super) struct HttpTable {
     pub(super) listen: String,
 }
 
-/// Where another member can be reached.
+/// Addresses of another member.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct PeerTable {

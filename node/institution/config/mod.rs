@@ -76,7 +76,7 @@ pub enum Data {
     Program,
 }
 
-/// Why a configuration cannot be used.
+/// Reason for which a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// `node.toml` or `federation.toml` is wrong.
@@ -104,23 +104,23 @@ pub enum SetupError {
 /// `node.toml` and the agreement that it names, checked. The key is not read yet.
 #[derive(Clone)]
 pub struct Configured {
-    /// What the members agreed on.
+    /// Agreement of the members.
     pub agreement: Agreement,
     /// The file of the agreement.
     pub federation: PathBuf,
-    /// Where the node serves the page and the metrics; `None` if it does not.
+    /// Address at which the node serves the page and the metrics; `None` if it does not.
     pub http: Option<SocketAddr>,
     /// The file of the key.
     pub identity: PathBuf,
     /// The file of the signed consent.
     pub consent: PathBuf,
-    /// Which changes of the agreement the institution follows without signing the new one.
+    /// Changes of the agreement that the institution follows without signing the new one.
     pub policy: Vec<Routine>,
-    /// What the institution lets the node do, below the agreement.
+    /// Limits of the institution for its own node, below the agreement.
     pub(crate) site: SitePolicy,
-    /// Where journal and blobs are.
+    /// Folder of journal and blobs.
     pub state: PathBuf,
-    /// Where the node listens.
+    /// Addresses at which the node listens.
     pub listen: Vec<String>,
     /// True if other nodes can connect to it.
     pub reachable: bool,
@@ -132,14 +132,14 @@ pub struct Configured {
     pub seed: u64,
     /// The robustness radius, or the rule that chooses it.
     pub radius: Radius,
-    /// How the model that is served is chosen.
+    /// Choice of the model that is served.
     pub serve: ServeConfig,
     /// The file, or the state folder of an earlier node, with the model that the federation starts
     /// from, if it is given.
     pub start_model: Option<PathBuf>,
-    /// What trains in place of Rota.
+    /// Program that trains in place of Rota.
     pub learner: Option<OwnLearner>,
-    /// Where Rota trains.
+    /// Device on which Rota trains.
     pub device: DeviceChoice,
     /// The data.
     pub data: Data,

@@ -1,11 +1,11 @@
-//! What an institution trains with in place of Rota.
+//! Program with which an institution trains in place of Rota.
 
 use std::sync::Arc;
 
 use learn::external::LearnerConfig;
 use methods::Learner;
 
-/// What trains in place of Rota.
+/// Program that trains in place of Rota.
 #[derive(Clone)]
 pub enum OwnLearner {
     /// A program that speaks the learner protocol.

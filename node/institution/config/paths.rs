@@ -1,4 +1,4 @@
-//! Where a `node.toml` says that the files of an institution are.
+//! Paths of an institution's files, as `node.toml` names them.
 
 use std::path::{Path, PathBuf};
 

@@ -185,7 +185,7 @@ fn contacts(
             );
             return Err(wrong(&format!("peer.{nth}.name"), &what));
         };
-        // What is written here takes the place of what the agreement says.
+        // Addresses that are written here take the place of those in the agreement.
         if !std::mem::replace(&mut named[at], true) {
             contacts[at].addresses.clear();
         }

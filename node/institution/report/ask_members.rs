@@ -14,10 +14,10 @@ use super::health::Health;
 use crate::status::Status;
 use crate::status::all::{MemberAnswer, Nodes, NodesSource};
 
-/// How long answers are used again, however many ask for them.
+/// Time for which answers are used again, however many ask for them.
 const FRESH: Duration = Duration::from_secs(2);
 
-/// What the nodes of a federation tell each other, as one of them sees it.
+/// Status of all nodes of a federation, as they report it to one of them.
 pub(in crate::institution) struct Asking {
     health: Arc<Health>,
     asker: Asker,
@@ -26,7 +26,7 @@ pub(in crate::institution) struct Asking {
     last: Mutex<Option<(Instant, Nodes)>>,
 }
 
-/// What this node tells others. It is known only after the network runs: until then, nothing.
+/// Status that this node reports to others. It is known only after the network runs: until then, nothing.
 #[derive(Default, Clone)]
 pub(in crate::institution) struct Telling(Arc<OnceLock<Arc<Health>>>);
 

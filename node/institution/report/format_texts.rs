@@ -5,8 +5,8 @@ use protocol::{Epoch, Formats};
 
 use crate::institution::error::NodeError;
 
-/// Why this node's program and a member's do not understand each other, and what to do: the same at
-/// both, seen from the other side. `None` if they do.
+/// Returns the reason for which this node's program and a member's do not understand each other, and what to do: the
+/// same at both, seen from the other side. `None` if they do.
 pub fn other_format(name: &str, theirs: &Program, ours: &Program) -> Option<String> {
     let lacks = |one: &Program, other: &Program| {
         let needed = other.in_force?;
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_sides_say_in_one_sentence_what_each_runs_and_who_has_to_update() {
+    fn both_sides_state_their_versions_and_who_has_to_update() {
         let program = |version: &str, newest, in_force| Program {
             version: version.into(),
             formats: Formats { oldest: 1, newest },
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_format_that_this_program_does_not_speak_is_named_with_what_to_do() {
+    fn a_format_unknown_to_this_program_is_named_with_a_remedy() {
         let example =
             std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/federation.toml");
         let example = agreement::Agreement::load(&example).expect("the example can be read");

@@ -10,10 +10,12 @@ use learn::export::HeldOut;
 use ledger::LedgerContents;
 use mesh::{PeerState, Peers};
 use methods::serving::Candidate;
+use methods::strategy::Memory;
 use protocol::message::Phase;
 use protocol::{Epoch, MemberIndex, Report};
 use silo::{Activities, Activity, Counts, Notice};
 
+use crate::answers::over;
 use crate::corrupters;
 use crate::events::phase_name;
 use crate::federation::{brief, officer};
@@ -36,7 +38,7 @@ const WARNINGS: usize = 20;
 /// Characters of a text from elsewhere.
 const TEXT: usize = 300;
 
-/// What is known of the node. Filled in by the parts of the node while they run.
+/// Facts about the node. Filled in by the parts of the node while they run.
 pub(in crate::institution) struct Health {
     epoch: Arc<Epoch>,
     me: MemberIndex,
@@ -61,7 +63,7 @@ struct Changing {
     /// Seconds in each phase as lead, since the last adopted round.
     phases: BTreeMap<String, f64>,
     waiting: Option<String>,
-    /// What void sums show of who corrupts them.
+    /// Findings of void sums about the members that corrupt them.
     void_sums: Option<String>,
     complete: bool,
     /// Loss of the last training, with its round.
@@ -74,6 +76,8 @@ struct Changing {
     warnings: VecDeque<Warning>,
     /// The rounds to which the institution contributed.
     contributed: Option<ContributionHistory>,
+    /// What the strategy keeps after the last adopted round.
+    memory: Option<Memory>,
 }
 
 /// Returns what others learn of what an institution contributes, and that nothing counts it where a person decided so,
@@ -160,6 +164,7 @@ impl Health {
                 coalition,
                 ..
             } => {
+                changing.memory = Some(state.memory.clone());
                 let spent = self.spent(&mut changing);
                 let finals = std::mem::take(&mut changing.finals);
                 let last = finals.into_iter().find(|(of, ..)| of == round);
@@ -207,6 +212,12 @@ impl Health {
         })
     }
 
+    /// Returns whether the questions of the agreement from this place on, from 0, are over.
+    pub(in crate::institution) fn questions_over(&self, from: usize) -> bool {
+        let memory = self.changing().memory.clone();
+        memory.is_some_and(|memory| over(&memory, &self.agreement, from))
+    }
+
     /// Returns what an adopted round took, where it is known.
     pub(super) fn took(&self, round: u64) -> Option<SpentSeconds> {
         let changing = self.changing();
@@ -231,7 +242,7 @@ impl Health {
         }
     }
 
-    /// What is looked at now and then: traffic, and why the silo takes no part.
+    /// Takes what is looked at now and then: traffic, and why the silo takes no part.
     pub(in crate::institution) fn tick(&self, counts: Counts, waiting: Option<String>) {
         let mut changing = self.changing();
         (changing.counts, changing.waiting) = (counts, waiting);
@@ -447,7 +458,7 @@ impl Changing {
             Some(Phase::Waiting) => "leading: waiting for the block before",
             Some(Phase::Collecting) => "leading: collecting contributions",
             Some(Phase::Scoring) => "leading: waiting for scores",
-            Some(Phase::Including) => "leading: waiting for signatures on the sheet",
+            Some(Phase::Including) => "leading: waiting for signatures on the manifest",
             Some(Phase::Deciding) => "leading: deciding",
             Some(Phase::Voting) => "leading: waiting for votes",
             Some(Phase::Masking) => "leading: waiting for masked vectors",
@@ -477,7 +488,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_phase_names_work_first_then_missing_members_then_the_lead() {
+    fn the_phase_names_work_then_missing_members_then_the_lead() {
         let mut changing = Changing::default();
         let training = Some(Activity::Train);
         assert_eq!(changing.phase(training, 0, 3), "training");

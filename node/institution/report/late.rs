@@ -1,4 +1,4 @@
-//! What an institution is told whose model comes too late for a round.
+//! Warnings for an institution whose model comes too late for a round.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ impl Late {
         );
         match (wanted, self.rounds) {
             (Some(heartbeats), 1) => line.push_str(&format!(
-                ". The others wait for {}. So that they wait long enough, propose `straggler-timeout = {heartbeats}` (in beats \
+                ". The others wait for {}. So that they wait long enough, propose `straggler-timeout = {heartbeats}` (in heartbeats \
                  of {}; \
                  {} now) under [protocol] with `rota federation change`, or less training in a round \
                  (`epochs`)",
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_is_told_by_how_much_and_what_would_help() {
+    fn a_late_member_reads_by_how_much_and_what_would_help() {
         // Beats of a second, patience 20.
         let protocol = protocol::ProtocolParameters {
             patience: 20,
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(
             line,
             "warning: round 5 ended after 21.0 s without this institution's model: its training had not \
-             ended. The others wait for 20.0 s. So that they wait long enough, propose `straggler-timeout = 32` (in beats of 1.0 s; \
+             ended. The others wait for 20.0 s. So that they wait long enough, propose `straggler-timeout = 32` (in heartbeats of 1.0 s; \
              20 now) under [protocol] with `rota federation change`, or less training in a round (`epochs`)"
         );
         let patience = |event| match event {

@@ -1,5 +1,5 @@
-//! What a node says of itself and of others: lines of output, warnings, and its present state, which it
-//! shows and tells the other members.
+//! Reports of a node about itself and others: lines of output, warnings, and its present state, which it shows and
+//! sends to the other members.
 
 pub(super) mod ask_members;
 pub(super) mod far_columns;

@@ -6,31 +6,31 @@ use std::time::{Duration, Instant};
 use protocol::{Epoch, Forgotten, Report};
 use silo::{Missing, Notice};
 
-/// How often the same reason is reported again.
+/// Time after which the same reason is reported again.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// What keeps a node from taking part.
+/// Reasons that keep a node from taking part.
 #[derive(Debug)]
 pub(in crate::institution) struct Waiting {
     members: usize,
     quorum: usize,
     /// The journal was lost, so that the node does not know what it has signed.
     listening: Option<ListeningWait>,
-    /// What the journal lacks, which is an older copy.
+    /// Message that the journal lacks, which is an older copy.
     outdated: Option<Forgotten>,
     /// True if another process uses the key.
     doubled: bool,
     /// The round whose blobs it fetches from other members.
     fetching: Option<u64>,
-    /// Why the node cannot take part under the agreement in force.
+    /// Reason for which the node cannot take part under the agreement in force.
     bystander: Option<String>,
-    /// Why the institution does not contribute.
+    /// Reason for which the institution does not contribute.
     paused: Option<String>,
     /// The reason that was reported last, and when.
     reported: Option<(String, Instant)>,
 }
 
-/// What a node that only listens is waiting for.
+/// Progress of a node that only listens.
 #[derive(Debug, Clone, Copy, Default)]
 struct ListeningWait {
     /// Members that have answered.
@@ -39,7 +39,7 @@ struct ListeningWait {
     until: Option<u64>,
 }
 
-/// What is to be reported now.
+/// Change that is to be reported now.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::institution) enum WaitingChange {
     /// The node takes no part, for this reason.
@@ -127,7 +127,7 @@ impl Waiting {
         )))
     }
 
-    /// Why the node takes no part; `None` while it does.
+    /// Returns the reason for which the node takes no part; `None` while it does.
     pub(in crate::institution) fn reason(&self) -> Option<String> {
         let Self {
             members, quorum, ..
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_cannot_live_under_the_agreement_or_is_paused_says_so_until_that_is_over() {
+    fn a_paused_or_unable_node_states_so_until_that_ended() {
         let start = Instant::now();
         let mut waiting = waiting(4, 3).with(None, Some("contributions are paused".into()));
         assert!(text(waiting.change(3, start)).starts_with("contributions are paused; 3 of 3"));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_is_reported_at_once_every_minute_when_it_changes_and_when_it_is_over() {
+    fn a_reason_is_reported_at_once_each_minute_on_change_and_end() {
         let (mut waiting, start) = (waiting(4, 3), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(waiting.change(3, at(0)), None);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outdated_journal_is_reported_with_what_it_lacks_and_what_to_do() {
+    fn an_outdated_journal_is_reported_with_its_gap_and_a_remedy() {
         let (mut waiting, start) = (waiting(4, 3), Instant::now());
         let what = Forgotten {
             kind: protocol::message::Kind::Finalize,
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_federation_too_small_for_enough_answers_is_reported_as_lost_to_this_node() {
+    fn a_federation_too_small_for_enough_answers_is_reported_lost() {
         for (members, quorum) in [(1, 1), (2, 2)] {
             let mut waiting = waiting(members, quorum);
             waiting.observe(&Notice::Listening);

@@ -17,7 +17,7 @@ use formatting::numbers;
 pub struct OutputLines {
     json: bool,
     lines: WaitingLines,
-    /// Whether the warning was printed that lines of text are no input for `rota report`.
+    /// `true` once the warning was printed that lines of text are no input for `rota report`.
     begun: Arc<AtomicBool>,
 }
 
@@ -108,7 +108,7 @@ mod tests {
             dated(time, "north can be reached\u{7}"),
             "2026-03-01T10:00:00Z  north can be reached\u{fffd}"
         );
-        // What others say over several lines does not look like lines of this node.
+        // A text of others over several lines does not look like lines of this node.
         let error = "east refuses: no rows\n  2026-03-01T10:00:00Z  adopted\r\n\ntry again";
         assert_eq!(
             dated(time, error),

@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime};
 use mesh::PeerState;
 use protocol::MemberIndex;
 
-/// How long a member is tried before it is reported: nodes are not all started at the same moment.
+/// Time for which a member is tried before it is reported: nodes are not all started at the same moment.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The first pause and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(3600));
 
-/// When each member was reported last.
+/// Time of the last report about each member.
 #[derive(Debug, Default)]
 pub(in crate::institution) struct Unreachable {
     reported: BTreeMap<MemberIndex, (SystemTime, Duration)>,
@@ -26,7 +26,7 @@ pub(in crate::institution) struct UnreachableMember {
     pub(in crate::institution) why: String,
     /// For how long it could not be reached.
     pub(in crate::institution) lasting: Duration,
-    /// When it will be reported again.
+    /// Time until it is reported again.
     pub(in crate::institution) pause: Duration,
     /// Failed attempts.
     pub(in crate::institution) attempts: u64,
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_reported_after_a_while_and_with_growing_pauses_until_it_answers() {
+    fn an_unreachable_member_is_reported_with_growing_pauses() {
         let start = SystemTime::UNIX_EPOCH;
         let at = |seconds| start + Duration::from_secs(seconds);
         let why = "at 192.0.2.7:4001 does not answer over UDP";

@@ -1,4 +1,4 @@
-//! What a process has used of its machine.
+//! Resources of its machine that a process has used.
 
 /// Ticks a second in which Linux counts CPU time for programs, on all its architectures.
 const TICKS: f64 = 100.0;
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn user_and_system_time_are_added_whatever_the_program_is_called() {
+    fn user_and_system_time_are_added_whatever_the_programs_name() {
         let stat = "7 (a b) c) S 1 7 7 0 -1 4194560 900 0 0 0 250 50 0 0 20 0 9 0 100";
         assert_eq!(parsed(stat), Some(3.0));
         assert_eq!(parsed("nothing"), None);

@@ -1,5 +1,5 @@
-//! What a node says about weights: an entry that weighs more than all others, and a learner that claims
-//! more rows than it has.
+//! Warnings of a node about weights: an entry that weighs more than all others, and a learner that claims more rows
+//! than it has.
 
 use std::sync::Arc;
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_max_weight_makes_of_it_is_said() {
+    fn what_max_weight_makes_of_it_is_stated() {
         let (event, line) = weights(Some(0.4)).heavy(1, (90, 100), None);
         assert!(line.unwrap().ends_with(": `max-weight` lowers it to 40 %"));
         assert!(
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_learner_that_claims_more_rows_than_it_has_is_questioned_once() {
+    fn a_claim_of_too_many_rows_is_questioned_once() {
         let mut weights = weights(None);
         assert_eq!(weights.trained(120, 120), None);
         assert_eq!(weights.trained(0, 120), None);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_learner_that_claims_fewer_than_half_of_its_rows_is_questioned_once() {
+    fn a_claim_of_fewer_than_half_of_the_rows_is_questioned_once() {
         let mut weights = weights(None);
         assert_eq!(
             (weights.trained(60, 120), weights.trained(60, 119)),

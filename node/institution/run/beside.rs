@@ -1,4 +1,4 @@
-//! What runs beside the silo of a node: the network, the status, and the reports to the operator.
+//! Parts that run beside the silo of a node: the network, the status, and the reports to the operator.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -25,7 +25,7 @@ use crate::institution::start::announce::{keep_in_force, print_in_force, serve_s
 use crate::status::socket;
 use crate::store::DiskBlobs;
 
-/// What runs beside a silo. A node that fails to start ends these in their order here.
+/// Parts that run beside a silo. A node that fails to start ends these in their order here.
 pub(super) struct Beside {
     /// The end of the reports.
     pub(super) ending: Ending,
@@ -33,11 +33,11 @@ pub(super) struct Beside {
     /// The sockets that serve the status.
     pub(super) sockets: Vec<socket::Listening>,
     pub(super) health: Arc<Health>,
-    /// What the network is told.
+    /// Commands to the network.
     pub(super) commands: mpsc::Sender<Command>,
-    /// What the network tells.
+    /// Network events.
     pub(super) events: mpsc::Receiver<Event>,
-    /// What is known of the connections.
+    /// State of the connections.
     pub(super) peers: Peers,
     /// Asks other members' nodes, as long as the network is there.
     pub(super) _asker: Asker,

@@ -104,13 +104,12 @@ pub(super) fn announce(present: &Present, addresses: &[String], output: &OutputL
     output.print(SystemTime::now(), 0.0, event, "");
 }
 
-/// What stands between the network and the silo: it writes down what the silo sends, and notes which
-/// members can be reached.
+/// Link between the network and the silo: it writes down what the silo sends, and notes which members can be reached.
 pub(super) struct Between {
     pub(super) log: AuditLog,
     pub(super) leaving: Arc<Mutex<Leaving>>,
     pub(super) reporter: Reporter,
-    /// What is known of the connections.
+    /// State of the connections.
     pub(super) peers: Peers,
 }
 

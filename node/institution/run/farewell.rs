@@ -24,7 +24,7 @@ use crate::institution::error::NodeError;
 use crate::institution::report::output::OutputLines;
 use crate::institution::signals::EndSignal;
 
-/// How long a node with `--until-done` tries to reach the others, where no other time is given.
+/// Time for which a node with `--until-done` tries to reach the others, where no other time is given.
 pub(super) const GRACE: Duration = Duration::from_secs(30);
 
 /// Tells the members of the next epoch that the one before is over, until a quorum of them knows, or a
@@ -193,16 +193,16 @@ mod tests {
     }
 
     #[test]
-    fn only_the_proof_and_frames_of_the_next_epoch_show_that_somebody_knows() {
+    fn only_proof_and_frames_of_the_next_epoch_show_that_one_knows() {
         let (former, passage, next) = left();
-        // What is sent in the next epoch, even without anything to say, and the proof itself.
+        // Frames of the next epoch do, even without anything to say, and the proof itself.
         let (me, key) = (MemberIndex(0), fixture::key(2));
         let (_, later) = envelope::sign(&next, &key, 1, 0, me, Body::Complete);
         assert!(knows(&former, &next, &envelope::hail(&next)));
         assert!(knows(&former, &next, &later));
         let proof = envelope::sign_passage(&former, &passage);
         assert!(knows(&former, &next, &proof));
-        // What is sent in the epoch that is over does not, nor does a proof that proves nothing.
+        // Frames of the epoch that has ended do not, nor does a proof that proves nothing.
         let (_, earlier) = envelope::sign(&former, &key, 1, 0, MemberIndex(1), Body::Complete);
         for frame in [&earlier, &envelope::hail(&former)] {
             assert!(!knows(&former, &next, frame));

@@ -25,14 +25,14 @@ pub(super) struct Leaving {
     others: usize,
     linger: Duration,
     grace: Duration,
-    /// When the last round was adopted here.
+    /// Time at which the last round was adopted here.
     complete: Option<Instant>,
     /// Members that have reported that they adopted the last round.
     done: BTreeSet<MemberIndex>,
-    /// When the last of them reported it.
+    /// Time at which the last of them reported it.
     all: Option<Instant>,
     reachable: BTreeSet<MemberIndex>,
-    /// When a member that is not done was last reachable.
+    /// Time at which a member that is not done was last reachable.
     needed: Instant,
 }
 
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reachable_member_is_waited_for_and_an_unreachable_one_only_for_a_grace_period() {
+    fn an_unreachable_member_is_waited_for_only_a_grace_period() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut leaving = Leaving::new(&epoch(3), None, start);

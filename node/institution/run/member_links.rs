@@ -14,7 +14,7 @@ use crate::events::NodeEvent;
 use crate::institution::locked;
 use crate::institution::report::thread::Reporter;
 
-/// How a member is reached: `None` if it is not, and else the member that relays to it, if one does.
+/// Route to a member: `None` if there is none, and else the member that relays to it, if one does.
 type ReachedBy = Option<Option<MemberIndex>>;
 
 /// Passes events from the network to the silo, and notes which members can be reached.
@@ -22,16 +22,16 @@ pub(super) struct MemberLinks {
     pub(super) leaving: Arc<Mutex<Leaving>>,
     pub(super) reporter: Reporter,
     pub(super) names: Vec<String>,
-    /// What is known of the connections.
+    /// State of the connections.
     pub(super) peers: Peers,
-    /// What members ask for, for the audit log.
+    /// Requests of members, for the audit log.
     pub(super) questions: Questions,
     pub(super) began: Instant,
 }
 
 impl MemberLinks {
     pub(super) async fn pass(self, mut from: mpsc::Receiver<Event>, to: mpsc::Sender<Event>) {
-        // How each member is reached, as it was last printed.
+        // Route to each member, as it was last printed.
         let mut ways: Vec<ReachedBy> = vec![None; self.names.len()];
         loop {
             // The network ends when the silo has ended, even without events.

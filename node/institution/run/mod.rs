@@ -42,30 +42,30 @@ use crate::store::{self, OpenedStore, Owner, StoreOpenError};
 const CACHE: usize = 64 << 20;
 /// Threads of the network.
 const NETWORK_THREADS: usize = 2;
-/// How long the node waits for the end of each part.
+/// Time for which the node waits for the end of each part.
 const GOODBYE: Duration = Duration::from_secs(10);
 
 /// Options of a run.
 #[derive(Debug, Clone, Default)]
 pub struct NodeOptions {
-    /// Whether to end when no member needs this node any more, instead of at a signal only.
+    /// `true` to end when no member needs this node any more, instead of at a signal only.
     pub until_done: bool,
-    /// How long the node then waits for a member that cannot be reached; `None`: 30 seconds or 20
-    /// heartbeats, whichever is longer.
+    /// Time for which the node then waits for a member that cannot be reached; `None`: 30 seconds or 20 heartbeats,
+    /// whichever is longer.
     pub grace: Option<Duration>,
     /// Begin a new journal after the old one was lost or damaged. The silo may have voted before, so
     /// it only listens until it is safe to vote. What is left of the old journal is kept under
     /// another name.
     pub journal_lost: bool,
-    /// Whether to wait until the members admit this institution, if its key is in no agreement.
+    /// `true` to wait until the members admit this institution, if its key is in no agreement.
     pub wait_for_admission: bool,
     /// The id of a recovery to follow that this institution did not sign.
     pub follow_recovery: Option<Hash>,
-    /// Where to serve the page and the metrics, instead of where the configuration says.
+    /// Address at which to serve the page and the metrics, instead of the configured one.
     pub http: Option<SocketAddr>,
 }
 
-/// What a node begins an epoch with.
+/// State with which a node begins an epoch.
 struct Begin<'a> {
     /// The institution with the first agreement.
     first: &'a Institution,
@@ -80,7 +80,7 @@ struct Begin<'a> {
     options: &'a NodeOptions,
 }
 
-/// How an epoch ended for a node.
+/// End of an epoch for a node.
 enum EpochEnd {
     /// A signal, or it was done.
     Left,
@@ -189,7 +189,7 @@ pub fn run(
                 return farewell::say(institution, &epochs, &runtime, until, output);
             }
         }
-        // What was lost before an epoch ended is known to be lost from its journal.
+        // A journal that was lost before an epoch ended is known to be lost from its records.
         lost = false;
     }
 }

@@ -1,4 +1,4 @@
-//! What part a node takes in an epoch: it learns, or it only listens and votes on changes.
+//! Part that a node takes in an epoch: it learns, or it only listens and votes on changes.
 
 use std::io;
 
@@ -45,13 +45,13 @@ fn refused(institution: &Institution, living: &Living) -> Option<String> {
 
 /// The part of a node in an epoch.
 pub(super) struct EpochPart {
-    /// What the node learns with; `None` where it can learn nothing under the agreement in force.
+    /// Equipment with which the node learns; `None` where it can learn nothing under the agreement in force.
     pub(super) living: Option<Living>,
-    /// Why it only listens and votes on changes.
+    /// Reason for which it only listens and votes on changes.
     pub(super) bystander: Option<String>,
     /// The institution's signature under the agreement in force, where it is missing.
     pub(super) owed: Option<Owed>,
-    /// Why the institution's own policy lets it contribute nothing under the agreement in force.
+    /// Reason for which the institution's own policy lets it contribute nothing under the agreement in force.
     pub(super) refused: Option<String>,
     /// Rows of another kind than those that it signed for.
     pub(super) other: Option<ChangedRows>,
@@ -102,8 +102,8 @@ impl EpochPart {
         own.map_or(0, |living| living.equipment.equipped.samples())
     }
 
-    /// What is said of own rows that cannot be read and count as nothing, and of those that are of another kind than
-    /// what was signed for. It is for the institution alone.
+    /// Returns the warnings about own rows that cannot be read and count as nothing, and about those that are of
+    /// another kind than what was signed for. It is for the institution alone.
     pub(super) fn said_of_rows(&self, institution: &Institution) -> Vec<String> {
         let own = self.living.as_ref();
         let unreadable = own.map_or(&[][..], |living| &living.equipment.unreadable);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_that_another_process_has_at_the_start_does_not_end_the_part_of_a_node() {
+    fn a_ledger_in_use_at_the_start_does_not_end_participation() {
         let north = signed(&North::noised("noise-multiplier = 20.0\nmin-authors = 3"));
         let file = fs::File::open(north.folder.path().join("rows.ledger")).unwrap();
         file.lock().unwrap();
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_says_nothing_goes_on_voting_and_contributes_only_where_it_costs_nothing() {
+    fn a_silent_member_votes_and_contributes_only_where_it_is_free() {
         let noised = signed(&North::noised("noise-multiplier = 20.0\nmin-authors = 3"));
         let masked = signed(&North::masked(""));
         let clear = signed(&North::text(&[]));
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_that_is_missing_is_not_given_by_a_later_change_nor_by_the_approval_of_one() {
+    fn a_missing_signature_is_not_given_by_a_later_change() {
         let north = signed(&North::noised("noise-multiplier = 20.0\nmin-authors = 3"));
         let elsewhere = ("member.addresses", "[\"/ip4/192.0.2.7/tcp/4001\"]");
         let rounds = ("rounds", "2000");
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_correction_of_what_nobody_could_take_part_under_is_compared_with_what_was_before() {
+    fn a_correction_is_compared_with_the_last_workable_agreement() {
         let clear = signed(&North::text(&[]));
         let wrong = || amendment(&edited(&clear, &[("protocol.blob-limit", "39")]));
         let (present, part) = part_after(&clear, [wrong()]);
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_another_kind_pause_contributions_and_with_noise_are_told_at_home_alone() {
+    fn other_rows_pause_contributions_and_with_noise_stay_at_home() {
         let noised = North::noised("noise-multiplier = 20.0\nmin-authors = 3");
         for (text, pauses) in [
             (North::text(&[]), true),
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_without_a_ledger_votes_on_rounds_with_noise_and_contributes_nothing() {
+    fn a_node_without_a_ledger_votes_and_adds_nothing_under_noise() {
         let mut north = signed(&North::noised("noise-multiplier = 20.0\nmin-authors = 3"));
         let at = |name: &str| north.folder.path().join(name);
         let silo = fs::read_to_string(at("node.toml")).unwrap();

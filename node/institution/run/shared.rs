@@ -1,4 +1,4 @@
-//! What the silo's notices change, and what the node looks at with every tick.
+//! State that the silo's notices change, and that the node looks at with every tick.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -22,11 +22,11 @@ use crate::institution::serve::Serving;
 use crate::institution::start::signed_rows::ChangedRows;
 use crate::status::socket;
 
-/// What those who are told of a notice share with what is looked at with every tick.
+/// State that those who receive a notice share with what is looked at with every tick.
 pub(super) struct NodeShared {
     pub(super) leaving: Arc<Mutex<Leaving>>,
     waiting: Arc<Mutex<Waiting>>,
-    /// What chooses the model that is served, where the node learns.
+    /// Choice of the model that is served, where the node learns.
     serving: Option<Serving>,
 }
 

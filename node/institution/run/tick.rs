@@ -1,5 +1,4 @@
-//! What a node looks at with every tick: whether to end, what to report, what its institution
-//! approves.
+//! Checks of a node with every tick: whether to end, what to report, what its institution approves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -23,7 +22,7 @@ use crate::institution::serve::Serving;
 use crate::institution::start::signed_rows::ChangedRows;
 use crate::status::socket;
 
-/// What is checked at every tick of the node.
+/// State that is checked at every tick of the node.
 pub(super) struct NodeWatch {
     pub(super) leaving: Arc<Mutex<Leaving>>,
     pub(super) until_done: bool,
@@ -39,9 +38,9 @@ pub(super) struct NodeWatch {
     pub(super) given: BTreeMap<Hash, u64>,
     /// Files that were reported because they are not used.
     pub(super) unused: BTreeSet<PathBuf>,
-    /// Where the institution says that it wants to go on without members that are gone.
+    /// File with the institution's wish to continue without members that are gone.
     pub(super) wish: WishFile,
-    /// What the institution said last.
+    /// Last wish of the institution.
     pub(super) wanted: Option<RecoveryWish>,
     /// The institution's signature under the agreement in force, until it is there.
     pub(super) owed: Option<Owed>,
@@ -85,6 +84,9 @@ impl NodeWatch {
     /// Passes on that the institution has signed the agreement in force, with the rows that it has.
     pub(super) fn resume(&mut self, handle: &SiloHandle, began: Instant) {
         let waited = self.owed.is_some() || self.other.is_some();
+        let health = &self.health;
+        let over = |owed: &mut Owed| owed.asked().is_some_and(|from| health.questions_over(from));
+        let unanswered = self.owed.take_if(over).is_some();
         self.owed.take_if(|owed| owed.is_signed());
         self.other.take_if(|other| other.is_signed());
         if !waited || self.owed.is_some() || self.other.is_some() || self.refused {
@@ -92,7 +94,12 @@ impl NodeWatch {
         }
         handle.resume();
         locked(&self.waiting).resume();
-        let line = "this institution has signed the agreement in force and contributes again";
+        let line = match unanswered {
+            true => {
+                "the questions that this institution did not approve are over, and it contributes again"
+            }
+            false => "this institution has signed the agreement in force and contributes again",
+        };
         let at = began.elapsed().as_secs_f64();
         self.reporter.print(at, NodeEvent::Signed {}, line.into());
     }

@@ -1,4 +1,4 @@
-//! Who is told what a silo reports.
+//! Receivers of what a silo reports.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
@@ -23,11 +23,11 @@ pub(super) struct NoticeTargets {
     pub(super) waiting: Arc<Mutex<Waiting>>,
     pub(super) health: Arc<Health>,
     pub(super) reporter: Reporter,
-    /// What chooses the model that is served, where the node learns.
+    /// Choice of the model that is served, where the node learns.
     pub(super) serving: Option<Serving>,
     pub(super) heard_of: HeardOf,
     pub(super) recoveries: RecoveryPrinter,
-    /// What warns of far columns, where the node learns.
+    /// Warnings of far columns, where the node learns.
     pub(super) columns: Option<ScaleWatch>,
     pub(super) output: OutputLines,
 }

@@ -14,11 +14,11 @@ use methods::serving::{
 
 use crate::equipment::Equipment;
 
-/// What a comparison needs beside the adopted round.
+/// Input of a comparison beside the adopted round.
 pub(in crate::institution) struct ComparisonJob {
-    /// What the silo learns with.
+    /// Equipment with which the silo learns.
     pub(in crate::institution) equipment: Equipment,
-    /// How the silo would train alone.
+    /// Task by which the silo would train alone.
     pub(in crate::institution) task: Task,
     /// Seed of the initial model and of the initial personal state.
     pub(in crate::institution) initial_seed: u64,
@@ -34,7 +34,7 @@ pub(in crate::institution) struct ComparisonJob {
     pub(in crate::institution) adapted: bool,
     /// The state folder, for the note.
     pub(in crate::institution) state: PathBuf,
-    /// When the node began, for times.
+    /// Time at which the node began, for times.
     pub(in crate::institution) began: Instant,
 }
 

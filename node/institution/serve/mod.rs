@@ -20,7 +20,7 @@ use crate::institution::report::thread::Reporter;
 use crate::model::{HeldRounds, ModelError, ServedNote, keep_served, served};
 use formatting::numbers::plural;
 
-/// How often a comparison that goes on says so.
+/// Time after which a comparison that is still running reports so again.
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// Chooses the model to serve, once.
@@ -29,7 +29,7 @@ pub(super) struct Serving {
     job: Arc<ComparisonJob>,
     /// Comparisons under way.
     busy: Arc<AtomicU32>,
-    /// When something was last said of the comparison under way, and when it began.
+    /// Time of the last report on the comparison under way, and that of its beginning.
     said: Arc<Mutex<Option<(Instant, Instant)>>>,
     /// Results that are to be printed. The thread holds no output: a node that is stopped ends
     /// without waiting for it.
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn one_positive_in_many_is_not_measured_and_the_line_says_why() {
+    fn one_positive_in_many_is_not_measured_and_the_line_states_why() {
         let line = line(PersonalParts::Trained);
         let why = "nothing was measured on 150 held-out rows: roc-auc needs some of both classes";
         assert!(line.contains(why), "{line}");
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_that_no_round_has_trained_are_said_where_they_serve() {
+    fn heads_that_no_round_has_trained_are_stated_where_they_serve() {
         let never = line(PersonalParts::NeverTrained);
         assert!(
             never.contains("were never trained: do not use it"),

@@ -1,4 +1,4 @@
-//! Whether a node can take part in rounds under the agreement in force, and what it learns with.
+//! Ability of a node to take part in rounds under the agreement in force, and its equipment.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -22,7 +22,7 @@ use crate::institution::locked;
 /// Most answers about amendments that are remembered.
 const ANSWERS: usize = 64;
 
-/// What a node learns with.
+/// Equipment with which a node learns.
 pub(in crate::institution) struct Living {
     /// The model that the federation starts from, where it is a given one.
     pub(in crate::institution) start: Option<Params>,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_whose_rows_do_not_fit_after_a_change_listens_and_says_why() {
+    fn a_node_whose_rows_do_not_fit_after_a_change_listens_with_why() {
         let north = North::new();
         assert_eq!(said(&after(&north, [])), Ok(None));
         let longer = || North::text(&[("rounds = 6", "rounds = 9")]);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_fit_no_agreement_so_far_are_the_institutions_to_correct() {
+    fn files_that_fit_no_agreement_are_the_institutions_to_correct() {
         let north = North::new();
         fs::remove_file(north.folder.path().join("rows.csv")).unwrap();
         let longer = North::text(&[("rounds = 6", "rounds = 9")]);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_the_models_do_not_fit_stops_a_node_at_first_and_makes_it_listen_later() {
+    fn too_small_a_limit_stops_a_node_at_first_and_later_mutes_it() {
         let north = North::new();
         let small = North::agreement(&[("blob-limit = 392", "blob-limit = 391")]);
         let mut present = after(&north, []);

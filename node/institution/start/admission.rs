@@ -21,7 +21,7 @@ use crate::institution::error::NodeError;
 use crate::institution::report::output::OutputLines;
 use crate::institution::signals::EndSignal;
 
-/// How often members that can be reached are asked.
+/// Time after which members that can be reached are asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Most sets of members whose recoveries are printed: the same members can make any number of them.
 const TOLD: usize = 8;
@@ -86,7 +86,7 @@ fn connect(institution: &Institution, runtime: &Runtime) -> Result<mesh::Handle,
     Ok(runtime.block_on(mesh::spawn(runtime.handle(), config, secret, roster))?)
 }
 
-/// How far an institution follows the members' proofs that epochs are over.
+/// State of an institution that follows the members' proofs that epochs have ended.
 struct FollowedEpochs {
     key: PublicKey,
     /// The recovery to follow.
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_follows_no_recovery_that_its_institution_did_not_name() {
+    fn a_newcomer_follows_no_recovery_that_its_institution_omits() {
         let epoch = epoch(2);
         let (passage, id) = made(&epoch, &[0], 1);
         let why = unfollowed(&epoch, &passage, id, None).unwrap();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_is_told_once_of_all_recoveries_of_the_same_members_and_of_eight_such_sets() {
+    fn a_newcomer_is_informed_once_of_the_same_recoveries() {
         let epoch = epoch(5);
         let mut followed = FollowedEpochs {
             key: fixture::key(99).public(),

@@ -1,5 +1,5 @@
-//! What a node makes known before its silo runs: the agreement in force, what was found in its state folder,
-//! and its status.
+//! Announcements of a node before its silo runs: the agreement in force, what was found in its state folder, and its
+//! status.
 
 use std::future::ready;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! What an institution learns with: its rows, its program if it has one, and the agreed strategy.
+//! Equipment with which an institution learns: its rows, its program if it has one, and the agreed strategy.
 
 use std::sync::Arc;
 
@@ -35,9 +35,9 @@ impl Drop for LearningProgram {
 struct OwnSilo {
     silo: StudySilo,
     metric: Metric,
-    /// What is said of rows that cannot be read and count as nothing.
+    /// Warnings about rows that cannot be read and count as nothing.
     unreadable: Vec<String>,
-    /// How the values of rows of files are spread.
+    /// Distribution of the values of rows of files.
     profile: Option<RowsProfile>,
     /// Numbers among them of which nobody has said whether they stand for missing values.
     questions: Vec<RowQuestion>,
@@ -141,7 +141,7 @@ impl Institution {
                 own_domain(&mut table, self.me, roster.len())?;
                 let mut set = table.tables(None, None, self.seed)?;
                 profile = Some(RowsProfile::of(&set));
-                // What a column is was answered when the institution signed.
+                // The question what a column is was answered when the institution signed.
                 asked = questions(&set, &rows.answers);
                 asked.retain(|one| matches!(one.doubt, RowDoubt::StandIn(_)));
                 if table.split.keyed {

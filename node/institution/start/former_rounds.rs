@@ -1,5 +1,5 @@
-//! What a node did before this start, from its journal: the rounds that it adopted last, and the model
-//! that it goes on from.
+//! Rounds of a node before this start, from its journal: those that it adopted last, and the model from which it
+//! resumes.
 //!
 //! A restart is no loss, so what a node says of itself begins with these rounds. The journal notes what a
 //! silo adopted for the rounds whose models are kept (`keep-rounds`), so older ones are not among them.
@@ -24,7 +24,7 @@ pub(in crate::institution) struct FormerJournal {
     pub(in crate::institution) held: Option<HeldRounds>,
 }
 
-/// What a final block says of its round.
+/// Fields of a final block about its round.
 struct Final {
     epoch: Hash,
     /// True if the block is the first of its epoch.
@@ -48,7 +48,7 @@ impl Final {
     }
 }
 
-/// What is agreed on of a round.
+/// Agreed facts about a round.
 struct AgreedRound {
     view: u64,
     lead: Option<String>,

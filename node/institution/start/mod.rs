@@ -1,5 +1,5 @@
-//! What a node needs and makes known before its silo runs: its admission, its rows and equipment, the
-//! model to start from, its logs, and what part it can take.
+//! Preparations of a node before its silo runs: its admission, its rows and equipment, the model to start from, its
+//! logs, and what part it can take.
 
 pub(super) mod ability;
 pub(super) mod admission;

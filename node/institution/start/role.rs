@@ -1,4 +1,4 @@
-//! How a silo takes part: it learns, or it only listens and votes on changes of the agreement.
+//! Role of a silo: it learns, or it only listens and votes on changes of the agreement.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::institution::serve::Serving;
 use crate::institution::serve::choice::ComparisonJob;
 use crate::model::{self, HeldRounds, ModelError};
 
-/// How a silo takes part.
+/// Role of a silo.
 pub(in crate::institution) enum NodeRole {
     /// The silo takes part in rounds.
     Learner(Box<SiloConfig>),

@@ -1,4 +1,4 @@
-//! Whether an institution's rows fit the agreed schema, and what they are.
+//! Fit of an institution's rows to the agreed schema, and what they are.
 
 use std::path::Path;
 
@@ -27,15 +27,17 @@ pub struct RowsFit {
     pub missing: usize,
     /// Rows by class, where classes are predicted.
     pub classes: Vec<(String, usize)>,
-    /// Smallest and largest number to predict, where one number is.
+    /// Smallest and largest number to predict, where one number is, or time to an event.
     pub range: Option<(f64, f64)>,
+    /// Rows with an event, where a time to an event is predicted.
+    pub events: Option<usize>,
     /// Rows for training, validation and test.
     pub split: RowCounts,
-    /// What is noticed, in sentences without a full stop.
+    /// Findings, in sentences without a full stop.
     pub notes: Vec<String>,
-    /// What a person has to say about the rows, and has not said.
+    /// Questions that a person has to answer about the rows, and has not answered.
     pub questions: Vec<RowQuestion>,
-    /// How the values of every column are spread.
+    /// Distribution of the values of every column.
     pub profile: RowsProfile,
 }
 
@@ -136,12 +138,19 @@ pub fn fit(
         }
         _ => Vec::new(),
     };
-    let range = match &set.target {
-        Target::Number { .. } => Some((
-            targets.iter().copied().fold(f64::INFINITY, f64::min),
-            targets.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        )),
-        _ => None,
+    let ends = |numbers: &mut dyn Iterator<Item = f64>| {
+        let first = (f64::INFINITY, f64::NEG_INFINITY);
+        numbers.fold(first, |(low, high), next| (low.min(next), high.max(next)))
+    };
+    let of_times = || targets.chunks_exact(task::survival::NUMBERS);
+    let (range, events) = match &set.target {
+        Target::Number { .. } => (Some(ends(&mut targets.iter().copied())), None),
+        Target::Survival { .. } => {
+            let events = of_times().filter(|row| row[0] == 1.0).count();
+            let times = &mut of_times().map(|row| row[1]);
+            (Some(ends(times)).filter(|_| count > 0), Some(events))
+        }
+        _ => (None, None),
     };
     let numbers = read.map_or(0, |read| read.columns.len());
     let mut study = learn::study_of(&table, set, seed)?;
@@ -173,6 +182,7 @@ pub fn fit(
         missing,
         classes,
         range,
+        events,
         split: study
             .silos
             .first()
@@ -213,7 +223,7 @@ pub fn names_that_fit(survey: &Survey) -> Vec<String> {
     lines.unwrap_or_default()
 }
 
-/// What to do with that table, in a line.
+/// Instruction for that table, in a line.
 pub const PASTE: &str = "Names and codes that would fit, with \"?\" where only you know: put this into node.toml, whole, \
                          in place of [data.rows.names], with the agreed value or the column's name in place of each \"?\". \
                          A column that is to be read does not stay in `ignore`, and one that the files do not have \
@@ -252,7 +262,14 @@ impl RowsFit {
                 .collect();
             lines.push(format!("classes: {}", each.join(", ")));
         }
-        if let Some((low, high)) = self.range {
+        if let (Some(events), Some((low, high))) = (self.events, self.range) {
+            let part = 100.0 * events as f64 / (*rows).max(1) as f64;
+            lines.push(format!(
+                "{} ({part:.1} %), {} censored; times from {low} to {high}",
+                plural(events, "event"),
+                rows.saturating_sub(events)
+            ));
+        } else if let Some((low, high)) = self.range {
             lines.push(format!(
                 "the number to predict lies between {low} and {high}"
             ));
@@ -294,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_may_be_a_missing_value_is_a_question_until_it_is_answered() {
+    fn a_possible_missing_value_is_asked_about_until_answered() {
         let text = North::text(&[]);
         for odd in ["999", "-99", "-999", "9999", "-2147483648", "32767"] {
             let asked = found(&text, odd, &[]).questions;
@@ -333,6 +350,51 @@ mod tests {
             line.ends_with("28 cells are missing and filled in"),
             "{line}"
         );
+    }
+
+    #[test]
+    fn events_are_counted_and_a_site_without_one_is_told() {
+        let text = North::text(&[
+            (
+                "model = { linear = { loss = \"absolute\" } }",
+                "model = \"cox\"",
+            ),
+            ("metric = \"mae\"", "metric = \"concordance\""),
+            ("standardise = \"federation\"", "standardise = \"silo\""),
+            (
+                "name = \"days\"\nunit = \"days\"\nrange = [0.0, 365.0]",
+                "event = \"died\"\ntime = \"days\"\n",
+            ),
+        ]);
+        let north = North::new();
+        let folder = north.folder.path();
+        let rows = fs::read_to_string(folder.join("rows.csv")).unwrap();
+        let Data::Rows(own) = &north.institution.data else {
+            panic!("rows of files");
+        };
+        let with = |event: fn(usize) -> usize| {
+            let mut lines = rows.lines();
+            let header = format!("{},died\n", lines.next().unwrap());
+            let lines = lines.enumerate();
+            let lines: String = lines
+                .map(|(at, line)| format!("{line},{}\n", event(at)))
+                .collect();
+            fs::write(folder.join("rows.csv"), header + &lines).unwrap();
+            fit(&North::read(&text), own, "north", folder, (0, None)).unwrap()
+        };
+        let found = with(|at| usize::from(at % 4 == 0));
+        assert_eq!((found.events, found.range), (Some(10), Some((3.0, 9.0))));
+        assert_eq!(
+            found.lines()[1],
+            "10 events (25.0 %), 30 censored; times from 3 to 9"
+        );
+        let told = |fit: &RowsFit| {
+            fit.notes
+                .iter()
+                .any(|note| note.contains("has an event: risk sets"))
+        };
+        assert!(!told(&found));
+        assert!(told(&with(|_| 0)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How the rows were spread that an institution signed for, and whether those that its node reads later are of the
+//! Distribution of the rows that an institution signed for, and check that those that its node reads later are of the
 //! same kind.
 //!
 //! A profile of the rows stays in the state folder, for the institution alone. Where rows are of another kind, or hold
@@ -52,8 +52,9 @@ pub(in crate::institution) struct ChangedRows {
 }
 
 impl ChangedRows {
-    /// What the rows of this `profile` have of another kind, and what was not `asked` when somebody signed; `None` where
-    /// they are of the same, or nobody knows what was signed for, so that these count as signed for from now on.
+    /// Returns the differences of the rows of this `profile` in kind, and those that were not `asked` when somebody
+    /// signed; `None` where they are of the same kind, or nobody knows what was signed for, so that these count as
+    /// signed for from now on.
     ///
     /// # Errors
     /// [`StoreOpenError`]: the profile cannot be kept.

@@ -24,11 +24,11 @@ use crate::institution::signals::EndSignal;
 use crate::model::{GivenStart, StartError, find_start, keep_start};
 use crate::store::DiskBlobs;
 
-/// How often members that can be reached are asked.
+/// Time after which members that can be reached are asked again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How often it is said that the model is still missing.
+/// Time after which it is reported again that the model is still missing.
 const REMINDER: Duration = Duration::from_secs(60);
-/// How long the network may take to end.
+/// Time that the network may take to end.
 const GOODBYE: Duration = Duration::from_secs(5);
 
 /// The blobs of a node, and the model that its federation starts from: a silo keeps only blobs of rounds.

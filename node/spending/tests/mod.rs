@@ -38,7 +38,7 @@ fn shortened(text: &str, rounds: u64) -> String {
 }
 
 #[test]
-fn a_federation_that_nothing_happens_to_says_the_agreed_rounds() {
+fn a_federation_that_nothing_happens_to_has_the_agreed_rounds() {
     let mut played = PlayedInstitution::of(&noised(3, "20.0"));
     let first = played.agree("all 3 rounds together");
     for _ in 1..=3 {
@@ -49,7 +49,7 @@ fn a_federation_that_nothing_happens_to_says_the_agreed_rounds() {
 }
 
 #[test]
-fn more_rounds_with_other_noise_are_added_to_what_was_told_before() {
+fn more_rounds_with_other_noise_add_to_earlier_privacy_loss() {
     let mut played = PlayedInstitution::of(&noised(8, "20.0"));
     for _ in 1..=4 {
         played.round(true);
@@ -96,7 +96,7 @@ fn of_five(rounds: u64) -> String {
 }
 
 #[test]
-fn rounds_that_are_given_up_or_that_a_recovery_does_again_count_twice() {
+fn rounds_aborted_or_repeated_by_a_recovery_count_twice() {
     let mut played = PlayedInstitution::of(&of_five(6));
     for _ in 1..=3 {
         played.round(true);
@@ -124,7 +124,7 @@ fn rounds_that_are_given_up_or_that_a_recovery_does_again_count_twice() {
 }
 
 #[test]
-fn members_that_leave_and_join_change_nothing_but_the_rounds_that_are_done_again() {
+fn members_that_come_and_go_change_only_the_repeated_rounds() {
     let five = of_five(6);
     let mut played = PlayedInstitution::of(&noised(6, "20.0"));
     played.round(true);
@@ -228,7 +228,7 @@ fn a_ledger_that_was_made_after_rounds_in_clear_is_contradicted() {
 }
 
 #[test]
-fn what_a_federation_continues_from_is_counted_where_the_ledger_has_it() {
+fn what_a_federation_continues_counts_where_the_ledger_has_it() {
     let continues = |earlier: &PlayedInstitution| {
         let of = format!("{:#}", earlier.federation());
         let hash = "ab".repeat(32);
@@ -290,7 +290,7 @@ fn without_a_ledger_what_cannot_be_excluded_counts() {
 }
 
 #[test]
-fn an_institution_that_sat_out_may_have_prepared_the_round_under_way() {
+fn an_absent_institution_may_have_prepared_the_current_round() {
     let mut played = PlayedInstitution::of(&noised(8, "20.0"));
     played.without_ledger();
     played.round(false);
@@ -301,7 +301,7 @@ fn an_institution_that_sat_out_may_have_prepared_the_round_under_way() {
 }
 
 #[test]
-fn what_was_before_the_first_line_of_a_ledger_counts_as_without_one() {
+fn what_precedes_the_first_line_of_a_ledger_counts_as_without() {
     let mut played = PlayedInstitution::of(&noised(8, "20.0"));
     played.without_ledger();
     for _ in 1..=3 {
@@ -330,7 +330,7 @@ fn what_was_before_the_first_line_of_a_ledger_counts_as_without_one() {
 }
 
 #[test]
-fn a_ledger_that_was_there_from_the_beginning_knows_that_nothing_was_contributed() {
+fn a_ledger_from_the_start_shows_that_nothing_was_contributed() {
     let mut played = PlayedInstitution::of(&noised(8, "20.0"));
     played.round(false);
     played.change(&noised(8, "10.0"));

@@ -1,10 +1,9 @@
-//! How all nodes of a federation are doing, as one of them sees it: one document, and the ways in which
-//! people read it.
+//! Status of all nodes of a federation, as one of them sees it: one document, and the ways in which people read it.
 //!
-//! Where the agreement says so (`status = "members"` in `[protocol]`), a node tells the members that ask
-//! what [`MemberAnswer`] holds, and nothing of its data, models or losses. [`Nodes`] is what one node makes of the
-//! answers. `rota status --federation` prints it ([`text`]), `rota watch --federation` follows it in a
-//! terminal ([`screen`]), and the node's page has it at `/federation` ([`page`]).
+//! An agreement with `status = "members"` in `[protocol]` has a node report to the members that ask what
+//! [`MemberAnswer`] holds, and nothing of its data, models or losses. [`Nodes`] is what one node makes of the answers.
+//! `rota status --federation` prints it ([`text`]), `rota watch --federation` follows it in a terminal ([`screen`]),
+//! and the node's page has it at `/federation` ([`page`]).
 
 pub mod page;
 pub mod screen;
@@ -30,18 +29,18 @@ const TEXT: usize = 120;
 /// Asks all nodes how they are doing, or gives the answers of a moment ago.
 pub type NodesSource = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Nodes> + Send>> + Send + Sync>;
 
-/// What a node tells the members that ask. Members are positions in the agreement in force; times are
-/// RFC 3339 by the node's own clock.
+/// Answer of a node to the members that ask. Members are positions in the agreement in force; times are RFC 3339 by the
+/// node's own clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct MemberAnswer {
     /// Version of this document.
     pub said: u32,
-    /// When it was made.
+    /// Time at which it was made.
     pub time: String,
     /// Version of the program.
     pub version: String,
-    /// When it started.
+    /// Time at which it started.
     pub started: String,
     /// The round under way.
     pub round: u64,
@@ -50,7 +49,7 @@ pub struct MemberAnswer {
     /// The lead of the view; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<u16>,
-    /// What the node does, in words.
+    /// Current activity of the node, as text.
     pub phase: String,
     /// True if its silo takes part. Why it does not stays with its institution.
     pub takes_part: bool,
@@ -68,13 +67,13 @@ pub struct MemberAnswer {
     pub free: Option<u64>,
 }
 
-/// How all nodes of a federation are doing, as one node sees it. Keys without a value are absent.
+/// Status of all nodes of a federation, as one node sees it. Keys without a value are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub struct Nodes {
     /// Version of this document's format.
     pub format: u32,
-    /// When the node made this document (RFC 3339, in UTC).
+    /// Time at which the node made this document (RFC 3339, in UTC).
     pub time: String,
     /// The silo whose node asked the others.
     pub silo: String,
@@ -96,23 +95,23 @@ pub struct NodeStatus {
     pub member: u16,
     /// True if it is the node that asked.
     pub own: bool,
-    /// How it is doing. Absent where it does not say.
+    /// Its status. Absent where it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Doing>,
-    /// Why it does not say, in words.
+    /// Reason for which it does not report it, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// How a node is doing, by its own word. Times are by its own clock.
+/// Status of a node, by its own word. Times are by its own clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub struct Doing {
-    /// When it said so.
+    /// Time at which it reported so.
     pub time: String,
     /// Version of its program.
     pub version: String,
-    /// When it started.
+    /// Time at which it started.
     pub started: String,
     /// The round under way.
     pub round: u64,
@@ -123,7 +122,7 @@ pub struct Doing {
     pub lead: Option<String>,
     /// True if it leads.
     pub leads: bool,
-    /// What it does, in words.
+    /// Current activity, as text.
     pub phase: String,
     /// True if its silo takes part.
     pub takes_part: bool,
@@ -145,7 +144,7 @@ pub struct Doing {
 pub struct LastAdopted {
     /// The round.
     pub round: u64,
-    /// When.
+    /// Time of the adoption.
     pub time: String,
 }
 
@@ -383,7 +382,7 @@ mod tests {
     use crate::status::fixture;
 
     #[test]
-    fn a_node_tells_how_it_is_doing_and_nothing_of_data_models_and_reasons() {
+    fn a_node_reports_its_state_and_no_data_models_or_reasons() {
         let mut status = fixture::status();
         status.waiting = Some("the table /srv/patients.csv has other columns".into());
         let told = String::from_utf8(MemberAnswer::of(&status).written()).unwrap();
@@ -408,13 +407,13 @@ mod tests {
         let noised = |status| MemberAnswer::noised(status).written();
         assert_eq!(noised(&more), noised(&fewer));
         assert_eq!((read.lead, &read.unconnected[..]), (Some(3), &[2][..]));
-        // What a newer node says besides is passed over.
+        // Fields that only a newer node reports are passed over.
         let newer = told.replacen('{', "{\"temperature\": 3, ", 1);
         assert_eq!(MemberAnswer::read(newer.as_bytes()).unwrap(), read);
     }
 
     #[test]
-    fn what_another_node_says_is_bounded_and_names_only_members() {
+    fn what_another_node_states_is_bounded_and_names_only_members() {
         let status = fixture::status();
         let hostile = MemberAnswer {
             phase: "x".repeat(5000),

@@ -120,7 +120,7 @@ mod tests {
     use crate::status::all::fixture;
 
     #[test]
-    fn every_node_has_a_line_with_what_it_does_and_what_is_the_matter() {
+    fn every_node_has_a_line_with_its_activity_and_its_trouble() {
         let expected = "\
 stays (76ea7cfc), 4 members, as the node of north sees them; a round needs 3
 

@@ -48,15 +48,15 @@ pub struct EvidenceFile {
     pub federation: String,
     /// The accused member.
     pub member: Accused,
-    /// How many changes of the agreement there had been when it signed the messages.
+    /// Number of changes of the agreement before it signed the messages.
     pub epoch: u64,
-    /// What the member did, in words. Only for people: the messages show it.
+    /// Fault of the member, as text. Human-readable only: the messages show it.
     pub charge: String,
-    /// What the member did, in a few words without blanks.
+    /// Fault of the member, in a few words without blanks.
     pub kind: String,
     /// The two messages, or the one, as they were sent, in hexadecimal.
     pub messages: Vec<String>,
-    /// What the one message names.
+    /// Blobs that the one message names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<TranscriptBlobs>,
     /// The format and the genesis of the federation, whose hash is its id, in hexadecimal.
@@ -77,7 +77,7 @@ pub struct Accused {
     pub key: String,
 }
 
-/// What evidence proves.
+/// Result of verified evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct EvidenceProof {
@@ -89,9 +89,9 @@ pub struct EvidenceProof {
     pub member: String,
     /// Public key of the accused member.
     pub key: String,
-    /// How many changes of the agreement there had been when it signed the messages.
+    /// Number of changes of the agreement before it signed the messages.
     pub epoch: u64,
-    /// What the member did.
+    /// Fault of the member.
     pub charge: String,
     /// True if the federation is that of an agreement at hand.
     pub by_agreement: bool,
@@ -103,7 +103,7 @@ pub struct EvidenceProof {
     pub by_receipt: bool,
 }
 
-/// Why a file proves nothing.
+/// Reason for which a file proves nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceFileError {
     /// The file cannot be read.
@@ -111,7 +111,7 @@ pub enum EvidenceFileError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// The file is not evidence.
@@ -119,7 +119,7 @@ pub enum EvidenceFileError {
     Malformed {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// The file is evidence that proves nothing.
@@ -127,7 +127,7 @@ pub enum EvidenceFileError {
     Nothing {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// Reason.
         why: String,
     },
 }

@@ -8,7 +8,7 @@ use protocol::{Epoch, MemberIndex};
 
 use super::{EvidenceFile, FORMAT_OF_ONE, hex};
 
-/// What is in the name of the file: one is kept of every lead.
+/// Part of the file's name: one is kept of every lead.
 const KIND: &str = "left-out";
 
 impl EvidenceFile {

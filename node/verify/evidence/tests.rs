@@ -37,7 +37,7 @@ fn evidence(epochs: &Epochs, of: u8) -> EvidenceFile {
 }
 
 #[test]
-fn evidence_is_read_back_and_proves_its_charge_with_and_without_the_agreement() {
+fn evidence_is_read_back_and_proven_even_without_the_agreement() {
     let epochs = epochs("north");
     let folder = tempfile::tempdir().unwrap();
     let written = evidence(&epochs, 2);
@@ -184,7 +184,7 @@ fn admitted(first: &Epochs) -> Epochs {
 }
 
 #[test]
-fn evidence_against_a_member_that_was_admitted_later_needs_no_other_agreement() {
+fn evidence_against_a_later_member_needs_no_other_agreement() {
     let first = epochs("north");
     let later = admitted(&first);
     let path = Path::new("x.json");
@@ -256,7 +256,7 @@ fn a_file_of_another_format_is_named() {
 }
 
 #[test]
-fn a_receipt_proves_what_a_lead_said_and_no_fault() {
+fn a_receipt_proves_what_a_lead_stated_and_no_fault() {
     let epochs = epochs("north");
     let folder = tempfile::tempdir().unwrap();
     let entry = Hash([5; 32]);

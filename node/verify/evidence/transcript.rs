@@ -14,7 +14,7 @@ use super::{EvidenceFile, FORMAT_OF_ONE, bytes, hex};
 /// The kind of this fault.
 const KIND: &str = "wrong-transcript";
 
-/// What a masked vector names.
+/// Blobs that a masked vector names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TranscriptBlobs {
@@ -52,7 +52,7 @@ impl TranscriptBlobs {
     /// what it did.
     ///
     /// # Errors
-    /// Why they prove nothing.
+    /// The reason for which they prove nothing.
     pub(super) fn charge<'a>(
         &self,
         epochs: &'a [Epoch],
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_transcript_is_proven_by_the_message_that_names_it_and_a_right_one_is_not() {
+    fn only_a_wrong_transcript_is_proven_by_the_message_naming_it() {
         let of = epochs("north");
         let (epoch, lineage) = (&of.now, Lineage::of(&of));
         let (list, right) = list_and_transcript(epoch);

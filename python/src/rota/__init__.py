@@ -3,6 +3,7 @@
 - `Learner`: the base class of a learner; `rota.torch`, `rota.sklearn` and `FunctionLearner` are
   ready-made ones. `serve` runs a learner as the program of a silo.
 - `simulate` and `compare` run whole federations in one process and give plain data.
+- `ask` asks all sites for one statistic, from sums alone; `answers` are those of a running federation.
 - `solve`: what a lead computes, on arrays.
 
 The program itself, `rota`, is part of the package: `python -m rota` runs it.
@@ -13,6 +14,8 @@ from ._stdio import take_where_started
 # Before anything else of a program can print.
 take_where_started()
 
+from ._answer import Answer
+from ._ask import answers, ask, explain
 from ._binary import RotaError, binary, command
 from ._learner import (
     Given,
@@ -39,6 +42,7 @@ from . import solve
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "Comparison",
     "FunctionLearner",
     "Given",
@@ -57,10 +61,13 @@ __all__ = [
     "Tensor",
     "Training",
     "Update",
+    "answers",
+    "ask",
     "binary",
     "command",
     "compare",
     "digest",
+    "explain",
     "merge",
     "read_tensors",
     "serve",

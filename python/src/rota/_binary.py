@@ -18,8 +18,8 @@ from typing import Any
 
 
 class Interrupted(KeyboardInterrupt):
-    """A simulation was interrupted. Where nobody catches it, a line says so: where in this package it was tells nobody
-    anything."""
+    """What the program computed was interrupted. Where nobody catches it, a line says so: where in this package it was
+    tells nobody anything."""
 
 
 def _said(plain: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,9 +110,10 @@ def command(arguments: Sequence[str], *, text: str | None = None) -> str:
 
 
 @contextlib.contextmanager
-def orderly() -> Iterator[None]:
-    """Ends a simulation in order where this process is asked to end (SIGTERM): folders for exchange go, as they do after
-    an interruption. In other threads than the first, and where the process has a handler of its own, nothing changes."""
+def orderly(what: str = "a simulation") -> Iterator[None]:
+    """Ends a simulation, or something else, in order where this process is asked to end (SIGTERM): folders for exchange
+    go, as they do after an interruption. In other threads than the first, and where the process has a handler of its
+    own, nothing changes."""
     first = threading.current_thread() is threading.main_thread()
     if not first or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -125,7 +126,7 @@ def orderly() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted("a simulation was interrupted") from None
+        raise Interrupted(f"{what} was interrupted") from None
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 

@@ -18,7 +18,7 @@ from ._tensors import Array, Arrays, read_tensors
 from ._turn import seeded, turn
 
 Split = Literal["train", "validation", "test"]
-OutputsLoss = Literal["softmax", "logistic", "squared", "absolute"]
+OutputsLoss = Literal["softmax", "logistic", "squared", "absolute", "cox"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Rows:
 @dataclass(frozen=True)
 class Given:
     """What the rows are that Rota hands over: numbers per row, and the loss of the agreed model
-    (`"squared"`, `"absolute"`, `"logistic"`, `"softmax"` or `"dice"`)."""
+    (`"squared"`, `"absolute"`, `"logistic"`, `"softmax"`, `"cox"` or `"dice"`)."""
 
     features: int
     loss: str
@@ -92,7 +92,8 @@ class Silo:
 
     def rows(self, split: Split) -> tuple[Array, Array]:
         """Features (rows × features) and targets (rows × targets) of a part, where Rota hands the
-        rows over: as the agreed model takes them, on the scale that is in force.
+        rows over: as the agreed model takes them, on the scale that is in force. Times to an event have three targets:
+        the event, its time, and the entry.
 
         Only during `train` and `evaluate`. Raises `ValueError` where there are none.
         """
@@ -166,7 +167,9 @@ class Update:
 
 @dataclass
 class Outputs:
-    """Outputs of a model row by row (rows × k), and the targets (rows, or rows × t)."""
+    """Outputs of a model row by row (rows × k), and the targets (rows, or rows × t): with `"cox"` one risk score, and
+    the event (1, or 0 where the row is censored), its time, and where rows are not observed from the beginning the
+    entry."""
 
     outputs: npt.ArrayLike
     targets: npt.ArrayLike

@@ -1,4 +1,4 @@
-//! What Byzantine members do that only a federation with models shows; the rest is in
+//! Behaviours of Byzantine members that only a federation with models shows; the rest is in
 //! [`bare::byzantine`].
 //!
 //! | file | what its behaviours do |

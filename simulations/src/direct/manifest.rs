@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use methods::ModelEntry;
 use protocol::effects::WorkError;
-use protocol::message::{Entry, RoundManifest, Scores};
+use protocol::message::{Entry, MemberScores, RoundManifest};
 use protocol::{Hash, MemberIndex};
 use silo::SiloConfig;
 use silo::rounds::{Contributed, LastTraining, Personal, score};
@@ -102,7 +102,7 @@ impl Direct<'_> {
     fn scores(
         &self,
         entries: &[ListedContribution],
-    ) -> Result<Vec<Result<Scores, String>>, RunError> {
+    ) -> Result<Vec<Result<MemberScores, String>>, RunError> {
         let models = entries
             .iter()
             .map(|one| (one.own.blob, one.own.admitted.clone()));
@@ -118,7 +118,7 @@ impl Direct<'_> {
                     .iter()
                     .map(|(blob, model)| (*blob, Ok(model.clone())));
                 score(&config, &base, &own, Some(&trained), models)
-                    .map(|losses| Scores { entry, losses })
+                    .map(|losses| MemberScores { entry, losses })
                     .map_err(|error| match error {
                         WorkError::Refused(why) => why,
                         WorkError::Unavailable => "a model is missing".into(),

@@ -40,7 +40,7 @@ struct Direct<'a> {
     rounds: Vec<RoundRecord>,
     /// The contributions of all rounds, where they are kept.
     kept_contributions: Option<Vec<Contributions>>,
-    /// What groups were formed by, where that is kept.
+    /// Basis on which groups were formed, where that is kept.
     basis: Option<GroupingBasis>,
     /// Bytes that the members would send of models.
     blobs: u64,
@@ -54,7 +54,7 @@ struct Direct<'a> {
 struct DirectSilo {
     config: Arc<SiloConfig>,
     own: OwnState,
-    /// What rounding left out of its last contribution.
+    /// Rounding error of its last contribution.
     rest: Option<Params>,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Direct<'a> {
         losses
     }
 
-    /// Why the round under way cannot end.
+    /// Returns the error of a round under way that cannot end.
     fn failed(&self, what: impl Into<String>) -> RunError {
         RunError::Round {
             round: self.base.next(),

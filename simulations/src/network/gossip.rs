@@ -18,10 +18,10 @@ pub(super) struct Gossip {
     order: VecDeque<Hash>,
 }
 
-/// When one publication first reaches each silo; its author has it from the beginning.
+/// Times at which one publication first reaches each silo; its author has it from the beginning.
 pub(super) struct FirstArrivals {
     at: Vec<Option<Instant>>,
-    /// Who published it last.
+    /// Silo that published it last.
     author: Option<usize>,
 }
 

@@ -88,7 +88,7 @@ impl SimulatedNetwork {
     /// be called inside a local task set.
     ///
     /// # Panics
-    /// Where `n` is 0 or more than a roster holds.
+    /// If `n` is 0 or more than a roster holds.
     pub fn alone(config: LinkConfig, n: usize, seed: u64) -> Self {
         let mut random = Random::new(seed, "keys");
         let keys: Vec<_> = (0..n)

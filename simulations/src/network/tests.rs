@@ -159,7 +159,7 @@ fn judge(ticket: u64, verdict: Acceptance) -> Command {
 }
 
 #[test]
-fn rejected_gossip_and_messages_of_muted_peers_are_not_forwarded() {
+fn rejected_gossip_and_messages_of_muted_peers_are_not_relayed() {
     with(config(), |network, mut silos| async move {
         network.cut(&[(0, 2)]);
         for verdict in [Acceptance::Ignore, Acceptance::Reject] {
@@ -192,7 +192,7 @@ fn rejected_gossip_and_messages_of_muted_peers_are_not_forwarded() {
 }
 
 #[test]
-fn a_cut_link_loses_messages_and_a_cut_in_both_directions_is_reported() {
+fn a_cut_link_loses_messages_and_a_cut_both_ways_is_reported() {
     with(config(), |network, mut silos| async move {
         network.cut(&[(0, 1)]);
         let send = || Command::Send {

@@ -1,8 +1,8 @@
-//! Why a scenario is refused.
+//! Errors by which a scenario is refused.
 
 use agreement::FileError;
 
-/// Why a scenario cannot be used.
+/// Reason for which a scenario cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioError {
     /// Something wrong in the file.

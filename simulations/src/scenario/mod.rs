@@ -67,23 +67,23 @@ pub struct Scenario {
     /// Rounds after which the unseen silos are given a model, too, as newcomers of that round; it is
     /// measured on their rows, for the JSON summary. None by default.
     pub newcomers: Vec<u64>,
-    /// How a silo chooses the model that it serves at the end.
+    /// Choice by a silo of the model that it serves at the end.
     pub serve: ServeConfig,
     /// The task: data and model.
     pub task: TaskConfig,
     /// The program that trains the models of silos, where Rota does not.
     pub learner: Option<LearnerConfig>,
-    /// Where Rota trains the models.
+    /// Device on which Rota trains the models.
     pub device: DeviceChoice,
     /// The strategy and its options.
     pub strategy: StrategyConfig,
     /// Rules of the rounds: times, minimum numbers, bounds.
     pub protocol: ProtocolConfig,
-    /// What members see of each other's contributions; `None`: every model.
+    /// Privacy of members' contributions; `None`: every model is seen by all.
     pub privacy: Option<PrivacyTable>,
     /// The simulated links between silos.
     pub network: LinkConfig,
-    /// How long work takes in virtual time.
+    /// Duration of work in virtual time.
     pub costs: Costs,
     /// The scripted faults.
     pub faults: Vec<Fault>,
@@ -103,7 +103,7 @@ pub struct Overrides {
     pub strategy: Option<String>,
     /// The program that trains the models of all silos.
     pub learner: Option<LearnerConfig>,
-    /// Where Rota trains the models.
+    /// Device on which Rota trains the models.
     pub device: Option<DeviceName>,
 }
 

@@ -17,7 +17,7 @@ fn scripted(members: usize, text: &str) -> Ended {
 }
 
 #[test]
-fn a_lead_that_is_killed_in_any_phase_of_a_round_restarts_and_the_federation_finishes() {
+fn a_lead_killed_in_any_phase_restarts_and_all_members_finish() {
     for phase in [
         "collecting",
         "scoring",

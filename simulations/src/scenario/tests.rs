@@ -132,7 +132,7 @@ fn a_fault_is_a_kill_a_split_or_a_byzantine_member() {
             .contains("line 12: `lasts` does not go with `kill`")
     );
     assert!(wrong("behaviour = \"nan\"").contains("`behaviour` needs `member`"));
-    // What only the bare simulator can play is not offered.
+    // Behaviours that only the bare simulator can play are not offered.
     for unknown in ["nothing", "forged-row"] {
         let refused = wrong(&format!("behaviour = \"{unknown}\""));
         assert!(

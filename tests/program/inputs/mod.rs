@@ -24,7 +24,7 @@ struct InputCases {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct InputCase {
-    /// What is wrong.
+    /// Fault of the input.
     input: String,
     /// The command; by default it simulates the scenario.
     #[serde(default)]
@@ -38,7 +38,7 @@ struct InputCase {
     /// Files that are written in another way; see [`turned`].
     #[serde(default)]
     turn: BTreeMap<String, Vec<String>>,
-    /// What goes to standard error.
+    /// Text that goes to standard error.
     #[serde(default)]
     answer: String,
     /// Texts that standard output must have, with single spaces.
@@ -288,7 +288,7 @@ fn every_wrong_input_is_answered_with_what_where_and_what_to_do() {
 }
 
 #[test]
-fn tables_as_people_have_them_are_read_or_refused_with_the_reason() {
+fn tables_as_they_come_are_read_or_refused_with_the_reason() {
     every_case_of(include_str!("files.toml"), "inputs-files", 40);
 }
 

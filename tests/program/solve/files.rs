@@ -122,7 +122,7 @@ fn invalid_files_are_refused_with_file_row_and_column() {
 }
 
 #[test]
-fn spaces_quotes_byte_order_marks_and_windows_lines_are_accepted() {
+fn spaces_quotes_byte_order_marks_and_windows_lines_are_read() {
     let files = SolveFiles::new();
     let losses = files.put(
         "losses.csv",

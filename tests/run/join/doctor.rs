@@ -15,7 +15,7 @@ fn bad(document: &Value, topic: &str) -> String {
 
 #[test]
 #[cfg(unix)]
-fn key_rows_and_ports_that_are_wrong_are_named_with_their_remedies() {
+fn wrong_keys_rows_and_ports_are_named_with_their_remedies() {
     use std::os::unix::fs::PermissionsExt;
     let hospitals = JoiningHospitals::joined("join-doctor");
     let config: PathBuf = hospitals.path(0, "node.toml").into();

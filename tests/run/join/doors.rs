@@ -1,5 +1,5 @@
-//! What only a person can say about rows, at every door of a member and in many spellings. Whoever types what is printed
-//! gets past it.
+//! Questions about rows that only a person can answer, at every door of a member and in many spellings. Whoever types
+//! what is printed gets past it.
 
 use std::fmt::Write as _;
 use std::process::Command;

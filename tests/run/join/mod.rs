@@ -1,5 +1,5 @@
-//! How an agreement comes about: keys, draft, members, invitation, consent, check, run. Every command
-//! is the program's, and no institution reads the file of another.
+//! Steps by which an agreement comes about: keys, draft, members, invitation, consent, check, run. Every command is the
+//! program's, and no institution reads the file of another.
 
 #![allow(clippy::unwrap_used)]
 
@@ -54,7 +54,7 @@ fn rows(hospital: usize) -> String {
     }
 }
 
-/// How the second hospital's names translate.
+/// Translation of the second hospital's names.
 const NAMES_OF_SOUTH: [(&str, &str); 3] = [
     (
         "columns = {}",
@@ -239,7 +239,7 @@ fn findings(document: &Value, topic: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn three_hospitals_agree_sign_check_and_learn_without_each_others_files() {
+fn three_hospitals_agree_and_learn_without_each_others_files() {
     let hospitals = JoiningHospitals::new("join-flow");
     // One line for each, which names itself, its key and its address.
     let address = format!(" 127.0.0.1:{} --rows 1000", hospitals.port + 2);

@@ -15,7 +15,7 @@ fn refused(hospitals: &JoiningHospitals, at: usize, token: &str, more: &[&str]) 
 }
 
 #[test]
-fn every_wrong_invitation_has_one_clear_sentence_and_writes_nothing() {
+fn every_wrong_invitation_has_one_sentence_and_writes_nothing() {
     let hospitals = JoiningHospitals::new("join-wrong");
     let draft = hospitals.draft(2);
     let token = good(&["federation", "invite", "--file", &draft]);
@@ -78,7 +78,7 @@ fn every_wrong_invitation_has_one_clear_sentence_and_writes_nothing() {
 }
 
 #[test]
-fn an_invitation_before_keys_are_known_says_what_to_send_back() {
+fn an_invitation_before_keys_are_known_states_what_to_send_back() {
     let hospitals = JoiningHospitals::new("join-early");
     let draft = hospitals.draft(0);
     let token = good(&["federation", "invite", "south", "--file", &draft]);
@@ -148,7 +148,7 @@ fn a_member_that_does_not_go_with_the_others_is_not_added() {
 }
 
 #[test]
-fn files_that_exist_are_kept_and_a_consent_holds_for_its_agreement_alone() {
+fn existing_files_are_kept_and_consent_is_for_its_agreement() {
     let hospitals = JoiningHospitals::joined("join-again");
     let config = hospitals.path(0, "node.toml");
     // The same again changes nothing that matters.
@@ -185,7 +185,7 @@ fn files_that_exist_are_kept_and_a_consent_holds_for_its_agreement_alone() {
 }
 
 #[test]
-fn an_agreement_needs_what_is_learned_and_nobody_is_asked_without_a_terminal() {
+fn an_agreement_needs_its_target_and_only_a_terminal_is_asked() {
     let hospitals = JoiningHospitals::new("join-new");
     let out = hospitals.path(0, "federation.toml");
     let refused = output(&["federation", "new", "--out", &out]);

@@ -133,7 +133,7 @@ fn same(one: &str, other: &str) -> bool {
 }
 
 #[test]
-fn branches_of_a_convolution_come_out_as_one_network_for_every_silo() {
+fn convolution_branches_become_one_network_for_every_silo() {
     let (of_each, shapes) = taken_out(
         "model-branches",
         CONVOLUTION,

@@ -8,7 +8,7 @@ use super::hospitals::{OUTCOME, config, scenario};
 use super::taking_out::ROWS;
 use super::*;
 
-/// What a command answers: its exit code, its output with the file that it wrote, and its errors.
+/// Answer of a command: its exit code, its output with the file that it wrote, and its errors.
 #[derive(Debug, PartialEq)]
 struct CommandAnswer {
     code: Option<i32>,
@@ -74,7 +74,7 @@ fn damages(bytes: &[u8]) -> Vec<(String, Option<Vec<u8>>)> {
     all
 }
 
-/// How an answer that goes without a file says so: a model that is not kept any more, say, is no error.
+/// Phrases by which an answer states that it goes without a file: a model that is not kept any more, say, is no error.
 const SAYS: [&str; 6] = [
     "is not listed",
     "is gone",
@@ -152,7 +152,7 @@ fn a_damaged_file_is_named_and_never_another_answer() {
         ],
     );
 
-    // What was exported, and its names.
+    // The exported model, and its names.
     let exported = hospitals.folder.join("exported");
     fs::create_dir_all(&exported).unwrap();
     let model = exported.join("m.safetensors");
@@ -173,7 +173,7 @@ fn a_damaged_file_is_named_and_never_another_answer() {
         ],
     );
 
-    // What the error of a served model says to do, and what happens then.
+    // The remedy in the error of a served model, and what happens then.
     let predict = |more: &[&str]| {
         let command = [
             &["model", "predict", &rows, "--config", own, "--out", &out],

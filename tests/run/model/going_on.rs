@@ -11,7 +11,7 @@ use super::hospitals::{OUTCOME, config, events, scenario};
 use super::*;
 
 #[test]
-fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
+fn a_federation_resumes_from_exactly_the_model_that_it_names() {
     let scenario = scenario(
         "{ mlp = { hidden = [4] } }",
         "name = 'scaffold'",

@@ -17,7 +17,7 @@ e,ITS,60,90,70
 ";
 
 #[test]
-fn whoever_has_the_exported_files_predicts_new_rows_without_key_and_state() {
+fn exported_files_predict_new_rows_without_key_and_state() {
     let scenario = scenario(
         "'logistic'",
         "name = 'fedavg'",

@@ -22,7 +22,7 @@ fn json(arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn a_model_is_listed_shown_exported_and_predicts_the_same_everywhere() {
+fn a_model_is_listed_exported_and_predicts_the_same_everywhere() {
     let strategy = "name = 'cs-rcfl'\ncoalitions = 2";
     let more = "metric = 'roc-auc'";
     let hospitals = TestHospitals::new(
@@ -47,7 +47,7 @@ fn a_model_is_listed_shown_exported_and_predicts_the_same_everywhere() {
         "{served:?}"
     );
 
-    // What there is.
+    // The models that there are.
     let listed = json(&["model", "list", "--json", "--config", north]);
     assert_eq!(listed["silo"], "north");
     let last = listed["rounds"].as_array().unwrap().last().unwrap();

@@ -5,7 +5,7 @@ use super::*;
 use crate::amended::{id, says};
 
 #[test]
-fn after_a_change_every_page_and_every_ledger_has_the_number_that_was_approved() {
+fn after_a_change_every_page_and_ledger_has_the_approved_number() {
     let demo = of_all(
         "run-noised-amended",
         &NOISED.replace("rounds = 6", "rounds = 2"),

@@ -47,7 +47,7 @@ fn noised(name: &str, text: &str) -> Demo {
 }
 
 /// The same of institutions that agree on rounds of all of them only, so that each has a line for every round.
-fn of_all(name: &str, text: &str) -> Demo {
+pub(super) fn of_all(name: &str, text: &str) -> Demo {
     let demo = noised(name, text);
     let federation = demo.folder.join("federation.toml");
     edit(&federation, "min-authors = 3", "min-authors = 4");
@@ -175,7 +175,7 @@ fn one_line_a_round(demo: &Demo, (epsilon, alone): &(String, String)) {
 }
 
 #[test]
-fn four_institutions_learn_with_noise_and_a_kill_in_a_round_costs_no_line_and_no_second_draw() {
+fn a_kill_in_a_private_round_costs_no_line_and_no_second_draw() {
     let demo = of_all("run-noised", NOISED);
     let announced = told_before_the_first_round(&demo);
     let mut nodes = Heard::of(&demo.configs, &["--until-done"]);
@@ -205,7 +205,7 @@ fn four_institutions_learn_with_noise_and_a_kill_in_a_round_costs_no_line_and_no
         assert_eq!(nodes.nodes.code(node), 0, "{}", nodes.nodes.tails());
     }
     one_line_a_round(&demo, &announced);
-    // What was computed before a kill is what the ledger has, and what was in the ledger still is.
+    // A contribution that was computed before a kill is what the ledger has, and what was in the ledger still is.
     let mut known = 0;
     for (node, prepared, lines) in before {
         let after = ledger(&demo.configs[node]);
@@ -255,7 +255,7 @@ fn blobs(config: &Path) -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn a_node_whose_policy_refuses_votes_and_sends_nothing_of_its_own_while_rounds_go_on() {
+fn a_node_whose_policy_refuses_votes_and_contributes_nothing() {
     const REFUSED: usize = 4;
     let demo = noised(
         "run-noised-refused",
@@ -302,7 +302,7 @@ fn a_node_whose_policy_refuses_votes_and_sends_nothing_of_its_own_while_rounds_g
     }
     assert_eq!(kinds(REFUSED, &OF_AUTHORS), 0);
     assert!(kinds(0, &OF_AUTHORS) as u64 >= ROUNDS);
-    // What it handed out is what others have made: models, lists, vectors and sums that it had fetched.
+    // All that it handed out was made by others: models, lists, vectors and sums that it had fetched.
     let others: BTreeSet<_> = demo.configs[..REFUSED]
         .iter()
         .flat_map(|config| blobs(config))

@@ -11,7 +11,7 @@ fn solved_once() -> String {
 }
 
 #[test]
-fn four_institutions_solve_one_model_from_a_noised_sum_with_one_line_in_every_ledger() {
+fn four_institutions_solve_a_private_model_with_one_ledger_line() {
     let demo = of_all("run-noised-once", &solved_once());
     let federation = demo.folder.join("federation.toml");
     let shown = flat(&good(&["federation", "show", federation.to_str().unwrap()]));
@@ -80,7 +80,7 @@ fn secrets(config: &Path) -> usize {
         .count()
 }
 
-/// What a node that was killed had on its disk.
+/// Files that a node that was killed had on its disk.
 struct Killed {
     node: usize,
     drawn: BTreeMap<u64, Vec<String>>,
@@ -127,7 +127,7 @@ fn kills_in_the_round(nodes: &mut TestNodes, names: &[String]) -> [Killed; 2] {
 }
 
 #[test]
-fn kills_of_a_member_and_of_the_lead_in_the_only_round_leave_one_draw_and_no_secret() {
+fn kills_in_the_only_round_leave_one_draw_and_no_secret() {
     let demo = of_all("run-noised-once-killed", &solved_once());
     let names: Vec<_> = demo.configs.iter().map(|config| name(config)).collect();
     let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
@@ -139,7 +139,7 @@ fn kills_of_a_member_and_of_the_lead_in_the_only_round_leave_one_draw_and_no_sec
     let all: BTreeSet<_> = demo.configs.iter().map(|config| outcomes(config)).collect();
     assert_eq!(all.len(), 1, "{all:?}");
     assert_eq!(all.first().map(Vec::len), Some(1), "{all:?}");
-    // What was drawn before a kill is what the ledger has, from then on.
+    // The noise that was drawn before a kill is what the ledger has, from then on.
     let (mut known, mut kept) = (0, 0);
     for Killed {
         node,

@@ -77,7 +77,7 @@ fn sits_out(nodes: &mut Heard, demo: &Demo, last: u64) -> u64 {
 }
 
 #[test]
-fn an_older_copy_of_a_ledger_is_noticed_and_rounds_go_on_without_its_institution() {
+fn an_older_ledger_is_noticed_and_rounds_run_without_its_owner() {
     let demo = long_noised("run-ledger-older");
     let config = &demo.configs[OWN];
     let (own, file) = (name(config), config.with_file_name("rows.ledger"));
@@ -107,7 +107,7 @@ fn an_older_copy_of_a_ledger_is_noticed_and_rounds_go_on_without_its_institution
 }
 
 #[test]
-fn a_ledger_that_is_lost_with_the_journal_and_made_anew_is_noticed_by_the_chain_of_the_others() {
+fn a_new_ledger_with_a_lost_journal_is_noticed_by_others_chains() {
     let demo = long_noised("run-ledger-lost");
     let config = &demo.configs[OWN];
     let (own, file) = (name(config), config.with_file_name("rows.ledger"));
@@ -135,7 +135,7 @@ fn a_ledger_that_is_lost_with_the_journal_and_made_anew_is_noticed_by_the_chain_
     good(&[&new[..], &[config.to_str().unwrap()]].concat());
     let seen = sits_out(&mut nodes, &demo, last);
     assert_eq!(ledger(config), [Value::Null; 0]);
-    // What the final rounds of the others show is added, and the institution takes part again.
+    // The contributions that the final rounds of the others show are added, and the institution takes part again.
     let reconcile = ["ledger", "reconcile", "--config", config.to_str().unwrap()];
     let asked = output(&reconcile);
     assert!(
@@ -149,7 +149,7 @@ fn a_ledger_that_is_lost_with_the_journal_and_made_anew_is_noticed_by_the_chain_
         .map(|line| line["round"].as_u64().unwrap())
         .collect();
     assert_eq!(rounds, shown(config, &own));
-    // What it had prepared when it was killed may be in no final round.
+    // A contribution that it had prepared when it was killed may be in no final round.
     let known: BTreeSet<_> = before
         .iter()
         .map(|line| line["round"].as_u64().unwrap())

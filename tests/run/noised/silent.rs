@@ -7,7 +7,7 @@ use crate::amended::{id, says};
 const SILENT: usize = 3;
 
 #[test]
-fn whoever_did_not_agree_to_more_rounds_with_noise_votes_and_spends_nothing() {
+fn who_refused_more_private_rounds_votes_and_spends_nothing() {
     let demo = noised("run-silent", &NOISED.replace("rounds = 6", "rounds = 2"));
     let silent = name(&demo.configs[SILENT]);
     let mut nodes = Heard::of(&demo.configs, &[]);

@@ -12,7 +12,7 @@ fn lines(state: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn the_log_of_every_silo_is_whole_and_names_contributions_to_leads_only() {
+fn every_silos_log_is_whole_and_names_leads_as_receivers_only() {
     let state_of = |node: usize| state(node);
     let chain = good(&["chain", "--json", "--state", state_of(0).to_str().unwrap()]);
     let chain: Value = serde_json::from_str(&chain).unwrap();
@@ -113,7 +113,7 @@ fn a_line_that_was_changed_or_cut_is_named() {
 
 /// Somebody without the key, who wants a line to be gone.
 #[test]
-fn an_older_copy_of_the_whole_log_beside_the_newest_journal_is_named() {
+fn an_older_whole_log_beside_the_newest_journal_is_named() {
     let folder = copied("audit-older");
     let log = folder.join("audit");
     fs::create_dir_all(&log).unwrap();

@@ -104,7 +104,7 @@ fn learning(block: &mut Block) -> &mut Learning {
 }
 
 #[test]
-fn the_state_of_every_silo_is_verified_and_kept_rounds_are_computed_again() {
+fn every_silos_state_is_verified_and_kept_rounds_recomputed() {
     for node in 0..4 {
         let folder = state(node);
         let folder = folder.to_str().unwrap();
@@ -124,7 +124,7 @@ fn the_state_of_every_silo_is_verified_and_kept_rounds_are_computed_again() {
 }
 
 #[test]
-fn a_change_in_a_block_a_certificate_or_a_signature_is_named_with_its_round() {
+fn a_changed_block_certificate_or_signature_is_named_with_round() {
     let block = changed("block", |record| {
         if let Some((block, _)) = of_round(record, 3) {
             learning(block).decision[0] ^= 1;
@@ -191,16 +191,20 @@ fn a_changed_model_outcome_or_file_is_named() {
     changed_blob("model", "the model of coalition 1", |document, _| {
         document.models[0]
     });
-    let manifest = changed_blob("sheet", "the sheet is damaged", |document, adopted| {
-        let known = |hash: &Hash| {
-            let model = document.models.contains(hash) || document.entries.contains(hash);
-            model || hash.0 == adopted.outcome
-        };
-        let blobs = adopted.blobs.iter().map(|hash| Hash(*hash));
-        let mut other: Vec<_> = blobs.filter(|hash| !known(hash)).collect();
-        assert_eq!(other.len(), 1);
-        other.remove(0)
-    });
+    let manifest = changed_blob(
+        "manifest",
+        "the manifest is damaged",
+        |document, adopted| {
+            let known = |hash: &Hash| {
+                let model = document.models.contains(hash) || document.entries.contains(hash);
+                model || hash.0 == adopted.outcome
+            };
+            let blobs = adopted.blobs.iter().map(|hash| Hash(*hash));
+            let mut other: Vec<_> = blobs.filter(|hash| !known(hash)).collect();
+            assert_eq!(other.len(), 1);
+            other.remove(0)
+        },
+    );
     assert!(manifest.contains("has the hash"), "{manifest}");
     // The file of the journal itself, without its key.
     let folder = copied("file");
@@ -246,7 +250,7 @@ fn changed_blob(
 /// All members together can agree on anything; that it does not follow from the models shows only when
 /// it is computed again.
 #[test]
-fn an_outcome_that_all_members_agreed_on_and_that_does_not_follow_from_the_models_is_named() {
+fn an_agreed_outcome_that_does_not_follow_from_models_is_named() {
     let institutions = ENDED.configs.iter();
     let all: Vec<_> = institutions
         .map(|config| Institution::load(config).unwrap())
@@ -292,7 +296,7 @@ fn an_outcome_that_all_members_agreed_on_and_that_does_not_follow_from_the_model
 }
 
 #[test]
-fn the_chain_says_who_was_left_out_by_whom() {
+fn the_chain_states_who_was_left_out_by_whom() {
     let text = "name = 'left'
 rounds = 4
 silos = 4

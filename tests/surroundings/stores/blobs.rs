@@ -67,7 +67,7 @@ pub(crate) fn what_is_not_retained_is_gone<P: ReopenableDisk>() {
     assert_eq!(place.blobs().get(&blob(0).0), None);
 }
 
-/// What to keep is decided first and carried out later: blobs of the next round arrive meanwhile.
+/// The choice of blobs to keep is made first and carried out later: blobs of the next round arrive meanwhile.
 pub(crate) fn what_is_put_after_the_decision_stays<P: ReopenableDisk>() {
     let place = P::new();
     let blobs = place.blobs();

@@ -44,7 +44,7 @@ fn bytes_of(table: &Table<u64, &'static [u8]>, at: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_record_that_was_changed_removed_swapped_or_added_is_refused() {
+fn a_changed_removed_swapped_or_added_record_is_refused() {
     type Change = fn(&mut Table<u64, &'static [u8]>);
     let changes: [(&str, Change); 6] = [
         ("record 7", |table| {

@@ -10,7 +10,7 @@ use crate::stores::child::RunningChild;
 const LIMIT: &str = "trap '' XFSZ; ulimit -f 4096";
 
 #[test]
-fn on_a_full_disk_a_blob_leaves_no_file_and_a_smaller_one_is_stored() {
+fn on_a_full_disk_a_blob_leaves_no_file_and_a_smaller_one_fits() {
     let place = tempfile::tempdir().unwrap();
     let mut child = RunningChild::start("fill blobs", place.path(), 0, Some(LIMIT));
     let why = child.says().unwrap();

@@ -102,7 +102,7 @@ pub(crate) fn replacing_the_end_leaves_what_is_before_it<P: ReopenableDisk>() {
         .unwrap();
     let all = [start.clone(), vec![record(7), adopted(1, 1)]].concat();
     assert_eq!(journal.load().unwrap(), all);
-    // What the end adopts counts, and no more once it is replaced.
+    // The rounds that the end adopts count, and no more once it is replaced.
     assert!(journal.commit(vec![adopted(1, 1)]).is_err());
     assert!(journal.replace(152, vec![adopted(1, 1)]).is_err());
     journal.replace(151, vec![adopted(1, 1)]).unwrap();

@@ -14,7 +14,7 @@ fn leftovers(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn after_a_kill_durable_records_exist_and_others_completely_or_not_at_all() {
+fn durable_records_survive_a_kill_and_others_wholly_or_not() {
     let place = tempfile::tempdir().unwrap();
     let mut done = 0;
     for life in 0..12 {

@@ -43,7 +43,7 @@ fn declared(place: &TempDir) -> (Vec<JournalRecord>, Vec<Note>) {
 }
 
 #[test]
-fn a_journal_with_any_damage_is_set_aside_and_a_new_one_is_declared_lost() {
+fn a_damaged_journal_is_set_aside_and_a_new_one_declared_lost() {
     let (_, _, bytes) = written();
     let mut cases: Vec<(String, Vec<u8>)> = [0, 1, 320, 4096, bytes.len() / 2, bytes.len() - 1]
         .map(|cut| (format!("cut at {cut}"), bytes[..cut].to_vec()))
@@ -85,7 +85,7 @@ fn a_journal_with_any_damage_is_set_aside_and_a_new_one_is_declared_lost() {
 }
 
 #[test]
-fn journals_are_never_overwritten_and_an_untouched_one_is_not_set_aside_again() {
+fn journals_are_never_overwritten_and_whole_ones_not_set_aside() {
     let (place, file, bytes) = written();
     for nth in 1..=3 {
         fs::write(&file, &bytes[..5000]).unwrap();
@@ -106,7 +106,7 @@ fn journals_are_never_overwritten_and_an_untouched_one_is_not_set_aside_again() 
 }
 
 #[test]
-fn after_a_crash_between_setting_aside_and_starting_the_journal_is_lost() {
+fn a_crash_after_setting_aside_the_journal_leaves_it_lost() {
     let (place, file, _) = written();
     fs::rename(&file, place.path().join("journal.redb.damaged-1")).unwrap();
     let mut opened = store::open(place.path(), &owner(), CACHE).unwrap();
@@ -123,7 +123,7 @@ fn a_missing_journal_beside_blobs_counts_as_lost() {
 }
 
 #[test]
-fn the_journal_of_another_owner_is_refused_even_if_declared_lost() {
+fn another_owners_journal_is_refused_even_if_declared_lost() {
     let (place, _, _) = written();
     let mut other = owner();
     other.federation = Hash([8; 32]);
@@ -151,7 +151,7 @@ fn a_journal_of_a_newer_format_and_non_files_are_set_aside() {
 }
 
 #[test]
-fn a_blob_path_that_is_not_a_file_is_set_aside_and_can_be_written_again() {
+fn a_blob_path_that_is_no_file_is_set_aside_and_written_again() {
     let place = tempfile::tempdir().unwrap();
     drop(place.journal());
     place.blobs().put(blob(1).0, blob(1).1).unwrap();
@@ -167,7 +167,7 @@ fn a_blob_path_that_is_not_a_file_is_set_aside_and_can_be_written_again() {
 }
 
 #[test]
-fn a_snapshot_reads_what_a_node_writes_while_it_writes_and_after_a_kill() {
+fn a_snapshot_reads_while_a_node_writes_and_after_a_kill() {
     let place = tempfile::tempdir().unwrap();
     let mut child = crate::stores::child::RunningChild::start("write", place.path(), 0, None);
     let mut deeds = 0;

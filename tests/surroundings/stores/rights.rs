@@ -67,7 +67,7 @@ fn a_folder_that_was_open_is_closed_and_that_is_noted() {
     assert_eq!(store::open(&folder, &owner(), CACHE).unwrap().notes, []);
 }
 
-/// What the institution says, as commands write it before any node has run.
+/// Writes the institution's words, as commands do before any node has run.
 fn said(state: &Path) {
     let text = fs::read_to_string("examples/federation.toml").unwrap();
     let agreement = Agreement::parse("federation.toml", &text).unwrap();
@@ -86,7 +86,7 @@ fn said(state: &Path) {
 }
 
 #[test]
-fn commands_that_come_before_the_node_make_the_folder_for_its_owner_alone() {
+fn commands_before_the_node_make_an_owner_only_folder() {
     let place = tempfile::tempdir().unwrap();
     let state = place.path().join("deep").join("state");
     said(&state);

@@ -1,4 +1,4 @@
-//! What another agreement changes, key by key.
+//! Differences between two agreements, key by key.
 //!
 //! Both agreements are compared as they would be written, so that no key can be forgotten. Members are
 //! matched by their names, or by their keys where one was renamed.
@@ -28,13 +28,13 @@ pub struct Changed {
     pub before: Option<String>,
     /// The value after; `None` where there is none.
     pub after: Option<String>,
-    /// What the key says, as a noun phrase; `None` for one that has no words yet.
+    /// Meaning of the key, as a noun phrase; `None` for one that has no words yet.
     pub words: Option<&'static str>,
-    /// Why the new value protects less than the one before; `None` where it does not.
+    /// Reason for which the new value protects less than the one before; `None` where it does not.
     pub weaker: Option<&'static str>,
     /// True if the value has to stay as long as the federation runs.
     pub fixed: bool,
-    /// Whether the new value has characters that are invisible or change how others are shown.
+    /// `true` if the new value has characters that are invisible or change how others are shown.
     pub(crate) hidden: bool,
     /// Path of the key as the list of keys has it, with `*` in place of the name of a member.
     pub(crate) listed: String,
@@ -51,7 +51,7 @@ pub struct MemberCounts {
     pub quorum: usize,
 }
 
-/// What another agreement changes.
+/// Difference between two agreements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// Every key that changes: those that protect less first, and among these what members see of
@@ -148,7 +148,7 @@ impl Agreement {
         noised(self) && noised(other) && rounds(other) > rounds(self)
     }
 
-    /// What follows from another number of members is no weaker rule.
+    /// Marks a change that follows from another number of members: it is no weaker rule.
     fn follows_from_members(&self, other: &Self, change: &mut Changed) {
         let (before, after) = (self.epoch.roster.len(), other.epoch.roster.len());
         if before == after {

@@ -100,7 +100,7 @@ fn every_key_of_an_agreement_has_words() {
 }
 
 #[test]
-fn a_key_without_words_shows_its_values_and_counts_as_one_that_may_not_change() {
+fn a_key_without_a_sentence_shows_its_values_and_may_not_change() {
     let (mut found, path) = (FoundChanges::default(), KeyPath::default());
     let table = |number| Canonical::table([("zeal", Canonical::Whole(number))]);
     found.compare(&path.key("protocol"), Some(&table(1)), Some(&table(2)));
@@ -275,7 +275,7 @@ fn every_rule_of_what_protects_less_holds_in_one_direction() {
 }
 
 #[test]
-fn methods_that_count_rows_protect_less_than_those_with_equal_weights() {
+fn methods_that_count_rows_protect_less_than_equal_weights() {
     let with = |options: &str| {
         let own = ["coalitions = 2", "freeze = 1", "folds = 5"];
         let edits: Vec<_> = own.iter().map(|own| (*own, "")).collect();

@@ -1,4 +1,4 @@
-//! Whether an institution may accept an amendment: all that can be said of its bytes without anybody's
+//! Examination of an amendment by an institution: all that can be said of its bytes without anybody's
 //! rows. Proposing, showing, approving and voting ask the same questions.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Agreement {
     /// is allowed. Whether a node can live under it with its own rows and state is another question. What
     /// models are like, `stand_in` says.
     ///
-    /// What has to stay is compared with the last agreement under which members could take part, so a
+    /// Values that have to stay are compared with the last agreement under which members could take part, so a
     /// change that was a mistake can be undone.
     ///
     /// # Errors

@@ -104,7 +104,7 @@ fn stays(edit: (&str, &str), said: &str) {
 }
 
 #[test]
-fn what_has_to_stay_is_refused_by_name_whoever_wrote_the_amendment() {
+fn what_must_stay_is_refused_by_name_whoever_wrote_the_change() {
     for (edit, said) in FIXED {
         stays(*edit, said);
     }
@@ -176,7 +176,7 @@ fn rules_rounds_members_and_options_may_change() {
 }
 
 #[test]
-fn a_text_that_says_something_else_than_what_is_signed_is_refused() {
+fn a_text_that_differs_from_what_is_signed_is_refused() {
     let old = agreement();
     let text = edited(&[("rounds = 6", "rounds = 7")]);
     let wrong = |change: &dyn Fn(&mut Amendment)| {
@@ -261,7 +261,7 @@ fn a_text_that_can_be_read_in_two_ways_is_refused() {
 }
 
 #[test]
-fn a_limit_below_the_contributions_of_the_agreed_model_is_refused() {
+fn a_limit_below_the_size_of_contributions_is_refused() {
     let old = agreement();
     let why = refused(
         &old,
@@ -304,7 +304,7 @@ fn brought_into_force(old: &Agreement, amendment: Amendment) -> Agreement {
 }
 
 #[test]
-fn what_is_final_is_in_force_says_what_is_wrong_and_can_be_undone() {
+fn a_final_change_is_in_force_reports_faults_and_can_be_undone() {
     let old = agreement();
     let good = brought_into_force(&old, by_hand(&edited(&[("rounds = 6", "rounds = 7")])));
     assert!(good.unfit.is_none());

@@ -1,4 +1,4 @@
-//! What another value of each key of an agreement may cost an institution that says nothing to it.
+//! Costs of another value of each key of an agreement to an institution that does not respond to the change.
 //!
 //! Every field of every table of `federation.toml` has one row, which the compiler asks for: a key that is not
 //! classified here does not compile.
@@ -9,7 +9,7 @@ use methods::strategy::StrategyConfig;
 use super::Routine;
 use crate::file::{FederationFile, PrivacyTable, ProtocolTable, SiloTable};
 
-/// What another value of a key may cost an institution that says nothing.
+/// Cost of another value of a key to an institution that does not respond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SilentCost {
     /// Nothing, because it has to stay.
@@ -33,7 +33,7 @@ use SilentCost::{Excepted, Fixed, Harmless, Spends, Table, Weakens};
 pub(crate) struct KeyCost {
     /// Its path, as the list of keys in words has it.
     pub(crate) path: &'static str,
-    /// What other values of it may cost.
+    /// Cost of other values of it.
     pub(crate) cost: SilentCost,
     /// The kind of changes that it belongs to; after a change of a key of no kind, institutions have to sign.
     pub(crate) kind: Option<Routine>,

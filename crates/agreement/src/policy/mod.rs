@@ -1,4 +1,4 @@
-//! Which changes of an agreement an institution follows without signing the new one.
+//! Changes of an agreement that an institution follows without signing the new one.
 
 mod costs;
 
@@ -40,13 +40,13 @@ impl Routine {
 }
 
 impl Agreement {
-    /// Why an institution that has said nothing to a change from this agreement to the next one does not follow
-    /// it, in a clause; `None` where all that changes is of these kinds and costs it nothing.
+    /// Returns the reason, as a clause, for which an institution that has not responded to a change from this agreement
+    /// to the next one does not follow it; `None` where all that changes is of these kinds and costs it nothing.
     ///
-    /// What weakens anything, or spends more of the bound, is never followed in silence, whatever the kinds:
+    /// A change that weakens anything, or spends more of the bound, is never followed in silence, whatever the kinds:
     /// that is asked of the [difference](Self::difference), and not of the names of keys. Addresses are the one
-    /// exception. What is of these kinds is computed as what they alone would lead to, so that a change of
-    /// anything else, of a key that does not exist yet too, is none of them.
+    /// exception. Changes of these kinds are computed as the agreement that they alone would lead to, so that a
+    /// change of anything else, of a key that does not exist yet too, is none of them.
     pub fn needs_signature(&self, next: &Self, kinds: &[Routine]) -> Option<String> {
         let difference = self.difference(next);
         if difference.lowers_protection() {

@@ -1,4 +1,4 @@
-//! What an institution follows without a new signature.
+//! Tests of changes that an institution follows without a new signature.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -177,7 +177,7 @@ const CASES: &[TriedChange] = &[
 ];
 
 #[test]
-fn what_weakens_or_spends_more_or_is_of_no_kind_is_never_followed_in_silence() {
+fn weaker_costlier_and_unknown_changes_are_never_followed() {
     for (key, kind, members, edits, silent) in CASES {
         let old = base(kind, *members);
         // Before a lowered number there is a larger one.
@@ -207,7 +207,7 @@ fn what_weakens_or_spends_more_or_is_of_no_kind_is_never_followed_in_silence() {
 }
 
 #[test]
-fn every_key_that_may_change_is_tried_and_is_classified_as_it_is_in_words() {
+fn every_key_that_may_change_is_tried_and_classified() {
     let tried: BTreeSet<&str> = CASES.iter().map(|case| case.0).collect();
     // Members that come and go, and other keys, have tests of their own.
     let apart = ["member.*", "member.*.key"];
@@ -257,7 +257,7 @@ fn with_another(old: &Agreement) -> Agreement {
 }
 
 #[test]
-fn members_come_in_silence_in_clear_only_and_go_while_as_many_may_break_the_rules() {
+fn joins_are_silent_in_clear_only_and_leaves_while_f_is_kept() {
     for (kind, comes) in [(CLEAR, true), (MASKED, false), (NOISED, false)] {
         let four = base(kind, 4);
         let five = with_another(&four);
@@ -283,7 +283,7 @@ fn members_come_in_silence_in_clear_only_and_go_while_as_many_may_break_the_rule
 }
 
 #[test]
-fn who_comes_goes_or_is_declared_lost_changes_neither_epsilon_of_the_agreed_rounds() {
+fn no_change_of_members_changes_epsilon_of_the_agreed_rounds() {
     let both = |agreement: &Agreement| {
         let bound = crate::bound(&agreement.epoch.protocol).unwrap();
         (bound.epsilon().to_string(), bound.alone().to_string())

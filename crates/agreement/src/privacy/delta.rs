@@ -9,7 +9,7 @@ use std::fmt;
 use protocol::Epoch;
 use protocol::parameters::RoundMode;
 
-/// What is to be said of a δ.
+/// Doubt about a δ that is large for the number of rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeltaDoubt {
     delta: f64,

@@ -1,4 +1,4 @@
-//! What members see of each other's contributions, as the table `[privacy]` of `federation.toml` says:
+//! Visibility of contributions to other members, as the table `[privacy]` of `federation.toml` sets it:
 //! every model, only sums of groups of institutions, or only sums with noise.
 //!
 //! An agreement without the table is in clear, with the same id as before the table existed.
@@ -33,7 +33,7 @@ struct GroupsFile {
     group: Vec<BTreeMap<String, u64>>,
 }
 
-/// What the privacy of a federation follows from, besides its table.
+/// Values besides its table from which the privacy of a federation follows.
 pub struct PrivacyOf<'a> {
     /// Names of the members.
     pub members: Vec<&'a str>,
@@ -128,7 +128,8 @@ impl PrivacyTable {
         faults
     }
 
-    /// Why the bound of differentially private rounds does not hold for how a scenario holds out rows, and what to write.
+    /// Returns the reason for which the bound of differentially private rounds does not hold for how a scenario
+    /// holds out rows, and what to write.
     pub fn split_fault(&self, task: &TaskConfig) -> Option<(&'static str, String)> {
         match task {
             TaskConfig::Table(task) if self.is_noised() => {

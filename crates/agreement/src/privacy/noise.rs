@@ -135,8 +135,8 @@ impl PrivacyTable {
     }
 }
 
-/// What the noise of all rounds of one parameter set bounds; `None` where a federation agrees on none. What was told under
-/// another parameter set is not in it: an institution's pages count that, too.
+/// Returns the bound that the noise of all rounds of one parameter set gives; `None` where a federation agrees on none.
+/// Privacy loss under another parameter set is not in it: an institution's pages count that, too.
 pub fn bound(protocol: &ProtocolParameters) -> Option<Bound> {
     let (_, noise) = agreed(protocol)?;
     let delta = Delta::new(noise.delta.value()).ok()?;

@@ -1,11 +1,11 @@
-//! What secure-aggregation rounds cannot do: the keys of an agreement that are refused with them, why, and what to
-//! choose in their place.
+//! Settings that secure-aggregation rounds exclude: the keys of an agreement that are refused with them, why, and
+//! what to choose in their place.
 
 use methods::aggregation::Aggregation;
 use methods::strategy::{Method, NORM_LAYERS, StrategyConfig, StrategyView, WeightRule};
 use task::{ModelConfig, TaskConfig};
 
-/// What a federation agrees on besides privacy, as far as secure-aggregation rounds depend on it.
+/// Terms of a federation besides privacy, as far as secure-aggregation rounds depend on them.
 pub struct MaskedTask<'a> {
     /// True if entries carry the names of their authors.
     pub names_shown: bool,
@@ -19,7 +19,7 @@ pub struct MaskedTask<'a> {
     pub rounds: u64,
     /// Task and model.
     pub task: &'a TaskConfig,
-    /// How they learn.
+    /// Strategy of the federation.
     pub strategy: &'a StrategyConfig,
 }
 
@@ -30,7 +30,7 @@ pub(crate) type KeyFault = (&'static str, String);
 pub(super) const CHOOSE: &str = "choose fedavg, fedprox, fedadam, fedyogi, fedadagrad, fedper, fedrep, fedbn, ditto, \
                       apfl, pfedme or fedala, or `mode = \"clear\"`";
 
-/// What a strategy needs of single silos.
+/// Needs of strategies that only single silos can meet.
 const CROSS_EVALUATION: &str = "members measure each other's models on their own rows";
 const SINGLE_MODELS: &str = "it compares the models of single silos";
 const SINGLE_NUMBERS: &str = "it needs a number of every single silo, and weights that change from round \
@@ -139,7 +139,7 @@ fn of_strategy(strategy: &StrategyConfig) -> Vec<KeyFault> {
     faults
 }
 
-/// Why sums are not enough for a method that sees this; `None` where they are.
+/// Returns the reason for which sums are not enough for a method that sees this; `None` where they are.
 fn more_than_sums(sees: StrategyView) -> Option<&'static str> {
     match sees {
         StrategyView::Sums(_) => None,

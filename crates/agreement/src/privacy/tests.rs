@@ -84,7 +84,7 @@ fn why(edits: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn every_method_is_either_one_of_sums_or_refused_with_what_to_choose() {
+fn every_method_works_on_sums_or_is_refused_with_a_remedy() {
     for info in STRATEGIES {
         let edit = ("strategy", &*strategy(info.name));
         if SUMS.contains(&info.name) {
@@ -99,7 +99,7 @@ fn every_method_is_either_one_of_sums_or_refused_with_what_to_choose() {
 }
 
 #[test]
-fn a_masked_agreement_has_the_defaults_of_its_members_and_is_written_with_its_groups() {
+fn secure_aggregation_has_defaults_and_its_groups_are_written() {
     let agreement = read(&[("protocol.min-contributions", "")]);
     let protocol = &agreement.epoch.protocol;
     let names: Vec<_> = agreement.epoch.roster.silos().iter().collect();
@@ -130,7 +130,7 @@ fn groups_are_read_with_their_weights() {
 }
 
 #[test]
-fn a_table_that_says_clear_changes_no_id() {
+fn a_table_that_states_clear_changes_no_id() {
     let id = |edits| {
         let read = Agreement::parse("f.toml", &text(edits)).unwrap();
         (read.epoch.id, read.to_toml().unwrap())
@@ -151,7 +151,7 @@ fn a_table_that_says_clear_changes_no_id() {
 }
 
 #[test]
-fn what_masked_rounds_cannot_do_is_refused_with_why_and_what_to_choose() {
+fn what_secure_aggregation_cannot_do_is_refused_with_a_remedy() {
     let network = "{ network = { layers = [{ dense = 4 }, \"norm\", \"relu\"] } }";
     let cases: &[(&[(&str, &str)], &str)] = &[
         (

@@ -14,7 +14,7 @@ pub(super) struct Withhold {
     own: Option<BTreeSet<Hash>>,
     /// For each member, whether blobs are withheld from it.
     from: Vec<bool>,
-    /// When it stops; `None`: never.
+    /// Time at which it stops; `None`: never.
     until: Option<Time>,
 }
 

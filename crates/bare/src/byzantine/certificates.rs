@@ -122,7 +122,7 @@ impl Deviation for ForgedProofs {
         }
         actions.send(
             outgoing.to,
-            attacker.sign(0, message.view, Body::Proposal(other)),
+            attacker.frame(0, message.view, Body::Proposal(other)),
         );
         actions.misdeeds += 1;
         true

@@ -29,7 +29,7 @@ impl Deviation for DoubleContribution {
             let body = Body::Contribution(other);
             actions.send(
                 outgoing.to,
-                attacker.sign(message.round, message.view, body),
+                attacker.frame(message.round, message.view, body),
             );
             actions.misdeeds += 1;
         }
@@ -114,7 +114,7 @@ impl Deviation for IgnoredReceipt {
             return false;
         };
         let entry = own.entry(&attacker.epoch.federation, message.round).id;
-        let receipt = attacker.sign(0, attacker.view, Body::Receipt { entry });
+        let receipt = attacker.frame(0, attacker.view, Body::Receipt { entry });
         actions.send(Some(message.sender), receipt);
         actions.misdeeds += 1;
         true
@@ -202,7 +202,7 @@ impl Deviation for ForgedEntry {
                 }
                 actions.send(
                     outgoing.to,
-                    attacker.sign(0, message.view, Body::Proposal(other)),
+                    attacker.frame(0, message.view, Body::Proposal(other)),
                 );
                 actions.misdeeds += 1;
                 true

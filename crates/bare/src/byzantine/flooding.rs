@@ -69,7 +69,7 @@ impl Deviation for FloodManifests {
             } else {
                 Body::ContributionList(ContributionList { entries })
             };
-            actions.send(None, attacker.sign(attacker.round, attacker.view, body));
+            actions.send(None, attacker.frame(attacker.round, attacker.view, body));
             actions.misdeeds += 1;
         }
     }
@@ -89,7 +89,7 @@ impl Deviation for FloodAhead {
                 counter: ahead,
             };
             for body in [Body::Receipt { entry }, progress] {
-                actions.send(None, attacker.sign(0, view, body));
+                actions.send(None, attacker.frame(0, view, body));
                 actions.misdeeds += 1;
             }
         }
@@ -129,7 +129,7 @@ impl Deviation for Flood {
                     ..own.clone()
                 };
                 let body = Body::Contribution(other);
-                actions.send(None, attacker.sign(message.round + ahead, 0, body));
+                actions.send(None, attacker.frame(message.round + ahead, 0, body));
                 actions.misdeeds += 1;
             }
         }
@@ -152,12 +152,12 @@ impl Deviation for Flood {
                         Body::Nullify,
                     ];
                     let body = bodies[attacker.random.below(3)].clone();
-                    attacker.sign(0, view, body)
+                    attacker.frame(0, view, body)
                 }
                 Self::Contributions => return,
                 Self::Amendments | Self::Approvals | Self::Standings | Self::Confirmations => {
                     let body = self.of_changes(attacker, count);
-                    attacker.sign(0, 0, body)
+                    attacker.frame(0, 0, body)
                 }
                 Self::MemberScores => {
                     let (entry, blob) = (attacker.random_hash(), attacker.random_hash());
@@ -165,16 +165,16 @@ impl Deviation for Flood {
                     let scores = Body::Scores(MemberScores { entry, losses });
                     let inclusion = Body::Inclusion { manifest: entry };
                     let body = if count % 2 == 0 { scores } else { inclusion };
-                    attacker.sign(round, 0, body)
+                    attacker.frame(round, 0, body)
                 }
                 Self::Complete => {
                     let last = attacker.epoch.protocol.rounds;
                     if count % 2 == 0 {
-                        attacker.sign(last + count / 4, 0, Body::Complete)
+                        attacker.frame(last + count / 4, 0, Body::Complete)
                     } else {
                         let (after, nonce) = (count / 2, count);
                         let from = after + 1;
-                        attacker.sign(
+                        attacker.frame(
                             0,
                             0,
                             Body::SyncRequest {

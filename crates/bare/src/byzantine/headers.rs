@@ -37,7 +37,7 @@ impl Deviation for WrongKey {
 pub(super) struct WrongHeader {
     /// The kind of message; `None`: every kind.
     kind: Option<Kind>,
-    /// Whether the round and whether the view is wrong.
+    /// `true` for a wrong round, and `true` for a wrong view.
     wrong: [bool; 2],
     /// True if the right message is sent too.
     beside: bool,
@@ -94,7 +94,7 @@ impl Deviation for WrongHeader {
                 } else {
                     right.1
                 };
-                attacker.sign(round, view, message.body.clone())
+                attacker.frame(round, view, message.body.clone())
             }
             // Certificates and evidence have no signature of a sender: their headers can simply be
             // changed.

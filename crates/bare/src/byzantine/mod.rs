@@ -95,8 +95,8 @@ impl Attacker {
         self.lead == self.me
     }
 
-    /// Signs a body with its own key.
-    fn sign(&self, round: u64, view: u64, body: Body) -> Bytes {
+    /// The frame of a body that it signs with its own key.
+    fn frame(&self, round: u64, view: u64, body: Body) -> Bytes {
         self.sign(round, view, body).1
     }
 

@@ -6,7 +6,7 @@ use protocol::message::{Body, Contribution, EntryFields};
 
 use super::{Actions, Attacker, Deviation, OutgoingFrame};
 
-/// What is wrong with a model.
+/// Corruption of a model.
 #[derive(Clone, Copy)]
 pub(super) enum Corrupt {
     /// The last value of the model is not a number.
@@ -76,7 +76,7 @@ impl Deviation for CorruptedModel {
         let body = Body::Contribution(corrupted);
         actions.send(
             outgoing.to,
-            attacker.sign(message.round, message.view, body),
+            attacker.frame(message.round, message.view, body),
         );
         actions.misdeeds += 1;
         true

@@ -24,7 +24,7 @@ fn empty(attacker: &Attacker, notarised: Certificate) -> Option<Bytes> {
         skipped: Vec::new(),
     };
     let body = Body::Proposal(Box::new(proposal));
-    Some(attacker.sign(0, attacker.view, body))
+    Some(attacker.frame(0, attacker.view, body))
 }
 
 /// Proposes an empty block on an old notarised block.
@@ -213,7 +213,7 @@ impl Deviation for Impostor {
             Body::Receipt { .. } | Body::Progress { .. } => message.body.clone(),
             _ => return false,
         };
-        actions.send(None, attacker.sign(message.round, message.view, body));
+        actions.send(None, attacker.frame(message.round, message.view, body));
         actions.misdeeds += 1;
         false
     }

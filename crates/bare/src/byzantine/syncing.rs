@@ -11,7 +11,7 @@ use protocol::message::{Body, Kind, Reminder, SyncResponse};
 use super::certificates::forged;
 use super::{Actions, Attacker, Deviation, OutgoingFrame};
 
-/// What is wrong with an answer.
+/// Forged part of an answer.
 #[derive(Clone, Copy)]
 pub(super) enum Forgery {
     /// The votes of its certificates.
@@ -145,7 +145,7 @@ impl Deviation for ForgedAnswers {
             return false;
         }
         let body = Body::SyncResponse(Box::new(other));
-        actions.send(outgoing.to, attacker.sign(0, 0, body));
+        actions.send(outgoing.to, attacker.frame(0, 0, body));
         actions.misdeeds += 1;
         true
     }
@@ -204,7 +204,7 @@ impl Deviation for ReplayAttack {
                 missing: None,
                 nonce,
             };
-            actions.send(None, attacker.sign(0, 0, body));
+            actions.send(None, attacker.frame(0, 0, body));
         }
         for frame in self.answers.iter().take(3) {
             let to = attacker.random_other();
@@ -249,7 +249,7 @@ impl Deviation for UnrequestedAnswers {
         });
         answer.nonce += 1;
         let body = Body::SyncResponse(Box::new(answer));
-        actions.send(None, attacker.sign(0, 0, body));
+        actions.send(None, attacker.frame(0, 0, body));
         actions.misdeeds += 1;
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct FaithfulManifests;
 
 impl Property for FaithfulManifests {
     fn name(&self) -> &'static str {
-        "S6 (final sheets hold what their authors sent)"
+        "S6 (final manifests hold what their authors sent)"
     }
 
     fn check(&mut self, fact: &Fact<'_>, ledger: &Ledger) -> Result<(), String> {
@@ -32,7 +32,7 @@ impl Property for FaithfulManifests {
         let round = learning.round;
         let Some((manifest, senders)) = ledger.manifests.get(&learning.manifest) else {
             return Err(format!(
-                "the sheet of the final round {round} was never sent"
+                "the manifest of the final round {round} was never sent"
             ));
         };
         entries(manifest, learning, ledger)?;
@@ -50,7 +50,7 @@ fn entries(manifest: &RoundManifest, learning: &Learning, ledger: &Ledger) -> Re
         }
         if author.is_some_and(|&(author, _)| !seen.insert(author)) {
             return Err(format!(
-                "the final sheet of round {round} holds two entries of one member"
+                "the final manifest of round {round} holds two entries of one member"
             ));
         }
     }
@@ -58,7 +58,7 @@ fn entries(manifest: &RoundManifest, learning: &Learning, ledger: &Ledger) -> Re
     let most = signed.filter(|&member| !ledger.honest(member)).count();
     if foreign > most {
         return Err(format!(
-            "the final sheet of round {round} holds {foreign} entries of faulty origin, and {most} \
+            "the final manifest of round {round} holds {foreign} entries of faulty origin, and {most} \
              faulty members signed for it"
         ));
     }
@@ -88,7 +88,7 @@ fn rows(
             .any(|sent| sent == *row)
         {
             return Err(format!(
-                "the final sheet of round {round} holds a row that its author {} never sent",
+                "the final manifest of round {round} holds a row that its author {} never sent",
                 ledger.name(author)
             ));
         }

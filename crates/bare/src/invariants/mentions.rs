@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_member_is_found_wherever_it_stands_and_other_numbers_are_not() {
+    fn members_are_found_wherever_they_stand_but_no_other_numbers() {
         let entry = |member: Option<u16>| Entry {
             id: Hash([7; 32]),
             fields: EntryFields {

@@ -39,11 +39,11 @@ use ledger::{Fact, Ledger};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{property} was violated {:.3} s into the run: {what}", time.elapsed().as_secs_f64())]
 pub struct Violation {
-    /// When, on the simulation's clock.
+    /// Time on the simulation's clock.
     pub time: Time,
     /// The property, by number and name.
     pub property: &'static str,
-    /// What happened.
+    /// Description of the event.
     pub what: String,
 }
 
@@ -60,8 +60,8 @@ trait Property: Send {
 /// Checks every property after every event that is reported to it.
 pub struct Monitor {
     ledger: Ledger,
-    /// Who sent the frame that was read last, and the frame. A lead sends a long list to one member after another, and what it
-    /// says is the same every time.
+    /// Sender of the frame that was read last, and the frame. A lead sends a long list to one member after another,
+    /// and the list is the same every time.
     last: (MemberIndex, Vec<u8>),
     properties: Vec<Box<dyn Property>>,
 }

@@ -4,7 +4,7 @@
 //! entry or the hash of its model. The author is told its own, and so is the lead of every view that was
 //! tried in the round.
 //!
-//! What a message holds is looked for in its bytes: every id, hash and key that exists, at every place.
+//! The content of a message is searched in its bytes: for every id, hash and key that exists, at every place.
 //! The author stands in a message that it signed, in one that has its key in it, and in one whose content
 //! has its position in the roster. Only the signature of a lead under the list of all entries says
 //! nothing about its own. A faulty member may tell what it knows, and a member that proved itself faulty

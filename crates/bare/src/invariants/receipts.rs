@@ -24,7 +24,7 @@ pub(super) struct ReceiptsKept {
     held: BTreeMap<(MemberIndex, u64), Vec<HeldReceipt>>,
     /// Votes are sent repeatedly; the Receipts held at the first vote count.
     voted: BTreeSet<(MemberIndex, u64)>,
-    /// Who leads after each block that a learning block stood on.
+    /// Rotation of leads after each block that a learning block stood on.
     turns: BTreeMap<Hash, Turns>,
 }
 

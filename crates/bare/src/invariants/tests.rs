@@ -371,10 +371,10 @@ fn told(body: MakeBody<'_>, to: u16) -> Result<(), Violation> {
     four.monitor.ended(NOW)
 }
 
-/// What member 1, whose entry is in round 1, may be named with in a message of member 0 to member 2,
+/// Allowed mentions of member 1, whose entry is in round 1, in a message of member 0 to member 2,
 /// while member 3 leads.
 #[test]
-fn s10_fails_where_a_message_to_another_than_the_lead_names_an_author_with_its_entry() {
+fn s10_fails_if_others_than_the_lead_learn_an_authors_entry() {
     let contribution = |own: &Contribution, _: &Four| (1, 1, 0, Body::Contribution(own.clone()));
     let scores = |own: &Contribution, four: &Four| {
         let entry = own.entry(&four.epoch.federation, 1).id;

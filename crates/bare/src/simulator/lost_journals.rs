@@ -9,7 +9,7 @@ use protocol::message::Message;
 use super::super::faults::JournalLoss;
 use super::Simulator;
 
-/// What others know of members that lost, or are going to lose, their journals.
+/// Knowledge that others have of members that lost, or are going to lose, their journals.
 #[derive(Default)]
 pub(super) struct LostJournals {
     /// By such a member: the others that received a binding message of it, each with its count of

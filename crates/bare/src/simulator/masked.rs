@@ -411,8 +411,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// Whether members of an epoch are gone for good, or have signed that others are, or that nobody is: who has
-    /// signed does nothing more in its epoch, and the recovery goes on without the outcome.
+    /// Returns true if members of an epoch are gone for good, or have signed that others are, or that nobody is: who
+    /// has signed does nothing more in its epoch, and the recovery goes on without the outcome.
     fn ends_without_quorum(&self, epoch: usize) -> bool {
         let mut members = self.epochs[epoch].nodes.iter().map(|at| &self.nodes[*at]);
         self.options.gives_up && epoch == 0

@@ -55,7 +55,7 @@ struct BareNode {
     keys: Vec<SecretKey>,
     /// The epoch that the node is in.
     epoch: usize,
-    /// What the node's institution said of amendments, oldest first.
+    /// Orders of the node's institution about amendments, oldest first.
     orders: Vec<ApprovalOrder>,
     member: Option<Member>,
     /// Counts starts and stops: events from before the last one are void.
@@ -65,7 +65,7 @@ struct BareNode {
     lost: bool,
     /// Number of times that the node made something durable.
     commits: u64,
-    /// How the node died, if it is dead for good.
+    /// Death of the node, as text, if it is dead for good.
     dead: Option<String>,
     timer: Option<Time>,
     store: MemberStore,
@@ -74,9 +74,9 @@ struct BareNode {
     given_up: bool,
     /// True if the node cannot start.
     away: bool,
-    /// What the node's institution last said of members that are gone.
+    /// Last statement of the node's institution about members that are gone.
     wish: Option<Wish>,
-    /// When this node last answered another in another epoch, by node.
+    /// Time at which this node last answered another in another epoch, by node.
     answered: BTreeMap<usize, Time>,
     /// The last reason why it refused something or voted against a view.
     last: String,
@@ -233,7 +233,7 @@ pub(super) struct Simulator<'a> {
     /// Scripted stops at moments of a round and at commits.
     kills: Vec<MemberKill>,
     healed: Option<Time>,
-    /// When the last institution has decided what to approve, and to go on without those that are gone.
+    /// Time at which the last institution has decided what to approve, and to go on without those that are gone.
     decided: Time,
     trace: blake3::Hasher,
     ended: Ended,

@@ -1,5 +1,5 @@
-//! What people say of changes of the agreement: when institutions approve one, change their minds, and
-//! are shown other bytes under the same words.
+//! Approvals of changes of the agreement: when institutions approve one, change their minds, and are shown other
+//! bytes under the same words.
 //!
 //! The checks: no member signs an approval or a withdrawal that its institution did not order, with these
 //! bytes and this number, and every approval in a change that comes into force was ordered. No member
@@ -25,7 +25,7 @@ const LATE: u32 = 20;
 /// After this a withdrawal is known everywhere, where nothing fails.
 const KNOWN: u32 = 40;
 
-/// What an institution told its node of an amendment.
+/// Order of an institution to its node about an amendment.
 #[derive(Debug, Clone)]
 pub(super) struct ApprovalOrder {
     /// The epoch that it amends.

@@ -24,7 +24,7 @@ const AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs
 /// gone: until then what it sent last may be under way.
 const SURE: Duration = Duration::from_secs(5);
 
-/// What an institution last said of members that are gone.
+/// Last statement of an institution about members that are gone.
 #[derive(Debug, Clone)]
 pub(super) struct Wish {
     /// The epoch in which it said so.

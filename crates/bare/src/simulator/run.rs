@@ -148,8 +148,8 @@ impl Simulator<'_> {
         })
     }
 
-    /// Whether secure-aggregation rounds can go on: a group is whole whose members are all honest, alive, never had to do
-    /// without a journal, and do not know that theirs is outdated: these sign nothing more in the epoch. With
+    /// Returns true if secure-aggregation rounds can go on: a group is whole whose members are all honest, alive, never
+    /// had to do without a journal, and do not know that theirs is outdated: these sign nothing more in the epoch. With
     /// noise, as many members are like that as a sum needs, apart from one that a search left alone, and the budget
     /// of voids is not spent. Clear rounds can in any case.
     fn some_group_whole(&self) -> bool {

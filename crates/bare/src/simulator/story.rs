@@ -1,4 +1,4 @@
-//! What happens in a run, in sentences for people.
+//! Events of a run, in human-readable sentences.
 
 use protocol::certificate::Verdict;
 use protocol::effects::Report;

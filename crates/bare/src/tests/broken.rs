@@ -60,7 +60,7 @@ fn a_broken_rule_of_proposing_is_detected() {
 }
 
 #[test]
-fn an_author_that_tells_others_than_the_lead_which_entry_is_its_own_is_detected() {
+fn an_author_whose_entry_others_than_the_lead_learn_is_detected() {
     for rule in ["ContributionPublished", "ScoresPublished"] {
         let mut options = BareOptions::new(4, Faults::none());
         options.cross_evaluate = Some(true);
@@ -93,7 +93,7 @@ fn two_recoveries_of_one_epoch_are_detected() {
 }
 
 #[test]
-fn words_about_changes_that_no_institution_said_and_votes_against_its_word_are_detected() {
+fn forged_statements_and_votes_against_own_ones_are_detected() {
     for (rule, faults) in [
         ("AlikeApproved", Faults::none()),
         ("WithdrawalIgnored", Faults::without_byzantine()),
@@ -125,7 +125,7 @@ fn found(options: &BareOptions, rule: &'static str) -> String {
 }
 
 #[test]
-fn broken_rules_of_masked_rounds_are_detected() {
+fn broken_rules_of_secure_aggregation_are_detected() {
     let crashes = Faults {
         crashes: 6,
         deaths: Deaths::None,
@@ -158,7 +158,7 @@ fn broken_rules_of_masked_rounds_are_detected() {
 }
 
 #[test]
-fn sums_of_other_groups_or_weights_in_a_later_epoch_are_detected() {
+fn sums_of_other_groups_or_weights_in_later_epochs_are_detected() {
     let soon = Faults {
         until: Duration::from_secs(12),
         ..Faults::none()
@@ -194,7 +194,7 @@ fn members_that_forget_to_ask_contradict_themselves() {
 }
 
 #[test]
-fn shares_that_are_given_away_early_open_a_noised_sum_that_is_not_final() {
+fn shares_given_away_early_open_a_dp_sum_that_is_not_final() {
     let crashes = Faults {
         crashes: 6,
         deaths: Deaths::None,
@@ -212,7 +212,7 @@ fn shares_that_are_given_away_early_open_a_noised_sum_that_is_not_final() {
     assert!(found.is_some_and(|found| found.starts_with('P')));
 }
 
-/// What protects against twins is the size of a quorum.
+/// The size of a quorum protects against twins.
 #[test]
 fn with_a_quorum_of_one_vote_less_twins_are_noticed() {
     let options = BareOptions::new(4, only_twins());

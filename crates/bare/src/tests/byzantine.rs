@@ -20,7 +20,7 @@ fn only(behaviours: &[Behaviour]) -> Faults {
 }
 
 #[test]
-fn four_members_finish_with_one_byzantine_member_of_any_behaviour() {
+fn four_finish_with_one_byzantine_member_of_any_behaviour() {
     for behaviour in all() {
         let mut options = BareOptions::new(4, only(&[behaviour]));
         if behaviour == Behaviour::Uninvited {
@@ -33,7 +33,7 @@ fn four_members_finish_with_one_byzantine_member_of_any_behaviour() {
 }
 
 #[test]
-fn seven_members_finish_with_two_byzantine_members_of_any_behaviour() {
+fn seven_finish_with_two_byzantine_members_of_any_behaviour() {
     for behaviour in all() {
         sweep(7, seeds(1), only(&[behaviour]));
     }
@@ -41,7 +41,7 @@ fn seven_members_finish_with_two_byzantine_members_of_any_behaviour() {
 
 /// Without any other fault: no lost message can be what saves the federation.
 #[test]
-fn four_members_finish_with_one_byzantine_member_on_a_perfect_network() {
+fn four_finish_with_one_byzantine_member_on_a_perfect_network() {
     for behaviour in all() {
         let faults = Faults {
             byzantine: Byzantine::Only(Box::leak(Box::new([behaviour]))),

@@ -35,7 +35,7 @@ fn changes_come_into_force_under_all_faults() {
 }
 
 #[test]
-fn changes_come_into_force_in_small_federations_under_crashes_and_deaths() {
+fn changes_take_effect_in_few_members_under_crashes_and_deaths() {
     for members in [1, 2, 3] {
         run_all(
             &changing(members, 3, Faults::without_byzantine()),

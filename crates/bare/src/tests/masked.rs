@@ -40,7 +40,7 @@ pub(super) fn of_three(faults: Faults) -> BareOptions {
 }
 
 #[test]
-fn without_faults_every_masked_round_takes_one_view() {
+fn without_faults_secure_aggregation_takes_one_view() {
     for members in [4, 7, 10] {
         for ended in run_all(&masked(members, Faults::none()), 0..5) {
             // In a view that no round needs, the lead waits for the last outcome.
@@ -50,7 +50,7 @@ fn without_faults_every_masked_round_takes_one_view() {
 }
 
 #[test]
-fn masked_rounds_finish_under_losses_splits_and_crashes() {
+fn secure_aggregation_finishes_under_losses_splits_and_crashes() {
     let faults = Faults {
         deaths: Deaths::None,
         ..Faults::without_byzantine()
@@ -61,14 +61,14 @@ fn masked_rounds_finish_under_losses_splits_and_crashes() {
 }
 
 #[test]
-fn masked_rounds_are_safe_under_all_faults() {
+fn secure_aggregation_is_safe_under_all_faults() {
     for (members, usual) in [(4, 60), (7, 30), (10, 8)] {
         run_all(&masked(members, all()), seeds(usual));
     }
 }
 
 #[test]
-fn masked_rounds_are_safe_with_twins_and_journals_that_were_put_back_or_lost() {
+fn secure_aggregation_is_safe_with_twins_old_and_lost_journals() {
     for journal_loss in [JournalLoss::PutBack, JournalLoss::Hidden] {
         let faults = Faults {
             journal_loss,
@@ -84,7 +84,7 @@ fn masked_rounds_are_safe_with_twins_and_journals_that_were_put_back_or_lost() {
 }
 
 #[test]
-fn masked_rounds_go_on_without_a_member_that_is_in_no_group() {
+fn secure_aggregation_continues_without_a_member_in_no_group() {
     let at = Duration::ZERO;
     let kill = |at| Fault::Kill {
         who: KillTarget::Silo("3".into()),
@@ -102,7 +102,7 @@ fn masked_rounds_go_on_without_a_member_that_is_in_no_group() {
 }
 
 #[test]
-fn masked_rounds_are_safe_with_changes_and_recoveries() {
+fn secure_aggregation_is_safe_with_changes_and_recoveries() {
     let mut options = masked(7, Faults::without_byzantine());
     options.changes = 1;
     run_all(&options, seeds(15));
@@ -113,7 +113,7 @@ fn masked_rounds_are_safe_with_changes_and_recoveries() {
 
 /// Members die for good at any moment of a round, also once it is final.
 #[test]
-fn masked_rounds_are_safe_without_members_that_die_at_any_moment() {
+fn secure_aggregation_is_safe_when_members_die_at_any_moment() {
     let moments = [
         Moment::Phase(Phase::Collecting),
         Moment::Sends(Kind::KeyList),
@@ -150,7 +150,7 @@ fn a_machine_that_computes_other_outcomes_follows_the_others() {
 /// Two of four machines compute other outcomes, so nobody ever has one, until all institutions give the round
 /// up: it is done again from the same state.
 #[test]
-fn a_round_that_no_quorum_can_certify_is_given_up_and_done_again() {
+fn a_round_that_no_quorum_can_certify_is_aborted_and_done_again() {
     for (members, strange) in [(4, 2), (7, 3)] {
         let mut options = masked(members, Faults::none());
         options.strange_machines = strange;
@@ -173,7 +173,7 @@ fn a_round_that_no_quorum_can_certify_is_given_up_and_done_again() {
 /// other outcomes, members crash, and messages are lost. Who has adopted the outcome signs too, and then all
 /// go on from it.
 #[test]
-fn rounds_that_are_given_up_too_early_are_safe() {
+fn rounds_that_are_aborted_too_early_are_safe() {
     let mut given_up = 0;
     for (members, strange) in [(4, 1), (4, 2), (7, 2), (7, 3)] {
         // Whoever dies for good would have to be named as lost.
@@ -278,7 +278,7 @@ fn false_shares_that_are_accepted_are_detected() {
 /// vector of the one that is taken from the group. Without it they answer no such sum
 /// (`protocol::member::tests::consent`).
 #[test]
-fn a_group_that_changes_with_the_consent_of_all_shows_what_was_said() {
+fn a_group_changed_by_consent_of_all_shows_what_was_stated() {
     let soon = Faults {
         until: Duration::from_secs(12),
         ..Faults::none()
@@ -297,7 +297,7 @@ fn a_group_that_changes_with_the_consent_of_all_shows_what_was_said() {
 
 /// Worlds as `just sweep-masked` draws them.
 #[test]
-fn masked_rounds_are_safe_in_worlds_that_are_drawn() {
+fn secure_aggregation_is_safe_in_worlds_that_are_drawn() {
     for seed in seeds(12) {
         let world = BareOptions::masked_world(seed);
         let ended = run(seed, &world);

@@ -48,7 +48,7 @@ fn finished(ended: &[Ended]) {
 }
 
 #[test]
-fn a_lead_with_many_lists_is_named_and_rounds_go_on() {
+fn a_lead_with_many_lists_is_named_and_rounds_continue() {
     let ended = seven(Behaviour::ManyLists, 3);
     finished(&ended);
     assert!(named(&ended, "may not follow the one before") > 0);
@@ -62,19 +62,19 @@ fn a_lead_with_another_list_for_each_member_costs_its_view_only() {
 }
 
 #[test]
-fn a_list_with_foreign_keys_is_opened_by_nobody_and_rounds_go_on() {
+fn nobody_opens_a_list_with_foreign_keys_and_rounds_continue() {
     let ended = seven(Behaviour::ForeignKeys, 3);
     finished(&ended);
     assert!(ended.iter().any(|run| run.views > 5));
 }
 
 #[test]
-fn a_lead_that_hides_a_vector_makes_no_round_without_a_whole_group() {
+fn a_lead_that_hides_a_vector_makes_no_round_of_a_broken_group() {
     finished(&seven(Behaviour::HiddenVector, 3));
 }
 
 #[test]
-fn an_author_with_a_wrong_transcript_is_named_and_its_vector_is_in_no_sum() {
+fn an_author_with_a_wrong_transcript_is_named_and_in_no_sum() {
     let ended = seven(Behaviour::WrongTranscript, 3);
     assert!(named(&ended, "a transcript is wrong") > 0);
     assert!(ended.iter().all(|run| run.void == 0));
@@ -101,7 +101,7 @@ fn a_member_with_false_shares_is_named_and_not_needed() {
 }
 
 #[test]
-fn a_vote_for_an_invented_outcome_counts_for_nothing() {
+fn a_vote_for_a_forged_outcome_counts_for_nothing() {
     finished(&seven(Behaviour::FalseOutcome, 3));
 }
 
@@ -117,7 +117,7 @@ fn a_member_that_votes_for_two_outcomes_is_accused() {
 }
 
 #[test]
-fn wrong_streams_make_void_sums_and_three_of_an_agreement_suspend_the_group() {
+fn wrong_streams_void_sums_and_three_of_them_suspend_the_group() {
     // By turns: no two of them follow each other.
     for (behaviour, rounds) in [
         (Behaviour::WrongStreams, 5),
@@ -146,7 +146,7 @@ fn three_suspend(ended: &[Ended]) {
 }
 
 #[test]
-fn masked_rounds_are_safe_with_a_byzantine_member_of_any_behaviour_of_them() {
+fn secure_aggregation_is_safe_with_any_byzantine_behaviour() {
     for behaviour in Behaviour::OF_MASKS {
         let faults = Faults {
             journal_loss: JournalLoss::Never,

@@ -102,7 +102,7 @@ fn a_seed_gives_the_same_run_and_trace() {
     );
 }
 
-/// What members send and when is pinned for a few federations of every sort; `just digest` compares many.
+/// Messages of members and their times are pinned for a few federations of every sort; `just digest` compares many.
 #[test]
 fn traces_of_every_sort_are_as_pinned() {
     let lines = Sort::ALL.iter().map(|sort| {
@@ -138,7 +138,7 @@ fn seven_and_ten_members_finish_under_all_faults() {
 
 /// A lead that disappears must be replaced whether or not the others have its models.
 #[test]
-fn rounds_with_and_without_cross_evaluation_finish_under_all_faults() {
+fn rounds_with_or_without_scores_finish_under_all_faults() {
     for cross_evaluate in [Some(false), Some(true)] {
         let mut options = BareOptions::new(4, Faults::all());
         options.cross_evaluate = cross_evaluate;

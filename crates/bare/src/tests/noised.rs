@@ -8,7 +8,7 @@ use crate::moments::Moment;
 use super::*;
 
 #[test]
-fn without_faults_every_noised_round_takes_one_view() {
+fn without_faults_every_dp_round_takes_one_view() {
     for members in [4, 7] {
         for ended in run_all(&BareOptions::noised(members, Faults::none()), 0..5) {
             assert!(ended.views <= 5, "{members}: {ended:?}");
@@ -17,7 +17,7 @@ fn without_faults_every_noised_round_takes_one_view() {
 }
 
 #[test]
-fn noised_rounds_finish_under_losses_splits_and_crashes() {
+fn dp_rounds_finish_under_losses_splits_and_crashes() {
     let faults = Faults {
         deaths: Deaths::None,
         ..Faults::without_byzantine()
@@ -28,14 +28,14 @@ fn noised_rounds_finish_under_losses_splits_and_crashes() {
 }
 
 #[test]
-fn noised_rounds_are_safe_under_all_faults() {
+fn dp_rounds_are_safe_under_all_faults() {
     for (members, usual) in [(4, 40), (7, 20), (10, 5)] {
         run_all(&BareOptions::noised(members, Faults::all()), seeds(usual));
     }
 }
 
 #[test]
-fn noised_rounds_are_safe_with_twins_and_journals_that_were_put_back_or_lost() {
+fn dp_rounds_are_safe_with_twins_and_old_or_lost_journals() {
     for journal_loss in [JournalLoss::PutBack, JournalLoss::Hidden] {
         let faults = Faults {
             journal_loss,
@@ -46,7 +46,7 @@ fn noised_rounds_are_safe_with_twins_and_journals_that_were_put_back_or_lost() {
 }
 
 #[test]
-fn noised_rounds_are_safe_with_changes_and_recoveries() {
+fn dp_rounds_are_safe_with_changes_and_recoveries() {
     let mut options = BareOptions::noised(7, Faults::without_byzantine());
     options.changes = 1;
     run_all(&options, seeds(15));
@@ -56,7 +56,7 @@ fn noised_rounds_are_safe_with_changes_and_recoveries() {
 }
 
 #[test]
-fn noised_rounds_are_safe_without_members_that_die_at_any_moment() {
+fn dp_rounds_are_safe_when_members_die_at_any_moment() {
     let moments = [
         Moment::Phase(Phase::Collecting),
         Moment::Sends(Kind::KeyList),
@@ -114,14 +114,14 @@ fn given_up() -> BareOptions {
 }
 
 #[test]
-fn a_noised_round_that_is_given_up_is_done_again_with_another_draw() {
+fn an_aborted_dp_round_is_done_again_with_another_draw() {
     for ended in run_all(&given_up(), seeds(5)) {
         assert!(ended.epochs == 2 && ended.stalled.is_none(), "{ended:?}");
     }
 }
 
 #[test]
-fn noise_that_is_kept_over_a_give_up_is_detected() {
+fn noise_that_is_kept_over_an_abort_is_detected() {
     let kind = violated(BrokenMasks::DrawKept, given_up());
     assert!(
         kind.starts_with("P7 ") && kind.contains("in another round before"),
@@ -130,7 +130,7 @@ fn noise_that_is_kept_over_a_give_up_is_detected() {
 }
 
 #[test]
-fn a_second_draw_of_a_twin_that_does_not_look_into_the_ledger_is_detected() {
+fn a_second_draw_of_a_twin_that_ignores_the_ledger_is_detected() {
     let faults = Faults {
         byzantine: Byzantine::Twins,
         journal_loss: JournalLoss::Never,
@@ -170,7 +170,7 @@ fn corrupted_sums_of(
 /// Each void sum costs every author a line of its ledger. Where a sum needs more than half of the members, nobody
 /// is searched.
 #[test]
-fn whoever_spoils_noised_sums_now_and_then_spoils_three_under_an_agreement_and_no_more() {
+fn who_corrupts_dp_sums_at_times_voids_three_per_agreement() {
     for behaviour in [Behaviour::WrongStreams, Behaviour::WrongStreamsByTurns] {
         for members in [4, 7] {
             let ended = corrupted(members, behaviour, 0);
@@ -201,7 +201,7 @@ fn most_searched(members: usize) -> u64 {
 }
 
 #[test]
-fn one_that_spoils_sums_is_found_by_halves_and_the_federation_goes_on_without_it() {
+fn halving_finds_who_corrupts_sums_and_the_others_continue() {
     let mut found = 0;
     for behaviour in [Behaviour::WrongStreams, Behaviour::WrongStreamsByTurns] {
         for (members, fewest) in [(4, 2), (5, 2), (6, 2), (6, 3)] {
@@ -225,7 +225,7 @@ fn one_that_spoils_sums_is_found_by_halves_and_the_federation_goes_on_without_it
 
 /// One of them may have been left alone before the other was an author.
 #[test]
-fn two_that_spoil_sums_end_them_within_the_rounds_of_a_search() {
+fn two_that_corrupt_sums_end_them_within_the_rounds_of_a_search() {
     let mut several = 0;
     for behaviour in [Behaviour::WrongStreams, Behaviour::WrongStreamsByTurns] {
         for (members, fewest) in [(7, 3), (10, 4)] {
@@ -244,7 +244,7 @@ fn two_that_spoil_sums_end_them_within_the_rounds_of_a_search() {
 
 /// Worlds as `just sweep-noised` draws them.
 #[test]
-fn noised_rounds_are_safe_in_worlds_that_are_drawn() {
+fn dp_rounds_are_safe_in_worlds_that_are_drawn() {
     for seed in seeds(20) {
         let world = BareOptions::noised_world(seed);
         let ended = run(seed, &world);

@@ -21,7 +21,7 @@ fn changes_come_into_force_whatever_people_say_first() {
 }
 
 #[test]
-fn changes_come_into_force_whatever_people_say_first_and_whatever_fails() {
+fn changes_come_into_force_whatever_is_said_first_or_fails() {
     for (members, usual) in [(3, 20), (4, 30), (7, 8)] {
         let faults = match members {
             3 => Faults::without_byzantine(),
@@ -48,7 +48,7 @@ fn changes_come_into_force_under_floods_of_words_about_changes() {
 
 /// Institutions that name the wrong members, while another member floods them with such words.
 #[test]
-fn those_that_remain_go_on_under_floods_of_standings_and_confirmations() {
+fn survivors_continue_under_standing_and_confirmation_floods() {
     for behaviour in [Behaviour::FloodStandings, Behaviour::FloodConfirmations] {
         let faults = Faults {
             until: Duration::from_secs(30),

@@ -15,7 +15,7 @@ fn gone(members: usize) -> BareOptions {
 }
 
 #[test]
-fn those_that_remain_go_on_whoever_is_gone_and_whatever_else_happens() {
+fn survivors_continue_whoever_is_gone_and_whatever_happens() {
     for (members, usual) in [(2, 60), (3, 60), (4, 60), (5, 30), (7, 10)] {
         let ended = run_all(&gone(members), seeds(usual));
         let recovered = ended.iter().filter(|ended| ended.epochs >= 2).count();
@@ -32,7 +32,7 @@ fn those_that_remain_go_on_whoever_is_gone_and_whatever_else_happens() {
 }
 
 #[test]
-fn those_that_remain_go_on_however_often_their_people_name_the_wrong_members() {
+fn survivors_continue_however_often_people_name_the_wrong_lost() {
     for (members, usual) in [(3, 40), (4, 120), (5, 60), (7, 40), (10, 10)] {
         let options = BareOptions {
             errors: true,

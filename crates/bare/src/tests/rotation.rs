@@ -16,7 +16,7 @@ fn under(rotation: Rotation, members: usize, faults: Faults) -> BareOptions {
 }
 
 #[test]
-fn without_faults_every_round_takes_one_view_under_every_rotation() {
+fn without_faults_a_round_takes_one_view_under_every_rotation() {
     for rotation in Rotation::ALL {
         for members in [1, 2, 3, 4, 7] {
             for ended in run_all(&under(rotation, members, Faults::none()), 0..5) {
@@ -40,7 +40,7 @@ fn every_rotation_but_fixed_finishes_under_all_faults() {
 }
 
 #[test]
-fn under_every_rotation_but_fixed_a_federation_finishes_without_members_that_die_at_any_moment() {
+fn every_rotation_but_fixed_finishes_whenever_members_die() {
     for rotation in FOLLOWING {
         let faults = Faults {
             deaths: Deaths::Any,
@@ -55,7 +55,7 @@ fn under_every_rotation_but_fixed_a_federation_finishes_without_members_that_die
 /// A fixed lead is not promised to make progress. Everything else holds, and the runs that end early
 /// are those whose lead died or is Byzantine.
 #[test]
-fn under_a_fixed_lead_safety_holds_and_only_its_own_failure_stops_the_federation() {
+fn under_a_fixed_lead_safety_holds_and_only_its_failure_stops() {
     let ended = run_all(&under(Rotation::Fixed, 4, Faults::all()), seeds(12));
     let stalled = ended.iter().filter_map(|ended| ended.stalled.as_ref());
     for diagnosis in stalled {

@@ -19,7 +19,7 @@ pub(super) fn only_twins() -> Faults {
 }
 
 #[test]
-fn federations_with_twins_among_f_members_finish_under_all_faults() {
+fn federations_with_up_to_f_twins_finish_under_all_faults() {
     run_all(&BareOptions::new(4, twins()), seeds(80));
     run_all(&BareOptions::new(7, twins()), seeds(20));
     run_all(&BareOptions::new(10, twins()), seeds(5));

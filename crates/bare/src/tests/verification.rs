@@ -62,7 +62,7 @@ pub(super) fn wrong_outcomes(verification: Verification) -> BareOptions {
 }
 
 #[test]
-fn auditors_stop_wrong_outcomes_and_a_lead_that_is_believed_does_not() {
+fn auditors_stop_wrong_outcomes_and_a_trusted_lead_does_not() {
     // The one auditor refuses, and the five that are neither auditor nor lead are a quorum.
     run_all(&wrong_outcomes(Verification::Committee(1)), seeds(30));
     // Where the lead is believed, so are its wrong outcomes.

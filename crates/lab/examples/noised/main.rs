@@ -1,4 +1,4 @@
-//! What a federation with noise is worth on three public tables, in Markdown:
+//! Benefit of a federation with noise on three public tables, in Markdown:
 //!
 //!     cargo build --workspace --example noised
 //!     ROTA_DATA=data target/debug/examples/noised

@@ -8,7 +8,7 @@ use formatting::numbers::{plain, plural};
 use node::verify::{NotComputed, ReopenedRound, ReopenedSum, ReopenedSums};
 use serde::Serialize;
 
-/// What the sums that a node can open tell by their differences.
+/// Information in the differences of the sums that a node can open.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct KeptAbsence {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_the_same_or_of_other_authors_alone_are_nothing_to_subtract() {
+    fn sums_of_the_same_or_of_disjoint_authors_cannot_be_subtracted() {
         let groups = |a: i64, b: i64| {
             vec![
                 sum(&["A", "B", "C"], &[a, 2, 3], None),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_without_noise_is_the_update_of_the_one_that_is_missing() {
+    fn a_difference_without_noise_is_the_missing_authors_update() {
         let all = sum(&["A", "B", "C"], &[11, 22, 33], None);
         let without = sum(&["A", "B"], &[10, 22, 30], None);
         let found = kept(&sums(vec![vec![all], vec![without]]));
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn void_sums_and_rounds_in_clear_are_said_and_not_compared() {
+    fn void_sums_and_rounds_in_clear_are_reported_and_not_compared() {
         let void = ReopenedSum {
             values: None,
             ..sum(&["A", "B"], &[], None)

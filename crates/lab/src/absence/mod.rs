@@ -23,7 +23,7 @@ use simulations::{Contributions, Federation, Options, RunError, Scenario, Surrou
 use crate::run::study;
 use crate::summary::adopted_models;
 
-/// What sums of a federation tell.
+/// Information in the sums of a federation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct AbsenceAttack {
@@ -35,8 +35,8 @@ pub struct AbsenceAttack {
     pub rounds: Vec<AbsenceRound>,
 }
 
-/// What the sums of a round and the next one tell about single updates of the round. All numbers are cosines,
-/// from -1 to 1: at 1 the update is known but for its length.
+/// Information in the sums of a round and of the next one about single updates of the round. All numbers are
+/// cosines, from -1 to 1: at 1 the update is known but for its length.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct AbsenceRound {
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sum_without_one_of_unchanged_updates_gives_that_update_away() {
+    fn a_sum_without_one_unchanged_update_reveals_that_update() {
         let updates = vec![
             vec![1.0, 0.0, 0.0],
             vec![0.0, 2.0, 0.0],

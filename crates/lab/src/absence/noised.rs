@@ -12,8 +12,8 @@ use super::{cosine, minus};
 use crate::attack::{AttackEstimate, replay, total};
 use crate::run::study;
 
-/// What sums with noise tell that differ by one institution. Cosines are without their sign, from 0 to 1: at 1
-/// the update is known but for its length.
+/// Information in sums with noise that differ by one institution. Cosines are without their sign, from 0 to 1:
+/// at 1 the update is known but for its length.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct NoisedAbsence {
@@ -38,7 +38,7 @@ pub struct NoisedAbsence {
     pub chance: f64,
 }
 
-/// What the absence of one institution tells.
+/// Information in the absence of one institution.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct AbsentSilo {

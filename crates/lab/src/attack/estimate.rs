@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::statistic::students_interval;
 
-/// What an attack measured, and the 95 % interval in which the truth lies.
+/// Measurement of an attack, and the 95 % interval in which the truth lies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct AttackEstimate {
     /// As measured.

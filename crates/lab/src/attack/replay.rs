@@ -14,7 +14,7 @@ use simulations::random::Random;
 pub(crate) struct PlayedRound<'a> {
     /// The outcome that it starts from.
     pub(crate) base: &'a RoundBase,
-    /// What every member adds to the sum.
+    /// Summands of all members.
     pub(crate) parts: &'a [NoisedPart],
     /// The opened sum.
     pub(crate) sum: &'a [i64],

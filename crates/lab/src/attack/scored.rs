@@ -1,4 +1,4 @@
-//! How well scores tell members from others: the area under the ROC curve, with an interval.
+//! Quality of scores that separate members from others: the area under the ROC curve, with an interval.
 
 use simulations::random::Random;
 

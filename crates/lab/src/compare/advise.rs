@@ -50,14 +50,14 @@ pub enum AdviceVerdict {
     Alone,
     /// That is not known.
     NotKnown {
-        /// Why not.
+        /// Reason.
         why: WhyNotKnown,
         /// Minutes that it takes, about, where more time helps and it is known how much.
         minutes: Option<f64>,
     },
 }
 
-/// Why it is not known whether members are to learn together.
+/// Reason for which it is not known if members are to learn together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhyNotKnown {
@@ -88,11 +88,11 @@ pub struct Advice {
     pub members: (usize, usize, usize),
     /// Names of the members that are clearly worse off: they should stay alone.
     pub stay_alone: Vec<String>,
-    /// How many would be clearly worse off by chance.
+    /// Expected number of members that would be clearly worse off by chance.
     pub by_chance: f64,
     /// Bytes that a member sends in a federation of this length, on average.
     pub bytes: f64,
-    /// What leaves a silo, as clauses.
+    /// Data that leave a silo, as clauses.
     pub exposure: Vec<String>,
     /// Seeds for which every strategy was measured.
     pub seeds: usize,
@@ -123,7 +123,7 @@ impl Experiment {
             strategy.insert("name".into(), (*name).into());
             strategy.extend(option.map(|(key, value)| (key.to_owned(), Value::from(value))));
             let entry = ExperimentEntry::plain(name, strategy);
-            // What this scenario has too few rounds for is not tried.
+            // Strategies for which this scenario has too few rounds are not tried.
             let variant = &experiment.variants[0];
             if experiment
                 .scenario(variant, &entry, &RunSettings::new(), 0)
@@ -313,8 +313,8 @@ fn verdict(judged: Option<&MeanDifference>, untuned: Option<usize>) -> AdviceVer
     }
 }
 
-/// How many members could not tune the model that they make alone, in the seed where these are most; `None`
-/// where all could.
+/// Returns the number of members that could not tune the model that they make alone, in the seed where these
+/// are most; `None` where all could.
 fn untuned(results: &[UnitResult]) -> Option<usize> {
     let members = |one: &UnitResult| {
         let own = one

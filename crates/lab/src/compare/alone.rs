@@ -16,7 +16,7 @@ use methods::serving::Alone;
 use simulations::RunError;
 use simulations::scenario::Scenario;
 
-/// What a silo makes alone.
+/// Models that a silo makes alone.
 pub(super) struct OwnModels {
     /// The best model, and what was learned about it in cross-validation.
     pub(super) local: LocalModels,
@@ -32,7 +32,7 @@ struct SiloAlone {
     models: Once<Option<OwnModels>>,
 }
 
-/// What the silos of a study make alone, members first.
+/// Models that the silos of a study make alone, members first.
 pub(super) struct AllAlone {
     folds: usize,
     effort: Effort,

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_of_several_is_measured_on_seeds_that_did_not_choose_it() {
+    fn the_best_of_several_is_measured_on_seeds_that_did_not_choose() {
         let found = best(3, 5).unwrap();
         assert_eq!(
             (found.of, found.seeds, found.over.as_str()),

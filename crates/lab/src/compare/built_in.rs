@@ -7,6 +7,10 @@ pub const BUILT_IN: &[(&str, &str)] = &[
         include_str!("../../../../simulations/experiments/heart.toml"),
     ),
     (
+        "tcga-brca",
+        include_str!("../../../../simulations/experiments/tcga-brca.toml"),
+    ),
+    (
         "eicu-los",
         include_str!("../../../../simulations/experiments/eicu-los.toml"),
     ),

@@ -1,4 +1,4 @@
-//! What the command line changes in an experiment.
+//! Choices of the command line that change an experiment.
 
 use learn::external::LearnerConfig;
 use methods::strategy::Custom;
@@ -16,8 +16,8 @@ pub struct Choices {
     /// The program that trains the models of all silos, instead of the scenario's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learner: Option<LearnerConfig>,
-    /// How often the search of settings and rounds goes beyond its end; `None`: as the experiment says, and not
-    /// at all in its reduced form.
+    /// Number of times that the search of settings and rounds goes beyond its end; `None`: that of the
+    /// experiment, and 0 in its reduced form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub widen: Option<usize>,
     /// The ε at which the federation with noise is measured beside each silo alone; empty: without noise.

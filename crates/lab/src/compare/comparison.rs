@@ -23,7 +23,7 @@ pub const LEAST_ROWS: usize = 10;
 pub struct Comparison {
     /// Name of the experiment.
     pub experiment: String,
-    /// What the experiment shows.
+    /// Purpose of the experiment.
     pub description: String,
     /// The program's version.
     pub version: &'static str,
@@ -31,7 +31,7 @@ pub struct Comparison {
     pub quick: bool,
     /// Number of seeds.
     pub seeds: usize,
-    /// How settings were chosen.
+    /// Choice of settings.
     pub tune: Tune,
     /// The scenario that all strategies share.
     pub scenario: Value,
@@ -63,7 +63,7 @@ pub struct VariantTable {
     /// True if test rows are drawn in groups, such as all visits of a person (`split.group`).
     #[serde(skip_serializing_if = "is_false")]
     pub grouped: bool,
-    /// What was noticed about the data of the first seed, in sentences without a full stop.
+    /// Findings in the data of the first seed, in sentences without a full stop.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The strategies.
@@ -71,7 +71,7 @@ pub struct VariantTable {
     /// The best of several strategies, on seeds that did not choose it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best: Option<BestOf>,
-    /// What papers report of the same; of built-in experiments, not in their reduced form.
+    /// Figures of papers for the same; of built-in experiments, not in their reduced form.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub papers: Vec<PaperTable>,
 }
@@ -85,7 +85,7 @@ fn is_false(value: &bool) -> bool {
 pub struct BestOf {
     /// Its label.
     pub label: String,
-    /// How many were compared, without references.
+    /// Number of strategies that were compared, without references.
     pub of: usize,
     /// Label of the reference that it is compared with.
     pub over: String,
@@ -109,7 +109,7 @@ pub struct MetricScope {
     pub rows: Option<Spread>,
     /// The worst silo.
     pub worst: Option<Spread>,
-    /// How far silos are from each other: the standard deviation over silos, within a seed. `None` where no
+    /// Distance of silos from each other: the standard deviation over silos, within a seed. `None` where no
     /// seed has two silos with a value.
     pub apart: Option<Spread>,
     /// The mean over silos after the round that is best on test rows, which nobody knows beforehand.
@@ -153,7 +153,7 @@ impl MetricResult {
     }
 }
 
-/// How much better a strategy is than a reference, in the most important metric.
+/// Difference of a strategy and a reference, in the most important metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Against {
     /// Label of the reference.
@@ -221,7 +221,7 @@ pub struct CostToReach {
     pub parameters: Spread,
 }
 
-/// What the silos would serve: after a choice, on its own rows, each serves the strategy's model or one
+/// Models that the silos would serve: after a choice, on its own rows, each serves the strategy's model or one
 /// that it makes alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServedSummary {
@@ -230,12 +230,12 @@ pub struct ServedSummary {
     /// The metrics of the best models that silos make alone, chosen by cross-validation.
     #[serde(rename = "local")]
     pub own: Vec<MetricResult>,
-    /// How much better the served models are than these, for the members.
+    /// Gain of the served models over these, for the members.
     pub inside: Option<ServedGain>,
-    /// How much better the served models are than these, for the unseen silos.
+    /// Gain of the served models over these, for the unseen silos.
     #[serde(rename = "unseen")]
     pub outside: Option<ServedGain>,
-    /// How much better they are than the references.
+    /// Gains over the references.
     pub against: Vec<Against>,
     /// Members that serve each kind of model, on average over seeds, by its name.
     pub candidates: BTreeMap<String, f64>,
@@ -243,7 +243,7 @@ pub struct ServedSummary {
     pub seconds: f64,
 }
 
-/// How much better served models are than those that silos make alone.
+/// Gain of served models over those that silos make alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServedGain {
     /// The difference. Silos that lose are those that are harmed.
@@ -252,7 +252,7 @@ pub struct ServedGain {
     /// Silos, of those with enough rows to tell, that serve another model than their own in a seed at least.
     #[serde(rename = "not_local")]
     pub not_own: usize,
-    /// How many of these would seem harmed if all models were equally good.
+    /// Expected number of these that would seem harmed if all models were equally good.
     pub by_chance: f64,
 }
 
@@ -269,7 +269,7 @@ pub struct ComparisonRow {
     pub metrics: Vec<MetricResult>,
     /// Differences between these models and the references.
     pub against: Vec<Against>,
-    /// What the silos would serve, where that was measured.
+    /// Models that the silos would serve, where they were measured.
     pub served: Option<ServedSummary>,
     /// Settings that were chosen, the most frequent first.
     pub chosen: Vec<ChosenSettings>,
@@ -281,7 +281,7 @@ pub struct ComparisonRow {
     pub to_best: Option<CostToReach>,
     /// Cost of getting to the first round whose value on validation rows is within 1 % of the best one's.
     pub to_near: Option<CostToReach>,
-    /// What all rounds took.
+    /// Cost of all rounds.
     pub to_end: Option<CostToReach>,
     /// The round that is best on test rows.
     pub best_round: Option<Spread>,
@@ -306,11 +306,11 @@ pub struct ComparisonRow {
     pub together: Option<Vec<Vec<f64>>>,
     /// The graph of members that the strategy kept in the first seed: pairs of members.
     pub graph: Option<Vec<[u32; 2]>>,
-    /// What the noise of its rounds bounds; `None` without noise.
+    /// Bound by the noise of its rounds; `None` without noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseBound>,
-    /// Why a comparison with it is not finished, as clauses: the best round is the last, or a chosen setting is
-    /// at the edge of what was tried.
+    /// Reasons for which a comparison with it is not finished, as clauses: the best round is the last, or a
+    /// chosen setting is at the edge of the tried ones.
     pub unfinished: Vec<String>,
     /// The mean course over rounds.
     pub curve: Vec<CurvePoint>,

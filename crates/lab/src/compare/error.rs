@@ -1,4 +1,4 @@
-//! Why an experiment is refused or stops.
+//! Errors by which an experiment is refused or stops.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use agreement::FileError;
 
 use simulations::ScenarioError;
 
-/// Why an experiment cannot be run.
+/// Error of an experiment that cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
     /// Something wrong in the file.
@@ -21,7 +21,7 @@ pub enum ExperimentError {
     Experiment {
         /// The file.
         file: String,
-        /// What.
+        /// Description of the fault.
         what: String,
     },
     /// A run of the experiment has wrong settings.
@@ -31,7 +31,7 @@ pub enum ExperimentError {
         file: String,
         /// The run, in words.
         of: String,
-        /// What is wrong, with the key.
+        /// Description of the fault, with the key.
         what: String,
     },
     /// A file that cannot be read.
@@ -58,7 +58,7 @@ pub enum ExperimentError {
         what: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         reason: io::Error,
     },
     /// Results of another experiment, or of other settings, in the folder.

@@ -42,9 +42,9 @@ pub struct ExperimentEntry {
     pub tune: BTreeMap<String, Vec<Value>>,
     /// True if nothing is tried.
     pub fixed: bool,
-    /// Whether the models that silos would serve are measured, too; `None`: as the experiment says.
+    /// `true` if the models that silos would serve are measured, too; `None`: as the experiment has it.
     pub served: Option<bool>,
-    /// How every silo adapts its model to its own training rows afterwards.
+    /// Adaptation by every silo of its model to its own training rows afterwards.
     pub adapted: Option<Adaptation>,
     /// Changes of the scenario, by key.
     pub set: Table,
@@ -119,7 +119,7 @@ pub struct Experiment {
     pub entries: Vec<ExperimentEntry>,
     /// The settings under which they are compared, at least one.
     pub variants: Vec<Variant>,
-    /// How settings are chosen.
+    /// Choice of settings.
     pub tune: Tune,
     /// True if the models that every silo would serve are measured, too.
     pub served: bool,
@@ -133,7 +133,7 @@ pub struct Experiment {
     pub(super) origin: ExperimentOrigin,
 }
 
-/// What an experiment was read from, by which it can be read again.
+/// Sources of an experiment, from which it can be read again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ExperimentOrigin {
     file: String,
@@ -517,7 +517,7 @@ impl Experiment {
             error => refused(error.to_string()),
         })?;
         scenario.resolve(&self.folder);
-        // What the command line names is relative to where the command runs.
+        // Paths of the command line are relative to where the command runs.
         let chosen = self.origin.choices.learner.clone();
         scenario.learner = chosen.or(scenario.learner);
         Ok(scenario)

@@ -12,7 +12,7 @@ use super::error::ExperimentError;
 pub(super) const FORMAT: u32 = 1;
 /// Default number of seeds.
 const SEEDS: usize = 5;
-/// How often the search of a scenario's settings goes beyond its end.
+/// Number of times that the search of a scenario's settings goes beyond its end.
 const WIDEN: usize = 2;
 
 /// Settings of one run, by key.

@@ -1,4 +1,4 @@
-//! How stable the groupings of a strategy are: over rounds, and over seeds.
+//! Stability of the groupings of a strategy: over rounds, and over seeds.
 
 use std::collections::BTreeMap;
 

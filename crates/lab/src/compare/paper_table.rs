@@ -9,11 +9,11 @@ use crate::statistic::Interval;
 pub struct PaperTable {
     /// The paper and its table.
     pub source: String,
-    /// How near the data here are to the paper's.
+    /// Likeness of the data here to the paper's.
     pub data: PaperData,
-    /// What is smaller or other here.
+    /// Differences of the measurement here, such as its size.
     pub how: String,
-    /// What the paper claims where its figures are not known.
+    /// Claim of the paper where its figures are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Label of the strategy that gains are over, there and here.
@@ -33,13 +33,13 @@ pub struct PaperFigure {
     pub there: f64,
     /// The value here, if it was measured.
     pub here: Option<f64>,
-    /// How much better it is here than the reference, with its 95 % interval.
+    /// Gain here over the reference, with its 95 % interval.
     pub gain: Option<Interval>,
-    /// What of the paper's gain is found here.
+    /// Verdict on the paper's gain.
     pub verdict: PaperVerdict,
 }
 
-/// How near data are to those of a paper.
+/// Likeness of data to those of a paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PaperData {
@@ -51,7 +51,7 @@ pub enum PaperData {
     Other,
 }
 
-/// What of a paper's gain over a reference is found here. A gain is better than chance where its 95 %
+/// Verdict on a paper's gain over a reference, by the gain here. A gain is better than chance where its 95 %
 /// interval is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,4 +1,4 @@
-//! What papers report for the measures of built-in experiments, beside what was measured here.
+//! Figures of papers for the measures of built-in experiments, beside those measured here.
 
 use std::collections::BTreeMap;
 
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_is_judged_by_its_interval_and_its_share_of_the_reference() {
+    fn gain_over_local_is_judged_by_interval_and_share_of_reference() {
         let judge = |data, metric, there, low: f64, by: f64| {
             let gain = Interval {
                 by,

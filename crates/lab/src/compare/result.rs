@@ -35,7 +35,7 @@ pub(super) struct TriedPoint {
     pub(super) near: Option<u64>,
     /// The value of the best round on validation rows.
     pub(super) value: Option<f64>,
-    /// Why there is none.
+    /// Reason for which there is none.
     pub(super) failed: Option<String>,
 }
 
@@ -68,14 +68,14 @@ pub(super) struct StoredSilo {
     pub(super) best: MetricValues,
     /// Row by row, with the model of the chosen round.
     pub(super) rows: Option<StoredRows>,
-    /// What the silo would serve, where it compared candidates.
+    /// Model that the silo would serve, where it compared candidates.
     pub(super) served: Option<ServedResult>,
 }
 
-/// What a silo would serve.
+/// Model that a silo would serve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ServedResult {
-    /// What the silo chose.
+    /// Candidate that the silo chose.
     pub(super) candidate: Candidate,
     /// The model that it makes alone.
     pub(super) own: ModelResult,
@@ -157,7 +157,7 @@ pub(super) struct UnitResult {
     pub(super) seconds: (f64, f64, f64),
     /// Names of the subgroups of rows; empty where there are none.
     pub(super) subgroups: Vec<String>,
-    /// What was noticed about the data, in sentences.
+    /// Findings in the data, in sentences.
     #[serde(default)]
     pub(super) notes: Vec<String>,
     /// Of the models that silos make alone: the silos where none could be tuned.
@@ -167,10 +167,10 @@ pub(super) struct UnitResult {
     pub(super) memory: MetricValues,
     /// The graph of members that it kept: pairs of members.
     pub(super) graph: Option<Vec<[u32; 2]>>,
-    /// What the noise of its rounds bounds.
+    /// Bound by the noise of its rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) noise: Option<NoiseBound>,
-    /// Why there is no result, or why it is not to be used.
+    /// Reason for which there is no result, or for which it is not to be used.
     pub(super) failed: Option<String>,
 }
 
@@ -260,7 +260,7 @@ impl UnitResult {
         let unusable = trial.unusable(&chosen[..trial.members()]);
         self.add_silos(trial, (&chosen, &honest), all.get(&self.best_round));
         let members = honest.iter().filter(|honest| **honest).count();
-        // What noise makes of a model is what is asked for, however bad it is.
+        // A model with noise counts, however bad it is: the effect of noise is the question.
         let counts = self.noise.is_none() && 2 * unusable.len() >= members;
         if let Some((place, reason)) = unusable.first().filter(|_| counts) {
             self.failed = Some(format!(

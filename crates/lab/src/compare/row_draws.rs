@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use simulations::random::Random;
 
-/// How often every row counts in every draw.
+/// Counts of every row in every draw.
 pub(super) struct DrawnRows {
     /// Row by row, in each all draws: so the sums of all draws are added side by side, each in the order
     /// that it has alone.
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_one_group_are_drawn_together_and_means_are_of_the_rows_drawn() {
+    fn rows_of_one_group_are_drawn_together_and_means_are_of_draws() {
         let units = vec![vec![0, 2, 3], vec![1], vec![4, 5]];
         let shared = SharedDraws::default();
         let drawn = shared.of("rows", &units, 50);

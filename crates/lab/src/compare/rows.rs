@@ -1,9 +1,10 @@
-//! What a model gives row by row, as it is kept for comparisons.
+//! Outputs of a model row by row, as they are kept for comparisons.
 
 use std::collections::BTreeMap;
 
 use methods::learner::{RowResults, together};
 use serde::{Deserialize, Serialize};
+use task::survival::{NUMBERS, ObservedTime, observed};
 
 use crate::statistic::RowOutputs;
 
@@ -14,10 +15,19 @@ pub(super) struct StoredRows {
     pub(super) scores: BTreeMap<String, Vec<f32>>,
     /// Class of every row, where the target is one; otherwise empty.
     pub(super) classes: Vec<u16>,
-    /// Where there are two classes, the probability of the second one; otherwise empty.
+    /// Probability of the second of two classes; otherwise empty.
     pub(super) second: Vec<f32>,
-    /// Where there are more classes, the probability of the one that the row is given; otherwise empty.
+    /// Probability of the class that the row is given, of more than two; otherwise empty.
     pub(super) confidences: Vec<f32>,
+    /// Where the target is a time to an event, its three numbers for every row; otherwise empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) lifetimes: Vec<f32>,
+    /// For those the risk score of every row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) risks: Vec<f32>,
+    /// For those the time until which survival is measured, and the probability of every row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) surviving: Option<(f32, Vec<f32>)>,
     /// The subgroup of every row, by its position among their names; empty where rows have none.
     pub(super) subgroups: Vec<u16>,
     /// The rows of every group, such as the visits of a patient, as a number for each row; empty where rows
@@ -45,6 +55,12 @@ impl StoredRows {
             classes: RowOutputs::classes(results).unwrap_or_default(),
             second: single(second.unwrap_or_default()),
             confidences: single(confidences.unwrap_or_default()),
+            lifetimes: match results.risks.is_empty() {
+                true => Vec::new(),
+                false => results.targets.clone(),
+            },
+            risks: single(results.risks.clone()),
+            surviving: RowOutputs::surviving(results).map(|(until, of)| (until, single(of))),
             subgroups: results.subgroups.clone(),
             groups: results.groups.clone(),
             targets: hasher.finalize().to_hex()[..32].to_owned(),
@@ -54,7 +70,9 @@ impl StoredRows {
     /// Returns whether all values are finite numbers.
     pub(super) fn is_finite(&self) -> bool {
         let scores = self.scores.values().flatten();
+        let surviving = self.surviving.iter().flat_map(|(_, of)| of);
         let all = scores.chain(&self.second).chain(&self.confidences);
+        let all = all.chain(&self.risks).chain(surviving);
         all.into_iter().all(|value| value.is_finite())
     }
 
@@ -87,6 +105,17 @@ impl StoredRows {
                 .collect(),
             second: pick(&self.second),
             confidences: pick(&self.confidences),
+            lifetimes: rows
+                .iter()
+                .filter_map(|&row| self.lifetimes.chunks_exact(NUMBERS).nth(row))
+                .flatten()
+                .copied()
+                .collect(),
+            risks: pick(&self.risks),
+            surviving: self
+                .surviving
+                .as_ref()
+                .map(|(until, of)| (*until, pick(of))),
             subgroups: vec![subgroup; rows.len()],
             groups: rows
                 .iter()
@@ -122,11 +151,23 @@ impl RowOutputs for StoredRows {
             None => self.whole(&self.confidences),
         }
     }
+
+    fn risks(&self) -> Option<(Vec<ObservedTime>, Vec<f64>)> {
+        let all = self.lifetimes.len() == NUMBERS * self.len() && self.len() > 0;
+        all.then(|| Some((observed(&self.lifetimes), self.whole(&self.risks)?)))?
+    }
+
+    fn surviving(&self) -> Option<(f32, Vec<f64>)> {
+        let (until, of) = self.surviving.as_ref()?;
+        Some((*until, self.whole(of)?))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use methods::learner::Surviving;
+
     use super::*;
     use crate::statistic::Statistic;
 
@@ -137,6 +178,60 @@ mod tests {
             probabilities,
             ..RowResults::default()
         }
+    }
+
+    /// Twelve rows with an event and one without, whose risks fall with time but for the last two.
+    fn lifetimes() -> RowResults {
+        let targets =
+            (0..13).flat_map(|row: u8| [f32::from(u8::from(row < 12)), 1.0 + f32::from(row), 0.0]);
+        let risks: Vec<f64> = (0..13)
+            .map(|row| if row < 11 { -f64::from(row) } else { 1.0 })
+            .collect();
+        RowResults {
+            scores: [("loss".to_owned(), vec![0.5; 13])].into(),
+            targets: targets.collect(),
+            surviving: Some(Surviving {
+                until: 6.0,
+                probabilities: vec![0.5; 13],
+            }),
+            risks,
+            ..RowResults::default()
+        }
+    }
+
+    #[test]
+    fn times_to_an_event_are_stored_with_their_risks() {
+        let results = lifetimes();
+        let mut stored = StoredRows::of(&results);
+        let text = serde_json::to_string(&stored).unwrap();
+        stored = serde_json::from_str(&text).unwrap();
+        assert!(stored.is_finite());
+        let units = stored.together();
+        for metric in ["concordance", "calibration-at-time"] {
+            let here = Statistic::of(metric, &[&stored]).unwrap();
+            let there = Statistic::of(metric, &[&results]).unwrap();
+            assert!(
+                (here.measured() - there.measured()).abs() < 1e-6,
+                "{metric}"
+            );
+            assert_eq!(here.units_of_classes(&units), Some([(1, 12)].into()));
+            assert!(here.has_enough_events(&units));
+            assert!(!here.has_enough_events(&units[..9]), "nine events");
+        }
+        // Of 78 pairs 11 · 2 are lost, and one is tied.
+        let index = Statistic::of("concordance", &[&stored]).unwrap();
+        assert!((index.measured() - (78.0 - 22.5) / 78.0).abs() < 1e-12);
+        // Pairs of two silos are none.
+        let both = Statistic::of("concordance", &[&stored, &stored]).unwrap();
+        assert_eq!(both.measured(), index.measured());
+        // Kaplan-Meier at 6: six of thirteen have had their event.
+        let calibration = Statistic::of("calibration-at-time", &[&stored]).unwrap();
+        assert!((calibration.measured() - (7.0 / 13.0 - 0.5)).abs() < 1e-6);
+        stored.subgroups = (0..13).map(|row| row % 2).collect();
+        let own = stored.of_subgroup(1);
+        assert_eq!((own.risks.len(), own.lifetimes.len()), (6, 18));
+        stored.risks[3] = f32::NAN;
+        assert!(!stored.is_finite() && Statistic::of("concordance", &[&stored]).is_none());
     }
 
     #[test]

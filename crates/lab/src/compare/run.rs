@@ -33,7 +33,7 @@ pub struct Shard {
     pub of: usize,
 }
 
-/// Why a part cannot be read.
+/// Error of a part that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected two numbers such as 2/8, the first from 1 to the second, got {0:?}")]
 pub struct ShardError(String);
@@ -52,7 +52,7 @@ impl FromStr for Shard {
     }
 }
 
-/// How far a comparison has come.
+/// Progress of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompareProgress {
     /// Runs that are done, those of an earlier start included.
@@ -107,13 +107,14 @@ impl Default for CompareOptions<'_> {
     }
 }
 
-/// What the rows of a scenario follow from beside the silos and the seed: with noise they are read in another way.
+/// Returns the key of a scenario's rows, beside the silos and the seed: with noise they are read in another
+/// way.
 fn rows_of(scenario: &Scenario) -> String {
     let task = serde_json::to_string(&scenario.task).unwrap_or_default();
     format!("{task} {}", scenario.is_noised())
 }
 
-/// What all runs share.
+/// Common parts of all runs.
 struct SharedByRuns {
     experiment: Experiment,
     data: Option<PathBuf>,
@@ -430,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_need_the_choice_of_the_first_seed_at_once_do_not_disturb_each_other() {
+    fn threads_that_need_the_first_seeds_choice_do_not_conflict() {
         let experiment = chosen_by_the_first();
         for _ in 0..5 {
             let folder = tempfile::tempdir().unwrap();

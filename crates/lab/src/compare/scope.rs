@@ -12,7 +12,7 @@ use super::rows::StoredRows;
 use super::spread::Spread;
 use crate::statistic::Statistic;
 
-/// What strategies are compared with.
+/// References that strategies are compared with.
 #[derive(Clone)]
 pub(super) struct ReferenceResults<'a> {
     /// Labels and results of the references.

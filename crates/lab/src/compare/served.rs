@@ -1,4 +1,4 @@
-//! What the silos would serve under a strategy.
+//! Models that the silos would serve under a strategy.
 
 use std::collections::{BTreeMap, BTreeSet};
 

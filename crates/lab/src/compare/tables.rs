@@ -53,7 +53,7 @@ impl VariantTable {
                     .filter_map(|silo| Some(silo.rows.as_ref()?.len() as f64))
                     .sum::<f64>()
             };
-            // What draws its outputs has no results row by row.
+            // Outputs that are drawn at random have no results row by row.
             let by_row = |results: &[&UnitResult]| results.iter().any(|one| count(one) > 0.0);
             let results = all.iter().map(|(_, results)| results);
             let measured = results.max_by_key(|results| (by_row(results), results.len()));
@@ -258,7 +258,7 @@ mod tests {
     use super::super::{Choices, CompareOptions, Experiment, compare};
 
     #[test]
-    fn test_rows_are_counted_where_the_last_way_has_no_results_row_by_row() {
+    fn test_rows_are_counted_where_the_last_strategy_lacks_them() {
         let text = SMALL.replace("linear = { loss = \"absolute\" }", "mlp = { hidden = [4] }");
         let text = text.replace(
             "label = \"groups\"\nname = \"cs-rcfl\"\ncoalitions = 2",

@@ -30,7 +30,7 @@ use simulations::position;
 use simulations::scenario::{Fault, Scenario};
 use simulations::{RunRecord, Surrounding, federate};
 
-/// How models are trained and kept, round by round.
+/// Models of a trial, round by round.
 enum TrialModels {
     /// By a federation.
     Federated(Box<Federated>),
@@ -58,13 +58,13 @@ pub(super) struct TrainedFederation {
     study: Arc<Study>,
     participation: ParticipatingSilos,
     models: TrialModels,
-    /// How every silo adapts its model to its own rows afterwards.
+    /// Adaptation by every silo of its model to its own rows afterwards.
     adapted: Option<Adaptation>,
     /// Wall-clock seconds of the training.
     pub(super) seconds: f64,
 }
 
-/// How a strategy is trained.
+/// Kind of training of a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LearningWay {
     /// By a federation.
@@ -408,8 +408,8 @@ impl TrainedFederation {
         &self.study.subgroups
     }
 
-    /// Why these models of the members are of no use, as clauses: they give no finite numbers, or are far
-    /// worse than a constant prediction.
+    /// Returns the reasons for which these models of the members are of no use, as clauses: they give no finite
+    /// numbers, or are far worse than a constant prediction.
     pub(super) fn unusable(&self, members: &[Option<MeasuredModel>]) -> Vec<(usize, String)> {
         let targets = |one: &Option<MeasuredModel>| {
             let one = one.as_ref()?;

@@ -13,9 +13,9 @@ use super::widen::{Edge, GridPoint, tried_longer};
 /// Most silos that a sentence names.
 const NAMED: usize = 3;
 
-/// Why the results of a strategy are not finished, as clauses; empty where nothing speaks against them.
-/// A reason counts that holds for at least half of the seeds in which something was chosen. `allowed` says
-/// whether an option allows anything beyond an edge of these settings.
+/// Returns the reasons for which the results of a strategy are not finished, as clauses; empty where there are
+/// none. A reason counts that holds for at least half of the seeds in which something was chosen. `allowed`
+/// returns true if an option allows a value beyond an edge of these settings.
 pub(super) fn unfinished(
     results: &[&UnitResult],
     allowed: impl Fn(&GridPoint, &Edge) -> bool,
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_round_and_a_rate_at_the_edge_are_said() {
+    fn a_last_round_and_a_rate_at_the_edge_are_reported() {
         let rates = [0.1, 0.4, 0.2];
         assert_eq!(of(&[seed(&rates, 0.2, 30)]), [""; 0]);
         let found = of(&[
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(of(&[seed(&[0.1], 0.1, 3)]), [""; 0]);
         assert_eq!(of(&[seed(&[0.0, 0.1], 0.0, 3)]), [""; 0]);
         assert_eq!(of(&[seed(&[0.01, 0.1], 0.01, 3)]).len(), 1);
-        // What the option has nothing beyond is no edge.
+        // An end of the range of an option is no edge.
         assert_eq!(allowed(&[seed(&[0.5, 1.0], 1.0, 3)], |_| false), [""; 0]);
         // A choice that was no better with more rounds is finished.
         let mut longer = seed(&rates, 0.2, 40);
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(of(&[longer.clone()]).len(), 1, "its training failed");
         longer.tried[2].value = Some(0.5);
         assert_eq!(of(&[longer]), [""; 0]);
-        // What is fitted at once has one round, and sends nothing.
+        // A model that is fitted at once has one round, and sends nothing.
         let mut fitted = seed(&rates, 0.2, 40);
         fitted.curve[0].bytes = 0;
         assert_eq!(of(&[fitted]), [""; 0]);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn own_models_that_could_not_be_tuned_are_named() {
+    fn local_models_that_could_not_be_tuned_are_named() {
         let mut own = seed(&[], 0.0, 1);
         own.near = None;
         own.untuned = vec!["north".into(), "south".into()];

@@ -19,7 +19,7 @@ use crate::keep::KeepError;
 use simulations::RunError;
 use simulations::scenario::Scenario;
 
-/// What the runs of an experiment share.
+/// Common parts of the runs of an experiment.
 pub(super) struct Runs<'a> {
     pub(super) experiment: &'a Experiment,
     /// Folder in which every run keeps what its federation learned.
@@ -315,7 +315,7 @@ impl Runs<'_> {
 const NO_VALIDATION: &str = "no silo has validation rows, by which settings and rounds are chosen: the learner has to \
                              have some of its own";
 
-/// Why no round of a trial is the best one.
+/// Returns the reason for which no round of a trial is the best one.
 fn undecided(trial: &TrainedFederation, by: MetricName) -> String {
     if !trial.has_validation_rows() {
         return NO_VALIDATION.into();
@@ -351,7 +351,7 @@ fn better(metric: MetricName, value: f64, than: f64) -> bool {
     }
 }
 
-/// How close a value is to the best one that it is nearly as good, as a share of the best.
+/// Distance from the best value within which one is nearly as good, as a share of the best.
 const NEAR: f64 = 0.01;
 
 /// The round that is best on some rows.

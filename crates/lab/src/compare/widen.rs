@@ -1,4 +1,4 @@
-//! What lies beyond the settings and rounds that were tried.
+//! Settings and rounds beyond those that were tried.
 //!
 //! A choice at the edge of a grid, or a best round that is the last, says that the search ended too early. From
 //! the values that were tried follows the next one, as far as the option allows any: a share of 1 has nothing
@@ -14,7 +14,7 @@ use super::file::{RunSettings, Variant};
 
 /// The key of the number of rounds, of which the last is the edge.
 pub(super) const ROUNDS: &str = "scenario.rounds";
-/// How often the step beyond an edge is halved where the option does not allow it.
+/// Number of times that the step beyond an edge is halved where the option does not allow it.
 const HALVED: u32 = 6;
 
 /// Settings by key, as a result holds them.
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_value_is_a_step_in_the_same_ratio_as_far_as_the_option_allows_it() {
+    fn the_next_value_keeps_the_ratio_as_far_as_the_option_allows() {
         let float = |value: f64| Some(TomlValue::Float(value));
         let rates = [0.02, 0.005].map(Value::from);
         let found = beyond("fedavg", "training.optimiser.rate", &rates);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_baseline_that_still_climbs_gets_more_rounds_and_larger_rates_until_it_does_not() {
+    fn a_climbing_baseline_gets_more_rounds_and_larger_rates() {
         let [never, once, often] = [0, 1, 9].map(|widen| climbing(widen, ""));
         assert_eq!(
             (never.tried.len(), never.unfinished.len()),

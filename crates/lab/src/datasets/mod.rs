@@ -29,11 +29,11 @@ pub struct Catalogue {
 pub struct PublicSet {
     /// Name of the set on the command line.
     pub name: String,
-    /// What the set is, in a line.
+    /// Description of the set, in a line.
     pub title: String,
-    /// What reads it, as a scenario says it.
+    /// Reader of the set, as a scenario names it.
     pub used: String,
-    /// Who made it.
+    /// Makers of the set.
     pub source: String,
     /// A page about it.
     pub page: String,
@@ -41,7 +41,7 @@ pub struct PublicSet {
     pub licence: String,
     /// The folder of its files, under the data folder.
     pub folder: String,
-    /// What else must be known.
+    /// Further remarks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Files of the set.
@@ -63,7 +63,7 @@ pub struct PublicFile {
     pub address: Option<String>,
 }
 
-/// Why a catalogue cannot be used.
+/// Error of a catalogue that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueError {
     /// The file is not TOML of this form.
@@ -71,7 +71,7 @@ pub enum CatalogueError {
     Form {
         /// The file.
         file: PathBuf,
-        /// What is wrong, with the line.
+        /// Description of the fault, with the line.
         reason: String,
     },
     /// There is no set of that name.
@@ -113,7 +113,7 @@ impl Catalogue {
 
     /// Returns whether names are plain names of files and folders, and checksums have their form.
     fn check(&self) -> Result<(), String> {
-        // What is downloaded must not be written anywhere but under the data folder.
+        // Downloads must not be written anywhere but under the data folder.
         let plain = |name: &str| {
             !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', ':'])
         };

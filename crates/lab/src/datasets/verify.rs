@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::{PublicFile, PublicSet};
 
-/// What a file is, compared with the catalogue.
+/// State of a file, compared with the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileState {
     /// As in the catalogue.
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_state_of_a_file_is_told_apart() {
+    fn every_state_of_a_file_is_distinguished() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         // SHA-256 of "abc" (FIPS 180-2).

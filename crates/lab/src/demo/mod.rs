@@ -35,7 +35,7 @@ const FEDERATION: &str = "federation.toml";
 pub struct DemoOptions {
     /// An empty folder, or one that does not exist.
     pub folder: PathBuf,
-    /// How the silos reach each other.
+    /// Transport between the silos.
     pub transport: Transport,
     /// The first silo's port, the others have the next ones; `None`: free ports.
     pub base_port: Option<u16>,
@@ -52,7 +52,7 @@ pub struct DemoMember {
     pub config: PathBuf,
 }
 
-/// Where the nodes of a federation are, in roster order.
+/// Addresses of the nodes of a federation, in roster order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodePlaces {
     /// The addresses at which each listens.
@@ -69,7 +69,7 @@ impl NodePlaces {
     }
 }
 
-/// Why a demo could not be written.
+/// Error of a demo that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
     /// The folder is not empty.
@@ -358,7 +358,7 @@ fn names<'a>(all: impl Iterator<Item = &'a str>, at: usize) -> String {
 /// The rows of one silo as CSV, with digits that give the same numbers when they are read.
 fn csv(set: &DataSet, silo: usize, split: &SplitConfig) -> String {
     let (_, table) = &set.silos[silo];
-    // What the split needs to know of a row, unless it is a feature already.
+    // Columns that the split needs of a row, unless they are features already.
     let of = |name: &Option<String>| name.clone().filter(|name| !table.columns.contains(name));
     let (part, time, group) = (of(&split.column), of(&split.time), of(&split.group));
     let cell = |text: &str| {

@@ -135,7 +135,7 @@ fn free_ports_differ_and_a_port_in_use_is_named() {
 
 /// Rows that are drawn have their part from the drawing.
 #[test]
-fn drawn_rows_of_an_institution_are_trained_on_as_in_the_simulation() {
+fn drawn_rows_of_an_institution_are_trained_on_as_simulated() {
     let config = "model = 'logistic'\nstandardise = 'none'\n\
         data.synthetic = { target = 'logistic', groups = 1, features = 2, rows = [20, 20] }";
     let task: TableTask = toml::from_str(config).unwrap();
@@ -187,7 +187,7 @@ fn rows_of_an_institution_keep_their_part_and_time() {
 }
 
 #[test]
-fn institutions_hold_out_the_rows_of_the_simulation_by_a_secret_beside_their_keys() {
+fn institutions_hold_out_the_simulated_rows_by_a_local_secret() {
     let scenario = Scenario::parse("noised.toml", NOISED).unwrap();
     let study = scenario.study(None).unwrap();
     let folder = tempfile::tempdir().unwrap();

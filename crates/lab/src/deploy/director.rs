@@ -21,12 +21,12 @@ use crate::demo::DemoMember;
 use crate::history::StoppedNode;
 use node::events::{Line, NodeEvent, phase_name};
 
-/// How long nodes have to end when they are asked to.
+/// Time that nodes have to end when they are asked to.
 const GOODBYE: Duration = Duration::from_secs(10);
 /// Lines of a log that an error shows.
 const TAIL: usize = 12;
 
-/// What one run gave, besides the lines.
+/// Measurements of one run, besides the lines.
 pub(super) struct Ran {
     pub(super) stops: Vec<StoppedNode>,
     pub(super) marks: Vec<RoundMark>,
@@ -45,7 +45,7 @@ pub(super) struct RoundMark {
     pub(super) cpu: Vec<f64>,
 }
 
-/// What the nodes printed.
+/// Output of the nodes.
 pub(super) struct Logs {
     /// The silos' names, in roster order.
     pub(super) names: Vec<String>,
@@ -55,7 +55,7 @@ pub(super) struct Logs {
     pub(super) ahead: Vec<f64>,
 }
 
-/// What the director waits for.
+/// Input that the director waits for.
 enum DirectorInput {
     /// A line of a node that was started for the n-th time; none: its output has ended.
     Line(usize, usize, Option<Box<NodeEvent>>),
@@ -74,7 +74,7 @@ struct NodeKill {
     lost: bool,
 }
 
-/// What is scheduled for a time.
+/// Action that is scheduled for a time.
 enum DeployAction {
     Kill(NodeKill),
     Start(usize, bool),
@@ -475,7 +475,7 @@ impl<'a> DeployDirector<'a> {
             Err(error) => error.to_string(),
         };
         let log = self.log(node);
-        // What it wrote elsewhere says why.
+        // The log that it wrote elsewhere has the reason.
         let _ = self
             .ground
             .fetch(node, &self.folder.join(format!("{node}.jsonl")), &log);

@@ -28,16 +28,16 @@ pub(super) enum PlannedFault {
     },
 }
 
-/// When a node is killed.
+/// Moment at which a node is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KillMoment {
     /// This long after the start.
     At(Duration),
-    /// When a lead reaches this moment of a round for the first time.
+    /// The moment at which a lead reaches this moment of a round for the first time.
     Round(u64, Moment),
 }
 
-/// Where the nodes run.
+/// Place of the nodes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Where {
     /// True if on other machines.
@@ -136,7 +136,7 @@ mod tests {
 
     /// The table of docs/reliability.md says which faults processes can have.
     #[test]
-    fn processes_have_the_faults_that_the_table_says() {
+    fn processes_have_the_faults_of_the_table() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reliability.md");
         let text = std::fs::read_to_string(file).unwrap();
         let header = "| fault | `[[fault]]` |";

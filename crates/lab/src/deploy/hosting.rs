@@ -1,4 +1,4 @@
-//! Where the nodes of a deployment run, and how they reach each other.
+//! Places of the nodes of a deployment, and the network between them.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use simulations::network::LinkConfig;
 use super::DeployError;
 use crate::demo::{DemoMember, NodePlaces};
 
-/// How nodes on this machine reach each other.
+/// Network between nodes on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkKind {
     /// Over 127.0.0.1, through a proxy in this program.
@@ -19,16 +19,16 @@ pub enum NetworkKind {
     Namespaces,
 }
 
-/// What is said of a ground in the report.
+/// Facts about a ground for the report.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
     /// The network, in words.
     pub(super) network: String,
     /// Different machines.
     pub(super) machines: usize,
-    /// What the bytes count.
+    /// Meaning of the byte counts.
     pub(super) bytes: Option<String>,
-    /// What could not be done or measured.
+    /// Remarks on things that could not be done or measured.
     pub(super) notes: Vec<String>,
 }
 

@@ -18,13 +18,13 @@ use crate::demo::{DemoMember, NodePlaces};
 /// A machine to run nodes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// What `ssh` calls it: USER@HOST, or a name in its configuration.
+    /// Destination for `ssh`: USER@HOST, or a name in its configuration.
     pub destination: String,
     /// The IP address or name at which the other nodes reach it.
     pub address: String,
 }
 
-/// Why a list of hosts cannot be used.
+/// Error of a list of hosts that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostsError {
     /// A line that is none.
@@ -59,7 +59,7 @@ pub fn parse(text: &str) -> Result<Vec<Host>, HostsError> {
             .collect();
         let host = match words[..] {
             [] => continue,
-            // What begins with a dash would be an option of ssh.
+            // A name that begins with a dash would be an option of ssh.
             [name, ..] if name.starts_with('-') => None,
             [name] => Some((name, name.rsplit_once('@').map_or(name, |(_, host)| host))),
             [name, address] => Some((name, address)),

@@ -50,7 +50,7 @@ pub use hosts::{Host, HostsError, parse as parse_hosts};
 /// Most nodes of a deployment on one machine; links between more need more sockets than a process may
 /// have open.
 pub const MOST: usize = 16;
-/// What runs have, beyond the limit of the simulation, for processes to start and to connect.
+/// Time that runs have, beyond the limit of the simulation, for processes to start and to connect.
 const STARTING: Duration = Duration::from_secs(20);
 
 /// A deployment.
@@ -76,7 +76,7 @@ pub struct DeploymentPlan<'a> {
     pub say: Box<dyn FnMut(&str) + 'a>,
 }
 
-/// Why a deployment failed.
+/// Error of a deployment that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeployError {
     /// Something that processes cannot carry out, or a number out of range.
@@ -104,7 +104,7 @@ pub enum DeployError {
     Program {
         /// The program with its arguments.
         program: String,
-        /// What the program said.
+        /// Message of the program.
         why: String,
     },
     /// A node ended by itself.

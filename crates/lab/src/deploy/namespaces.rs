@@ -25,7 +25,7 @@ const BURST: u32 = 128 * 1024;
 /// Number of the next group of namespaces of this process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// What `tc` can do on this machine.
+/// Abilities of `tc` on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shaping {
     /// Delay, loss and duplication (`netem`).
@@ -38,7 +38,7 @@ impl Shaping {
     /// Tries it in a namespace.
     ///
     /// # Errors
-    /// Why this machine makes no namespaces, in words.
+    /// Reason for which this machine makes no namespaces, as text.
     pub(super) fn probe() -> Result<Self, String> {
         let hub = name("probe");
         let made = ip(&["netns", "add", &hub]);
@@ -241,7 +241,7 @@ impl Hosting for Namespaces {
     fn sent(&self) -> Option<Vec<u64>> {
         let said = ip(&["-n", &self.hub, "-j", "-s", "link", "show"]).ok()?;
         let links: Vec<serde_json::Value> = serde_json::from_str(&said).ok()?;
-        // What the hub receives is what the node has sent.
+        // The hub receives the bytes that the node has sent.
         let received = |node: usize| {
             let name = format!("v{node}");
             let link = links.iter().find(|link| link["ifname"] == *name)?;

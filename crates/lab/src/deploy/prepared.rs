@@ -92,7 +92,7 @@ impl PreparedHosting {
         }
     }
 
-    /// Why it was chosen, and what it cannot do.
+    /// Returns the reason for the choice, and its limits.
     pub(super) fn notes(&self) -> Vec<String> {
         match self {
             Self::Loopback { why: Some(why), .. } => {

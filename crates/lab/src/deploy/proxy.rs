@@ -19,8 +19,8 @@ use tokio::time::{Instant, sleep_until};
 
 /// Largest datagram, in bytes.
 const LARGEST: usize = 1 << 16;
-/// How long a datagram may wait for its sender's line; one that would wait longer is dropped, as by a
-/// router whose queue is full.
+/// Time that a datagram may wait for its sender's line; one that would wait longer is dropped, as by a router
+/// whose queue is full.
 const QUEUE: Duration = Duration::from_secs(1);
 
 /// The links between all nodes. They end when this is dropped.
@@ -40,7 +40,7 @@ struct ProxyLinks {
 }
 
 struct ProxyState {
-    /// When the line of each sender is free.
+    /// Time at which the line of each sender is free.
     free: Vec<Instant>,
     /// Links that are cut, by how many faults.
     cut: BTreeMap<(usize, usize), usize>,
@@ -118,7 +118,7 @@ async fn open(
     let back = Arc::new(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?);
     let there = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let address = door.local_addr()?;
-    // Where the node that uses the door is: it may be started again.
+    // Address of the node that uses the door: it may be started again.
     let here = Arc::new(Mutex::new(None::<SocketAddr>));
     let user = here.clone();
     let (links_out, links_in) = (links.clone(), links.clone());
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_and_answers_arrive_after_the_latency_and_are_counted() {
+    fn datagrams_and_answers_arrive_after_latency_and_are_counted() {
         let (nodes, proxy) = proxy(steady(60));
         let door = ("127.0.0.1", proxy.doors[0][1]);
         let began = std::time::Instant::now();

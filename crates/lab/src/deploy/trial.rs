@@ -1,5 +1,5 @@
-//! What one run with processes says about its rotation: the lines of the nodes, and what the director
-//! counted.
+//! Measurements of the rotation from one run with processes: the lines of the nodes, and the counts of the
+//! director.
 
 use std::collections::{BTreeMap, BTreeSet};
 

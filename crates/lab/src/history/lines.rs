@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 use super::Log;
 use node::events::{self, NodeEvent};
 
-/// Why logs cannot be read.
+/// Error of logs that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// A file cannot be read.
@@ -137,7 +137,7 @@ pub(super) fn node(file: &Path, ahead: f64) -> Result<NodeLog, HistoryError> {
 fn bytes_are_text(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     text.lines().any(|line| {
-        // What stands before it is of whoever kept the lines, such as journald.
+        // The text before the time is of the program that kept the lines, such as journald.
         let before = line.split_once("  ").map_or("", |(before, _)| before);
         let time = before.rsplit(' ').next().unwrap_or_default();
         humantime::parse_rfc3339(time).is_ok()

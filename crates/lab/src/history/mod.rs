@@ -1,5 +1,5 @@
-//! What the nodes of a federation printed as JSON lines, put together: who led when, what became
-//! final, and which node was down.
+//! Joint history of a federation from the JSON lines that its nodes printed: the leads and their times, the
+//! final rounds, and the nodes that were down.
 //!
 //! [`read`] takes the logs of the institutions (`rota run --json`); [`History`] is what they say
 //! together. Times are those of the institutions' own clocks.
@@ -15,7 +15,7 @@ pub use lines::HistoryError;
 pub use read::{StopsAndClocks, read, read_known};
 pub use stops::StoppedNode;
 
-/// What the logs of a federation say together. Seconds count from the first line.
+/// Joint history from the logs of a federation. Seconds count from the first line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct History {
     /// The federation's id.
@@ -36,17 +36,17 @@ pub struct History {
     pub views: Vec<TimelineView>,
     /// Nodes that stopped.
     pub stops: Vec<StoppedMember>,
-    /// What followed when a node stopped that led.
+    /// Consequences of stops of nodes that led.
     pub take_overs: Vec<TakeOver>,
     /// Held-out metrics that nodes printed, by silo.
     pub metrics: Vec<MetricValue>,
-    /// What the agreement has others learn of each institution, as the node that started last said it;
+    /// Information that the agreement discloses of each institution, as the node that started last printed it;
     /// `None` in logs of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub privacy: Option<PrivacySaid>,
 }
 
-/// What an agreement has others learn of an institution.
+/// Information that an agreement discloses of an institution.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PrivacySaid {
     /// The institution whose node said it: the numbers are those of its own contributions.
@@ -55,7 +55,7 @@ pub struct PrivacySaid {
     pub learned: Vec<String>,
     /// The paragraph for the data protection officer.
     pub officer: Vec<String>,
-    /// Whether rounds had noise, under this agreement or one before: the numbers of rows in this history are
+    /// `true` if rounds had noise, under this agreement or one before: the numbers of rows in this history are
     /// for their institution alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub noised: bool,
@@ -88,7 +88,7 @@ pub struct HistoryRound {
     pub view: u64,
     /// The lead of that view, by position among `silos`.
     pub lead: usize,
-    /// When the first node knew, in seconds.
+    /// Time at which the first node knew, in seconds.
     pub at: f64,
     /// Contributions in it.
     pub authors: u64,

@@ -11,10 +11,10 @@ use super::{History, HistoryRound, MetricValue, PrivacySaid};
 use node::events::NodeEvent;
 use node::status::document::HeldOutMetrics;
 
-/// What is known of the nodes besides their logs.
+/// Knowledge of the nodes besides their logs.
 #[derive(Debug, Clone, Default)]
 pub struct StopsAndClocks {
-    /// When nodes stopped; `None`: what the logs say.
+    /// Stops of nodes; `None`: those in the logs.
     pub stops: Option<Vec<StoppedNode>>,
     /// For each log, the seconds by which the clock of its machine is ahead; 0 for those beyond the
     /// end.
@@ -135,7 +135,7 @@ fn together(nodes: &[NodeLog], stopped: Option<&[StoppedNode]>) -> History {
     }
 }
 
-/// What the lines of all nodes say together.
+/// Joint content of the lines of all nodes.
 #[derive(Default)]
 struct MergedLogs {
     events: Vec<MemberEvent>,
@@ -434,7 +434,7 @@ mod tests {
             entered(2, "north", 2, 4),
             format!("{{\"event\":\"vie{}", start("north", 40)),
             entered(3, "south", 2, 41),
-            // What was written when it was killed for good.
+            // Text that was half written when it was killed for good.
             "{\"event\":\"nullif\u{fffd}".into(),
         ];
         let member = "north".to_owned();
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn files_without_lines_of_a_node_and_other_federations_are_refused() {
+    fn files_without_node_lines_and_other_federations_are_refused() {
         let none = file("none.jsonl", "round 1 is final\n");
         let error = read(&[none]).unwrap_err().to_string();
         assert!(error.contains("rota run --json"), "{error}");

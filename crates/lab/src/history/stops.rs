@@ -1,4 +1,4 @@
-//! Which nodes stopped, and when.
+//! Nodes that stopped, and the times of their stops.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,9 +17,9 @@ const NOTICED: f64 = 10.0;
 pub struct StoppedNode {
     /// Institution of the node.
     pub silo: String,
-    /// When.
+    /// Time of the stop.
     pub at: SystemTime,
-    /// When it was started again; `None`: never.
+    /// Time of the restart; `None`: never.
     pub back: Option<SystemTime>,
 }
 

@@ -8,10 +8,10 @@ use task::{TableTask, TaskConfig};
 
 use crate::summary::AdoptedModel;
 
-/// What a simulation has in place of a time, of an id, and of what members sign: equal runs have equal files.
+/// Text in a simulation in place of a time, of an id, and of signed values: equal runs have equal files.
 const SIMULATED: &str = "none: simulated";
 
-/// What all models of a run have in common.
+/// Common parts of all models of a run.
 pub(super) struct CardSource<'a> {
     scenario: &'a Scenario,
     federation: &'a Federation,

@@ -16,7 +16,7 @@ use simulations::{Contributions, Federation, RunError, RunRecord, Scenario};
 use self::exported::CardSource;
 use crate::summary::{AdoptedModel, SiloMerges, adopted_models, last_adopted};
 
-/// Why a run has no result that is kept.
+/// Error of a run whose result is not kept.
 #[derive(Debug, thiserror::Error)]
 pub enum KeepError {
     /// The run itself failed.
@@ -41,29 +41,29 @@ struct Index {
     rounds: Vec<KeptRound>,
     /// The model that each silo has in the end, with its card: `rota model predict --model` takes it.
     exported: Vec<OfSilo>,
-    /// Why there are none.
+    /// Reason for which there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_exported: Option<String>,
 }
 
-/// What there is of a round; files are relative to the folder.
+/// Files of a round; paths are relative to the folder.
 #[derive(Debug, Serialize)]
 struct KeptRound {
     round: u64,
     /// The models that became final.
     models: Vec<KeptModel>,
-    /// What members sent.
+    /// Contributions of members.
     contributions: Vec<OfSilo>,
-    /// What stays at each silo.
+    /// Parameters that stay at each silo.
     personal: Vec<OfSilo>,
     /// Losses of the cross-evaluation as a table without names: rows and columns in the order of
     /// `contributions`, the row is whose data, the column whose model.
     #[serde(skip_serializing_if = "Option::is_none")]
     losses: Option<String>,
-    /// How silos were merged into groups, in rounds that do so.
+    /// Merges of silos into groups, in rounds that have them.
     #[serde(skip_serializing_if = "Option::is_none")]
     merges: Option<SiloMerges>,
-    /// What the strategy keeps from this round to the next, by name: weights, groups, graphs.
+    /// Memory of the strategy from this round to the next, by name: weights, groups, graphs.
     kept: BTreeMap<String, Value>,
 }
 
@@ -204,7 +204,7 @@ impl Keep<'_> {
             let silo = self.name(at);
             contributions.push(OfSilo { silo, file });
         }
-        // What all have adopted is the same.
+        // All have adopted the same.
         let kept = adopted.first().into_iter();
         let kept = kept.flat_map(|one| {
             let found = findings(&one.state).into_iter();

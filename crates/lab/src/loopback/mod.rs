@@ -37,7 +37,7 @@ const SILO_QUEUE: usize = 1024;
 /// Capacity of the channels between a tap and its mesh; commands and events wait in the longer ones.
 const MESH_QUEUE: usize = 16;
 
-/// Why a scenario cannot run over real sockets.
+/// Error of a scenario that cannot run over real sockets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{file}: {what}, which is not possible with real sockets: remove it from the scenario, or \

@@ -20,7 +20,7 @@ use simulations::federate;
 use simulations::pool::Threads;
 use simulations::scenario::{Fault, Scenario};
 
-/// What to run.
+/// An experiment with rotations.
 #[derive(Debug, Clone)]
 pub struct RotationExperiment {
     /// The federation. Its own rotation is not used.

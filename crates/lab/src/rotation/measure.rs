@@ -1,4 +1,4 @@
-//! What one run says about its policy.
+//! Measurements of a policy from one run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -120,7 +120,7 @@ fn phase(moment: Moment) -> &'static str {
         Moment::Phase(Phase::Waiting) => "while it waits for finality",
         Moment::Phase(Phase::Collecting) => "while it collects contributions",
         Moment::Phase(Phase::Scoring) => "while members evaluate models",
-        Moment::Phase(Phase::Including) => "while members sign for the sheet",
+        Moment::Phase(Phase::Including) => "while members sign for the manifest",
         Moment::Phase(Phase::Deciding) => "while it decides",
         Moment::Phase(Phase::Voting) => "while members vote",
         Moment::Notarised => "when its block is notarised",
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn policies_are_named_as_in_the_charter_or_every_k() {
+    fn policies_are_named_as_in_the_protocol_table_or_every_k() {
         let of = |names: &str| {
             let names: Vec<_> = names.split(',').map(str::to_owned).collect();
             policies(&names)

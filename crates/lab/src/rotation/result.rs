@@ -12,7 +12,7 @@ use crate::summary::{MetricInfo, StoppedMember};
 pub struct Laboratory {
     /// The scenario's name.
     pub scenario: String,
-    /// What the scenario is about, in a sentence.
+    /// Purpose of the scenario, in a sentence.
     pub description: String,
     /// Version of the program.
     pub version: &'static str,
@@ -32,9 +32,9 @@ pub struct Laboratory {
     pub faults: Vec<String>,
     /// The metric of the models.
     pub metric: MetricInfo,
-    /// What was found under every policy, in the order in which they were asked for.
+    /// Results of every policy, in the order in which they were asked for.
     pub policies: Vec<PolicyResult>,
-    /// Where the nodes ran, if they were real processes and not simulated.
+    /// Deployment of the nodes, if they were real processes and not simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment: Option<Deployment>,
 }
@@ -43,19 +43,19 @@ pub struct Laboratory {
 /// training included.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Deployment {
-    /// How the nodes reached each other, in words.
+    /// Network between the nodes, as text.
     pub network: String,
     /// Number of different machines on which nodes ran.
     pub machines: usize,
-    /// What the bytes count, in words; `None` if they were not counted.
+    /// Meaning of the byte counts, as text; `None` if bytes were not counted.
     pub bytes: Option<String>,
-    /// What differed from the scenario, or could not be measured.
+    /// Differences from the scenario, and things that could not be measured.
     pub notes: Vec<String>,
     /// This experiment in virtual time.
     pub simulated: Box<Laboratory>,
 }
 
-/// What was found under a policy.
+/// Result of a policy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PolicyResult {
     /// Name of the policy, as in the parameter set.
@@ -124,7 +124,7 @@ pub struct RotationRun {
     pub seconds: f64,
     /// Views that ended without a block.
     pub views_failed: u64,
-    /// What followed when leads stopped.
+    /// Consequences of stops of leads.
     pub take_overs: Vec<TakeOver>,
     /// Members that stopped.
     pub stops: Vec<StoppedMember>,
@@ -146,7 +146,7 @@ pub struct RotationRun {
     pub views: Vec<TimelineView>,
 }
 
-/// How many authors curious members have seen: members that sent them a contribution to a round.
+/// Share of authors that curious members have seen: members that sent them a contribution to a round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SeenAuthors {
     /// The round.
@@ -162,7 +162,7 @@ pub struct SeenAuthors {
 pub struct MetricPoint {
     /// The round.
     pub round: u64,
-    /// When it was final, in seconds.
+    /// Time at which it was final, in seconds.
     pub seconds: f64,
     /// Mean held-out metric of the models that silos adopted with it.
     pub metric: Option<f64>,
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gini_coefficient_is_0_for_equals_and_nearly_1_for_one_that_has_all() {
+    fn the_gini_coefficient_is_0_for_equals_and_1_for_one_owner() {
         assert_eq!(gini([3.0; 5]), 0.0);
         assert_eq!(gini([0.0; 5]), 0.0);
         assert!((gini([0.0, 0.0, 0.0, 8.0]) - 0.75).abs() < 1e-12);

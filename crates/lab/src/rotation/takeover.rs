@@ -1,4 +1,4 @@
-//! How long a federation goes without a working lead after one of its leads stopped.
+//! Time that a federation goes without a working lead after one of its leads stopped.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 pub enum MemberEvent {
     /// A member entered a view with this lead.
     Entered {
-        /// When.
+        /// Time of the entry.
         at: f64,
         /// The view.
         view: u64,
@@ -20,7 +20,7 @@ pub enum MemberEvent {
     },
     /// A round became final.
     Final {
-        /// When the first member knew.
+        /// Time at which the first member knew.
         at: f64,
         /// The round.
         round: u64,
@@ -31,7 +31,7 @@ pub enum MemberEvent {
     },
     /// A member stopped.
     Stopped {
-        /// When.
+        /// Time of the stop.
         at: f64,
         /// The member, by position in the roster.
         member: usize,
@@ -46,16 +46,16 @@ impl MemberEvent {
     }
 }
 
-/// What followed when a member stopped that led at that moment.
+/// Consequences of the stop of a member that led at that moment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TakeOver {
-    /// When it stopped, in seconds.
+    /// Time of the stop, in seconds.
     pub at: f64,
     /// The member that stopped.
     pub lead: usize,
     /// The round under way.
     pub round: u64,
-    /// Who led the next final round that was not decided yet.
+    /// Lead of the next final round that was not decided yet.
     pub next: Option<usize>,
     /// Seconds until members entered the view in which that one led; `None`: never.
     pub seconds: Option<f64>,
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_successor_is_the_lead_of_the_first_round_whose_view_began_later() {
+    fn the_successor_leads_the_first_round_whose_view_began_later() {
         let stopped = MemberEvent::Stopped {
             at: 10.0,
             member: 0,
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_does_not_lead_is_no_lead_and_a_federation_that_ends_has_no_successor() {
+    fn without_a_lead_or_a_next_round_there_is_no_successor() {
         let events = [
             entered(5.0, 1, 0, 1),
             MemberEvent::Stopped { at: 9.0, member: 1 },

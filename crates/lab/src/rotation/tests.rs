@@ -21,7 +21,7 @@ fn experiment(policies: &[Rotation]) -> RotationExperiment {
 }
 
 #[test]
-fn only_a_fixed_lead_that_dies_loses_rounds_and_only_it_sees_all_authors() {
+fn only_a_fixed_lead_that_dies_loses_rounds_or_sees_all_authors() {
     let policies = [Rotation::EveryRound, Rotation::OnFailure, Rotation::Fixed];
     let all = rotation(&experiment(&policies), LabOptions::default()).unwrap();
     assert_eq!(all.faults.len(), 5);

@@ -13,9 +13,9 @@ pub struct TimelineView {
     pub view: u64,
     /// Lead of the view, by position in the roster.
     pub lead: usize,
-    /// When the first member entered it, in seconds.
+    /// Time at which the first member entered it, in seconds.
     pub from: f64,
-    /// When the first member entered the next one, or the run ended.
+    /// Time at which the first member entered the next one, or the run ended.
     pub to: f64,
     /// The round that it worked on.
     pub round: u64,

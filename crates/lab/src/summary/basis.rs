@@ -1,4 +1,4 @@
-//! What groups of silos were formed by: losses of each other's models, and merges.
+//! Basis on which groups of silos were formed: losses of each other's models, and merges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ pub struct SiloMerges {
 pub struct SiloMerge {
     /// A silo of each group; the first names the merged group, too.
     pub groups: [String; 2],
-    /// What the merge adds to the total utility.
+    /// Increase of the total utility by the merge.
     pub benefit: f64,
 }
 
@@ -47,7 +47,7 @@ pub struct LastMerges {
     pub silos: Vec<String>,
     /// The groups that the silos took.
     pub taken: Option<TakenGroups>,
-    /// How.
+    /// The merges.
     #[serde(flatten)]
     pub tree: SiloMerges,
 }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_found_on_the_way_of_the_merges_and_absent_members_do_not_count() {
+    fn groups_follow_the_merges_and_absent_members_do_not_count() {
         assert_eq!(cut(&merges(), groups(&[&[0, 2], &[1, 3]])), Some(2));
         assert_eq!(
             cut(&merges(), groups(&[&[0, 2], &[1, 3, 9], &[7]])),

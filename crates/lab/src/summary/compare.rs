@@ -251,7 +251,8 @@ fn tuning(members: &[SiloResult]) -> Option<Tuning> {
 /// A second metric beside the one that is compared, where the models have one.
 fn second(metric: &Metric, classes: usize, results: &[SiloResult]) -> Option<MetricInfo> {
     use MetricName::{
-        Accuracy, BalancedAccuracy, Brier, CalibrationError, Dice, LogLoss, Loss, Mae, Mse, RocAuc,
+        Accuracy, BalancedAccuracy, Brier, CalibrationAtTime, CalibrationError, Concordance, Dice,
+        IntegratedBrier, LogLoss, Loss, Mae, Mse, RocAuc,
     };
     let candidates: &[&str] = match metric.name {
         Mae => &["rmse"],
@@ -260,7 +261,9 @@ fn second(metric: &Metric, classes: usize, results: &[SiloResult]) -> Option<Met
         Accuracy => &["log-loss"],
         BalancedAccuracy | LogLoss | Brier | CalibrationError | RocAuc => &["accuracy"],
         Dice => &["loss"],
-        Loss => &["mae", "accuracy", "dice"],
+        Concordance => &["integrated-brier", "loss"],
+        IntegratedBrier | CalibrationAtTime => &["concordance"],
+        Loss => &["mae", "accuracy", "dice", "concordance"],
         MetricName::Own(_) => &["loss"],
     };
     let measured = |key: &&&str| {
@@ -283,7 +286,7 @@ fn second(metric: &Metric, classes: usize, results: &[SiloResult]) -> Option<Met
     Some(MetricInfo {
         name: name.into(),
         unit,
-        higher_is_better: ["accuracy", "roc-auc", "dice"].contains(&name),
+        higher_is_better: ["accuracy", "roc-auc", "dice", "concordance"].contains(&name),
     })
 }
 

@@ -1,4 +1,4 @@
-//! How much better one model is than another, with 95 % intervals from resampled held-out rows.
+//! Gains of one model over another, with 95 % intervals from resampled held-out rows.
 //!
 //! The bootstrap (Efron 1979) draws as many of a silo's held-out rows as there are, with
 //! replacement, and measures all models on the same draw, so that differences are paired. Silos are
@@ -45,7 +45,7 @@ pub(super) struct Gains {
     pub(super) means: Vec<MeanGain>,
 }
 
-/// What is compared.
+/// Settings of a comparison.
 #[derive(Clone, Copy)]
 pub(super) struct GainSettings {
     pub(super) metric: &'static str,
@@ -58,7 +58,7 @@ pub(super) struct GainSettings {
 /// A metric of one model on the measured rows and on each draw.
 struct DrawnMetric {
     rows: usize,
-    /// What is drawn: groups, or rows.
+    /// Number of drawn units: groups, or rows.
     units: usize,
     /// True if there are enough of them of every class.
     events: bool,
@@ -237,7 +237,7 @@ fn drawn(
     out
 }
 
-/// How much better one model is than another at one silo: as measured, and on each draw, widened.
+/// Gain of one model over another at one silo: as measured, and on each draw, widened.
 struct GainDifference {
     rows: usize,
     units: usize,
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paired_difference_is_clear_where_the_noise_is_common_to_both_models() {
+    fn a_paired_difference_is_clear_where_models_share_the_spread() {
         let own = noise(40, 1);
         let better: Vec<f64> = own.iter().map(|error| error - 0.05).collect();
         let gain = &run(&[models(&[(Local, own), (Coalition, better)], 0)]).silos[0][0];

@@ -7,11 +7,12 @@ use protocol::{MemberIndex, Report};
 
 use super::LeftOutMembers;
 
-/// Why a round is without a member that its lead did not name: it closed before the member's model was there.
+/// Reason for which a round is without a member that its lead did not name: it closed before the member's model
+/// was there.
 const CLOSED: &str = "its model arrived after the lead had closed the round, or the lead did not wait for it \
                       because it was absent in the round before";
 
-/// Why a round is without a member whose model its lead had.
+/// Reason for which a round is without a member whose model its lead had.
 const UNKEPT: &str = "the lead had signed a receipt for its model, and left it out";
 
 /// Whom the leads left out, in the order of rounds, and why.

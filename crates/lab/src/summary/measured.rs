@@ -9,9 +9,8 @@ use task::metrics::MetricName;
 
 use super::metrics::OwnModel;
 
-/// How many times larger than the error of a constant prediction an error is from which on a model
-/// is of no use. Weak models are far below: one that learns nothing is at about 1, one that fits the
-/// noise of a few rows at 2 or 3.
+/// Ratio of an error and that of a constant prediction from which on a model is of no use. Weak models are far
+/// below: one that learns nothing is at about 1, one that fits the noise of a few rows at 2 or 3.
 const FAR_WORSE: f64 = 10.0;
 
 /// A model's results on held-out rows.
@@ -196,9 +195,9 @@ impl Constant {
     }
 }
 
-/// Why a model with these metrics is of no use, as a clause: a metric is not finite, or its errors
-/// are those of a training that diverged. `constant` gives what a constant prediction reaches, by
-/// name of a metric.
+/// Returns the reason for which a model with these metrics is of no use, as a clause: a metric is not finite,
+/// or its errors are those of a training that diverged. `constant` has the metrics of a constant prediction, by
+/// name.
 ///
 /// For numbers the mean absolute error is compared. For classes a large loss alone is no reason: a
 /// model may be right and much too sure. It must also do no better than the constant.

@@ -108,23 +108,21 @@ pub struct Summary {
     pub unusable: Vec<Unusable>,
     /// Trainings for the federation that failed.
     pub training_failed: Vec<TrainingFailed>,
-    /// How much better models are on average over the members; empty where learners give no results
-    /// row by row.
+    /// Mean gains over the members; empty where learners give no results row by row.
     pub gains: Vec<MeanGain>,
     /// Means over the members of every model that was measured, references included.
     pub means: Vec<ModelMean>,
     /// Members that the model they serve harms; `None` where nothing was compared.
     pub harmed: Option<Harmed>,
-    /// How models trained alone were tuned, if they were.
+    /// Tuning of models trained alone, if they were tuned.
     pub tuning: Option<Tuning>,
-    /// How often the authors of models could be recognised from one round to the next; `None` where
-    /// the parameter set shows names, or no author was in two rounds in a row.
+    /// Frequency of recognising the authors of models from one round to the next; `None` where the protocol
+    /// parameters show names, or no author was in two rounds in a row.
     pub linkage: Option<LinkageResult>,
-    /// What the noise of the agreed rounds bounds; `None` where there is none.
+    /// Bound by the noise of the agreed rounds; `None` where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseBound>,
-    /// What was noticed about the data before the first round, and what was scaled: one sentence
-    /// each, without a full stop.
+    /// Findings in the data before the first round, and scaled columns: one sentence each, without a full stop.
     pub notes: Vec<String>,
     /// All final rounds, in order.
     pub rounds: Vec<RoundInfo>,
@@ -142,8 +140,7 @@ pub struct Summary {
     /// Sum of the absolute values of all trained parameters of the final model, if all silos share
     /// one model.
     pub weights_abs_sum: Option<f64>,
-    /// How many checks were computed, and how many came from the cache.
-    /// None without messages.
+    /// Counts of checks that were computed, and of those from the cache. None without messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<Totals>,
     /// Messages that members refused.
@@ -196,8 +193,8 @@ pub struct RoundInfo {
     pub authors: Vec<String>,
     /// Hash of its outcome, in hexadecimal. It depends on who took part, not on time or network.
     pub outcome: String,
-    /// What the strategy keeps after it, by name: λ, a prior, a graph (its nodes and edges). The pages
-    /// of the methods explain the names.
+    /// Memory of the strategy after it, by name: λ, a prior, a graph (its nodes and edges). The pages of the
+    /// methods explain the names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub memory: BTreeMap<String, Value>,
 }
@@ -233,7 +230,7 @@ pub struct SiloInfo {
     pub trainings: usize,
     /// Held-out metric of the model that it trained alone.
     pub local: Option<f64>,
-    /// How that model was chosen, by cross-validation on the silo's training rows.
+    /// Choice of that model, by cross-validation on the silo's training rows.
     pub local_tuned: Option<Tuned>,
     /// Held-out metric of the global model, FedAvg by rows.
     pub global: Option<f64>,
@@ -259,8 +256,8 @@ pub struct SiloInfo {
     pub own: BTreeMap<String, f64>,
     /// The second metric of its models.
     pub second: SecondMetric,
-    /// How much better its models are than each other; empty where there are too few held-out rows
-    /// to tell, or the learner gives no results row by row.
+    /// Gains of its models over each other; empty where there are too few held-out rows to tell, or the learner
+    /// gives no results row by row.
     pub gains: Vec<Gain>,
     /// Confusion, calibration and ROC curve, where the target is a class.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -280,7 +277,7 @@ pub struct ServedInfo {
     pub metric: Option<f64>,
     /// The losses that the choice is based on.
     pub measured: Vec<ComparedLoss>,
-    /// What it would serve if it chose alone, as a node does.
+    /// Model that it would serve if it chose alone, as a node does.
     pub alone: ChosenAlone,
 }
 
@@ -309,9 +306,9 @@ pub struct Refused {
 /// A member that is proven to have broken the rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FaultInfo {
-    /// Who.
+    /// Name of the member.
     pub member: String,
-    /// What the member did.
+    /// Charge against the member.
     pub charge: String,
     /// The members that have the evidence.
     pub seen_by: Vec<String>,
@@ -328,7 +325,7 @@ pub struct LeftOutMembers {
     pub lead: String,
     /// Whom.
     pub members: Vec<String>,
-    /// What these members did not do in time.
+    /// Omission of these members, as text.
     pub reason: String,
 }
 
@@ -356,7 +353,7 @@ pub struct Curve {
     pub loss: Option<f64>,
     /// Held-out metric of the model adopted with the round.
     pub metric: Option<f64>,
-    /// What else a program says of its training in the round, by name; metrics that Rota knows are left out.
+    /// Further metrics of a program's training in the round, by name; metrics that Rota knows are left out.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
 }
@@ -368,9 +365,9 @@ pub struct ViewLead {
     pub view: u64,
     /// Lead of the view.
     pub lead: String,
-    /// When the first silo entered it, in seconds on the federation's clock, virtual or real.
+    /// Time at which the first silo entered it, in seconds on the federation's clock, virtual or real.
     pub from: f64,
-    /// When the first silo entered the next view, or when the run ended, in seconds on that clock.
+    /// Time at which the first silo entered the next view, or at which the run ended, in seconds on that clock.
     pub to: f64,
     /// The round that it worked on.
     pub round: u64,

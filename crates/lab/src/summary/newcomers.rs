@@ -21,7 +21,7 @@ use simulations::scenario::Scenario;
 
 use super::metrics::{AdoptedModel, OwnModel};
 
-/// What a silo outside the federation would have got as a newcomer after a round.
+/// Model that a silo outside the federation would have got as a newcomer after a round.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NewcomerInfo {
     /// The silo.

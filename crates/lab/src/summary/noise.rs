@@ -1,4 +1,4 @@
-//! What the noise of a federation bounds, for its report.
+//! Bounds by the noise of a federation, for its report.
 
 use agreement::bound;
 use protocol::ProtocolParameters;
@@ -21,7 +21,7 @@ pub struct NoiseBound {
     pub words: String,
 }
 
-/// What documents and tables have in place of a number where nothing bounds what is told.
+/// Text in documents and tables in place of a number where nothing bounds the privacy loss.
 pub const NO_BOUND: &str = "no bound";
 
 /// A bound in a document: its number, or words, which nobody takes for 0.
@@ -30,7 +30,7 @@ pub(crate) mod or_no_bound {
 
     use super::NO_BOUND;
 
-    /// What stands in a document; nothing in one of an earlier version.
+    /// Bound in a document; nothing in one of an earlier version.
     #[derive(Serialize, Deserialize)]
     #[serde(untagged)]
     enum WrittenBound {
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_says_in_words_that_there_is_no_bound_and_is_read_again() {
+    fn a_document_states_that_there_is_no_bound_and_is_read_again() {
         let bound = NoiseBound {
             epsilon: Some(2.5),
             epsilon_alone: None,

@@ -1,4 +1,4 @@
-//! What the silos of a run reported, sorted for its summary.
+//! Reports of the silos of a run, sorted for its summary.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use super::{
     ViewLead,
 };
 
-/// What the silos of a federation reported, in the order of time.
+/// Reports of the silos of a federation, in the order of time.
 pub(super) struct Reports<'a> {
     pub(super) federation: &'a Federation,
     pub(super) recorded: &'a RunRecord,

@@ -83,18 +83,18 @@ pub struct Harmed {
     /// Members at which the 95 % interval of the served model against their own, on held-out rows,
     /// is wholly worse.
     pub harmed: Vec<String>,
-    /// How many of these there would be on average if every served model were exactly as good as
-    /// the member's own: 2.5 % of those that serve another.
+    /// Expected number of these if every served model were exactly as good as the member's local one: 2.5 % of
+    /// those that serve another.
     pub by_chance: f64,
 }
 
-/// How models trained alone were tuned.
+/// Tuning of models trained alone.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct Tuning {
     /// Members whose local model was tuned.
     pub silos: usize,
-    /// Whether learning rates and weight decays were searched, or only the number of epochs.
+    /// `true` if learning rates and weight decays were searched, and not only the number of epochs.
     pub rates: bool,
     /// Mean number of trainings at a member, each as long as the federation's.
     pub trainings: f64,
@@ -102,7 +102,7 @@ pub struct Tuning {
     pub fits: f64,
 }
 
-/// How much better one model is than another at a silo.
+/// Gain of one model over another at a silo.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Gain {
     /// The model.
@@ -114,7 +114,7 @@ pub struct Gain {
     pub interval: Interval,
 }
 
-/// How much better one model is than another on average over the members that have both.
+/// Mean gain of one model over another, over the members that have both.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MeanGain {
     /// The model.
@@ -136,7 +136,7 @@ pub struct Unusable {
     pub silo: String,
     /// The model.
     pub model: ModelKind,
-    /// Why, as a clause.
+    /// Reason, as a clause.
     pub reason: String,
 }
 

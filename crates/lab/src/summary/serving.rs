@@ -1,4 +1,4 @@
-//! What every silo serves, decided when all have compared.
+//! Choice of the models that silos serve, made when all have compared.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl ComparedSilo {
         let Some(compared) = self.compared else {
             return result;
         };
-        // What learns only is not measured.
+        // A silo that learns only is not measured.
         let tests = result.rows.test > 0;
         let measure = |served: &Served| {
             let learner = if served.candidate.is_own() {

@@ -27,7 +27,7 @@ pub(super) struct SiloResult {
     /// Training targets of the silo, where they have a mean.
     pub(super) targets: Option<TrainingTargets>,
     pub(super) served: Option<ServedInfo>,
-    /// How its local model was chosen.
+    /// Choice of its local model.
     pub(super) tuned: Option<Tuned>,
     /// True if parts of its coalition's model, which it keeps to itself, were never trained.
     pub(super) never_trained: bool,

@@ -31,7 +31,7 @@ use super::results::ModelKind;
 use super::serving::{self, ComparedSilo};
 use super::silo_result::SiloResult;
 
-/// What the measurements of all silos share.
+/// Common parts of the measurements of all silos.
 struct Context {
     key: &'static str,
     alone: Alone,
@@ -42,7 +42,7 @@ struct Context {
     /// The reference that a coalition's model is itself, if it is one.
     itself: Option<ModelKind>,
     pooled: Option<Params>,
-    /// Why references have no model.
+    /// Reasons for which references have no model.
     failed: BTreeMap<ModelKind, String>,
     last: Option<AdoptedModel>,
     radius: Radius,
@@ -137,7 +137,7 @@ struct Average {
     kind: ModelKind,
     learner: Arc<dyn Learner>,
     model: Params,
-    /// What a member keeps; a silo outside trains it around the model.
+    /// Personal parameters of a member; a silo outside trains them around the model.
     personal: Option<Params>,
 }
 
@@ -148,7 +148,7 @@ fn averages(
     takes_part: bool,
     plain: &Arc<dyn Learner>,
 ) -> Result<Vec<Average>, RunError> {
-    // What is personal is trained around the model at a silo outside, if it has rows to train on.
+    // Personal parameters are trained around the model at a silo outside, if it has rows to train on.
     let possible = |reached: &Reached| {
         let personal = reached.personal.first();
         takes_part || plain.samples() > 0 || personal.is_none_or(|own| own.values().is_empty())
@@ -300,7 +300,7 @@ impl Context {
             failed.map(|(&kind, reason)| (kind, Err(format!("its training failed {reason}")))),
         );
         if rows.test == 0 {
-            // What learns only is not measured.
+            // A silo that learns only is not measured.
             models.clear();
         }
         let result = SiloResult {

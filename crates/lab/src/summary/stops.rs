@@ -6,11 +6,11 @@ use simulations::ProtocolRecord;
 /// A member that stopped.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoppedMember {
-    /// When, in seconds.
+    /// Time of the stop, in seconds.
     pub at: f64,
     /// The member, by position in the roster.
     pub member: usize,
-    /// When it was started again; `None`: never.
+    /// Time of the restart; `None`: never.
     pub back: Option<f64>,
 }
 

@@ -40,9 +40,9 @@ fn at(folder: &TempDir, name: &str, epsilon: f64) -> Scenario {
     scenario
 }
 
-/// Without noise the cosine is nearly 1 (`masked::a_sum_without_one_institution_...`).
+/// Without noise the cosine is nearly 1 (`masked::sums_of_different_authors_reveal_an_update_and_others_do_not`).
 #[test]
-fn with_noise_the_absence_of_a_hospital_hardly_tells_its_update() {
+fn with_noise_the_absence_of_a_hospital_hardly_shows_its_update() {
     let Some((folder, data)) = examples() else {
         return;
     };
@@ -189,7 +189,7 @@ fn by_heart(epochs: u32) -> MembershipAttack {
 }
 
 #[test]
-fn the_attack_tells_members_of_a_model_that_learned_by_heart() {
+fn the_attack_finds_members_of_a_model_that_learned_by_heart() {
     let found = by_heart(30);
     println!("{}", found.lines().join("\n"));
     assert!(found.bound.is_none());

@@ -68,7 +68,7 @@ fn above(found: &CanaryAudit, epsilon: f64) -> usize {
 }
 
 #[test]
-fn lower_bounds_of_honest_noise_are_above_the_claim_once_in_twenty_at_most() {
+fn bounds_of_honest_noise_exceed_the_claim_one_time_in_twenty() {
     for epsilon in [1.0, 2.0, 4.0] {
         let found = audited(&at(epsilon));
         assert!((found.epsilon.unwrap() - epsilon).abs() < 1e-3, "{found:?}");
@@ -89,7 +89,7 @@ fn lower_bounds_of_honest_noise_are_above_the_claim_once_in_twenty_at_most() {
 }
 
 #[test]
-fn without_noise_and_with_a_tenth_of_it_most_lower_bounds_are_above_the_claim() {
+fn bounds_without_noise_or_with_a_tenth_of_it_exceed_the_claim() {
     for epsilon in [1.0, 2.0] {
         let tenth = z(&at(epsilon)) / 10.0;
         // 2⁻⁷ is the smallest z: noise of less than a hundredth of a row.
@@ -111,7 +111,7 @@ fn without_noise_and_with_a_tenth_of_it_most_lower_bounds_are_above_the_claim() 
 }
 
 #[test]
-fn with_the_batch_clipped_in_place_of_rows_most_lower_bounds_are_above_the_claim() {
+fn bounds_exceed_the_claim_where_batches_are_clipped_for_rows() {
     for epsilon in [1.0, 2.0] {
         let of_batch = |inner| Arc::new(ClippedBatch { inner, norm: 1.0 }) as Arc<dyn Learner>;
         let found = canary_with(&at(epsilon), &Options::default(), SIZE, &of_batch).unwrap();
@@ -121,7 +121,7 @@ fn with_the_batch_clipped_in_place_of_rows_most_lower_bounds_are_above_the_claim
 }
 
 #[test]
-fn a_scenario_without_noise_claims_nothing_that_could_be_audited() {
+fn a_scenario_without_noise_claims_nothing_to_audit() {
     let clear = Scenario::load("diabetes").unwrap();
     let why = canary(&clear, &Options::default(), SIZE).unwrap_err();
     assert!(why.to_string().contains("no noise"), "{why}");

@@ -1,4 +1,4 @@
-//! What several tests of whole federations share.
+//! Shared parts of the tests of whole federations.
 
 #![allow(clippy::unwrap_used)]
 

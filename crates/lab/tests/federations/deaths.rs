@@ -43,7 +43,7 @@ fn play(strategy: &str, n: usize, seed: u64, faults: &str) -> Summary {
 }
 
 #[test]
-fn every_strategy_finishes_without_a_lead_that_dies_in_any_phase() {
+fn every_strategy_finishes_after_a_lead_died_in_any_phase() {
     for info in of_any_model() {
         let calm = play(info.name, 4, 3, "");
         let mut killed = 0;
@@ -65,7 +65,7 @@ fn every_strategy_finishes_without_a_lead_that_dies_in_any_phase() {
 }
 
 #[test]
-fn every_strategy_finishes_without_two_of_seven_members_that_die_at_any_time() {
+fn every_strategy_finishes_after_two_of_seven_members_died() {
     for (at, info) in of_any_model().enumerate() {
         // Moments spread over the few seconds that the rounds take, others for every strategy.
         let seed = 10 + at as u64;
@@ -94,7 +94,7 @@ fn every_strategy_finishes_without_two_of_seven_members_that_die_at_any_time() {
 
 /// The simplest case.
 #[test]
-fn four_silos_finish_without_a_lead_that_dies_after_its_proposal() {
+fn four_silos_finish_after_a_lead_died_following_its_proposal() {
     let kill = "[[fault]]\nkill = \"lead\"\nphase = \"voting\"\nround = 2";
     let summary = play("fedavg", 4, 3, kill);
     assert_eq!(summary.rounds.len(), ROUNDS);

@@ -138,7 +138,7 @@ fn options_of_strategies_have_the_same_outcomes() {
 
 /// Two of five members are drawn; all five vote, of whom four are needed.
 #[test]
-fn drawn_members_alone_train_under_every_strategy_and_nobody_waits_for_the_others() {
+fn drawn_members_alone_train_and_nobody_waits_for_the_others() {
     for info in of_any_model() {
         if info.name == "drfa" {
             let text = toy(info.name, "participation = 2");
@@ -195,7 +195,7 @@ fn patients(strategy: &str, protocol: &str, more: &str) -> String {
 }
 
 #[test]
-fn tables_with_a_common_scale_newcomers_and_an_early_end_have_the_same_outcomes() {
+fn common_scales_newcomers_and_early_ends_give_equal_outcomes() {
     for strategy in [
         "name = \"cs-rcfl\"\ncoalitions = \"auto\"\nfolds = 3",
         "name = \"robust-local\"",
@@ -246,7 +246,7 @@ fn hierarchical(rounds: usize, more: &str) -> String {
 }
 
 #[test]
-fn a_hierarchical_model_has_the_same_outcomes_and_ends_by_itself() {
+fn a_hierarchical_model_has_equal_outcomes_and_ends_by_itself() {
     let direct = both("hierarchical", &hierarchical(60, ""), None, None);
     // A round for the scale, some for the estimates, and one to compare with fits alone.
     let rounds = direct.rounds.len();
@@ -262,7 +262,7 @@ fn a_hierarchical_model_has_the_same_outcomes_and_ends_by_itself() {
 }
 
 #[test]
-fn members_that_lie_about_what_they_learn_have_the_same_outcomes() {
+fn members_that_lie_about_their_training_have_equal_outcomes() {
     for behaviour in [
         "sign-flip",
         "noise",
@@ -350,7 +350,7 @@ fn a_member_that_cannot_train_or_score_is_left_out_by_both() {
 }
 
 #[test]
-fn too_few_contributions_end_a_direct_federation_with_the_reason() {
+fn too_few_contributions_end_a_direct_federation_with_a_reason() {
     let mut study = centres();
     let layout = study.silos[0].learner.layout();
     for at in 0..3 {

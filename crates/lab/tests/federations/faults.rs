@@ -111,7 +111,7 @@ fn a_seed_gives_the_same_trace_on_any_number_of_threads() {
 }
 
 #[test]
-fn a_lead_killed_in_any_phase_costs_at_most_one_view_and_no_training() {
+fn a_lead_killed_in_any_phase_costs_one_view_and_no_training() {
     let calm = summary("");
     for phase in LEAD_PHASES {
         let fault = format!(
@@ -173,7 +173,7 @@ fn refused(summary: &Summary, reason: &str) -> bool {
 }
 
 #[test]
-fn wrong_contributions_are_refused_with_a_reason_and_rounds_finish() {
+fn wrong_contributions_are_refused_with_a_reason() {
     for (behaviour, reason) in [("nan", "not finite"), ("wrong-shape", "header")] {
         let summary = summary(&byzantine(&[behaviour]));
         assert_eq!(summary.rounds.len(), 3, "{behaviour}");
@@ -190,7 +190,7 @@ fn wrong_contributions_are_refused_with_a_reason_and_rounds_finish() {
 }
 
 #[test]
-fn messages_with_a_wrong_key_are_refused_with_a_reason_and_rounds_finish() {
+fn messages_with_a_wrong_key_are_refused_with_a_reason() {
     let summary = summary(&byzantine(&["wrong-key"]));
     assert_eq!(summary.rounds.len(), 3);
     let reason = "the signature is not";
@@ -228,7 +228,7 @@ fn twenty(faults: &str, options: &str) -> Result<Summary, RunError> {
 }
 
 #[test]
-fn worse_coalitions_of_many_silos_are_refused_and_the_next_lead_decides() {
+fn worse_coalitions_of_many_silos_are_refused_by_the_next_lead() {
     let calm = twenty("", "").unwrap();
     let lying = ["toy 2", "toy 5"].map(|member| {
         format!("[[fault]]\nmember = \"{member}\"\nbehaviour = \"worse-coalition\"\n")
@@ -311,7 +311,7 @@ fn happened(summary: &Summary) -> Value {
 }
 
 #[test]
-fn members_that_sign_by_keyed_hashes_do_the_same_under_every_behaviour() {
+fn keyed_hashes_instead_of_signatures_give_the_same_behaviour() {
     let names = behaviours();
     let byzantine = names
         .iter()
@@ -347,7 +347,7 @@ fn members_that_sign_by_keyed_hashes_do_the_same_under_every_behaviour() {
 #[test]
 fn a_silo_catches_up_although_another_forges_its_answers() {
     let restart = "[[fault]]\nkill = \"toy 3\"\nat = \"300ms\"\nrestart-after = \"10s\"\n";
-    // Which silo is asked follows from the seed.
+    // The silo that is asked follows from the seed.
     let seeds = [3, 4, 5, 6, 7, 8, 9, 10];
     let calm = seeds.map(|seed| play(restart, 2, seed).result.unwrap().trace);
     let names = behaviours();
@@ -400,7 +400,7 @@ fn a_repeated_contribution_is_not_counted() {
 }
 
 #[test]
-fn a_network_split_without_a_quorum_delays_the_federation_until_it_ends() {
+fn a_split_network_without_a_quorum_waits_until_the_split_ends() {
     for one_way in [false, true] {
         let summary = summary(&format!(
             "[[fault]]\nsplit = [\"toy 0\", \"toy 2\"]\nat = \"20ms\"\nlasts = \"40s\"\none-way = {one_way}"
@@ -416,7 +416,7 @@ fn a_network_split_without_a_quorum_delays_the_federation_until_it_ends() {
 }
 
 #[test]
-fn a_silo_catches_up_after_a_restart_with_and_without_its_journal() {
+fn a_silo_catches_up_after_a_restart_even_without_its_journal() {
     for journal in ["kept", "lost"] {
         let summary = summary(&format!(
             "[[fault]]\nkill = \"toy 3\"\nat = \"300ms\"\nrestart-after = \"10s\"\njournal = \"{journal}\""
@@ -433,7 +433,7 @@ fn a_silo_catches_up_after_a_restart_with_and_without_its_journal() {
 }
 
 #[test]
-fn a_federation_without_a_quorum_fails_with_the_state_of_every_silo() {
+fn a_federation_without_a_quorum_fails_with_every_silos_state() {
     let kill = |silo: u8| format!("[[fault]]\nkill = \"toy {silo}\"\nat = \"1ms\"\n");
     let error = play(&format!("{}{}", kill(0), kill(1)), 2, 3)
         .result
@@ -452,7 +452,7 @@ fn rounds_finish_under_loss_and_duplication() {
 }
 
 #[test]
-fn every_verification_level_gives_the_same_models_and_fewer_members_compute_them() {
+fn every_verification_level_gives_the_same_models() {
     // The order of entries, and so the hash of an outcome, follows from the federation's id.
     let pairs = |summary: &Summary| {
         let mut pairs = summary.rounds[2].coalitions.clone();
@@ -477,7 +477,7 @@ fn every_verification_level_gives_the_same_models_and_fewer_members_compute_them
 
 /// An outcome that only some have computed outlives its lead.
 #[test]
-fn a_lead_that_never_returns_is_replaced_at_every_verification_level() {
+fn every_verification_level_replaces_a_lead_that_never_returns() {
     for level in ["committee-2", "committee-4", "inclusion"] {
         for phase in LEAD_PHASES {
             let summary = summary(&format!(

@@ -20,5 +20,6 @@ mod serving_measured;
 mod skipped;
 mod slow_links;
 mod strategies;
+mod survival;
 mod vocabulary;
 mod worth;

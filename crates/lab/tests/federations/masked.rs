@@ -161,7 +161,7 @@ fn a_final_round_is_adopted_within_two_round_trips() {
 }
 
 #[test]
-fn every_other_strategy_is_refused_before_the_first_round_with_what_to_choose() {
+fn every_other_strategy_is_refused_at_the_start_with_a_remedy() {
     for info in STRATEGIES
         .iter()
         .filter(|info| !ALLOWED.contains(&info.name))
@@ -298,7 +298,7 @@ fn a_network_whose_norms_stay_at_home_is_learned_as_in_clear() {
 
 /// The hospitals hardly move any more in round 41.
 #[test]
-fn a_sum_without_one_institution_gives_its_update_away_and_sums_of_the_same_do_not() {
+fn sums_of_different_authors_reveal_an_update_and_others_do_not() {
     let Some(data) = std::env::var_os("ROTA_DATA").map(PathBuf::from) else {
         skipped::skipped("needs the hospitals' rows, and ROTA_DATA is not set");
         return;
@@ -342,7 +342,7 @@ fn a_lead_waits_for_vectors_that_are_on_their_way() {
 }
 
 #[test]
-fn the_report_of_masked_rounds_has_the_references_and_says_nothing_of_names() {
+fn the_report_of_secure_aggregation_has_references_and_no_names() {
     let scenario =
         Scenario::parse("toy.toml", &text("fedavg", MASKED, "weight = \"equal\"")).unwrap();
     let options = Options::default();
@@ -353,7 +353,7 @@ fn the_report_of_masked_rounds_has_the_references_and_says_nothing_of_names() {
 }
 
 #[test]
-fn fewer_contributions_than_a_quorum_are_refused_and_more_are_kept_to() {
+fn fewer_authors_than_a_quorum_are_refused_and_more_required() {
     let with = |least: u16| {
         let protocol = format!("straggler-timeout = 30\n        min-contributions = {least}");
         let text = text("fedavg", MASKED, "weight = \"equal\"")

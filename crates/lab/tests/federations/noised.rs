@@ -129,7 +129,7 @@ fn moved(record: &RunRecord) -> f32 {
 
 /// In clear, models that weigh by rows after one step of all own rows are a step of all rows together.
 #[test]
-fn with_hardly_any_noise_steps_are_those_of_gradient_descent_on_all_rows() {
+fn with_little_noise_steps_are_those_of_gradient_descent() {
     for task in [TestTask::Linear, TestTask::Logistic, TestTask::Mlp] {
         for strategy in ["fedavg", "fedadagrad"] {
             let more = match strategy {
@@ -167,7 +167,7 @@ fn gradient(study: &Study, model: &Params, clip: f64) -> Vec<f64> {
 }
 
 #[test]
-fn with_hardly_any_noise_momentum_is_that_of_gradient_descent_on_all_rows() {
+fn with_little_noise_momentum_is_that_of_gradient_descent() {
     for (task, clip) in [(TestTask::Linear, 200.0), (TestTask::Logistic, 20.0)] {
         let privacy = FAINT.replace("200.0", &format!("{clip:?}"));
         let scenario = parsed(&text(task, "fedavg", &privacy, "momentum = 0.9"));
@@ -206,7 +206,7 @@ fn with_hardly_any_noise_momentum_is_that_of_gradient_descent_on_all_rows() {
 }
 
 #[test]
-fn the_agreed_noise_moves_the_model_and_a_run_repeats_bit_by_bit() {
+fn the_agreed_noise_moves_the_model_and_a_run_repeats_exactly() {
     let faint = FAINT.replace("200.0", "1.0");
     let faint = play(TestTask::Logistic, "fedavg", &faint, "");
     let noised = play(TestTask::Logistic, "fedavg", LOUD, "");
@@ -218,7 +218,7 @@ fn the_agreed_noise_moves_the_model_and_a_run_repeats_bit_by_bit() {
 }
 
 #[test]
-fn a_lead_that_dies_in_any_phase_changes_the_model_by_faint_noise_only() {
+fn a_dead_lead_changes_the_model_only_by_faint_noise() {
     let calm = play(TestTask::Logistic, "fedavg", FAINT, "");
     for phase in [
         "waiting",
@@ -241,7 +241,7 @@ fn a_lead_that_dies_in_any_phase_changes_the_model_by_faint_noise_only() {
 }
 
 #[test]
-fn rounds_go_on_without_one_institution() {
+fn rounds_continue_without_one_institution() {
     let kill = "[[fault]]\nkill = \"steps 4\"\nat = \"0s\"";
     let scenario = parsed(&text(TestTask::Linear, "fedavg", FAINT, ""));
     let study = scenario.study(None).unwrap();
@@ -254,7 +254,7 @@ fn rounds_go_on_without_one_institution() {
 }
 
 #[test]
-fn every_other_strategy_is_refused_before_the_first_round_with_what_to_choose() {
+fn every_other_strategy_is_refused_at_the_start_with_a_remedy() {
     for info in STRATEGIES.iter().filter(|info| !STEPS.contains(&info.name)) {
         let text = text(TestTask::Logistic, info.name, FAINT, "");
         let text = text.replace("weight = \"equal\"", "");
@@ -273,7 +273,7 @@ fn every_other_strategy_is_refused_before_the_first_round_with_what_to_choose() 
 
 /// Masks cancel in the sum, so nothing is different where there are none.
 #[test]
-fn without_messages_noised_rounds_learn_the_same_to_the_bit() {
+fn without_messages_private_rounds_learn_the_same_to_the_bit() {
     for (task, strategy, more) in [
         (TestTask::Logistic, "fedavg", ""),
         (TestTask::Linear, "fedadam", ""),
@@ -317,7 +317,7 @@ fn without_messages_noised_rounds_learn_the_same_to_the_bit() {
 }
 
 #[test]
-fn masked_rounds_without_noise_are_refused_without_messages() {
+fn secure_aggregation_without_noise_is_refused_without_messages() {
     let masked = "[privacy]\nmode = \"secure-aggregation\"\n";
     let scenario = parsed(&text(TestTask::Linear, "fedavg", masked, ""));
     assert!(scenario.needs_network());

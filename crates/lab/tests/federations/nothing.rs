@@ -11,7 +11,7 @@ use simulations::{Options, Scenario, toy};
 
 const ROUNDS: u64 = 12;
 
-/// How a silo learns.
+/// Way in which a silo's training goes.
 #[derive(Clone, Copy, PartialEq)]
 enum How {
     Well,
@@ -23,7 +23,7 @@ enum How {
 
 struct NothingLearner {
     how: How,
-    /// How long a training takes, in virtual seconds.
+    /// Time that a training takes, in virtual seconds.
     seconds: u64,
     inner: QuadraticLearner,
 }
@@ -129,7 +129,7 @@ fn nobody_waits_for_a_member_whose_training_fails() {
 /// Training takes the others ten seconds, the last one thirty, and patience is twenty: over 120 rounds the
 /// others wait for it so rarely that their pace is nearly that of a federation without it.
 #[test]
-fn a_member_that_is_always_late_costs_the_others_less_than_a_tenth_of_their_pace() {
+fn a_late_member_costs_others_less_than_a_tenth_of_their_pace() {
     let rounds = 120;
     let (late, well) = (
         long(How::Late, rounds, [10, 30]),

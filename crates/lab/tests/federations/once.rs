@@ -154,7 +154,7 @@ impl ExactRidge {
 }
 
 #[test]
-fn with_hardly_any_noise_the_model_is_that_of_ridge_regression_on_all_rows() {
+fn with_little_noise_the_model_is_that_of_ridge_regression() {
     for classes in [false, true] {
         let (study, record) = play(&parsed(&text(classes, FAINT, "")));
         assert_eq!(record.rounds.len(), 1);
@@ -169,7 +169,7 @@ fn with_hardly_any_noise_the_model_is_that_of_ridge_regression_on_all_rows() {
 }
 
 #[test]
-fn noise_for_epsilon_one_moves_the_model_as_far_as_its_deviation_says() {
+fn noise_for_epsilon_one_moves_the_model_by_its_deviation() {
     for (classes, within) in [(false, 8.0_f64), (true, 2.0)] {
         let (study, record) = play(&parsed(&text(classes, LOUD, "")));
         let exact = ExactRidge::of(&study);
@@ -185,7 +185,7 @@ fn noise_for_epsilon_one_moves_the_model_as_far_as_its_deviation_says() {
 }
 
 #[test]
-fn leads_that_die_in_any_phase_leave_all_members_with_the_same_bits_and_the_run_repeats() {
+fn members_have_equal_bits_after_leads_died_in_any_phase() {
     let calm = model(&play(&parsed(&text(false, FAINT, ""))).1);
     for phase in [
         "waiting",
@@ -211,7 +211,7 @@ fn leads_that_die_in_any_phase_leave_all_members_with_the_same_bits_and_the_run_
 }
 
 #[test]
-fn what_is_not_solved_at_once_is_refused_before_the_first_round_with_what_to_choose() {
+fn what_is_not_solved_at_once_is_refused_before_round_one() {
     let linear = text(false, LOUD, "");
     let classes = text(true, LOUD, "");
     let mlp = "{ mlp = { hidden = [5] } }";

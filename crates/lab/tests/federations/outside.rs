@@ -33,7 +33,7 @@ fn play(head: &str, strategy: &str, rate: f64, data: Option<PathBuf>) -> Result<
 }
 
 #[test]
-fn a_group_of_silos_stays_outside_and_gets_models() {
+fn a_group_of_silos_stays_unseen_and_gets_models() {
     let head = |outside: &str| {
         format!(
             "silos = 8\nunseen = [{outside}]
@@ -66,7 +66,7 @@ fn a_group_of_silos_stays_outside_and_gets_models() {
 }
 
 #[test]
-fn states_that_only_test_are_given_a_model_and_states_that_only_train_are_not_measured() {
+fn test_only_states_get_a_model_and_train_only_ones_no_metrics() {
     let Some(data) = std::env::var_os("ROTA_DATA").map(PathBuf::from) else {
         skipped::skipped("needs the temperatures, and ROTA_DATA is not set");
         return;
@@ -108,7 +108,7 @@ fn states_that_only_test_are_given_a_model_and_states_that_only_train_are_not_me
 }
 
 #[test]
-fn newcomers_of_earlier_rounds_are_given_the_model_of_that_round() {
+fn newcomers_of_earlier_rounds_are_given_that_rounds_model() {
     let head = |rounds: &str| {
         format!(
             "silos = 4\nunseen = [\"silo 1\"]\nnewcomers = {rounds}

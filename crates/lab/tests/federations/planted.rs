@@ -67,7 +67,7 @@ fn planted_groups_are_kept_in_eleven_of_twelve_problems() {
 const FOUND: &str = "groups = \"auto\"";
 
 #[test]
-fn the_number_of_groups_is_found_with_one_truth_and_where_every_silo_has_its_own() {
+fn the_number_of_groups_is_found_for_one_truth_and_for_many() {
     for (truths, noise) in [(1, 1.0), (9, 1.0)] {
         let groups = format!("groups = {truths}");
         let of = |seed: &u64| planted(*seed, noise, &groups, FOUND);

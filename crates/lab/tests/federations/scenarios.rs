@@ -32,7 +32,7 @@ fn play(name: &str, cache: bool, references: bool, data: Option<PathBuf>) -> Sum
 }
 
 #[test]
-fn the_default_scenario_improves_on_training_alone_with_two_coalitions() {
+fn the_default_scenario_beats_local_models_with_two_coalitions() {
     let summary = play("diabetes", false, true, None);
     assert_eq!((summary.silos.len(), summary.rounds.len()), (8, 7));
     assert_eq!(summary.rounds[0].kind, "summarise");

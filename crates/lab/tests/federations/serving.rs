@@ -148,7 +148,7 @@ fn validation_rows_are_what_candidates_are_compared_on() {
     }
     for (on, seen) in on(0.0) {
         assert_eq!(on, ComparedOn::Folds);
-        // What the training on a fold brings, of which four silos have a quarter each.
+        // The training on a fold, of which four silos have a quarter each, helps.
         assert!(seen > 0.005, "{seen}");
     }
 }
@@ -241,7 +241,7 @@ const CENTRES: [[f64; 3]; 5] = [
 ];
 
 #[test]
-fn every_strategy_gives_a_silo_outside_a_model() {
+fn every_strategy_gives_an_unseen_silo_a_model() {
     for info in of_any_model() {
         let summary = play(info.name, &CENTRES, "[\"toy 2\"]");
         assert_eq!(summary.silos.len(), 5);
@@ -267,7 +267,7 @@ fn every_strategy_gives_a_silo_outside_a_model() {
 }
 
 #[test]
-fn a_silo_outside_is_given_the_model_of_similar_silos() {
+fn an_unseen_silo_is_given_the_model_of_similar_silos() {
     for strategy in ["cs-rcfl", "hcct"] {
         let summary = play(strategy, &CENTRES, "[\"2\"]");
         let silo = summary.silos.last().unwrap();
@@ -281,7 +281,7 @@ fn a_silo_outside_is_given_the_model_of_similar_silos() {
 }
 
 #[test]
-fn silos_with_too_few_rows_for_folds_serve_the_model_that_they_adopted() {
+fn silos_with_too_few_rows_for_folds_serve_the_adopted_model() {
     let summary = play("fedavg", &CENTRES, "[]");
     for silo in summary.silos {
         let served = silo.served.unwrap();
@@ -351,7 +351,7 @@ fn silos_that_decide_together_keep_most_of_the_gain() {
 }
 
 #[test]
-fn outside_must_name_known_silos_and_leave_one_inside() {
+fn unseen_must_name_known_silos_and_leave_one_that_trains() {
     let error = |outside: &str| {
         let text = format!(
             "name = \"t\"
@@ -378,7 +378,7 @@ fn outside_must_name_known_silos_and_leave_one_inside() {
 
 /// A linear model of all rows is the one of least loss, however long the federation trains.
 #[test]
-fn one_model_of_all_rows_of_a_linear_task_does_not_depend_on_rounds_and_rates() {
+fn one_linear_model_of_all_rows_depends_on_no_rounds_or_rates() {
     let pooled = |rounds: u64, rate: &str| {
         let mut scenario = Scenario::load("diabetes").unwrap();
         scenario.rounds = rounds;
@@ -418,7 +418,7 @@ fn a_model_of_pooled_rows_is_better_than_training_alone() {
 }
 
 #[test]
-fn with_noise_and_only_then_a_silo_may_serve_the_common_model_adapted_to_its_rows() {
+fn only_with_noise_a_silo_may_serve_an_adapted_global_model() {
     let noise = "[privacy]
         mode = \"differential-privacy\"
         noise-multiplier = 5.0

@@ -1,5 +1,5 @@
-//! What serving promises and what it brings, over many splits of rows into training and held-out
-//! rows. `docs/methods/serving.md` quotes what these tests print.
+//! Promised and actual benefits of serving, over many splits of rows into training and held-out rows.
+//! `docs/methods/serving.md` quotes the output of these tests.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ struct MeasuredSums {
     choices: BTreeMap<String, usize>,
     /// Choices of another model than the own.
     others: f64,
-    /// What these promise: as measured, with what was added, and what they bring, in loss.
+    /// Benefits of these, in loss: as measured, as corrected, and actual.
     raw: f64,
     promised: f64,
     brought: f64,
@@ -35,7 +35,7 @@ struct MeasuredSums {
     silos: usize,
     local: f64,
     served: f64,
-    /// What silos serve that choose alone, and their coalition's model.
+    /// Losses of the models that silos serve that choose alone, and of their coalition's model.
     alone: f64,
     coalition: f64,
 }

@@ -36,7 +36,7 @@ bandwidth-mbit = 0.002
 }
 
 #[test]
-fn silos_whose_models_take_longer_than_a_minute_are_in_every_round() {
+fn silos_whose_models_take_over_a_minute_are_in_every_round() {
     let summary = play("");
     for round in &summary.rounds {
         assert_eq!(round.authors.len(), 3, "round {}", round.round);

@@ -75,7 +75,7 @@ fn a_lead_killed_in_the_middle_changes_no_outcome() {
 }
 
 #[test]
-fn rounded_contributions_are_agreed_on_and_taken_over_from_a_dead_lead() {
+fn rounded_contributions_are_agreed_on_and_survive_a_dead_lead() {
     for strategy in ["fedavg", "scaffold", "hcct", "cs-rcfl"] {
         let exact = play(strategy, "", 2);
         for encoding in ["\"bf16\"", "\"int8\"", "{ topk = 0.34 }"] {
@@ -91,7 +91,7 @@ fn rounded_contributions_are_agreed_on_and_taken_over_from_a_dead_lead() {
             let kill = "[[fault]]\nkill = \"lead\"\nphase = \"deciding\"\nround = 2\nrestart-after = \"8s\"";
             let cut = play(strategy, &format!("{more}\n{kill}"), 2);
             assert_eq!(cut.rounds.len(), 4, "{strategy} {encoding}");
-            // What rounding left out does not survive a restart, so later rounds may differ.
+            // The rounding error does not survive a restart, so later rounds may differ.
             let both = [&cut, &rounded].map(|run| outcomes(run)[..2].to_vec());
             assert_eq!(both[0], both[1], "{strategy} {encoding}");
         }
@@ -100,7 +100,7 @@ fn rounded_contributions_are_agreed_on_and_taken_over_from_a_dead_lead() {
 
 /// Two groups of silos whose optima have something in common, which no model has at the start.
 #[test]
-fn equal_starts_collapse_to_one_coalition_and_random_starts_find_both_groups() {
+fn equal_starts_collapse_and_random_starts_find_both_groups() {
     let silos = [
         [6.0, 40_000.0, 60_000.0],
         [6.0, -40_000.0, -60_000.0],
@@ -224,7 +224,7 @@ fn patients(strategy: &str, more: &str, threads: usize) -> Summary {
 }
 
 #[test]
-fn found_coalitions_and_robust_fits_depend_neither_on_the_lead_nor_on_threads() {
+fn coalitions_and_robust_fits_depend_on_no_lead_and_no_threads() {
     for strategy in [
         "name = \"cs-rcfl\"\ncoalitions = \"auto\"\nfolds = 3",
         "name = \"robust-local\"",

@@ -35,7 +35,7 @@ fn written(keys: &str) -> String {
 }
 
 #[test]
-fn every_fault_of_the_table_is_played_in_bare_worlds_and_in_simulations() {
+fn every_fault_of_the_table_is_played_bare_and_in_simulations() {
     let rows = table("| fault | `[[fault]]` |");
     assert!(rows.len() >= 8, "{rows:?}");
     for row in rows {
@@ -81,7 +81,7 @@ fn name(behaviour: Behaviour) -> String {
 }
 
 #[test]
-fn every_misdeed_of_the_table_is_where_the_table_says() {
+fn every_misdeed_of_the_table_is_in_its_place() {
     let rows = table("| misdeed | behaviour |");
     assert!(rows.len() >= 16, "{rows:?}");
     for row in rows {

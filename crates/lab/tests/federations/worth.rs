@@ -1,4 +1,4 @@
-//! Whether a federation with noise is worth joining, on public rows.
+//! Benefit of a federation with noise, on public rows.
 
 #![allow(clippy::unwrap_used)]
 
@@ -71,7 +71,7 @@ fn advice(text: &str, rows: &Arc<MakeRows>, epsilon: f64, seconds: u64) -> Noise
 }
 
 #[test]
-fn four_heart_hospitals_are_told_that_a_common_model_does_not_pay() {
+fn a_global_model_does_not_pay_for_four_heart_hospitals() {
     let Some(folder) = folder() else { return };
     let rows = public_rows::four_hospitals(&folder).unwrap();
     for epsilon in [1.0, 4.0] {
@@ -91,7 +91,7 @@ fn four_heart_hospitals_are_told_that_a_common_model_does_not_pay() {
 
 /// Settings as somebody chooses them who knows public rows that are alike.
 #[test]
-fn ten_silos_with_few_rows_of_breast_cancer_are_told_to_join_with_settings_that_fit() {
+fn ten_silos_with_few_rows_are_advised_to_join_with_settings() {
     let Some(folder) = folder() else { return };
     let rows = public_rows::breast_cancer(&folder).unwrap();
     let fitting = SCENARIO
@@ -107,7 +107,7 @@ fn ten_silos_with_few_rows_of_breast_cancer_are_told_to_join_with_settings_that_
 
 /// A gain over an own fit that holds back is none: a ridge around 0 with an intercept is as good.
 #[test]
-fn settings_that_look_at_no_row_are_not_better_than_the_better_own_fit() {
+fn settings_that_see_no_row_do_not_beat_the_better_local_fit() {
     let Some(folder) = folder() else { return };
     let rows = public_rows::breast_cancer(&folder).unwrap();
     let advice = advice(SCENARIO, &rows, 1.0, 10);

@@ -19,7 +19,7 @@ use self::cases::case;
 use self::federation::{ExampleFederation, same_groups};
 use self::tables::{MethodTable, TABLES};
 
-/// What one run came to.
+/// Result of one run.
 struct ExampleRun {
     last: f64,
     best: f64,

@@ -1,4 +1,4 @@
-//! What is compared: the tables of this example.
+//! Tables of this example: the methods that are compared.
 
 /// Methods side by side on some cases.
 pub(crate) struct MethodTable {

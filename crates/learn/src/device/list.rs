@@ -11,11 +11,11 @@ use super::{DeviceError, DeviceName, default_slots};
 pub struct ListedDevice {
     /// Name of the device, as configurations write it.
     pub name: DeviceName,
-    /// What computes, in a few words.
+    /// Processor or backend that computes, in a few words.
     pub about: &'static str,
     /// True if the device can be used.
     pub available: bool,
-    /// Why it cannot, and what would help.
+    /// Reason for which it cannot be used, and what would help.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
     /// Silos of one process that compute on it at a time, by default.

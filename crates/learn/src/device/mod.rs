@@ -1,6 +1,6 @@
-//! Where models are trained: the processor, or a GPU.
+//! Devices on which models are trained: the processor, or a GPU.
 //!
-//! Which devices a program can use is decided when it is built, by cargo features (`docs/devices.md`);
+//! The devices that a program can use are decided when it is built, by cargo features (`docs/devices.md`);
 //! which of them it uses, when it runs, by a [`DeviceName`] in the scenario of a simulation or in an
 //! institution's `node.toml`. The device is a matter of who trains: the members do not agree on one,
 //! and no hash depends on it. Initial weights, the order of rows and everything else random are drawn
@@ -26,7 +26,7 @@ pub use name::DeviceName;
 
 pub(crate) use slots::DeviceSlot;
 
-/// Why a device cannot be used.
+/// Reason for which a device cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// No device has that name.
@@ -48,7 +48,7 @@ pub enum DeviceError {
     Absent {
         /// The device.
         name: DeviceName,
-        /// What was looked for and not found.
+        /// Driver or device that was looked for and not found.
         why: String,
     },
 }
@@ -58,7 +58,7 @@ pub enum DeviceError {
 pub struct DeviceChoice {
     /// The device.
     pub name: DeviceName,
-    /// How many silos of the process compute on it at a time. By default one for every core of a
+    /// Number of silos of the process that compute on it at a time. By default one for every core of a
     /// processor, and one on a GPU.
     pub slots: Option<NonZero<u16>>,
 }

@@ -21,7 +21,7 @@ pub enum DeviceName {
     TchCuda(u16),
 }
 
-/// What names look like, for people.
+/// Examples of device names, human-readable.
 pub(super) const NAMES: &str = "cpu, tch-cpu or tch-cuda:0 (or another number)";
 
 impl DeviceName {

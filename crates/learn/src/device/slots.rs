@@ -18,7 +18,7 @@ static TAKEN: Mutex<BTreeMap<DeviceName, usize>> = Mutex::new(BTreeMap::new());
 static FREED: Condvar = Condvar::new();
 
 thread_local! {
-    /// How often this thread has asked for each device and not given back yet.
+    /// Number of times that this thread has asked for each device and not given it back yet.
     static HELD: RefCell<BTreeMap<DeviceName, usize>> = const { RefCell::new(BTreeMap::new()) };
 }
 

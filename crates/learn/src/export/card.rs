@@ -20,7 +20,7 @@ use task::{ModelConfig, TableTask};
 /// columns are scaled in double precision.
 pub(super) const FORMAT: u32 = 2;
 
-/// What a model is.
+/// Description of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub struct Card {
@@ -28,23 +28,23 @@ pub struct Card {
     pub format: u32,
     /// The program that wrote it.
     pub program: String,
-    /// When, in UTC as RFC 3339 has it.
+    /// Time of the export, in UTC as RFC 3339 has it.
     pub created: String,
-    /// Where the model comes from.
+    /// Origin of the model.
     pub origin: Origin,
-    /// What the model was trained for: schema and model family.
+    /// Task that the model was trained for: schema and model family.
     pub task: CardTask,
     /// The numbers of a row in order, with what stands for missing ones and how they are scaled.
     pub columns: Vec<CardColumn>,
-    /// What comes out.
+    /// Output of the model.
     pub output: Output,
-    /// How good it is on rows that it was not trained on; `None` where nobody measured it.
+    /// Metrics on rows that it was not trained on; `None` where nobody measured it.
     #[serde(alias = "held-out")]
     pub held_out: Option<HeldOut>,
     /// Of two classes, the threshold that suits the silo's own rows; `None` where there are too few of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
-    /// How the silo compared the models that it could serve; empty where it did not.
+    /// Comparison by the silo of the models that it could serve; empty where it made none.
     #[serde(default)]
     pub comparison: Vec<Measured>,
     /// The choice that followed, if this is the model that the silo serves.
@@ -56,19 +56,19 @@ pub struct Card {
     pub hash: String,
 }
 
-/// What a model was trained for.
+/// Task that a model was trained for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub struct CardTask {
-    /// What the columns mean.
+    /// Meaning of the columns.
     pub schema: Schema,
     /// The model family.
     pub model: ModelConfig,
-    /// How numbers are scaled.
+    /// Scaling of numbers.
     pub standardise: Standardise,
 }
 
-/// Where a model comes from.
+/// Origin of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub struct Origin {
@@ -121,9 +121,9 @@ pub struct Coalition {
 pub struct CardColumn {
     /// Name of the number: that of the column, `column=level`, or `column is missing`.
     pub name: String,
-    /// What stands for a missing value.
+    /// Value in place of a missing one.
     pub fill: f64,
-    /// What is subtracted.
+    /// Number that is subtracted.
     pub mean: f64,
     /// By what the difference is divided.
     pub deviation: f64,
@@ -132,16 +132,22 @@ pub struct CardColumn {
     pub range: Option<[f64; 2]>,
 }
 
-/// Why a metric has no value on so many held-out rows.
+/// Returns the reason for which a metric has no value on so many held-out rows.
 fn unmeasured(metric: &str, rows: u64) -> String {
     let needs = match metric {
         "roc-auc" => "needs some of both classes, and there are none of one",
+        "integrated-brier" | "calibration-at-time" => {
+            "needs a time until which enough training rows are observed, and rows that enter at the beginning"
+        }
+        "concordance" => {
+            "needs two rows of which one has its event while the other is still observed, and there are none"
+        }
         _ => "has no value on them",
     };
     format!("nothing was measured on {rows} held-out rows: {metric} {needs}")
 }
 
-/// What comes out of a model.
+/// Output of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Output {
@@ -153,7 +159,7 @@ pub enum Output {
         unit: String,
         /// Size of 1 of the model in that unit.
         deviation: f64,
-        /// What 0 of the model is in that unit.
+        /// Value in that unit at which the model gives 0.
         mean: f64,
     },
     /// A probability for each class.
@@ -167,6 +173,19 @@ pub enum Output {
     Mask {
         /// The columns that are predicted.
         names: Vec<String>,
+    },
+    /// A risk score: the logarithm of the hazard relative to a row with the score 0. Scores that differ by a constant
+    /// are the same model.
+    Survival {
+        /// The column of the event.
+        event: String,
+        /// The column of the time until it.
+        time: String,
+        /// Unit of times.
+        unit: String,
+        /// Times at which the members agreed to predict survival; it takes the baseline of an institution, which is
+        /// no part of the model and stays there.
+        at: Vec<f64>,
     },
 }
 
@@ -195,7 +214,7 @@ impl HeldOut {
         Some((of(&self.metrics)?, of(&self.constant)?))
     }
 
-    /// Why the compared metric has no value, as part of a sentence; nothing where it has one.
+    /// Returns the reason for which the compared metric has no value, as part of a sentence; `None` where it has one.
     pub fn unmeasured(&self) -> Option<String> {
         let is_missing = !self.metrics.contains_key(&self.metric);
         is_missing.then(|| unmeasured(&self.metric, self.rows))
@@ -218,15 +237,15 @@ impl HeldOut {
     }
 }
 
-/// What a card is made from.
+/// Parts that a card is made from.
 pub struct CardParts<'a> {
     /// The agreed task.
     pub task: &'a TableTask,
-    /// How the silo's rows become what its models take.
+    /// Preparation of the silo's rows for its models.
     pub preparation: &'a Preparation,
     /// The model, in the layout of its family.
     pub model: &'a Params,
-    /// Where the model comes from.
+    /// Origin of the model.
     pub origin: Origin,
     /// Now, as RFC 3339 has it.
     pub created: String,
@@ -311,6 +330,15 @@ impl Output {
                 classes,
             },
             Target::Mask { .. } => Self::Mask { names: names() },
+            Target::Survival { unit, at } => {
+                let name = |at| schema.target.name.iter().nth(at).unwrap_or_default();
+                Self::Survival {
+                    event: name(0).to_owned(),
+                    time: name(1).to_owned(),
+                    unit,
+                    at,
+                }
+            }
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Why a model cannot be exported or used.
+//! Errors of exporting or using a model.
 
 use std::path::PathBuf;
 
 use crate::data::DataError;
 
-/// Why a model cannot be exported or used.
+/// Reason for which a model cannot be exported or used.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The task has no table of rows.
@@ -42,7 +42,7 @@ pub enum ExportError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and what to do.
+        /// Description of the fault, and of the remedy.
         why: String,
     },
 }

@@ -48,6 +48,7 @@ fn metadata(card: &Card) -> Value {
     let target = match &card.output {
         Output::Classes { name, .. } => name.clone(),
         Output::Numbers { names, .. } | Output::Mask { names } => names.join(", "),
+        Output::Survival { event, time, .. } => format!("{event}, {time}"),
     };
     json!({
         "format": "pt",
@@ -151,7 +152,7 @@ fn opened(path: &Path) -> Result<TensorFile<File>, String> {
 /// Reads the tensors of the bytes of a safetensors file of single precision.
 ///
 /// # Errors
-/// What is wrong with them.
+/// A description of the fault in the bytes.
 pub fn tensors_of(bytes: &[u8]) -> Result<Params, String> {
     TensorFile::of(Cursor::new(bytes), bytes.len() as u64)?.model()
 }

@@ -156,6 +156,12 @@ fn output(page: &mut String, card: &Card) -> std::fmt::Result {
             "For each of {} pixels the probability that it belongs to the object.",
             names.len()
         )?,
+        Output::Survival {
+            event,
+            time,
+            unit,
+            at,
+        } => survival(page, (event, time), unit, at)?,
     }
     if let Some(threshold) = &card.threshold {
         writeln!(
@@ -163,6 +169,32 @@ fn output(page: &mut String, card: &Card) -> std::fmt::Result {
             "\nOf the thresholds above which a row counts as one of the second class, {}. The model may have \
              been chosen on the same validation rows, so the rates there are too good by a little.",
             escaped(&threshold.in_words(&card.origin.silo))
+        )?;
+    }
+    Ok(())
+}
+
+fn survival(
+    page: &mut String,
+    (event, time): (&str, &str),
+    unit: &str,
+    at: &[f64],
+) -> std::fmt::Result {
+    writeln!(
+        page,
+        "A risk score for {} by the time in {}: the logarithm of the hazard relative to a row with the score 0. The larger \
+         it is, the earlier the event is expected; only differences between scores mean something.",
+        escaped(event),
+        escaped(time)
+    )?;
+    if !at.is_empty() {
+        let at: Vec<String> = at.iter().map(f64::to_string).collect();
+        writeln!(
+            page,
+            "\nThe probability to be without the event at {} ({}) takes the baseline hazard of an institution, which is \
+             computed from its training rows and stays there: `rota model predict` at its node gives it.",
+            at.join(", "),
+            escaped(unit)
         )?;
     }
     Ok(())

@@ -13,7 +13,7 @@ use crate::onnx::{Attribute, OnnxGraph, Value};
 /// The input `features` is rows × columns in double precision, in the order of the card's columns:
 /// categories as columns of 0 and 1, numbers in their own units, NaN where a value is missing. The
 /// graph fills and scales. The output is `prediction`, rows × numbers in the target's unit in double
-/// precision; or
+/// precision; or `risk`, rows × 1, for a time to an event; or
 /// `probabilities`, rows × classes, and `class`, the position of the largest for each row; or for a
 /// mask `probabilities`, rows × pixels. The metadata have the card as JSON under `rota.card`.
 ///
@@ -71,6 +71,11 @@ pub fn onnx(card: &Card, model: &Params) -> Result<Vec<u8>, ExportError> {
                 &class,
                 "position of the largest probability, from 0",
             );
+        }
+        (Output::Survival { event, .. }, _) => {
+            let value = graph.double(&outputs);
+            let doc = format!("risk score for {event}: logarithm of the relative hazard");
+            graph.double_output("risk", &value, 1, &doc);
         }
         (Output::Mask { names }, _) => {
             let value = graph.node("Sigmoid", &[&outputs], &[]);

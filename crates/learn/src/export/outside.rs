@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use task::questions::RowsProfile;
-use task::schema::ReadCells;
+use task::schema::{Days, FeatureColumns, FeatureValues, ReadCells};
 
 use super::card::Card;
 use super::predictor::Predictor;
@@ -12,13 +12,13 @@ use crate::data::Standardise;
 
 /// Deviations from the mean beyond which a value is far outside.
 const DEVIATIONS: f64 = 8.0;
-/// How many times as far as the usual values are apart a value lies beyond them that is far outside.
+/// Multiple of the spread of the usual values, beyond them, from which on a value is far outside.
 const USUAL: f64 = 5.0;
 
-/// What of some rows is far outside.
+/// Columns and rows with values far outside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OutsideRows {
-    /// What each such column holds, in sentences without a full stop.
+    /// Values of each such column, in sentences without a full stop.
     pub columns: Vec<String>,
     /// Rows with at least one such value.
     pub rows: usize,
@@ -28,7 +28,7 @@ impl Card {
     /// Between which numbers the values of each column lie that are like those that the model was trained on, as far
     /// as anybody knows: by the own rows of the institution that asks, or else by the scale of the model, or by what
     /// is usual in the table that the schema was drafted from.
-    pub fn plausible(&self, own: Option<&RowsProfile>) -> BTreeMap<&str, [f64; 2]> {
+    pub fn plausible(&self, own: Option<&RowsProfile>) -> BTreeMap<String, [f64; 2]> {
         let schema = &self.task.schema;
         let scaled = matches!(
             self.task.standardise,
@@ -45,21 +45,25 @@ impl Card {
             (far > 0.0).then_some([low - far, high + far])
         };
         let by_own = |name: &str| own?.columns.get(name)?.plausible();
-        let numbers = schema.columns();
-        let numbers = numbers.filter(|(_, feature)| match feature.kind.cells() {
-            ReadCells::Numbers { .. } | ReadCells::Days(_) => true,
-            ReadCells::Levels(_) => false,
+        let features = schema
+            .columns()
+            .flat_map(|(name, column)| column.kind.features(name));
+        let numbers = features.filter_map(|feature| match feature.values {
+            FeatureValues::Number { .. } => Some(feature.name),
+            FeatureValues::Levels(_) => None,
         });
-        let known = numbers.filter_map(|(name, _)| {
-            let found = by_own(name).or_else(|| by_scale(name));
-            Some((name, found.or_else(|| by_usual(name))?))
+        let known = numbers.filter_map(|name| {
+            let found = by_own(&name).or_else(|| by_scale(&name));
+            let found = found.or_else(|| by_usual(&name))?;
+            Some((name, found))
         });
         known.collect()
     }
 }
 
 impl Predictor {
-    /// What of these rows is far outside of what the model was trained on; `own` is known to the institution alone.
+    /// Returns the values of these rows that are far outside of what the model was trained on; `own` is known to the
+    /// institution alone.
     pub fn outside(&self, rows: &RowsToPredict, own: Option<&RowsProfile>) -> OutsideRows {
         let card = self.card();
         let plausible = card.plausible(own);
@@ -70,14 +74,6 @@ impl Predictor {
                 Some((at, name, *plausible.get(name)?))
             })
             .collect();
-        let days_of = |name: &str| {
-            let mut all = card.task.schema.columns();
-            let (_, feature) = all.find(|(own, _)| *own == name)?;
-            match feature.kind.cells() {
-                ReadCells::Days(days) => Some(days),
-                ReadCells::Numbers { .. } | ReadCells::Levels(_) => None,
-            }
-        };
         let is_outside = |value: f64, [low, high]: [f64; 2]| value < low || value > high;
         let mut found = OutsideRows::default();
         for (at, name, [low, high]) in &columns {
@@ -88,7 +84,9 @@ impl Predictor {
             if values.is_empty() {
                 continue;
             }
-            let days = days_of(name);
+            let dates = dates_of(card.task.schema.columns(), name);
+            // Parts of dates are plain numbers.
+            let days = dates.filter(|(own, _)| own == name).map(|(_, days)| days);
             let shown = |value: f64| match days {
                 Some(days) => days.day(value).to_string(),
                 None => value.to_string(),
@@ -100,7 +98,7 @@ impl Predictor {
                     rounded(value)
                 })
             };
-            let doubt = match days {
+            let doubt = match dates {
                 Some(_) => "are its dates written in another form (`dates`)?",
                 None => "is it in another unit?",
             };
@@ -130,6 +128,22 @@ impl Predictor {
         found.rows = rows.numbers().filter(odd).count();
         found
     }
+}
+
+/// The column of dates that becomes a number of this name.
+fn dates_of<'a>(
+    mut columns: impl Iterator<Item = (&'a str, &'a FeatureColumns)>,
+    number: &str,
+) -> Option<(&'a str, &'a Days)> {
+    columns.find_map(|(name, column)| {
+        let days = match column.kind.cells() {
+            ReadCells::Days(days) => days,
+            ReadCells::Numbers { .. } | ReadCells::Levels(_) => return None,
+        };
+        let features = column.kind.features(name);
+        let own = features.iter().any(|feature| feature.name == number);
+        own.then_some((name, days))
+    })
 }
 
 /// A number with three digits.

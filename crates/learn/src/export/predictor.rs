@@ -7,11 +7,13 @@ use super::error::ExportError;
 use super::fit::FittedFamily;
 use crate::data::Rows;
 use crate::models::{Loss, Model};
+use task::survival::Baseline;
 
 /// Predicts rows with a model and its card.
 pub struct Predictor {
     card: Card,
     fitted: FittedFamily,
+    baseline: Option<Baseline>,
 }
 
 impl Predictor {
@@ -24,10 +26,25 @@ impl Predictor {
         let fitted = FittedFamily::new(&task.schema, &task.model, task.standardise, model)?;
         let (expected, found) = (task.schema.encoded().len(), card.columns.len());
         if expected == found {
-            Ok(Self { card, fitted })
+            Ok(Self {
+                card,
+                fitted,
+                baseline: None,
+            })
         } else {
             Err(ExportError::Columns { expected, found })
         }
+    }
+
+    /// This predictor with the baseline of an institution, with which risk scores become probabilities.
+    #[must_use]
+    pub fn with_baseline(self, baseline: Option<Baseline>) -> Self {
+        Self { baseline, ..self }
+    }
+
+    /// The baseline of the institution that predicts, where it is known.
+    pub(super) fn baseline(&self) -> Option<&Baseline> {
+        self.baseline.as_ref()
     }
 
     /// The card.
@@ -41,8 +58,8 @@ impl Predictor {
     }
 
     /// The predictions for rows of as many numbers as the card has columns, NaN for a missing one:
-    /// for every row the numbers in the target's unit, the probabilities of all classes, or those
-    /// of all pixels.
+    /// for every row the numbers in the target's unit, the probabilities of all classes, those
+    /// of all pixels, or a risk score.
     ///
     /// # Panics
     /// If a row has another number of columns.
@@ -82,6 +99,7 @@ impl Predictor {
                 let all: f64 = parts.iter().sum();
                 parts.into_iter().map(|part| part / all).collect()
             }
+            (Loss::Cox, _) => output.to_vec(),
             (Loss::Dice { .. } | Loss::Regression(_), _) => {
                 output.iter().map(|value| sigmoid(*value)).collect()
             }

@@ -11,7 +11,7 @@ use crate::data::{
 };
 use crate::schema::{FileLayout, LocalNames, ReadRow};
 
-/// What becomes of a row with a cell that does not fit the schema, such as an unknown level.
+/// Treatment of rows with a cell that does not fit the schema, such as an unknown level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BadRows {
     /// The file is refused, as it is in training.
@@ -27,7 +27,7 @@ pub struct RowsToPredict {
     /// Names of the columns that are copied to the predictions.
     keep: Vec<String>,
     rows: Vec<RowToPredict>,
-    /// What is left out, or read otherwise than it stands in the file.
+    /// Notes on cells that are left out, or read otherwise than they stand in the file.
     notes: Vec<String>,
 }
 
@@ -148,7 +148,8 @@ impl Predictor {
     /// last column `note` that says why a row has no prediction.
     ///
     /// For classes the predicted class and then the probability of each; numbers in the target's unit; for a
-    /// mask the probability of each pixel. The predicted class is the one of the largest probability; of two
+    /// mask the probability of each pixel; for a time to an event the risk score, and with a
+    /// [baseline](Self::with_baseline) the probabilities to be without the event at the agreed times. The predicted class is the one of the largest probability; of two
     /// classes with a `threshold` the second if its probability is at least that, else the first.
     pub fn answer(&self, rows: &RowsToPredict, threshold: Option<f64>) -> Predicted {
         let output = &self.card().output;
@@ -165,6 +166,15 @@ impl Predictor {
             Output::Mask { names } => {
                 let named = names.iter().map(|name| format!("probability_{name}"));
                 (named.collect(), names.len())
+            }
+            Output::Survival { event, at, .. } => {
+                let at = at.iter().filter(|_| self.baseline().is_some());
+                let survival = at.map(|at| format!("survival_{at}"));
+                let named: Vec<String> = std::iter::once(format!("risk_{event}"))
+                    .chain(survival)
+                    .collect();
+                let each = named.len();
+                (named, each)
             }
         };
         let numbers = rows.rows.iter().filter_map(|row| row.numbers.clone().ok());
@@ -184,6 +194,11 @@ impl Predictor {
                         cells.push(classes[class].clone());
                     }
                     cells.extend(values.iter().map(|value| text(*value, output)));
+                    if let (Output::Survival { at, .. }, Some(baseline)) = (output, self.baseline())
+                    {
+                        let survival = at.iter().map(|at| baseline.survival(values[0], *at));
+                        cells.extend(survival.map(|value| text(value, output)));
+                    }
                     cells.push(String::new());
                 }
                 Err(why) => {

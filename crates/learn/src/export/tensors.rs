@@ -18,7 +18,7 @@ const BLOCK: usize = 1 << 14;
 /// A file whose header was read.
 pub(super) struct TensorFile<S> {
     source: S,
-    /// Where the tensors begin.
+    /// Position at which the tensors begin.
     begin: u64,
     header: Metadata,
 }
@@ -27,7 +27,7 @@ impl<S: Read + Seek> TensorFile<S> {
     /// Reads the header of a source of this many bytes.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A description of the fault in the file.
     pub(super) fn of(mut source: S, size: u64) -> Result<Self, String> {
         let no = |why: &dyn Display| {
             format!(
@@ -169,7 +169,8 @@ mod tests {
         }
     }
 
-    /// What comes of a file with this header, whose tensors have `size` bytes, and the bytes that were read of it.
+    /// Returns the result of reading a file with this header, whose tensors have `size` bytes, and the bytes that were
+    /// read of it.
     fn found(header: &str, size: u64) -> (Result<Params, String>, usize) {
         let bytes = [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat();
         let (all, read) = (bytes.len() as u64 + size, Cell::new(0));

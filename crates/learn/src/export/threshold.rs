@@ -23,7 +23,7 @@ pub struct Threshold {
     pub held_out: Option<Rates>,
 }
 
-/// What a threshold gives on some rows.
+/// Rates at a threshold on some rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub struct Rates {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_divides_what_can_be_divided_and_is_measured_on_other_rows() {
+    fn a_threshold_separates_classes_and_is_measured_on_other_rows() {
         let held_out = [(0.1, false), (0.9, false), (0.5, true)];
         let found = Threshold::youden("died", &rows(0.3), &held_out).unwrap();
         assert!((found.value - 0.245).abs() < 1e-9, "{found:?}");

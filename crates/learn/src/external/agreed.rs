@@ -1,5 +1,5 @@
-//! What is agreed about a program besides the tensors of its model: what the agreement says, or in a
-//! simulation what the first silo's program says.
+//! Agreed properties of a program besides the tensors of its model: those that the agreement has, or in a
+//! simulation those of the first silo's program.
 
 use methods::Params;
 
@@ -7,7 +7,7 @@ use super::frozen::Frozen;
 use task::external::Trial;
 use task::external::{ExternalTask, StartFrom};
 
-/// What is agreed about a program besides the tensors of its model.
+/// Agreed properties of a program besides the tensors of its model.
 #[derive(Clone)]
 pub(super) struct Agreed {
     /// Tensors that it has besides and does not train.
@@ -18,11 +18,11 @@ pub(super) struct Agreed {
     pub(super) columns: Vec<String>,
     /// Labels of the classes, in order; empty where nothing is agreed.
     pub(super) classes: Vec<String>,
-    /// What the program computes for a made-up batch; `None` where nothing is agreed.
+    /// Outputs of the program for a made-up batch; `None` where nothing is agreed.
     pub(super) trial: Option<Trial>,
 }
 
-/// Where a learner takes the model before the first round from.
+/// Source from which a learner takes the model before the first round.
 #[derive(Clone)]
 pub(super) enum Begins {
     /// From the values that the agreement describes.

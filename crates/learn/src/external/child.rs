@@ -14,13 +14,13 @@ use super::locked;
 use super::said::ProgramStderr;
 use super::wire::{PROTOCOL, ProgramRequest, Reply, receive, send};
 
-/// How long a program whose output has ended gets to end itself.
+/// Longest time for a program whose output has ended to end itself.
 const ENDING: Duration = Duration::from_secs(1);
-/// How long a program whose input has ended gets to end itself.
+/// Longest time for a program whose input has ended to end itself.
 const LEAVING: Duration = Duration::from_secs(2);
-/// How often somebody who waits for an answer looks whether the program still runs.
+/// Interval at which somebody who waits for an answer looks whether the program still runs.
 const GLANCE: Duration = Duration::from_millis(100);
-/// How often the processes of a program are counted.
+/// Interval at which the processes of a program are counted.
 const COUNTED: Duration = Duration::from_secs(1);
 /// Answers that may wait to be read; a program that says more has to wait itself.
 const WAITING: usize = 256;
@@ -32,7 +32,7 @@ pub(super) struct Child {
     /// Frames to write; the thread behind it owns the pipe. `None` once it is closed.
     into: Option<Sender<Vec<u8>>>,
     replies: Receiver<Result<Reply, String>>,
-    /// What the program writes to its standard error; none of a connection.
+    /// Standard error of the program; none of a connection.
     said: Option<Arc<Mutex<ProgramStderr>>>,
     /// Closed when it cannot write there any more.
     silent: Receiver<()>,
@@ -277,11 +277,11 @@ impl Ender {
 /// A process that leads a group of its own.
 pub(super) struct Process {
     process: std::process::Child,
-    /// What the process started, where it left that group.
+    /// Processes that the process started, where they left that group.
     kin: Kin,
-    /// How the process ended, once nothing is left of it.
+    /// Exit status of the process, once nothing is left of it.
     status: Option<ExitStatus>,
-    /// How many processes there were when it was ended because there were too many.
+    /// Number of processes at the moment when it was ended because there were too many.
     swarm: Option<usize>,
 }
 
@@ -430,7 +430,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_with_more_processes_than_it_may_have_is_ended_with_all_of_them() {
+    fn a_program_over_its_process_limit_is_ended_with_all_of_them() {
         // In its group, in groups of their own, and without the variable that marks them.
         for starts in ["sleep 60 &", "setsid sleep 60 &", "env -i sleep 60 &"] {
             let script = format!("for i in 1 2 3 4 5 6 7 8 9; do {starts} done; cat >/dev/null");

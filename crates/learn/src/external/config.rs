@@ -1,4 +1,4 @@
-//! Which program learns, and how it is run.
+//! Configuration of the program that learns.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a program says of itself before there is an agreement.
+//! Description of a program by itself before there is an agreement.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::wire::PartsOf;
 use crate::data::DataError;
 use task::external::{ExternalTask, TensorConfig};
 
-/// What a program says of itself.
+/// Description of a program by itself.
 #[derive(Debug, Clone)]
 pub struct Described {
     /// Tensors of its model.

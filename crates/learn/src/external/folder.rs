@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use tempfile::TempDir;
 
-/// How the names of these folders begin.
+/// Beginning of the names of these folders.
 const PREFIX: &str = "rota-learner-";
 /// The file that is locked as long as a process uses the folder.
 const LOCK: &str = "lock";
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_killed_process_left_is_removed_and_what_is_in_use_is_not() {
+    fn leftovers_of_killed_processes_are_removed_but_none_in_use() {
         let parent = tempfile::tempdir().unwrap();
         let left = ExchangeFolder::inside(parent.path()).unwrap();
         let (left_path, file) = (left.path().to_owned(), left.file("model"));

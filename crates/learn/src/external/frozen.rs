@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-/// What is agreed about a program's frozen tensors.
+/// Agreement about a program's frozen tensors.
 #[derive(Clone)]
 pub(super) enum Frozen {
     /// Nothing.

@@ -29,9 +29,9 @@ mod linux {
 
     use super::MARK;
 
-    /// How often processes are looked for that were started meanwhile.
+    /// Number of passes that look for processes that were started meanwhile.
     const PASSES: usize = 8;
-    /// How often the control group is tried to be removed, which fails until its processes are gone.
+    /// Number of attempts to remove the control group, which fails until its processes are gone.
     const REMOVALS: usize = 20;
 
     /// The processes that descend from one program.
@@ -249,7 +249,7 @@ mod linux {
         }
 
         #[test]
-        fn a_process_that_cleared_its_environment_ends_with_its_control_group() {
+        fn a_process_that_clears_its_environment_ends_with_its_cgroup() {
             let mut command = sleep();
             let mut kin = Kin::of(&mut command);
             let mut process = command.env_remove(MARK).spawn().unwrap();

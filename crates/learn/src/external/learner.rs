@@ -24,20 +24,20 @@ pub struct ExternalLearner {
     task: Arc<ExternalTask>,
     layout: Arc<Layout>,
     start: InitialSource,
-    /// What the program computes for a made-up batch; `None` where it makes up none.
+    /// Outputs of the program for a made-up batch; `None` where it makes up none.
     trial: Option<Trial>,
-    /// What could not be compared.
+    /// Properties that could not be compared.
     pub(super) doubts: Vec<Doubt>,
     /// The rows of every part with their targets, once they are known.
     pub(super) targets: Mutex<BTreeMap<&'static str, Arc<PartTargets>>>,
 }
 
-/// What of a program could not be compared with what is agreed.
+/// Property of a program that could not be compared with the agreed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doubt {
     /// The order of the columns of its rows.
     Columns,
-    /// What the program computes for a made-up batch.
+    /// Outputs of the program for a made-up batch.
     Outputs,
 }
 
@@ -62,7 +62,7 @@ impl Doubt {
     }
 }
 
-/// Where the initial model comes from.
+/// Source of the initial model.
 enum InitialSource {
     /// The agreement describes it.
     Tensors,

@@ -1,4 +1,4 @@
-//! Whether programs measure the metric that is agreed: one that nobody measures would be missing in every
+//! Check that programs measure the metric that is agreed: one that nobody measures would be missing in every
 //! round and in every mean.
 
 use std::collections::BTreeSet;
@@ -9,9 +9,16 @@ use crate::data::DataError;
 use crate::metrics::MetricName;
 use crate::study::StudySilo;
 
+/// The metrics that a silo's learner gives for a model.
+struct GivenMetrics {
+    names: Vec<String>,
+    /// Why its outputs, which it says that it can give, give none.
+    why: Option<String>,
+}
+
 /// The metrics that a silo's learner gives for the model before the first round, where the agreed one is not
 /// among them; `None` where it is, or where nothing can be measured yet, for which there are other errors.
-fn lacking(silo: &StudySilo, metric: MetricName, seed: u64) -> Option<Vec<String>> {
+fn lacking(silo: &StudySilo, metric: MetricName, seed: u64) -> Option<GivenMetrics> {
     let learner = &*silo.learner;
     let (model, personal) = (learner.initial(seed), learner.initial_personal(seed));
     let parts = [Split::Test, Split::Validation];
@@ -21,12 +28,18 @@ fn lacking(silo: &StudySilo, metric: MetricName, seed: u64) -> Option<Vec<String
         return None;
     }
     let mut names: BTreeSet<String> = found.into_keys().collect();
-    let more = learner.outputs().ok().and_then(|outputs| {
-        let values = outputs.outputs(&model, &personal, split).ok()?;
-        outputs.measure(&model, &personal, &values, split).ok()
+    let more = learner.outputs().ok().map(|outputs| {
+        let values = outputs.outputs(&model, &personal, split)?;
+        outputs.measure(&model, &personal, &values, split)
     });
+    let (more, why) = match more {
+        Some(Ok(more)) => (Some(more), None),
+        Some(Err(why)) => (None, Some(why.to_string())),
+        None => (None, None),
+    };
     names.extend(more.into_iter().flat_map(|more| more.values.into_keys()));
-    Some(names.into_iter().collect())
+    let names = names.into_iter().collect();
+    Some(GivenMetrics { names, why })
 }
 
 /// Refuses an agreed metric that no silo of a simulation measures.
@@ -60,7 +73,8 @@ pub(super) fn measured_somewhere(
 }
 
 /// Refuses an agreed metric that the program of this institution does not measure. The area under the ROC
-/// curve may be missing because the rows have one class only: that is said, and not refused.
+/// curve may be missing because the rows have one class only, and concordance because no two are comparable: that is
+/// said, and not refused.
 ///
 /// # Errors
 /// [`DataError::Config`]: what it measures, and what to do.
@@ -82,16 +96,26 @@ pub(super) fn measured_here(
             tracing::warn!("{what}; with rows of one class it has no value");
             Ok(())
         }
+        MetricName::Concordance => {
+            tracing::warn!(
+                "{what}; where no row has its event while another is observed it has no value"
+            );
+            Ok(())
+        }
         _ => Err(DataError::Config(what)),
     }
 }
 
 /// Returns what a silo's program measures, and what to do, without a full stop.
-fn remedy(silo: &str, metric: MetricName, found: &[String]) -> String {
+fn remedy(silo: &str, metric: MetricName, found: &GivenMetrics) -> String {
+    let why = found.why.as_ref();
+    let why = why.map_or_else(String::new, |why| {
+        format!(" (nothing by its outputs: {why})")
+    });
     format!(
-        "the program of {silo:?} measures {}; agree on one of these (`metric` of [task.external]; one that Rota does \
+        "the program of {silo:?} measures {}{why}; agree on one of these (`metric` of [task.external]; one that Rota does \
          not know as {{ own = \"NAME\", better = \"larger\" }}, or \"smaller\"), or let its `evaluate` give {:?}",
-        found.join(", "),
+        found.names.join(", "),
         metric.key()
     )
 }

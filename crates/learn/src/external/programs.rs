@@ -27,7 +27,7 @@ pub struct Programs {
     folder: ExchangeFolder,
     places: Vec<Mutex<ProgramSlot>>,
     running: Mutex<RunningPrograms>,
-    /// What silos of this process have in common; `None` where there is one silo only.
+    /// Models in common to the silos of this process; `None` where there is one silo only.
     shared: Option<Mutex<SharedModels>>,
 }
 
@@ -40,7 +40,7 @@ struct SharedModels {
     written: Option<(Params, Arc<Exchanged>)>,
 }
 
-/// What [ends](Programs::end) the programs.
+/// State with which the programs are [ended](Programs::end).
 #[derive(Default)]
 struct RunningPrograms {
     /// By place, of those that run.
@@ -56,7 +56,7 @@ struct ProgramSlot {
     opened: BTreeSet<usize>,
 }
 
-/// Why a request was not carried out.
+/// Reason for which a request was not carried out.
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// The program says so, and is in order.
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_for_several_silos_is_written_once_unless_its_file_was_touched() {
+    fn a_model_for_many_silos_is_written_once_unless_it_is_touched() {
         let (task, programs) = (task(), programs(2));
         let layout = task.layout().unwrap();
         let model = task.initial(&layout, 1);
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn the_initial_model_of_a_seed_is_drawn_once_for_silos_with_the_same_layout() {
+    fn the_initial_model_is_drawn_once_per_seed_and_layout() {
         let (task, programs) = (task(), programs(2));
         let layout = task.layout().unwrap();
         let first = programs.initial(&task, &layout, 1);

@@ -1,10 +1,10 @@
-//! What a federation of programs starts from and agrees on.
+//! Start and terms of a federation of programs.
 
 use methods::Params;
 
 use task::external::ExternalTask;
 
-/// What a federation of programs starts from and agrees on, as the first silo's program says it.
+/// Start and terms of a federation of programs, as the first silo's program gives them.
 #[derive(Clone)]
 pub struct Proposed {
     /// The task, with all that the first silo's program said of itself.

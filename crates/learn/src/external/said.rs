@@ -1,5 +1,5 @@
-//! What a program writes to its standard error: passed on in lines that are marked as its own, at a bounded rate
-//! and in a bounded amount, and its end kept for messages.
+//! Standard error of a program: passed on in lines that are marked as its own, at a bounded rate and in a bounded
+//! amount, and its end kept for messages.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ const RATE: u64 = 4 << 10;
 /// Bytes that are passed on of one program in all.
 const MOST: u64 = 16 << 20;
 
-/// What every line begins with: a program must not be able to write what looks like a line of the node.
+/// Beginning of every line: a program must not be able to write what looks like a line of the node.
 const MARK: &str = "learner: ";
 
 /// Nanoseconds of a second.
@@ -32,7 +32,7 @@ pub(super) struct ProgramStderr {
     cut: u64,
     /// Bytes that may be passed on now.
     free: u64,
-    /// When that was counted.
+    /// Time at which that was counted.
     counted: Instant,
     /// Bytes passed on in all.
     passed: u64,
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_left_out_and_counted_and_the_next_line_after_it_is_passed_on() {
+    fn a_flood_is_counted_not_shown_and_the_next_line_passed_on() {
         let mut now = Instant::now();
         let mut said = ProgramStderr::new(now);
         let line = [b'z'; 100];

@@ -20,18 +20,18 @@ use super::wire::{
 use crate::data::DataError;
 use task::external::{ExternalTask, TensorConfig, Trial, layout_of};
 
-/// How often a training that gives no sign looks whether it is still needed. Until then its silo does not
+/// Interval at which a training that gives no sign looks whether it is still needed. Until then its silo does not
 /// adopt the round that went on without it, and the others wait where it leads next.
 const GLANCE: Duration = Duration::from_millis(20);
-/// How long a program may take to stop a training.
+/// Longest time for a program to stop a training.
 const STOPPING: Duration = Duration::from_secs(10);
-/// What a program can do beyond the core, by name.
+/// Capability beyond the core: the program computes gradients for a strategy to modify.
 pub(super) const GRADIENTS: &str = "gradients";
 /// The program gives the model that it holds before any training.
 pub(super) const INITIAL: &str = "initial";
 /// The program tries a model on a batch that it makes up.
 const TRY: &str = "try";
-/// What is known of a training before its program says something.
+/// Progress of a training before its program reports any.
 const BEGINNING: Progress = Progress {
     step: 0,
     steps: 0,
@@ -51,9 +51,9 @@ pub(super) struct ProgramSilo {
     pub(super) seed: u64,
     /// The tensors of the agreed model; empty if none are agreed yet.
     pub(super) agreed: Vec<TensorConfig>,
-    /// What is agreed about tensors that the program has besides and does not train.
+    /// Agreement about tensors that the program has besides and does not train.
     pub(super) frozen: Frozen,
-    /// What the rows are that Rota hands over, if it does.
+    /// Form of the rows that Rota hands over, if it does.
     pub(super) rows: Option<RowsOf>,
     /// The agreed names of the columns of its own rows; empty if none are agreed.
     pub(super) columns: Vec<String>,
@@ -66,7 +66,7 @@ pub(super) struct Session {
     programs: Arc<Programs>,
     silo: ProgramSilo,
     pub(super) opened: OpenedSilo,
-    /// What travels between the two.
+    /// Layout of the models that travel between the two.
     pub(super) layout: Arc<Layout>,
     pub(super) personal: Arc<Layout>,
     /// The seed that it was opened with, and the personal state of that seed.
@@ -74,7 +74,7 @@ pub(super) struct Session {
     rounds: Mutex<KnownRounds>,
 }
 
-/// What is known of the rounds in which a silo trains.
+/// Rounds in which a silo trains, as far as they are known.
 #[derive(Default)]
 struct KnownRounds {
     /// By the seeds of their trainings.

@@ -5,8 +5,8 @@ use crate::data::Rows;
 /// The targets of a part, as rows of 32-bit floats.
 pub(super) struct PartTargets {
     pub(super) rows: Rows,
-    /// What was subtracted from every column, so that 32-bit floats can tell its targets apart: their mean, where one
-    /// of them is no 32-bit float, such as 1,000,000,001. Errors of outputs are the same.
+    /// Numbers that were subtracted from every column, so that 32-bit floats can tell its targets apart: their mean,
+    /// where one of them is no 32-bit float, such as 1,000,000,001. Errors of outputs are the same.
     pub(super) offset: Vec<f64>,
 }
 
@@ -21,6 +21,16 @@ impl PartTargets {
                 sums.for_each(|(sum, target)| *sum += target / count as f64);
             }
         }
+        Self::near_to(offset, count, targets)
+    }
+
+    /// Targets of `count` rows, `width` for each, as they are.
+    pub(super) fn plain(count: usize, width: usize, targets: Vec<f64>) -> Self {
+        Self::near_to(vec![0.0; width], count, targets)
+    }
+
+    fn near_to(offset: Vec<f64>, count: usize, targets: Vec<f64>) -> Self {
+        let width = offset.len();
         let columns = offset.iter().cycle();
         let near = targets
             .iter()

@@ -19,7 +19,7 @@ pub const PROTOCOL: u32 = 1;
 /// Largest frame, in bytes.
 pub(super) const LARGEST: u32 = 16 << 20;
 
-/// What the silo asks.
+/// Request of a silo to its program.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub(super) enum ProgramRequest<'a> {
@@ -103,7 +103,7 @@ pub(super) struct OpenSilo<'a> {
     pub(super) seed: u64,
     /// The tensors of the agreed model.
     pub(super) layout: &'a [TensorConfig],
-    /// What the rows are that Rota hands over; `None` where the program has its own.
+    /// Form of the rows that Rota hands over; `None` where the program has its own.
     pub(super) rows: Option<&'a RowsOf>,
     /// The agreed names of the columns of the program's rows, in order; empty if none are agreed.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -113,17 +113,17 @@ pub(super) struct OpenSilo<'a> {
     pub(super) classes: &'a [String],
 }
 
-/// What the rows are that Rota hands over.
+/// Form of the rows that Rota hands over.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct RowsOf {
     /// Numbers per row.
     pub(super) features: usize,
-    /// The loss of the agreed model: `"squared"`, `"absolute"`, `"logistic"`, `"softmax"` or
+    /// The loss of the agreed model: `"squared"`, `"absolute"`, `"logistic"`, `"softmax"`, `"cox"` or
     /// `"dice"`.
     pub(super) loss: &'static str,
 }
 
-/// What a strategy adds to the gradient `g` at the weights `w`:
+/// Terms that a strategy adds to the gradient `g` at the weights `w`:
 /// `g + mu·(w − anchor) + shift`.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Modifier<'a> {
@@ -136,7 +136,7 @@ pub(super) struct Modifier<'a> {
     pub(super) frozen: Vec<String>,
 }
 
-/// What the program answers.
+/// Answer of the program.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Reply {
@@ -173,7 +173,7 @@ pub(super) enum Reply {
     Failed { why: String },
 }
 
-/// What the program says of a silo.
+/// Description of a silo by its program.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OpenedSilo {
@@ -184,7 +184,7 @@ pub(super) struct OpenedSilo {
     pub(super) personal: Vec<TensorConfig>,
     /// Rows by part.
     pub(super) rows: PartsOf,
-    /// What the program can do beyond the core: `"gradients"`, `"initial"`, `"try"`.
+    /// Capabilities of the program beyond the core: `"gradients"`, `"initial"`, `"try"`.
     #[serde(default)]
     pub(super) capabilities: Vec<String>,
     /// The loss of the outputs that it can give row by row; absent where it gives none.
@@ -237,7 +237,7 @@ pub(super) struct PartsOf {
     pub(super) test: usize,
 }
 
-/// What a row's outputs mean.
+/// Meaning of a row's outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum OutputsOf {
@@ -249,6 +249,9 @@ pub(super) enum OutputsOf {
     Squared,
     /// Numbers, measured by absolute error.
     Absolute,
+    /// One, the risk score of a time to an event; the targets are the event (1, or 0 where the row is censored), its
+    /// time, and where rows are not observed from the beginning the entry.
+    Cox,
 }
 
 /// Writes one frame.

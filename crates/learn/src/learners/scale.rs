@@ -12,7 +12,7 @@ use crate::data::{Moments, Rows, effective};
 #[derive(Clone)]
 pub(crate) struct ColumnScaling {
     features: usize,
-    /// Whether the target is scaled, too: one number or several on one scale.
+    /// `true` if the target is scaled, too: one number or several on one scale.
     target: bool,
     /// True if rows have labels instead of the target, which are not scaled.
     labelled: bool,

@@ -10,7 +10,7 @@ use burn_optim::{decay::WeightDecayConfig, momentum::MomentumConfig};
 use methods::Params;
 use methods::learner::{ADAM, GradientModifier, Optimiser};
 
-/// How a training moves tensors: those that are decayed, and those that are not.
+/// Optimiser of a training by tensors: those that are decayed, and those that are not.
 pub(super) struct BurnOptimiser {
     rate: f64,
     decayed: OptimiserKind,

@@ -18,7 +18,7 @@ pub(crate) struct DenseLayers {
     activations: Vec<Vec<f64>>,
 }
 
-/// Where a layer lies in a model: the weights (out, in), then the biases (out).
+/// Positions of a layer in a model: the weights (out, in), then the biases (out).
 struct DenseLayer {
     weight: Range<usize>,
     bias: Range<usize>,

@@ -1,4 +1,4 @@
-//! The linear family, for linear and logistic regression: one output, linear in the features.
+//! The linear family, for linear, logistic and Cox regression: one output, linear in the features.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::device::Device;
 use crate::onnx::{Attribute, OnnxGraph, Value};
 
 /// `weight·x + bias`, with `weight` `[1, features]` and `bias` `[1]`. The initial model is
-/// zero; with a convex loss the start does not matter.
+/// zero; with a convex loss the start does not matter. The bias of a Cox model stays 0.
 pub(crate) struct Linear {
     pub(crate) features: usize,
 }
@@ -117,9 +117,38 @@ struct LinearFit {
     optimiser: OptimiserState,
 }
 
+impl LinearFit {
+    /// Adds up the gradient of rows that have a loss together, and gives the loss.
+    fn joined(&mut self, rows: &Rows, batch: &[u32]) -> f64 {
+        let numbers = || batch.iter().map(|&row| row as usize);
+        let outputs: Vec<f64> = numbers()
+            .map(|row| output(&self.line, rows.features(row)))
+            .collect();
+        let targets: Vec<f32> = numbers()
+            .flat_map(|row| rows.target(row))
+            .copied()
+            .collect();
+        let mut slopes = vec![0.0; outputs.len()];
+        let loss = self.loss.mean(&outputs, &targets, &mut slopes);
+        // Scores that differ by a constant are one model: the bias, whose slope is 0 but for rounding, stays.
+        let (_, weights) = split_last_mut(&mut self.gradient);
+        for (row, slope) in numbers().zip(slopes) {
+            for (sum, &value) in weights.iter_mut().zip(rows.features(row)) {
+                *sum += slope * f64::from(value);
+            }
+        }
+        loss
+    }
+}
+
 impl ModelFit for LinearFit {
     fn step(&mut self, rows: &Rows, batch: &[u32]) -> f64 {
         self.gradient.fill(0.0);
+        if self.loss.joins_rows() {
+            let loss = self.joined(rows, batch);
+            self.optimiser.step(&mut self.line, &self.gradient);
+            return loss;
+        }
         let mut total = 0.0;
         let mut slope = [0.0];
         for &row in batch {

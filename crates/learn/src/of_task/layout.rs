@@ -1,4 +1,4 @@
-//! How large the models of a task are, before one is made.
+//! Size of the models of a task, before one is made.
 
 use std::sync::Arc;
 

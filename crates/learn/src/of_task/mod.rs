@@ -9,6 +9,7 @@ use std::sync::Arc;
 use methods::Learner;
 use task::external::ExternalTask;
 use task::questions::{AskedAt, Unanswered, questions};
+use task::survival::NUMBERS;
 use task::{Source, TableTask, TaskConfig};
 
 pub use layout::layout;
@@ -154,6 +155,7 @@ impl TaskStudy for TableTask {
             Target::Classes(classes) => (1, classes.len()),
             Target::Numbers { count, .. } => (*count, 2),
             Target::Mask { pixels } => (*pixels, 2),
+            Target::Survival { .. } => (NUMBERS, 2),
         };
         let rows = 20 * values;
         let cells = columns.len().checked_add(outputs);
@@ -170,7 +172,12 @@ impl TaskStudy for TableTask {
             table.target_range = schema.target.range;
             for row in 0..rows {
                 let value = (row % values) as f64;
-                table.push_all(&vec![value; columns.len()], &vec![value; outputs]);
+                let targets = match &target {
+                    // An event or none, one after the other.
+                    Target::Survival { .. } => vec![value, 1.0 + row as f64, 0.0],
+                    _ => vec![value; outputs],
+                };
+                table.push_all(&vec![value; columns.len()], &targets);
             }
             table
         };

@@ -42,12 +42,25 @@ fn of_any_size(
         (ModelConfig::Linear { .. }, Target::Classes(_)) => fail(
             "a linear model predicts a number, but the target has classes: use model = \"logistic\" or an mlp",
         ),
+        (ModelConfig::Linear { .. }, Target::Survival { .. }) => fail(
+            "a linear model predicts a number, but the target is a time to an event: use model = \"cox\" or an mlp",
+        ),
         (ModelConfig::Linear { .. }, _) => fail(
             "a linear model predicts one number, but the target has several: use an mlp or a network",
         ),
         (ModelConfig::Logistic, Target::Classes(classes)) if classes.len() == 2 => {
             Ok((Box::new(Linear { features }), Loss::Logistic))
         }
+        (ModelConfig::Cox, Target::Survival { .. }) => {
+            Ok((Box::new(Linear { features }), Loss::Cox))
+        }
+        (ModelConfig::Cox, _) => fail(
+            "a Cox model needs a time to an event: write the target as { event = \"COLUMN\", time = \"COLUMN\" }, or use \
+             another model",
+        ),
+        (ModelConfig::Logistic, Target::Survival { .. }) => fail(
+            "a logistic model needs two classes, but the target is a time to an event: use model = \"cox\" or an mlp",
+        ),
         (ModelConfig::Logistic, _) => fail(
             "a logistic model needs two classes: give `positive` or two `classes`, or use another model",
         ),
@@ -69,6 +82,12 @@ fn of_any_size(
             let loss = Loss::Regression(loss.unwrap_or_default());
             Ok((Box::new(Mlp::new(features, hidden, *count)), loss))
         }
+        (ModelConfig::Mlp { hidden, loss: None }, Target::Survival { .. }) => {
+            Ok((Box::new(Mlp::new(features, hidden, 1)), Loss::Cox))
+        }
+        (ModelConfig::Mlp { .. }, Target::Survival { .. }) => fail(
+            "mlp: `loss` is for numbers; a time to an event is learned by Cox's partial likelihood",
+        ),
         (ModelConfig::Mlp { .. }, Target::Mask { .. }) => {
             fail("an mlp cannot predict a mask: use a network, such as the unet")
         }
@@ -81,10 +100,12 @@ fn of_any_size(
                     LastLayer::Pixels(*pixels),
                     Some(Loss::Dice { pixels: *pixels }),
                 ),
+                Target::Survival { .. } => (LastLayer::Dense(1), Some(Loss::Cox)),
             };
             if loss.is_some() && config.loss.is_some() {
                 return fail(
-                    "network: `loss` is for numbers; classes are learned by cross-entropy and masks by the Dice loss",
+                    "network: `loss` is for numbers; classes are learned by cross-entropy, masks by the Dice loss, times to \
+                     an event by Cox's partial likelihood",
                 );
             }
             let loss = loss.unwrap_or(Loss::Regression(config.loss.unwrap_or_default()));

@@ -10,7 +10,7 @@ use crate::learners::column_scale;
 const ROWS: f64 = 10.0;
 /// Deviations of the others' rows from their mean to that of a silo, from which on it is far.
 const SHIFT: f64 = 4.0;
-/// How many times larger or smaller a deviation is, from which on it is far.
+/// Ratio of deviations, larger or smaller, from which on a silo is far.
 const RATIO: f64 = 8.0;
 
 /// Rows, mean and deviation of a column.

@@ -1,4 +1,4 @@
-//! What is said about data before anything is learned from them.
+//! Findings about data before anything is learned from them.
 
 use super::far::far_silos;
 use crate::data::{ColumnSummary, DataError, Moments, Table, Target};

@@ -4,6 +4,7 @@ mod digits8;
 mod family;
 mod far;
 mod findings;
+mod lifetimes;
 mod table;
 
 use std::sync::Arc;
@@ -34,7 +35,7 @@ pub struct StudySilo {
     pub learner: Arc<dyn Learner>,
     /// Number of its rows.
     pub rows: RowCounts,
-    /// How its rows became what its models take; `None` where rows are no table.
+    /// Preparation of its rows for its models; `None` where rows are no table.
     pub preparation: Option<Arc<Preparation>>,
     /// The group that it is known to belong to, such as its region.
     pub group: Option<String>,
@@ -74,9 +75,9 @@ pub struct Study {
     /// Makes a learner with the training rows of several silos, by their positions, for a centralised
     /// reference model. `None` if rows cannot be pooled.
     pub pooled: Option<PoolRows>,
-    /// What was noticed about the data, for the user: one sentence each, without a full stop.
+    /// Remarks on the data for the user: one sentence each, without a full stop.
     pub notes: Vec<String>,
-    /// What the federation starts from and agrees on where programs train its models; `None` in other
+    /// Start and terms of the federation where programs train its models; `None` in other
     /// tasks.
     pub proposed: Option<Arc<Proposed>>,
     /// Names of the classes, in the order of their indices; empty where the target is none.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use task::{Source, TableTask};
 
 use super::family::family;
+use super::lifetimes::Lifetimes;
 use super::{RowCounts, Study, StudySilo, findings, pool};
 use crate::data::{DataError, DataSet, Prepared, Rows, Standardise, Target};
 use crate::learners::TableLearner;
@@ -36,6 +37,7 @@ pub fn study_of(task: &TableTask, data: DataSet, seed: u64) -> Result<Study, Dat
     };
     let (mut constant, mut absent) = <(findings::NotedColumns, findings::NotedColumns)>::default();
     let mut far = findings::Far::default();
+    let mut survival = Lifetimes::default();
     for (place, (name, table)) in tables.into_iter().enumerate() {
         let domain = task.domain(place, silos)?.or_else(|| table.domain());
         let target = target.clone();
@@ -46,6 +48,7 @@ pub fn study_of(task: &TableTask, data: DataSet, seed: u64) -> Result<Study, Dat
         if !data.train.is_empty() {
             far.add(&name, &table.columns, &data.columns);
         }
+        survival.add(&name, &data);
         let rows = counts(&data);
         let (model, loss) = family(&task.model, data.features, &data.target)?;
         let preparation = Some(Arc::new(data.preparation.clone()));
@@ -61,6 +64,7 @@ pub fn study_of(task: &TableTask, data: DataSet, seed: u64) -> Result<Study, Dat
             table: Some(learner),
         });
     }
+    notes.extend(survival.notes()?);
     // Pixels at the edge are alike in all rows, and domains differ by nature.
     if !matches!(task.data, Some(Source::Images(_))) {
         notes.extend(constant.note("a single value", silos));

@@ -5,7 +5,7 @@ use super::*;
 use crate::Ledger;
 
 #[test]
-fn no_line_for_which_a_call_returned_is_lost_when_a_process_is_killed() {
+fn no_line_of_a_returned_call_is_lost_when_a_process_is_killed() {
     let fresh = Fresh::new();
     let mut killed = 0;
     for federation in 1..=12 {

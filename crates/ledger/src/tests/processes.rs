@@ -15,7 +15,7 @@ const FEDERATION: &str = "ROTA_TEST_LEDGER_FEDERATION";
 const MOST: f64 = 1.0;
 /// The noise of each round: some thirty rounds are possible.
 const Z: f64 = 20.0;
-/// What a child prints before the number of a round that is durable.
+/// Text that a child prints before the number of a round that is durable.
 pub(super) const DONE: &str = "durable ";
 
 /// Starts a child that contributes to rounds of its federation until the ledger is spent.

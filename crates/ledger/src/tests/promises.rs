@@ -1,4 +1,4 @@
-//! What a call returns, and what the file has then.
+//! Results of calls, and the file after them.
 
 use std::fs::{self, File};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ fn the_text_of_a_ledger_is_as_ever() {
 }
 
 #[test]
-fn the_same_commitment_costs_nothing_again_and_a_second_one_is_refused() {
+fn a_repeated_commitment_is_free_and_a_second_one_is_refused() {
     let fresh = Fresh::new();
     let first = fresh.ledger(no_limit());
     let bound = first.record(&noised(1, 1, 20.0)).unwrap();
@@ -109,7 +109,7 @@ fn a_round_beyond_a_limit_is_refused_and_has_no_line() {
 }
 
 #[test]
-fn a_round_without_noise_is_a_line_without_a_bound_which_a_limit_refuses() {
+fn a_round_without_noise_has_no_bound_and_a_limit_refuses_it() {
     let fresh = Fresh::new();
     let limited = Limits {
         epsilon: Some(1e9),
@@ -173,7 +173,7 @@ fn a_ledger_is_made_once_and_one_that_is_missing_is_not_made() {
 }
 
 #[test]
-fn an_older_copy_is_noticed_while_a_process_runs_and_by_who_knows_of_a_contribution() {
+fn an_older_copy_is_noticed_while_running_and_by_contributions() {
     let fresh = Fresh::new();
     let ledger = fresh.ledger(no_limit());
     ledger.record(&noised(1, 1, 20.0)).unwrap();
@@ -193,7 +193,7 @@ fn an_older_copy_is_noticed_while_a_process_runs_and_by_who_knows_of_a_contribut
 
 /// Folder and ledger are put back together: 30 lines were made, 13 are left, and the others know of all.
 #[test]
-fn what_others_know_of_is_added_where_it_has_no_line_and_costs_what_it_did() {
+fn what_others_know_of_is_added_at_its_cost_if_it_has_no_line() {
     let fresh = Fresh::new();
     let ledger = fresh.ledger(no_limit());
     let made: Vec<_> = (1..=30).map(|round| noised(1, round, 20.0)).collect();
@@ -276,7 +276,7 @@ fn the_file_is_for_its_owner_alone() {
 }
 
 #[test]
-fn a_contribution_costs_what_the_agreement_says_of_noise() {
+fn a_contribution_costs_what_the_agreement_states_of_noise() {
     let privacy = |fewest| {
         Privacy::Masked(Masked {
             colluders: 3,
@@ -311,7 +311,7 @@ fn a_contribution_costs_what_the_agreement_says_of_noise() {
 }
 
 #[test]
-fn a_ledger_that_another_process_keeps_locked_is_waited_for_a_moment_only_by_a_node() {
+fn only_a_node_waits_a_moment_for_a_ledger_another_has_locked() {
     let fresh = Fresh::new();
     let other = File::open(fresh.file()).unwrap();
     other.lock().unwrap();

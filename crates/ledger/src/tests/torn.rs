@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::*;
 use crate::Ledger;
 
-/// Where the number of lines stands.
+/// Position of the number of lines.
 const COUNT: Range<usize> = 10..30;
 
 /// A ledger of three lines, before and after the third.
@@ -21,7 +21,7 @@ fn three() -> (Fresh, Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn a_process_that_is_killed_at_any_byte_of_a_line_loses_and_forgets_nothing() {
+fn a_process_killed_at_any_byte_of_a_line_loses_nothing() {
     let (fresh, before, after) = three();
     let whole = after.len();
     for written in before.len()..=whole {
@@ -40,7 +40,7 @@ fn a_process_that_is_killed_at_any_byte_of_a_line_loses_and_forgets_nothing() {
 }
 
 #[test]
-fn blocks_of_a_line_that_reached_the_disk_in_another_order_are_no_line() {
+fn blocks_of_a_line_written_out_of_order_are_no_line() {
     let (fresh, before, after) = three();
     let mut found = after.clone();
     found[COUNT].copy_from_slice(&before[COUNT]);
@@ -54,7 +54,7 @@ fn blocks_of_a_line_that_reached_the_disk_in_another_order_are_no_line() {
 }
 
 #[test]
-fn a_line_that_is_whole_and_not_counted_costs_and_is_counted_later() {
+fn a_whole_line_not_yet_counted_costs_and_is_counted_later() {
     let (fresh, before, after) = three();
     let mut found = after.clone();
     found[COUNT].copy_from_slice(&before[COUNT]);

@@ -31,7 +31,7 @@ enum BlobState {
 #[derive(Debug)]
 pub(crate) struct Batch {
     wishes: Vec<BlobRequest>,
-    /// Where large blobs go.
+    /// Spool of large blobs.
     spool: Option<Arc<dyn Spool>>,
     states: Mutex<Vec<BlobState>>,
     /// Notified when a blob is complete, or when a further holder can be asked.

@@ -20,7 +20,7 @@ pub(crate) const RUN: usize = 8;
 /// Most chunks requested from one holder and not yet received: 8 MiB, enough for 100 ms at 80 MB/s.
 const AHEAD: usize = 4 * RUN;
 
-/// Why fetching from a holder ended.
+/// Reason for which fetching from a holder ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PullFailure {
     /// The holder's blob is larger than the limit of the request.
@@ -47,7 +47,7 @@ pub(crate) struct BatchPart<'a, S> {
     /// The requested blobs, by their position in the batch.
     pub(crate) blobs: &'a [usize],
     pub(crate) stream: S,
-    /// How long the holder may send nothing.
+    /// Longest time in which the holder may send nothing.
     pub(crate) patience: Duration,
     /// Chunks and small blobs that were fetched from it.
     pub(crate) fetched: usize,

@@ -1,4 +1,4 @@
-//! Where large blobs wait while they are fetched, so that they need no memory.
+//! Places of large blobs while they are fetched, so that they need no memory.
 
 use std::fmt::Debug;
 use std::io;

@@ -31,7 +31,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use crate::config::{is_relayed, socket};
 use room::{ConnectionSource, Room};
 
-/// How long a connection may take to prove its key: a few round trips, also over a satellite.
+/// Longest time for a connection to prove its key: a few round trips, also over a satellite.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Connections of one net that are turned away within a [`SPAN`] before it is reported. A federation
 /// that starts on one machine stays far below.
@@ -50,8 +50,8 @@ pub(crate) struct Crowd {
     pub(crate) turned_away: u64,
 }
 
-/// Who may come in. Shared by the transport, the connections under way, and the node, which knows the
-/// addresses of members.
+/// Admission of incoming connections. Shared by the transport, the connections under way, and the node, which
+/// knows the addresses of members.
 #[derive(Clone)]
 pub(crate) struct Door(Arc<Mutex<Inside>>);
 
@@ -211,7 +211,7 @@ impl<O: 'static> Transport for Doorway<O> {
     }
 }
 
-/// What makes a connection of a socket: encryption, keys, streams.
+/// Upgrade of a socket to a connection: encryption, keys, streams.
 type Upgrade<O> = <Boxed<O> as Transport>::ListenerUpgrade;
 
 /// An [`Upgrade`] that ends where another connection takes its place.
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_net_with_many_connections_turned_away_is_reported_and_forgotten_after_a_while() {
+    async fn a_net_often_turned_away_is_reported_and_later_forgotten() {
         let (door, mut crowds) = Door::new(0);
         let mut places = Vec::new();
         let mut knock = |door: &Door, port: u64| {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_that_proves_nothing_ends_and_one_that_is_replaced_ends_at_once() {
+    async fn unproven_connections_end_and_replaced_ones_end_at_once() {
         let (door, _crowds) = Door::new(0);
         let enter = |port: u64| {
             let place = door.knock(&from(&format!("/ip4/192.0.2.7/udp/{port}/quic-v1")));

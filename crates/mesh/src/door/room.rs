@@ -13,7 +13,7 @@ const ALL: usize = 128;
 /// Addresses that are remembered for one member.
 const KNOWN: usize = 8;
 
-/// Where a connection comes from.
+/// Source of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ConnectionSource {
     /// An address, as it is counted: of IPv6 the net that one machine has.
@@ -66,7 +66,7 @@ pub(super) struct Room {
     /// Places for all addresses of no member.
     all: usize,
     last: u64,
-    /// Who has the places. Later numbers are younger.
+    /// Holders of the places. Later numbers are younger.
     taken: BTreeMap<u64, ConnectionSource>,
     /// Addresses of members, newest last.
     known: BTreeMap<MemberIndex, VecDeque<ConnectionSource>>,
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_and_a_net_have_a_limit_and_their_oldest_connection_gives_way() {
+    fn full_addresses_and_nets_drop_their_oldest_connection() {
         let mut room = Room::new(0);
         let from = at("192.0.2.7");
         for number in 1..=ADDRESS as u64 {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn members_have_places_that_no_number_of_other_addresses_can_take() {
+    fn members_have_places_that_other_addresses_never_take() {
         let mut room = Room::new(3);
         room.know(MemberIndex(1), "198.51.100.1".parse().expect("an address"));
         let member = at("198.51.100.1");
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_addresses_of_a_member_are_known_and_older_ones_are_not() {
+    fn only_the_last_addresses_of_a_member_are_known() {
         let mut room = Room::new(3);
         let ip = |host: usize| IpAddr::from([192, 0, 2, host as u8]);
         (0..=KNOWN).for_each(|host| room.know(MemberIndex(2), ip(host)));

@@ -404,7 +404,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_trip_is_reported_first_and_after_reconnecting_and_after_large_changes() {
+    fn a_round_trip_is_reported_when_new_reconnected_or_changed() {
         let mut link = MemberLink::default();
         let ms = Duration::from_millis;
         assert_eq!(link.measured(ms(20)), Some(ms(20)));

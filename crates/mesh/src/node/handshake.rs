@@ -17,13 +17,13 @@ use crate::streams::Inbound;
 
 /// Handshakes under way at the same time; more are not answered.
 const HANDSHAKES: usize = 64;
-/// How long after its start a node first tries its own addresses.
+/// Time after its start at which a node first tries its own addresses.
 const FIRST_LOOK: Duration = Duration::from_secs(3);
-/// How long one of them may take to answer.
+/// Longest time for one of them to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a node does to find another process with its own key. It tries its own addresses of the roster
-/// with the key for checks: the process that answers there says its number, and learns that of this
+/// Search of a node for another process with its own key. It tries its own addresses of the roster
+/// with the key for checks: the process that answers there states its number, and learns that of this
 /// one. A process with a copied key, wherever it runs, so finds the one at the address, and is found by
 /// it.
 pub(super) struct OwnKeySearch {
@@ -99,7 +99,7 @@ impl Node {
                 match hello::ask(opener, (id, remote), card).await {
                     Ok((greeted, _)) => Some(greeted),
                     Err(error) => {
-                        tracing::debug!(%id, "a greeting failed: {error}");
+                        tracing::debug!(%id, "a handshake failed: {error}");
                         None
                     }
                 }

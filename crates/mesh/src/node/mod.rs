@@ -53,9 +53,9 @@ use outside::Awaited;
 
 /// Fetches that are under way at the same time; more are answered with `Missing`.
 const FETCHES: usize = 256;
-/// How long the end of a mesh waits for its connections to be closed in order.
+/// Longest time for which the end of a mesh waits for its connections to be closed in order.
 const GOODBYE: Duration = Duration::from_millis(500);
-/// How long it waits before it closes them, for blobs under way.
+/// Time for which it waits before it closes them, for blobs under way.
 const QUIET: Duration = Duration::from_millis(100);
 /// Interval between attempts to bind a port until it is free.
 const PORT: Duration = Duration::from_millis(10);
@@ -111,9 +111,9 @@ pub(crate) struct Node {
     opener: StreamOpener,
     /// Handshakes under way.
     handshakes: JoinSet<Option<Greeted>>,
-    /// What this node says in handshakes.
+    /// Statement of this node in handshakes.
     card: OwnHandshake,
-    /// What it answers to challenges.
+    /// Answers to challenges.
     rehearsal: Rehearsal,
     /// The other key with which each member checks addresses while its node runs.
     probes: BTreeMap<MemberIndex, PeerId>,
@@ -121,14 +121,14 @@ pub(crate) struct Node {
     /// Limits connections that have proved no key.
     door: Door,
     crowds: mpsc::Receiver<Crowd>,
-    /// How long former members stay.
+    /// Former members and their stays.
     guests: Guests,
     /// Keys whose nodes are reported when they connect.
     awaited: Awaited,
     /// Processes that share a key, and how many members have to say so of this node's.
     twins: Twins,
     witnesses: usize,
-    /// What this node does to find another process with its own key.
+    /// Search of this node for another process with its own key.
     own_key: OwnKeySearch,
     judging: WaitingFrames,
     /// True if no other node can dial this one.

@@ -37,7 +37,7 @@ use crate::relaying::Slots;
 use crate::streams::StreamOpener;
 use crate::twins::Twins;
 
-/// How long the operating system may take to give an address.
+/// Longest time for the operating system to give an address.
 const LISTEN: Duration = Duration::from_secs(5);
 
 /// The receiving ends of the members' queues.

@@ -46,7 +46,7 @@ fn besiege(tasks: &mut JoinSet<()>, from: String, to: SocketAddr, connections: u
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn silent_connections_from_anywhere_do_not_keep_a_restarted_member_out() {
+async fn silent_connections_never_keep_a_restarted_member_out() {
     let members = [contact(0, &[]), contact(1, &[])];
     let mut host = spawn(config(Transport::Both), 0, &members).await;
     let at = tcp(&host);
@@ -132,7 +132,7 @@ fn first_datagrams(tasks: &mut JoinSet<()>, from: String, to: SocketAddr) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn strangers_and_first_datagrams_over_quic_do_not_keep_a_restarted_member_out() {
+async fn quic_strangers_and_datagrams_keep_no_restarted_member_out() {
     let members = [contact(0, &[]), contact(1, &[])];
     let mut host = spawn(config(Transport::Both), 0, &members).await;
     let of = |address: &String| {

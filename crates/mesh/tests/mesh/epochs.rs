@@ -48,7 +48,7 @@ async fn fetch(mesh: &mut Handle, from: u16) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_former_member_gets_what_is_sent_to_it_and_nothing_else_whatever_it_asks_for() {
+async fn a_former_member_gets_only_what_is_sent_whatever_it_asks_for() {
     for transport in [Transport::Quic, Transport::Tcp] {
         // It claims to be in either epoch.
         for claimed in [Hash::of(b"the former epoch"), later()] {
@@ -150,7 +150,7 @@ async fn a_former_member_stays_for_a_while_and_is_refused_then() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_with_an_awaited_key_is_reported_and_others_are_strangers() {
+async fn nodes_with_awaited_keys_are_reported_others_are_strangers() {
     for transport in [Transport::Quic, Transport::Tcp] {
         let mut host = spawn(present(transport), 0, &[contact(0, &[])]).await;
         let keys = vec![public(8), public(FORMER)];

@@ -15,7 +15,7 @@ fn host() -> Config {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_former_member_that_went_is_not_counted_among_those_that_are_there() {
+async fn a_former_member_that_left_is_not_counted_as_present() {
     let host = spawn(host(), 0, &[contact(0, &[])]).await;
     let here = contact(0, &host.addresses);
     // All of them, one after the other, and the first one again.

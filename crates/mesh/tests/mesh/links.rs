@@ -121,7 +121,7 @@ async fn tcp_is_used_when_quic_does_not_connect() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frame_over_the_readers_limit_ends_its_stream_and_a_second_one_mutes() {
+async fn a_frame_over_the_limit_ends_its_stream_and_a_second_mutes() {
     for transport in [Transport::Quic, Transport::Tcp] {
         let small = Config {
             frame: 1000,
@@ -445,7 +445,7 @@ async fn say(from: &Handle, to: &mut Handle, member: u16, word: &'static str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn frames_of_a_member_restarted_as_another_process_arrive_at_once() {
+async fn frames_of_a_member_in_a_new_process_arrive_at_once() {
     // For both orders of the two in the roster.
     for (stays, dies) in [(0, 1), (1, 0)] {
         let quic = || config(Transport::Quic);

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::common::{self, PATIENCE, contact, notice, public, secret, up, wait};
 
-/// How long an address is tried at which nobody answers.
+/// Longest time for an address at which nobody answers.
 const SHORT: Duration = Duration::from_secs(2);
 
 fn ours() -> Hash {
@@ -61,7 +61,7 @@ async fn a_member_is_met_with_its_federation_round_trip_and_clock() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_agreement_is_named_to_the_check_and_to_the_checked_node() {
+async fn a_check_and_the_checked_node_both_name_another_agreement() {
     for transport in [Transport::Quic, Transport::Tcp] {
         let members = [contact(0, &[]), contact(1, &[])];
         let mut host = spawn(ours(), 0, transport, &members).await;
@@ -117,7 +117,7 @@ fn program(version: &str, newest: u8, in_force: u8) -> Program {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_nodes_of_which_one_does_not_speak_the_format_in_force_both_name_it() {
+async fn both_nodes_name_a_format_in_force_that_one_does_not_speak() {
     let (new, old) = (program("0.2.0", 2, 2), program("0.1.0", 1, 1));
     let mut host = spawn_program(&new, 0, &[contact(0, &[]), contact(1, &[])]).await;
     let roster = [contact(0, &host.addresses), contact(1, &[])];
@@ -135,7 +135,7 @@ async fn two_nodes_of_which_one_does_not_speak_the_format_in_force_both_name_it(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nodes_of_different_versions_with_a_common_format_in_force_work_together() {
+async fn versions_with_a_common_format_in_force_work_together() {
     let (new, old) = (program("0.2.0", 2, 1), program("0.1.0", 1, 1));
     let mut host = spawn_program(&new, 0, &[contact(0, &[]), contact(1, &[])]).await;
     let roster = [contact(0, &host.addresses), contact(1, &[])];
@@ -164,7 +164,7 @@ async fn a_key_outside_the_roster_is_turned_away_and_named() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_check_beside_a_running_node_does_not_disturb_its_connection() {
+async fn a_check_beside_a_running_node_keeps_its_connection() {
     for transport in [Transport::Quic, Transport::Tcp] {
         let members = [contact(0, &[]), contact(1, &[])];
         let mut host = spawn(ours(), 0, transport, &members).await;
@@ -193,7 +193,7 @@ async fn a_check_beside_a_running_node_does_not_disturb_its_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_other_failure_says_how_far_the_check_came() {
+async fn every_other_failure_states_how_far_the_check_came() {
     let host = spawn(
         ours(),
         0,
@@ -233,7 +233,7 @@ async fn every_other_failure_says_how_far_the_check_came() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_challenge_is_answered_to_a_check_and_only_where_there_is_an_answer() {
+async fn a_check_gets_its_challenge_answered_if_there_is_an_answer() {
     let members = [contact(0, &[]), contact(1, &[])];
     for answers in [true, false] {
         let mut config = common::of(ours(), Transport::Quic);

@@ -117,7 +117,7 @@ async fn fetch(asker: &mut Handle, from: (&mut Handle, u16), byte: u8) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn members_that_nobody_can_dial_exchange_frames_and_blobs_through_others_that_may_die() {
+async fn members_nobody_can_dial_exchange_data_over_relays_that_die() {
     for transport in [Transport::Quic, Transport::Tcp] {
         let roster = [0, 1, 2, 3].map(|member| contact(member, &[]));
         let mut relays = [
@@ -207,7 +207,7 @@ async fn a_member_that_may_not_relay_is_passed_over() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_member_whose_way_to_one_other_is_blocked_is_reached_through_a_third() {
+async fn a_member_blocked_from_another_is_reached_through_a_third() {
     let transport = Transport::Tcp;
     let roster = [0, 1, 2].map(|member| contact(member, &[]));
     let relay = spawn(open(transport), 1, &roster).await;
@@ -226,7 +226,7 @@ async fn a_member_whose_way_to_one_other_is_blocked_is_reached_through_a_third()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn members_whose_nats_let_packets_through_get_a_direct_connection() {
+async fn members_behind_permissive_nats_get_a_direct_connection() {
     for transport in [Transport::Quic, Transport::Tcp] {
         let roster = [0, 1, 2].map(|member| contact(member, &[]));
         let relay = spawn(open(transport), 0, &roster).await;

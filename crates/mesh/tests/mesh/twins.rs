@@ -46,7 +46,7 @@ async fn a_copy_and_its_original_meet_at_the_address_of_the_roster() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_member_tells_both_processes_with_one_key() {
+async fn another_member_informs_both_processes_with_one_key() {
     for transport in [Transport::Quic, Transport::Tcp] {
         for (other, shared) in [(0, 1), (1, 0)] {
             let members = [contact(0, &[]), contact(1, &[])];
@@ -68,7 +68,7 @@ async fn another_member_tells_both_processes_with_one_key() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn restarts_new_connections_and_two_transports_are_no_second_process() {
+async fn restarts_reconnections_and_two_transports_are_no_twin() {
     let members = [contact(0, &[]), contact(1, &[])];
     let mut host = spawn(process(1, Transport::Both), 0, &members).await;
     let mut listen = Transport::Both.addresses("127.0.0.1", 0);

@@ -2,7 +2,7 @@
 
 use crate::params::MeanError;
 
-/// Why models could not be combined.
+/// Reason for which models could not be combined.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AggregationError {
     /// Nothing to combine.
@@ -42,7 +42,7 @@ pub enum AggregationError {
     TooFew {
         /// The rule.
         rule: &'static str,
-        /// How many may be arbitrary.
+        /// Number of models that may be arbitrary.
         byzantine: usize,
         /// Models needed.
         needed: usize,

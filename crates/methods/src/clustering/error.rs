@@ -3,7 +3,7 @@
 use crate::matrix::Matrix;
 use crate::params::MeanError;
 
-/// Why there is no clustering.
+/// Reason for which there is no clustering.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ClusteringError {
     /// Fewer clients or clusters than it takes.
@@ -11,9 +11,9 @@ pub enum ClusteringError {
     TooFew {
         /// `clients` or `clusters`.
         what: &'static str,
-        /// How many are needed.
+        /// Number that is needed.
         needed: usize,
-        /// How many there are.
+        /// Number at hand.
         got: usize,
     },
     /// A list or matrix of another size than there are clients or clusters.

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::{CoalitionProgram, ProgramError, Solution};
 use crate::strategy::Scores;
 
-/// How many numbers of coalitions are tried in parallel.
+/// Number of numbers of coalitions that are tried in parallel.
 const ABREAST: usize = 8;
 
 /// The best grouping found for one number of coalitions.

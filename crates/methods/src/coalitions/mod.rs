@@ -77,7 +77,7 @@ pub struct Solution {
 pub struct Proven {
     /// The grouping.
     pub solution: Solution,
-    /// What others can check; `None` up to [`EXACT_UP_TO`] entries, where they solve the program.
+    /// Proof that others can check; `None` up to [`EXACT_UP_TO`] entries, where they solve the program.
     pub proof: Option<Proof>,
     /// See [`CoalitionProgram::gap`].
     pub gap: f64,

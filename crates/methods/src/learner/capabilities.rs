@@ -1,4 +1,4 @@
-//! What a learner may be able to do beyond the core, each a small object-safe trait.
+//! Capabilities of learners beyond the core, each a small object-safe trait.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::params::{Layout, Params};
 use crate::robust::ridge::PlainLoss;
 use crate::robust::{RadiusGrid, Ridge, Samples};
 
-/// What a learner can do beyond the core. A learner of its own writes
+/// Capabilities of a learner beyond the core. A learner of its own writes
 /// `Capabilities { robust: Some(self), ..Capabilities::NONE }`; one that wraps another names every
 /// field, so that the compiler notices a capability that it would drop.
 #[derive(Clone, Copy)]
@@ -202,12 +202,39 @@ pub trait Answers {
     /// A number that tells the silo from others as long as a question lasts, and says nothing of who it is.
     fn pseudonym(&self, question: usize) -> u64;
 
-    /// The silo's numbers for the next round of a question, counted from 0 as the agreement lists them;
-    /// `opened` are the sums of its earlier rounds. As integers modulo 2⁶⁴, because they are added up.
+    /// Returns what the silo says in the next round of a question, counted from 0 as the agreement lists them;
+    /// `opened` are the sums of its earlier rounds.
+    ///
+    /// # Errors
+    /// [`LearnError::Failed`]: why the silo cannot say anything in this round, in a sentence.
+    fn answer(&self, question: usize, opened: &[Vec<u64>]) -> Result<OwnAnswer, LearnError>;
+
+    /// Gives `each` the numbers of every row by itself, whose sum is the answer but for the number of silos: for sums
+    /// with noise.
     ///
     /// # Errors
     /// [`LearnError::Failed`]: why the silo does not answer, in a sentence that tells nothing of its rows.
-    fn answer(&self, question: usize, opened: &[Vec<u64>]) -> Result<Vec<u64>, LearnError>;
+    fn row_answers(
+        &self,
+        question: usize,
+        opened: &[Vec<u64>],
+        each: &mut dyn FnMut(&[f64]),
+    ) -> Result<(), LearnError> {
+        let _ = (question, opened, each);
+        Err(LearnError::Failed(
+            "the silo answers no question with noise".into(),
+        ))
+    }
+}
+
+/// What a silo says in a round of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OwnAnswer {
+    /// Its numbers, as integers modulo 2⁶⁴, because they are added up.
+    Numbers(Vec<u64>),
+    /// It refuses, by the rule of this number, below [`REFUSAL_RULES`](crate::strategy::REFUSAL_RULES). Others learn
+    /// no more.
+    Refused(usize),
 }
 
 /// Count, sum and spread of the columns, for a scale that the whole federation shares.
@@ -309,7 +336,7 @@ pub struct RowsOfModel<'a> {
     pub rows: &'a [u32],
 }
 
-/// What a [joint step](RowAccess::joint_step) gives.
+/// Result of a [joint step](RowAccess::joint_step).
 #[derive(Debug, Clone, PartialEq)]
 pub struct JointStep {
     /// The models after it, in the order of the parts. Buffers, such as running statistics, are the

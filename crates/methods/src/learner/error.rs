@@ -1,8 +1,8 @@
-//! Why a learner did not do what it was asked.
+//! Errors of learners.
 
 use super::capability::MissingCapability;
 
-/// Why a learner did not do what it was asked.
+/// Reason for which a learner did not do what it was asked.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LearnError {
     /// The given model does not have this learner's layout.

@@ -15,16 +15,16 @@ pub struct Job<'a> {
     pub personal: &'a Params,
     /// Decides the order of rows and everything else that is drawn. Fits draw nothing.
     pub seed: u64,
-    /// What is done.
+    /// Work to do.
     pub work: Work<'a>,
 }
 
-/// What a silo does with a model and its training rows.
+/// Work of a silo on a model and its training rows.
 #[derive(Debug, Clone, Copy)]
 pub enum Work<'a> {
     /// Train in steps.
     Train {
-        /// How.
+        /// Settings of the training.
         training: &'a Training,
         /// The change of the gradient, if any; needs [`Capability::ModifiedGradients`]. A modifier
         /// that [changes nothing](GradientModifier::is_none) gives the same bits as none.

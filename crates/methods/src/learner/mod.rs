@@ -91,8 +91,8 @@ use crate::robust::Radius;
 
 pub use capabilities::{
     Answers, Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, LinearRows, Outputs,
-    RobustFits, RobustLosses, RowAccess, RowsOfModel, SquaresRow, Stochastic, StochasticModels,
-    Summaries, UnitGradients, UnitRows,
+    OwnAnswer, RobustFits, RobustLosses, RowAccess, RowsOfModel, SquaresRow, Stochastic,
+    StochasticModels, Summaries, UnitGradients, UnitRows,
 };
 pub use capability::{Capability, MissingCapability};
 pub use error::LearnError;
@@ -100,7 +100,7 @@ pub use job::{Job, Work};
 pub use optimiser::{ADAM, OptimiserState};
 pub use own_metric::OwnMetric;
 pub use quadratic::QuadraticLearner;
-pub use row_results::{RowResults, together};
+pub use row_results::{RowResults, Surviving, together};
 pub use training::{Decay, GradientModifier, Metrics, Optimiser, Progress, Training, Update};
 
 /// A callback that gets the progress of a training and may stop it.
@@ -118,7 +118,7 @@ pub enum Split {
     Test,
 }
 
-/// What a silo is asked to do in a round. Part of the plan, so the same for every participant.
+/// Task of a silo in a round. Part of the plan, so the same for every participant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Task {
@@ -139,6 +139,12 @@ pub enum Task {
 /// hidden state: what is personal goes in and comes out, and the same arguments give the same bits
 /// on the same machine.
 pub trait Learner: Send + Sync {
+    /// The learner inside, where this one only adds to another or changes a part of it: all that has a
+    /// default is then that one's, but for what this one defines itself. None by default.
+    fn inner(&self) -> Option<&dyn Learner> {
+        None
+    }
+
     /// Names, shapes and roles of the model's tensors. The same at every silo. A layout that is made
     /// [by depth](Layout::by_depth) says which layer is the last.
     fn layout(&self) -> Arc<Layout>;
@@ -150,14 +156,19 @@ pub trait Learner: Send + Sync {
     /// Personal state before the first round, of the same seed as the initial model. Empty layout
     /// by default.
     fn initial_personal(&self, seed: u64) -> Params {
-        let _ = seed;
-        Params::empty()
+        match self.inner() {
+            Some(inner) => inner.initial_personal(seed),
+            None => Params::empty(),
+        }
     }
 
     /// The seed that [`train`](Self::train) gets in `round`, from the seed of this silo:
     /// [`mixed_seed`] of both. A learner that follows a script by round gives back the round.
     fn seed(&self, silo_seed: u64, round: u64) -> u64 {
-        mixed_seed(silo_seed, round)
+        match self.inner() {
+            Some(inner) => inner.seed(silo_seed, round),
+            None => mixed_seed(silo_seed, round),
+        }
     }
 
     /// Trains from `start`. `seed` decides the order of rows; `progress` is called now and then
@@ -181,11 +192,12 @@ pub trait Learner: Send + Sync {
     /// # Errors
     /// Those of [`train`](Self::train); [`LearnError::Missing`] for what it cannot do.
     fn learn(&self, job: Job<'_>, progress: &mut Watch<'_>) -> Result<Update, LearnError> {
-        match job.work {
-            Work::Train { training, .. } if job.work.modifier().is_none() => {
+        match (self.inner(), &job.work) {
+            (Some(inner), _) => inner.learn(job, progress),
+            (None, Work::Train { training, .. }) if job.work.modifier().is_none() => {
                 self.train(job.start, job.personal, training, job.seed, progress)
             }
-            _ => job.without_fits(self.samples()),
+            (None, _) => job.without_fits(self.samples()),
         }
     }
 
@@ -206,7 +218,10 @@ pub trait Learner: Send + Sync {
     /// where no such model is near to what it predicts with. By default the model as it is, where there
     /// is no personal state beside it.
     fn deployed(&self, model: &Params, personal: &Params) -> Option<Params> {
-        personal.values().is_empty().then(|| model.clone())
+        match self.inner() {
+            Some(inner) => inner.deployed(model, personal),
+            None => personal.values().is_empty().then(|| model.clone()),
+        }
     }
 
     /// Training rows of this silo.
@@ -215,13 +230,16 @@ pub trait Learner: Send + Sync {
     /// The domain of all rows of this silo, from 0, where it is known: a kind of scanner, a
     /// population. `None` by default.
     fn domain(&self) -> Option<u32> {
-        None
+        self.inner()?.domain()
     }
 
     /// The domain of every training row, from 0, where all are known. By default
     /// [`domain`](Self::domain) for each of them.
     fn row_domains(&self) -> Option<Vec<u32>> {
-        Some(vec![self.domain()?; self.samples() as usize])
+        match self.inner() {
+            Some(inner) => inner.row_domains(),
+            None => Some(vec![self.domain()?; self.samples() as usize]),
+        }
     }
 
     /// Returns what this learner can do beyond the core; [`Capabilities::NONE`] for one that can do

@@ -20,7 +20,7 @@ struct Modification {
 #[derive(Debug, Clone)]
 pub struct OptimiserState {
     optimiser: Optimiser,
-    /// Whether a value is subject to weight decay.
+    /// `true` for each value that is subject to weight decay.
     decayed: Vec<bool>,
     steps: i32,
     /// Velocity, or Adam's first moment.

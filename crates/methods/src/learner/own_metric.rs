@@ -36,7 +36,7 @@ struct WrittenOwn {
     /// Its name, as programs give it beside `loss`.
     #[schemars(length(min = 1, max = 64))]
     own: String,
-    /// Which values are better.
+    /// Values that are better.
     better: Better,
 }
 

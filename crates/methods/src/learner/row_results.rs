@@ -1,23 +1,38 @@
-//! What a model gives for single rows, for uncertainties and for curves.
+//! Results of a model for single rows, for uncertainties and for curves.
 
 use std::collections::BTreeMap;
 
-/// What a model gives for every row of a part.
+/// Results of a model for every row of a part.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RowResults {
     /// Values of every row, by the name of each metric that is the mean of these: `loss` always;
-    /// `mae`, `mse` for numbers; `accuracy` (0 or 1), `log-loss` for classes; `dice` for masks.
+    /// `mae`, `mse` for numbers; `accuracy` (0 or 1), `log-loss` for classes; `dice` for masks;
+    /// `integrated-brier` for times to an event.
     pub scores: BTreeMap<String, Vec<f64>>,
-    /// The targets as they are measured on, row-major: numbers, the index of a class, pixels.
+    /// The targets as they are measured on, row-major: numbers, the index of a class, pixels; event (1 or 0), time
+    /// and entry.
     pub targets: Vec<f32>,
     /// For classes, rows × classes, row-major: the probability of each class. Empty for others.
     pub probabilities: Vec<f64>,
+    /// For times to an event: the risk score of every row. Empty for others.
+    pub risks: Vec<f64>,
+    /// For times to an event, where the silo's training rows give a baseline: how probable no event is.
+    pub surviving: Option<Surviving>,
     /// The subgroup of every row, such as the patient's gender, by its position among the names that the
     /// task has; empty where rows have none.
     pub subgroups: Vec<u16>,
     /// The group of every row, such as its patient, as a number that means nothing outside of the silo;
     /// empty where rows have none. Rows of one group are not independent of each other.
     pub groups: Vec<u32>,
+}
+
+/// How probable it is that rows have no event until a time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Surviving {
+    /// The time, the same for all models of a silo.
+    pub until: f32,
+    /// The probability of every row.
+    pub probabilities: Vec<f64>,
 }
 
 impl RowResults {

@@ -19,12 +19,12 @@ pub struct Training {
     pub batch: u32,
     /// Optimiser of the local steps.
     pub optimiser: Optimiser,
-    /// How the learning rate falls from round to round; not at all by default.
+    /// Decay of the learning rate from round to round; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decay: Option<Decay>,
 }
 
-/// How the learning rate of local training falls from round to round. The rounds in which silos train
+/// Decay of the learning rate of local training from round to round. The rounds in which silos train
 /// are counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -136,7 +136,7 @@ impl Optimiser {
     }
 }
 
-/// What a strategy adds to the gradient of a local training: a proximal term, a shift term, and
+/// Terms that a strategy adds to the gradient of a local training: a proximal term, a shift term, and
 /// tensors that are frozen. With the loss's gradient `g` at the weights `w`, the optimiser is given
 /// `g + mu·(w − anchor) + shift`. Only trained tensors are concerned, never buffers.
 #[derive(Debug, Clone, Copy)]
@@ -169,7 +169,7 @@ impl<'a> GradientModifier<'a> {
     }
 }
 
-/// How far a training has come.
+/// Progress of a training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// Steps done.
@@ -183,9 +183,9 @@ pub struct Progress {
 /// The result of a training.
 #[derive(Debug, Clone)]
 pub struct Update {
-    /// What is contributed: the trained model, or the summary.
+    /// Contribution: the trained model, or the summary.
     pub shared: Params,
-    /// What stays at the silo and comes back in as `personal` next time. Empty layout if nothing.
+    /// State that stays at the silo and comes back in as `personal` next time. Empty layout if nothing.
     pub personal: Params,
     /// Training rows used.
     pub samples: u64,

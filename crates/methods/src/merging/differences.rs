@@ -1,4 +1,4 @@
-//! What distinguishes the clients' gradients: what each is beside their mean.
+//! Differences between the clients' gradients: each relative to their mean.
 
 use super::UtilityError;
 use super::utility::cosines;
@@ -10,7 +10,7 @@ const NOTHING: f64 = 1e-12;
 /// The inner products (clients × clients) of what distinguishes the clients: their gradients, none
 /// longer than the median, less the mean of these, and each of length one.
 ///
-/// What all updates have in common (a common part of all true models, and the way from the start to it)
+/// The part that all updates have in common (a common part of all true models, and the way from the start to it)
 /// tells no two of them apart, and hides what does: beside it all angles are small. An update that is
 /// longer than most, as after ten times the steps on ten times the rows, would be most of the mean. One
 /// that is shorter stays so: clients that learned little are alike in that.

@@ -1,4 +1,4 @@
-//! Whether the sites' own fits would have served them better than the shrunken ones.
+//! Comparison of the sites' own fits with the shrunken ones.
 //!
 //! At the end of the rounds every site measures both by cross-validation on its own rows: the fit around the
 //! global model, with `μ`, `T` and `s²` as they are, and a fit of its own rows alone with a ridge. The sites'
@@ -19,7 +19,7 @@ const RIDGES: [f64; 7] = [1e-4, 1e-3, 0.01, 0.03, 0.1, 1.0, 10.0];
 /// Numbers of a site's [`OwnFoldLosses`].
 pub const NUMBERS: usize = 4;
 
-/// What a site says of its own losses, or the sum over sites.
+/// Losses of a site's own fits, or their sum over sites.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct OwnFoldLosses {
     /// Sites that could measure, 0 or 1 for one site.

@@ -62,10 +62,10 @@ impl Family {
     }
 }
 
-/// Why a site has no numbers for a round.
+/// Reason for which a site has no numbers for a round.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MixedError {
-    /// What all know does not fit the rows.
+    /// The global model does not fit the rows.
     #[error(
         "the global model has {known} coefficients, and the rows need {needed}: one for each column and \
          the intercept"

@@ -8,7 +8,7 @@ use crate::robust::{LinearModel, Samples};
 /// Most Newton steps of a fit.
 const STEPS: usize = 100;
 
-/// What all know of a model: the prior of a site's own coefficients. The intercept is first everywhere.
+/// Common knowledge of a model: the prior of a site's own coefficients. The intercept is first everywhere.
 #[derive(Debug, Clone, Copy)]
 pub struct Prior<'a> {
     /// The common coefficients μ.

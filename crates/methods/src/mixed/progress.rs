@@ -1,4 +1,4 @@
-//! What all know of one model, and the step that follows from a sum over sites.
+//! Common knowledge of one model, and the step that follows from a sum over sites.
 
 use super::symmetric::Factor;
 use super::{Prior, SiteSums, SumsShape, Varying};
@@ -19,7 +19,7 @@ const RANGE: f64 = 1e12;
 /// The first and the largest exponent of the factor by which a variance changes, in halves.
 const POWERS: (u64, u64) = (2, 5);
 
-/// How steps are taken.
+/// Settings of the steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MixedSettings {
     /// The precision λ of the common slopes around 0; `None`: it is estimated, too.
@@ -43,10 +43,10 @@ pub fn is_whole(round: u64) -> bool {
     matches!(round, 1 | 3 | 6)
 }
 
-/// What all know of one model. The intercept is first everywhere.
+/// Common knowledge of one model. The intercept is first everywhere.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MixedProgress {
-    /// Which coefficients may vary.
+    /// Coefficients that may vary.
     pub varying: Varying,
     /// The common coefficients μ.
     pub mean: Vec<f64>,

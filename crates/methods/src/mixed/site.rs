@@ -4,14 +4,14 @@ use super::symmetric::{from_triangle, product, triangle};
 use super::{Prior, SiteMode, Varying};
 use crate::matrix::Matrix;
 
-/// Which numbers a site sends of one model.
+/// Shape of the numbers that a site sends of one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SumsShape {
     /// Coefficients p, with the intercept.
     pub width: usize,
-    /// Which of them vary.
+    /// Coefficients that vary.
     pub varying: Varying,
-    /// Whether W is sent whole (its upper triangle row by row), or its diagonal.
+    /// `true` if W is sent whole (its upper triangle row by row), otherwise its diagonal.
     pub whole: bool,
     /// True if there is noise to estimate.
     pub noise: bool,
@@ -41,7 +41,7 @@ impl SumsShape {
     }
 }
 
-/// What one site tells of one model, or the sum over sites.
+/// Numbers of one site for one model, or the sum over sites.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SiteSums {
     shape: SumsShape,
@@ -208,7 +208,7 @@ impl SiteSums {
 
 /// The largest size of a number, far above what a site can have.
 const LARGEST: f64 = 1e30;
-/// What rounding may leave of a number that is 0.
+/// Remainder that rounding may leave of a number that is 0.
 const SLACK: f64 = 1e-6;
 
 fn transposed(matrix: &Matrix) -> Matrix {

@@ -1,10 +1,10 @@
-//! Which coefficients differ between sites.
+//! Coefficients that differ between sites.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// Which coefficients may differ between sites, and which of them share a variance.
+/// Coefficients that may differ between sites, and those of them that share a variance.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
 )]

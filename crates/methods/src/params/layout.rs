@@ -61,7 +61,7 @@ pub struct Layout {
     header: Vec<u8>,
     /// The place of every tensor between input and output, where that is known.
     depth: Option<Vec<usize>>,
-    /// Whether the layer of a tensor normalises, by the tensor's name, where that was said.
+    /// `true` if the layer of a tensor normalises, by the tensor's name, where that was stated.
     norms: BTreeMap<String, bool>,
 }
 

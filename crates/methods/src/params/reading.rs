@@ -12,7 +12,7 @@ const PIECE: usize = 1 << 17;
 /// costs next to nothing.
 const WORTH: usize = 1 << 16;
 
-/// What one pass over the bytes of a blob finds.
+/// Findings of one pass over the bytes of a blob.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
     /// BLAKE3 of all bytes.
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_that_of_all_bytes_and_the_largest_value_that_of_the_model() {
+    fn the_hash_is_of_all_bytes_and_the_largest_value_of_the_model() {
         for values in [16_384, 32_768, 40_001, 100_000] {
             for at in [0, 1, values / 2, values - 1] {
                 let document = document(values, &[(at, -3.5), ((at + 7) % values, 2.0)]);

@@ -31,7 +31,7 @@ pub struct RadiusGrid {
     /// The radii, ascending, all at least 0; usually evenly spaced on a logarithmic scale. Leave 0 out
     /// for logistic loss, whose plain fit need not exist.
     pub grid: Vec<f64>,
-    /// Whether to take the largest radius within one standard error of the best instead of the best.
+    /// `true` to take the largest radius within one standard error of the best instead of the best.
     #[serde(default)]
     pub one_standard_error: bool,
 }

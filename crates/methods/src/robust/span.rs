@@ -9,7 +9,7 @@ use crate::matrix::Matrix;
 
 /// Fewest features for which it is worth while.
 const WIDE: usize = 128;
-/// What is left of a row, in shares of its length, when it depends on those before it.
+/// Remainder of a row, as a share of its length, below which it depends on those before it.
 const DEPENDENT: f64 = 1e-10;
 
 /// An orthonormal basis of the space that rows span, and the rows in it.

@@ -1,7 +1,7 @@
 //! A model of the federation, adapted to the rows of one silo after the last round.
 //!
-//! What was released does not change, and what follows from it and the own rows stays at the silo: a bound on
-//! what was released stays as it is.
+//! The released model does not change, and what follows from it and the own rows stays at the silo: a bound on
+//! the release stays as it is.
 
 use super::intercept::with_own_intercept;
 use super::shrunken::shrunken;
@@ -9,7 +9,7 @@ use super::{Candidate, TUNING_FOLDS};
 use crate::learner::{LearnError, Learner};
 use crate::params::Params;
 
-/// How a silo adapts a model of the federation to its own rows.
+/// Adaptation of a model of the federation to a silo's own rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adaptation {

@@ -1,4 +1,4 @@
-//! What the comparison takes from the last state of a federation.
+//! Models that the comparison takes from the last state of a federation.
 
 use crate::learner::Learner;
 use crate::params::Params;

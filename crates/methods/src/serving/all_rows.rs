@@ -21,7 +21,8 @@ const WEAK_RIDGE: f64 = 1e-4;
 /// The model of least loss on the rows of `learner`, which are those of all silos, as a training
 /// without a federation has it; shows the model after every round.
 ///
-/// Where the learner has exact fits (linear and logistic models), the loss plus half of the training's
+/// A learner with exact fits (linear and logistic models) minimises the loss plus half of the training's
+/// weight decay times the squared weights exactly: what a training in steps with that
 /// weight decay times the squared weights is minimised exactly: what a training in steps with that
 /// decay would come to in the end. `after_round` sees the one model. Without weight decay such a fit
 /// may not exist, where columns separate the labels: then the ridge is chosen by cross-validation on

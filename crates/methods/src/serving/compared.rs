@@ -8,7 +8,7 @@ use crate::params::Params;
 /// A silo's candidates, compared.
 #[derive(Debug, Clone)]
 pub struct ComparedModels {
-    /// What they were compared on.
+    /// Rows that they were compared on.
     pub on: ComparedOn,
     /// The comparison, the local model first; empty where the silo has too few rows to compare.
     pub measured: Vec<Measured>,
@@ -20,7 +20,7 @@ pub struct ComparedModels {
     pub(super) models: BTreeMap<Candidate, (Params, Params)>,
     /// The model of its coalition, and the personal state.
     pub(super) coalition: (Params, Params),
-    /// Where the personal parts of the coalition's model come from.
+    /// Origin of the personal parts of the coalition's model.
     pub(super) parts: PersonalParts,
 }
 

@@ -21,13 +21,13 @@ pub struct CandidateComparison<'a> {
     pub plain: &'a dyn Learner,
     /// The silo as the strategy equips it.
     pub equipped: &'a dyn Learner,
-    /// How the silo trains alone.
+    /// Training of the silo alone.
     pub alone: &'a Alone,
     /// The models that the silo trained alone.
     pub local: &'a LocalModels,
     /// The model of its coalition, and the personal state.
     pub coalition: &'a (Params, Params),
-    /// How many silos share that model. By cross-validation, one that no other shares is not
+    /// Number of silos that share that model. By cross-validation, one that no other shares is not
     /// compared.
     pub members: usize,
     /// The mean of all coalitions' models, where that is another, and how many silos it is of.

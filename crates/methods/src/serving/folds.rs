@@ -127,7 +127,7 @@ pub(super) struct CandidateLosses {
     pub(super) candidate: Candidate,
     /// As measured.
     pub(super) losses: Vec<f64>,
-    /// What is to be added to each because the model has seen the fold; empty for nothing.
+    /// Correction to be added to each because the model has seen the fold; empty for none.
     pub(super) seen: Vec<f64>,
 }
 
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_local_model_is_served_unless_another_is_better_by_more_than_its_standard_error() {
+    fn another_model_must_beat_the_local_one_by_a_standard_error() {
         assert_eq!(chosen(Vec::new()), Candidate::Local);
         // Better on average by 0.1, but by luck: better in one fold only.
         let lucky = || of(Candidate::Coalition, [1.2, 2.2, 3.2, 3.0]);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_advantage_that_only_comes_from_having_seen_the_rows_is_none() {
+    fn an_advantage_from_having_seen_the_rows_is_none() {
         let seen = |by: f64| CandidateLosses {
             seen: vec![by; 4],
             ..of(Candidate::Coalition, [0.8, 1.8, 2.8, 3.8])
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn advantages_are_weighted_by_rows_with_the_standard_error_of_their_mean() {
+    fn advantages_are_weighted_by_rows_with_their_standard_error() {
         let two = |candidate, losses: [f64; 2], seen: &[f64]| CandidateLosses {
             candidate,
             losses: losses.to_vec(),

@@ -39,7 +39,7 @@ const PATIENCE: usize = 2;
 /// learning rates and weight decays are searched. Above it, only the number of epochs is chosen.
 pub const WORK: f64 = 1e9;
 
-/// How much is tried.
+/// Extent of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
     /// Learning rates, weight decays, epochs, exact fits.
@@ -78,7 +78,7 @@ pub struct Tuned {
     pub untuned: Option<f64>,
     /// True if learning rates and weight decays were searched.
     pub rates: bool,
-    /// What was tried, in trainings of as many epochs as the federation's: the final one included.
+    /// Work of the search, in trainings of as many epochs as the federation's: the final one included.
     pub trainings: f64,
     /// Exact fits.
     pub fits: u64,
@@ -87,7 +87,7 @@ pub struct Tuned {
 /// A model with its losses in cross-validation, by fold.
 #[derive(Debug, Clone)]
 pub struct Fitted {
-    /// How the model was made.
+    /// Way in which the model was made.
     pub way: Way,
     /// The model, of all training rows, and the personal state.
     pub model: (Params, Params),
@@ -101,7 +101,7 @@ pub struct Fitted {
 pub struct LocalModels {
     /// The best one, and the personal state.
     pub model: (Params, Params),
-    /// How the model was chosen; `None` where the rows cannot be divided into folds, and the model is
+    /// Tuning by which the model was chosen; `None` where the rows cannot be divided into folds, and the model is
     /// trained as the federation trains.
     pub tuned: Option<Tuned>,
     /// The best robust fit, where the learner can fit robustly.
@@ -109,14 +109,14 @@ pub struct LocalModels {
     pub(super) folds: Option<FoldLosses>,
 }
 
-/// What the comparison needs of the cross-validation.
+/// Results of the cross-validation that the comparison needs.
 #[derive(Debug, Clone)]
 pub(super) struct FoldLosses {
     /// Rows by fold.
     pub(super) rows: Vec<f64>,
     /// Losses of the best way: on every fold those of the way that is best on the others.
     pub(super) best: Vec<f64>,
-    /// How much a training on a fold lowers its loss: of the federation's training alone, without
+    /// Amount by which a training on a fold lowers its loss: of the federation's training alone, without
     /// the fold and with it. Empty where it diverged.
     pub(super) seen: Vec<f64>,
 }

@@ -7,7 +7,7 @@
 //! [intercept of its own](with_own_intercept), and a fit to its own rows [shrunken](fn@shrunken) towards it.
 //! It serves another model than its own only where the advantage is larger than its standard error. No data leave the silo.
 //!
-//! Where the task holds out validation rows, the candidates are compared on these: no model has seen
+//! Validation rows, if the task holds some out, serve to compare the candidates: no model has seen
 //! them. Elsewhere they are compared by k-fold cross-validation on the training rows. Whatever the
 //! silo trains for this never sees the fold that it is measured on: models trained alone, tuned
 //! models, and the personal state beside a coalition's model (personal layers, a model of its own),
@@ -17,7 +17,7 @@
 //! The silo's share of that difference, one in the number of members, is added to the loss of the
 //! coalition's model. A model that no other silo shares is not compared by cross-validation.
 //!
-//! Where what all silos measured is known, as in a simulation, they decide [`Together`].
+//! If the measurements of all silos are known, as in a simulation, they decide [`Together`].
 
 mod adapted;
 mod adopted;
@@ -50,7 +50,7 @@ pub use rule::Way;
 pub use shrunken::shrunken;
 pub use together::Together;
 
-/// How a silo chooses the model that it serves at the end, on its own rows.
+/// Choice of the model that a silo serves at the end, on its own rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ServeConfig {
@@ -68,7 +68,7 @@ impl ServeConfig {
     /// Returns whether the number of folds can be used.
     ///
     /// # Errors
-    /// What it must be.
+    /// A description of the allowed numbers.
     pub fn check(&self) -> Result<(), &'static str> {
         match self.folds {
             1 => Err("must be at least 2, or 0 for no comparison"),
@@ -150,11 +150,11 @@ pub struct Measured {
     /// Mean loss over all rows, each in the fold that holds it, with one row more of each class, and
     /// with what is added because the model has seen them.
     pub loss: f64,
-    /// How much less that is than of the local model.
+    /// Difference by which that is less than the loss of the local model.
     pub advantage: f64,
     /// Standard error of the advantage, over the folds or over the validation rows.
     pub error: f64,
-    /// What was added to the loss because the model was trained on these rows, among others.
+    /// Correction that was added to the loss because the model was trained on these rows, among others.
     pub seen: f64,
 }
 
@@ -163,7 +163,7 @@ pub struct Measured {
 pub struct Served {
     /// The choice.
     pub candidate: Candidate,
-    /// What the candidates were compared on.
+    /// Rows that the candidates were compared on.
     pub on: ComparedOn,
     /// The comparison, the local model first; empty where the silo has too few rows to compare, and
     /// serves its coalition's model.
@@ -171,7 +171,7 @@ pub struct Served {
     /// The model and the personal state: of the plain learner where the choice
     /// [is its own](Candidate::is_own), otherwise as the strategy equips the silo.
     pub model: (Params, Params),
-    /// Where its personal parts come from.
+    /// Origin of its personal parts.
     pub personal: PersonalParts,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::learner::Learner;
 use crate::params::Params;
 
-/// Where the personal parts of a served model come from.
+/// Origin of the personal parts of a served model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PersonalParts {

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn ridges_that_chance_does_not_tell_apart_are_averaged_and_a_clear_one_is_taken() {
+    fn similar_ridges_are_averaged_and_a_clearly_best_one_is_taken() {
         let ridge = |all: &[TriedWay], rows: f64| {
             plausible_ridge(all, &[rows; 4], None).map(|ridge| (1e6 * ridge).round() / 1e6)
         };

@@ -12,11 +12,11 @@ pub struct Decision {
     /// carried over from earlier rounds they keep their numbers (the indices of
     /// [`State::models`](crate::State::models)), and one may have no entry.
     pub assignment: Vec<u32>,
-    /// What the lead claims about its choice; `None` where the strategy leaves nothing to choose.
+    /// Claim of the lead about its choice; `None` where the strategy leaves nothing to choose.
     pub claim: Option<Claim>,
 }
 
-/// What a lead claims about an assignment that it chose.
+/// Claim of a lead about an assignment that it chose.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     /// Value of the strategy's objective at the assignment; smaller is better.
@@ -26,7 +26,7 @@ pub struct Claim {
     /// Further assignments of the entries, of which a later round chooses one; empty where the
     /// strategy has none.
     pub candidates: Vec<Vec<u32>>,
-    /// What proves the lower bound, where members do not solve the program themselves.
+    /// Proof of the lower bound, where members do not solve the program themselves.
     pub proof: Option<Proof>,
 }
 
@@ -74,17 +74,17 @@ impl Decision {
     }
 }
 
-/// Why the lead could not decide.
+/// Reason for which the lead could not decide.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DecideError {
     /// No entry at all.
     #[error("no contributions: there is nothing to decide")]
     NoEntries,
     /// The plan asked for scores and the manifest has none.
-    #[error("the strategy decides from a cross-evaluation, and the sheet has no scores")]
+    #[error("the strategy decides from a cross-evaluation, and the manifest has no scores")]
     NoScores,
     /// The score matrix belongs to another contribution list.
-    #[error("the sheet has {entries} contributions and scores of {scored}")]
+    #[error("the manifest has {entries} contributions and scores of {scored}")]
     Scores {
         /// Contributions at hand.
         entries: usize,
@@ -114,7 +114,7 @@ pub enum DecideError {
     Unusable {
         /// Position in the contribution list.
         entry: usize,
-        /// What is wrong with it.
+        /// Description of the fault.
         reason: String,
     },
 }
@@ -129,12 +129,12 @@ impl DecideError {
     }
 }
 
-/// Why a member does not accept a decision.
+/// Reason for which a member does not accept a decision.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Objection {
     /// The manifest itself admits no decision.
     #[error(transparent)]
-    LoadedManifest(#[from] DecideError),
+    Manifest(#[from] DecideError),
     /// The decision is not a numbered grouping of the entries, or breaks the strategy's rules.
     #[error("the decision breaks the strategy's rules: {0}")]
     Infeasible(String),

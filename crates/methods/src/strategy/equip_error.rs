@@ -1,11 +1,11 @@
-//! Why a strategy cannot work with a silo's learner.
+//! Errors of equipping a silo's learner with a strategy.
 
 use crate::learner::MissingCapability;
 use crate::merging::OneLayer;
 use crate::params::LayoutError;
 use crate::similarity::EmbeddingError;
 
-/// Why a strategy cannot work with a silo's learner.
+/// Reason for which a strategy cannot work with a silo's learner.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EquipError {
     /// A name that is no tensor or layer of the model.
@@ -24,7 +24,7 @@ pub enum EquipError {
          in the order of depth: name it instead; the layers are {layers}"
     )]
     Depth {
-        /// What was asked for.
+        /// Layer that was asked for.
         asked: String,
         /// The model's layers.
         layers: String,
@@ -76,7 +76,7 @@ pub enum EquipError {
     Domain {
         /// The silo's domain.
         domain: u32,
-        /// How many there are.
+        /// Number of domains.
         domains: usize,
     },
     /// The model lacks what the strategy needs.

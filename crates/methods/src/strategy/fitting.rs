@@ -1,4 +1,4 @@
-//! How a silo finds its model in a round: by training in steps, or by an exact fit.
+//! Fit of a silo's model in a round: by training in steps, or by an exact fit.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub enum FitRule {
     ExactIfPossible,
 }
 
-/// How a silo finds its model.
+/// Fit of a silo's model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fitting {
     /// By this training.

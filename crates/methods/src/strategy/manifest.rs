@@ -24,7 +24,7 @@ pub struct Scores {
     values: Vec<f64>,
 }
 
-/// Why a table of numbers is not a score matrix.
+/// Reason for which a table of numbers is not a score matrix.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ScoresError {
     /// A row of the wrong length.

@@ -98,7 +98,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn no_weight_is_above_its_share_and_order_and_small_weights_stay(
+        fn no_weight_exceeds_its_share_and_order_and_small_ones_stay(
             weights in prop::collection::vec(1u64..1 << 53, 2..12), share in 0.01f64..1.0,
         ) {
             let lowered = capped(&weights, share);

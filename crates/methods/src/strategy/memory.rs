@@ -1,4 +1,4 @@
-//! What a strategy keeps from round to round besides models: typed values by name.
+//! Memory of a strategy from round to round besides models: typed values by name.
 
 use std::collections::BTreeMap;
 

@@ -93,7 +93,10 @@ pub use server::one_model::superquantile::Superquantile;
 pub use server::one_model::tfl::Tfl;
 pub use state::State;
 pub use wrappers::altered_decisions::with_altered_decisions;
-pub use wrappers::asking::{QuestionRounds, QuestionState, QuestionsFirst, answer_size};
+pub use wrappers::asking::{
+    AnswerWords, QuestionRounds, QuestionState, QuestionsFirst, REFUSAL_RULES, answer_size,
+    asked_in_vain,
+};
 pub use wrappers::participation::Participation;
 pub use wrappers::personal_layers::{INTERCEPT, LAST_LAYER, NORM_LAYERS};
 pub use wrappers::standardise::{
@@ -107,15 +110,21 @@ pub trait Strategy: Send + Sync {
     /// The name people use on the command line.
     fn name(&self) -> &'static str;
 
+    /// The strategy inside, where this one adds to another: all that has a default is then that one's, but for
+    /// what this one defines itself. None by default.
+    fn inner(&self) -> Option<&dyn Strategy> {
+        None
+    }
+
     /// Returns whether its state is keyed by member.
     fn names(&self) -> Names {
-        Names::Removed
+        self.inner().map_or(Names::Removed, |inner| inner.names())
     }
 
     /// Returns whether plans may name some of the members only. Which, follows from the state, so it cannot be
     /// read off the chain.
     fn draws_members(&self) -> bool {
-        false
+        self.inner().is_some_and(|inner| inner.draws_members())
     }
 
     /// Returns what a silo learns with under this strategy: its own learner, with all that the method needs
@@ -127,7 +136,10 @@ pub trait Strategy: Send + Sync {
     /// [`EquipError`] if the strategy cannot work with a model of this layout, or the learner lacks
     /// a capability that it needs.
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
-        Ok(learner)
+        match self.inner() {
+            Some(inner) => inner.equip(learner),
+            None => Ok(learner),
+        }
     }
 
     /// Refuses a silo that cannot take part with this [equipped](Self::equip) learner, though it
@@ -137,14 +149,19 @@ pub trait Strategy: Send + Sync {
     /// # Errors
     /// [`EquipError`]: what the silo lacks.
     fn can_take_part(&self, learner: &dyn Learner, radius: &OwnRadius) -> Result<(), EquipError> {
-        let _ = (learner, radius);
-        Ok(())
+        match self.inner() {
+            Some(inner) => inner.can_take_part(learner, radius),
+            None => Ok(()),
+        }
     }
 
     /// The state before the first round: the same bits at every member. By default one coalition, with
     /// the initial model of the [equipped](Self::equip) learner.
     fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
-        State::genesis(learner.initial(seed))
+        match self.inner() {
+            Some(inner) => inner.initial_state(learner, seed),
+            None => State::genesis(learner.initial(seed)),
+        }
     }
 
     /// Returns what round `round` (from 1) asks of the members.
@@ -163,7 +180,9 @@ pub trait Strategy: Send + Sync {
         participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
-        let _ = round;
+        if let Some(inner) = self.inner() {
+            return inner.contribute(state, plan, round, participant, progress);
+        }
         let update = participant.carry_out(&plan.task, participant.start(state)?, progress)?;
         Ok((participant.coalition, update))
     }
@@ -181,15 +200,16 @@ pub trait Strategy: Send + Sync {
         participant: Participant<'_>,
         scored: Scored<'_>,
     ) -> Result<f64, LearnError> {
-        let _ = (state, plan, round);
-        participant.robust_loss(scored)
+        match self.inner() {
+            Some(inner) => inner.score(state, plan, round, participant, scored),
+            None => participant.robust_loss(scored),
+        }
     }
 
     /// Returns whether the outcome of a round numbers its coalitions as the state before did, so that a
     /// silo without an entry in it stays where it was.
     fn keeps_numbers(&self, round: u64) -> bool {
-        let _ = round;
-        false
+        self.inner().is_some_and(|inner| inner.keeps_numbers(round))
     }
 
     /// Layout of the contributions of a round, given the state before it and the model's layout; one
@@ -201,15 +221,19 @@ pub trait Strategy: Send + Sync {
         summary: Option<&Arc<Layout>>,
         round: u64,
     ) -> Arc<Layout> {
-        let _ = (state, summary, round);
-        model.clone()
+        match self.inner() {
+            Some(inner) => inner.expects(state, model, summary, round),
+            None => model.clone(),
+        }
     }
 
     /// All layouts that contributions of any round can have: a parameter set has to allow the largest of
     /// them. By default the model's.
     fn layouts(&self, model: &Arc<Layout>, summary: Option<&Arc<Layout>>) -> Vec<Arc<Layout>> {
-        let _ = summary;
-        vec![model.clone()]
+        match self.inner() {
+            Some(inner) => inner.layouts(model, summary),
+            None => vec![model.clone()],
+        }
     }
 
     /// Returns whether a contribution that passed the [`Gate`](crate::params::Gate) may enter the contribution list
@@ -219,8 +243,10 @@ pub trait Strategy: Send + Sync {
     /// # Errors
     /// In one sentence, what is wrong with it.
     fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
-        let _ = (entry, round);
-        Ok(())
+        match self.inner() {
+            Some(inner) => inner.admit(entry, round),
+            None => Ok(()),
+        }
     }
 
     /// The same, of a round that the state before it tells from others, and not its number alone. By default
@@ -253,8 +279,7 @@ pub trait Strategy: Send + Sync {
         manifest: &dyn Fn() -> Option<LoadedManifest>,
         round: u64,
     ) -> Option<MergeTree> {
-        let _ = (state, manifest, round);
-        None
+        self.inner()?.merge_tree(state, manifest, round)
     }
 
     /// Returns whether a member accepts a decision: feasible, with a true claim, and nothing better found.
@@ -282,11 +307,24 @@ pub trait Strategy: Send + Sync {
         round: u64,
     ) -> Result<Outcome, SettleError>;
 
+    /// The norm by which one row changes the sum of the next round at most, where a question is asked in it and silos
+    /// add noise; `None` in every other round.
+    fn row_norm(&self, state: &State) -> Option<f64> {
+        let _ = state;
+        None
+    }
+
+    /// The state after a round that told nothing: without contributions, or with sums that are void. By default as it
+    /// was before the round.
+    fn nothing_told(&self, state: &State, round: u64) -> State {
+        let _ = round;
+        state.clone()
+    }
+
     /// Returns whether the federation ends with this state, before the last round of its parameter set. By default
     /// it does not.
     fn ends(&self, state: &State) -> bool {
-        let _ = state;
-        false
+        self.inner().is_some_and(|inner| inner.ends(state))
     }
 
     /// The model for a silo that took no part, given the last state and the number of the round
@@ -300,8 +338,10 @@ pub trait Strategy: Send + Sync {
         round: u64,
         newcomer: Newcomer<'_>,
     ) -> Result<Params, LearnError> {
-        let _ = round;
-        newcomer.best_model(state, None)
+        match self.inner() {
+            Some(inner) => inner.unseen(state, round, newcomer),
+            None => newcomer.best_model(state, None),
+        }
     }
 }
 

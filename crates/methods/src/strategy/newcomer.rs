@@ -10,7 +10,7 @@ use crate::params::Params;
 /// the members adopted.
 #[derive(Clone, Copy)]
 pub struct Newcomer<'a> {
-    /// What the silo learns with, [equipped](crate::strategy::Strategy::equip).
+    /// Learner of the silo, [equipped](crate::strategy::Strategy::equip).
     pub learner: &'a dyn Learner,
     /// Personal state of the silo, the initial one.
     pub personal: &'a Params,

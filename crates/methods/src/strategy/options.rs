@@ -1,15 +1,15 @@
-//! What a method is built from, and the checks of its options' ranges.
+//! Settings that a method is built from, and the checks of its options' ranges.
 
 use crate::aggregation::{Aggregation, AggregationError};
 use crate::learner::Training;
 use crate::strategy::Strategy;
 
-/// What a method is built from, besides its own options.
+/// Settings that a method is built from, besides its own options.
 #[derive(Debug, Clone)]
 pub(crate) struct MethodSetting {
-    /// What a member does in a round.
+    /// Training of a member in a round.
     pub(crate) training: Training,
-    /// How the models of a coalition become one.
+    /// Rule by which the models of a coalition become one.
     pub(crate) rule: Aggregation,
     /// Members of the federation.
     pub(crate) members: usize,
@@ -59,7 +59,7 @@ impl Built {
     }
 }
 
-/// Why a configuration is not a strategy.
+/// Reason for which a configuration is not a strategy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StrategyError {
     /// No strategy of that name.

@@ -13,11 +13,11 @@ pub struct Outcome {
     pub state: State,
 }
 
-/// Why an outcome could not be computed.
+/// Reason for which an outcome could not be computed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettleError {
     /// The decision does not fit the manifest.
-    #[error("the decision assigns {assigned} entries, the sheet has {entries}")]
+    #[error("the decision assigns {assigned} entries, the manifest has {entries}")]
     Mismatch {
         /// Length of the assignment.
         assigned: usize,
@@ -35,7 +35,7 @@ pub enum SettleError {
     Aggregation(#[from] AggregationError),
     /// An entry lacks what the plan asked for.
     #[error(transparent)]
-    LoadedManifest(#[from] DecideError),
+    Manifest(#[from] DecideError),
     /// A summary does not describe usable columns.
     #[error("{0}")]
     Summary(String),

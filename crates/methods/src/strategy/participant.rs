@@ -16,7 +16,7 @@ pub struct Participant<'a> {
     pub member: u16,
     /// The coalition that the silo belongs to.
     pub coalition: u32,
-    /// What the silo learns with, [equipped](super::Strategy::equip).
+    /// Learner of the silo, [equipped](super::Strategy::equip).
     pub learner: &'a dyn Learner,
     /// Personal state of the silo before the round.
     pub personal: &'a Params,

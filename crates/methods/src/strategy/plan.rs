@@ -7,7 +7,7 @@ use crate::Digest;
 use crate::learner::Task;
 use crate::params::Params;
 
-/// What a round asks of the members: a function of the last final state alone.
+/// Plan of a round: a function of the last final state alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Roster positions of the members that take part, ascending; `None`: all members.
@@ -36,7 +36,7 @@ impl Plan {
     }
 }
 
-/// Whether a strategy needs to know members by name from round to round.
+/// Need of a strategy for members' names from round to round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Names {

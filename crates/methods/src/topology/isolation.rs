@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 /// for another client.
 const SAME: f64 = 1e-12;
 
-/// How many adversaries and honest clients have the smallest prior. A prior defends a federation only
+/// Numbers of adversaries and honest clients that have the smallest prior. A prior defends a federation only
 /// as far as it singles out the adversaries; Ma et al. 2024 leave the question to future work.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Isolation {
     /// Number of adversaries.
     pub adversaries: usize,
-    /// How many of them have the smallest prior.
+    /// Number of adversaries that have the smallest prior.
     pub adversaries_minimal: usize,
     /// Number of honest clients.
     pub honest: usize,
-    /// How many of them have the smallest prior.
+    /// Number of honest clients that have the smallest prior.
     pub honest_minimal: usize,
     /// The adversaries' total prior, from 0 to 1; under a uniform prior it is their share of the
     /// clients.

@@ -1,4 +1,4 @@
-//! How much all sums so far tell about one unit: ε and δ.
+//! Privacy loss of one unit by all sums so far: ε and δ.
 //!
 //! # The idea
 //!
@@ -81,7 +81,7 @@ pub enum TargetError {
         epsilon: f64,
         /// Number of rounds.
         rounds: u64,
-        /// What is wrong with z.
+        /// Fault of z.
         because: MultiplierError,
     },
 }
@@ -176,7 +176,7 @@ impl Accountant {
     }
 }
 
-/// What holds for one unit: ε, and ε_alone beside it.
+/// Bound of the privacy loss of one unit: ε, and ε_alone beside it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {
     delta: Delta,

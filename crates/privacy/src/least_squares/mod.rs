@@ -125,7 +125,7 @@ impl RowNorms {
     }
 }
 
-/// What rows of so many features add to the sums, see the [module](self).
+/// Contributions of rows of so many features to the sums, see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RowProducts {
     features: usize,

@@ -1,4 +1,4 @@
-//! What a row adds is never longer than C, and the model is that of ridge regression.
+//! The contribution of a row is never longer than C, and the model is that of ridge regression.
 
 use crate::noise::{Gaussian, Noise, Seed};
 use crate::sensitivity::Unit;
@@ -62,7 +62,7 @@ fn the_norm_of_a_row_s_numbers_is_that_of_the_whole_matrix() {
 
 /// All features and targets of a grid that reaches beyond both norms.
 #[test]
-fn every_row_of_a_grid_has_numbers_of_norm_c_at_most_and_integers_within_delta() {
+fn rows_of_a_grid_have_norm_c_at_most_and_integers_within_delta() {
     for (features, most) in [(1, 40_i32), (2, 12), (3, 5)] {
         let products = products(features, 1.5, 0.75);
         let (clip, c) = (products.clip(), RowNorms::new(1.5, 0.75).unwrap().clip());
@@ -113,7 +113,7 @@ fn neighbours(features: usize, count: usize) -> [bool; 2] {
 }
 
 #[test]
-fn sums_of_random_neighbours_differ_by_delta_at_most_also_for_persons_with_several_rows() {
+fn neighbouring_sums_differ_by_delta_at_most_also_for_persons() {
     for (features, count) in [(1, 200_000), (14, 20_000), (31, 5_000)] {
         // The rows of a person together would be longer without their clipping.
         assert_eq!(neighbours(features, count), [true, false]);
@@ -121,7 +121,7 @@ fn sums_of_random_neighbours_differ_by_delta_at_most_also_for_persons_with_sever
 }
 
 #[test]
-fn a_row_has_the_same_integers_alone_in_any_order_and_on_any_number_of_threads() {
+fn a_row_has_the_same_integers_in_any_order_and_thread_count() {
     let mut random = TestRandom(5);
     let products = products(14, 2.0, 1.0);
     let rows: Vec<_> = (0..50).map(|_| random_row(&mut random, 14, 2.0)).collect();
@@ -282,7 +282,7 @@ fn eigenvectors_give_the_matrix_back_and_are_orthonormal() {
 }
 
 #[test]
-fn the_ridge_of_public_numbers_is_as_large_as_the_eigenvalues_that_noise_makes() {
+fn the_public_ridge_is_as_large_as_eigenvalues_of_the_noise() {
     let (products, rows) = (products(31, 2.0, 1.0), 1_000);
     let (step, width) = (products.clip().step(), 32);
     let gaussian = Gaussian::new(50_000).unwrap();

@@ -1,10 +1,10 @@
-//! Who corrupted a sum: everything that an author sent in a round follows from its secret and the list, but
-//! for its vector's numbers. So an author that discloses its secret can be examined by anybody who kept
+//! Identifies authors of a void sum: everything that an author sent in a round follows from its secret and the
+//! list, but for its vector's numbers. So an author that discloses its secret can be examined by anybody who kept
 //! what it sent.
 //!
 //! The keys of a secret have to be those of the list: no other secret gives them. Then the transcript is
 //! computed again, and the whole mask is taken off the masked vector, own stream and streams of pairs.
-//! What is left has to be the weight times integers within their bound, and four zeros. Whoever reads
+//! The remainder has to be the weight times integers within their bound, and four zeros. Whoever reads
 //! this knows the author's vector: a disclosure is for rounds whose sum tells nothing.
 
 use super::keys::MemberKeys;
@@ -17,7 +17,7 @@ use super::transcript::{DealError, Transcript};
 use super::vector::{BLOCK, Shape};
 use super::words::{Width, Word};
 
-/// What an author sent for a list.
+/// Parts that an author sent for a list.
 #[derive(Debug, Clone, Copy)]
 pub struct SentParts<'a> {
     /// Its weight in the sum, at least 1.
@@ -28,7 +28,7 @@ pub struct SentParts<'a> {
     pub vector: &'a [u8],
 }
 
-/// How an author deviated from what follows from its secret.
+/// Deviation of an author from what follows from its secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MaskDeviation {
     /// Another transcript.
@@ -44,7 +44,7 @@ pub enum MaskDeviation {
     Stream {
         /// The author with whom the stream is shared; `None` for the own stream.
         with: Option<u16>,
-        /// What is wrong with it.
+        /// Fault of the stream.
         fault: StreamFault,
     },
     /// The mask is another one.
@@ -114,7 +114,7 @@ impl MaskDeviation {
     }
 }
 
-/// Why an author cannot be examined.
+/// Reason for which an author cannot be examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ExamineError {
     /// The keys do not belong to an author of this list and sum.

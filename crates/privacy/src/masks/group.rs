@@ -11,7 +11,7 @@ use super::dleq::PrimeGroup;
 /// Bytes of a point and of a scalar.
 pub const ENCODED: usize = 32;
 
-/// Why bytes are no point or no scalar that may travel.
+/// Reason for which bytes are no point or no scalar that may travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PointError {
     /// No point, or not in its one encoding.

@@ -7,7 +7,7 @@
 use curve25519_dalek::Scalar;
 use zeroize::{Zeroize, Zeroizing};
 
-/// What a derived value is for. No two uses share a context, so no value of one is one of another.
+/// Purpose of a derived value. No two uses share a context, so no value of one is one of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Label {
     /// The secret a of a key A.

@@ -1,4 +1,4 @@
-//! What one member keeps to itself in a round, and the two public keys that follow from it.
+//! Secrets of one member in a round, and the two public keys that follow from them.
 
 use std::fmt;
 

@@ -17,7 +17,7 @@ use super::sum::SumAuthors;
 use super::transcript::{DealError, coefficient};
 use super::words::{Sign, Word};
 
-/// Why a member has no mask for a sum.
+/// Reason for which a member has no mask for a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MaskError {
     /// The list does not fit the own keys.
@@ -31,7 +31,7 @@ pub enum MaskError {
     Zero(DealError),
 }
 
-/// What is wrong with one stream of a mask, if all others are right.
+/// Fault of one stream of a mask, if all others are right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamFault {
     /// It is not there.

@@ -19,10 +19,10 @@ use super::transcript::Transcripts;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockHash(pub [u8; 32]);
 
-/// What the context of a proof begins with.
+/// Beginning of the context of a proof.
 const CONTEXT: &[u8] = b"rota opening 1";
 
-/// Why a member cannot open its shares.
+/// Reason for which a member cannot open its shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnlockError {
     /// The list does not fit the own keys.
@@ -48,7 +48,7 @@ impl From<ZeroScalar> for UnlockError {
     }
 }
 
-/// Why an opening is refused.
+/// Reason for which an opening is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OpeningError {
     /// The sender of the opening is not on the list.
@@ -72,7 +72,7 @@ pub enum OpeningError {
     Share {
         /// The author whose mask the share opens.
         author: u16,
-        /// What is wrong with the share.
+        /// Fault of the share.
         why: PointError,
     },
     /// A scalar of the proof that is no scalar.

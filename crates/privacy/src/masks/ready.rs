@@ -37,7 +37,7 @@ pub struct Listed {
     pub share: [u8; ENCODED],
 }
 
-/// Why there can be no secure-aggregation round with a list.
+/// Reason for which there can be no secure-aggregation round with a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReadyError {
     /// Too many members.
@@ -77,12 +77,12 @@ pub enum ReadyError {
     Key {
         /// The member's position.
         position: u16,
-        /// What is wrong with the key.
+        /// Fault of the key.
         why: PointError,
     },
 }
 
-/// Why a member's own keys do not fit a list.
+/// Reason for which a member's own keys do not fit a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OwnKeysError {
     /// The member is not on the list.

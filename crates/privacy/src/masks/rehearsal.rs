@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn large_federations_rehearse_as_sixteen() {
+    fn large_federations_try_a_dry_run_as_sixteen() {
         assert_eq!(
             rehearse(&[7; 32], 997, 1000),
             rehearse(&[7; 32], 997 % 16, 16)

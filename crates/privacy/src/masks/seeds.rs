@@ -14,7 +14,7 @@ use super::sum::SumAuthors;
 use super::transcript::Transcripts;
 use super::words::{Sign, Word};
 
-/// Why openings do not give the keys.
+/// Reason for which openings do not give the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SeedsError {
     /// Fewer than t.
@@ -30,7 +30,7 @@ pub enum SeedsError {
     Foreign(u16),
 }
 
-/// Why streams cannot be taken off a sum.
+/// Reason for which streams cannot be taken off a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnmaskError {
     /// An author without transcript.

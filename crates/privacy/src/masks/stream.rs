@@ -37,7 +37,7 @@ const TILE: usize = 2048;
 pub struct StreamError {
     /// The first word's place in the vector.
     pub at: u64,
-    /// How many words there are from there on.
+    /// Number of words from there on.
     pub words: usize,
 }
 

@@ -2,7 +2,7 @@
 
 use super::ready::ReadyList;
 
-/// Why members do not make a sum.
+/// Reason for which members do not make a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SumError {
     /// Fewer than two authors: the sum would be one member's update.

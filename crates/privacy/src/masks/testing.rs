@@ -1,4 +1,4 @@
-//! What several tests use.
+//! Shared test fixtures.
 
 /// The order of the group, little-endian: no scalar, but the next number after the largest one.
 pub(crate) const ORDER: [u8; 32] = [

@@ -21,7 +21,7 @@ use super::keys::MemberKeys;
 use super::polynomial::{Secrets, value};
 use super::ready::{OwnKeysError, ReadyList, Root};
 
-/// Why a member cannot make its transcript.
+/// Reason for which a member cannot make its transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DealError {
     /// The list does not fit the own keys.
@@ -41,7 +41,7 @@ impl From<ZeroScalar> for DealError {
     }
 }
 
-/// Why a transcript is refused. With the signed MaskedVector it is evidence against its author.
+/// Reason for which a transcript is refused. With the signed MaskedVector it is evidence against its author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TranscriptError {
     /// The author of the transcript is not on the list.
@@ -67,7 +67,7 @@ pub enum TranscriptError {
     Share {
         /// Position of the member for whom the share is locked.
         position: u16,
-        /// What is wrong with the share.
+        /// Fault of the share.
         why: PointError,
     },
     /// e or a coefficient of u that is no scalar.
@@ -270,7 +270,7 @@ fn challenge(
         .scalar()
 }
 
-/// Why transcripts do not make the set of a block.
+/// Reason for which transcripts do not make the set of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TranscriptsError {
     /// Not ascending by author, or one author twice.

@@ -16,7 +16,7 @@ use super::words::{Width, Word};
 /// vector in memory.
 pub const BLOCK: usize = 1 << 14;
 
-/// Why vectors of a size are refused.
+/// Reason for which vectors of a size are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("vectors of {coordinates} coordinates, masks have room for {MOST_BYTES} bytes")]
 pub struct ShapeError {
@@ -24,14 +24,14 @@ pub struct ShapeError {
     pub coordinates: usize,
 }
 
-/// What all vectors of a sum have in common.
+/// Common shape of all vectors of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     coordinates: usize,
     reach: Reach,
 }
 
-/// Why a sum tells nothing: some author deviated. It is left out of the outcome and named there.
+/// Reason for which a sum is void: some author deviated. It is left out of the outcome and named there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Void {
     /// A check coordinate is not zero.
@@ -102,7 +102,7 @@ impl Shape {
     }
 }
 
-/// Why a model cannot be masked.
+/// Reason for which a model cannot be masked.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum VectorError {
     /// Words of another width.
@@ -224,7 +224,7 @@ fn check_width<W: Word>(shape: Shape) -> Result<(), VectorError> {
     Ok(())
 }
 
-/// Why vectors cannot be added.
+/// Reason for which vectors cannot be added.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum CombineError {
     /// Words of another width.
@@ -273,7 +273,7 @@ pub enum CombineError {
 pub struct OpenedSum<W> {
     /// The sum of the weighted inputs, then the checks.
     pub words: Vec<W>,
-    /// Why it tells nothing, if it does not.
+    /// Reason for which the sum is void, if it is.
     pub void: Option<Void>,
 }
 

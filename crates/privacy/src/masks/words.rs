@@ -8,7 +8,7 @@ mod sealed {
     impl Sealed for u64 {}
 }
 
-/// Whether a stream is added or subtracted.
+/// Sign of a stream: added or subtracted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// Added.
@@ -27,7 +27,7 @@ impl Sign {
     }
 }
 
-/// How many bits a word has. The agreement fixes it for all rounds.
+/// Number of bits of a word. The agreement fixes it for all rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
     /// Words of 32 bits.
@@ -57,7 +57,7 @@ pub trait Word: Copy + Default + PartialEq + Eq + fmt::Debug + sealed::Sealed {
     /// The width of the word.
     const WIDTH: Width;
 
-    /// How many words of 32 bits the word has.
+    /// Number of words of 32 bits that the word has.
     #[doc(hidden)]
     const HALVES: usize;
 

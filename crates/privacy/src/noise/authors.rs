@@ -1,4 +1,4 @@
-//! How silos share the noise.
+//! Distribution of the noise among silos.
 
 use crate::sensitivity::Sensitivity;
 
@@ -29,7 +29,7 @@ pub struct SigmaError {
     pub sigma: u128,
 }
 
-/// Who adds noise to a sum: at least a authors, of which up to c may tell each other what they added.
+/// Authors that add noise to a sum: at least a, of which up to c may collude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Authors {
     fewest: u16,

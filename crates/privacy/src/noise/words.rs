@@ -1,4 +1,4 @@
-//! Where random words come from.
+//! Sources of random words.
 
 use std::fmt;
 

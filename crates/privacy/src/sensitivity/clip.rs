@@ -27,7 +27,7 @@ pub struct LengthError {
     pub expected: u64,
 }
 
-/// What became of a unit.
+/// Treatment of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// The vector was rounded.

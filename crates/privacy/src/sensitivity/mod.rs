@@ -1,4 +1,4 @@
-//! How much one unit can change a sum: gradients become integers, each unit by itself.
+//! Sensitivity of a sum to one unit: gradients become integers, each unit by itself.
 //!
 //! # The idea
 //!
@@ -28,7 +28,7 @@
 //!
 //! # Sums of more units than agreed
 //!
-//! How many units a silo has is agreed on, because the reach of a sum follows from it. A silo with more still
+//! The number of units of a silo is agreed on, because the reach of a sum follows from it. A silo with more still
 //! takes part: if it stayed away, one unit would decide that. Its sum is *saturated*: every coordinate is
 //! brought within what the agreed units can add up to ([`Sensitivity::saturate`]). That moves no two sums
 //! further apart, so one unit changes a saturated sum by Δ at most, too.

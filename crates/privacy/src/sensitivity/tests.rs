@@ -29,7 +29,7 @@ impl TestRandom {
     }
 }
 
-/// How a silo makes integers of its units.
+/// Rule by which a silo makes integers of its units.
 #[derive(Clone, Copy, PartialEq)]
 enum RoundingRule {
     /// As the crate does.
@@ -152,7 +152,7 @@ fn sums_of_a_million_random_neighbours_differ_by_delta_at_most() {
 }
 
 #[test]
-fn the_same_test_fails_where_the_norm_is_claimed_without_the_rounding() {
+fn the_same_test_fails_if_the_norm_is_claimed_without_rounding() {
     for (dimension, count) in [(14, 10_000), (31, 10_000), (1000, 300)] {
         let sensitivity = Sensitivity::new(dimension).unwrap();
         assert!(!neighbours(sensitivity, RoundingRule::EachByItself, count, dimension)[1]);
@@ -160,7 +160,7 @@ fn the_same_test_fails_where_the_norm_is_claimed_without_the_rounding() {
 }
 
 #[test]
-fn the_same_test_fails_where_the_sum_is_rounded_in_place_of_the_units() {
+fn the_same_test_fails_if_the_sum_is_rounded_and_not_the_units() {
     let short = Sensitivity::with_steps(2, 8);
     assert!(neighbours(short, RoundingRule::EachByItself, 20_000, 1)[0]);
     assert!(!neighbours(short, RoundingRule::AfterAdding, 20_000, 1)[0]);

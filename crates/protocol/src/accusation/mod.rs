@@ -20,8 +20,8 @@ use crate::parameters::{Epoch, Genesis, ParametersError};
 use crate::roster::MemberIndex;
 use crate::verify::Known;
 
-/// Where an epoch comes from: the genesis of its federation, and the proofs of all changes of the
-/// agreement since. Anybody can check it without a key.
+/// Origin of an epoch: the genesis of its federation, and the proofs of all changes of the agreement since. Anybody can
+/// check it without a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lineage {
     /// The format and the genesis that the federation's id is a hash of: [`Genesis::encode`].
@@ -30,7 +30,7 @@ pub struct Lineage {
     pub passages: Vec<Bytes>,
 }
 
-/// Why a lineage proves nothing.
+/// Reason for which a lineage proves nothing.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LineageError {
     /// The genesis does not decode.
@@ -50,7 +50,7 @@ pub enum LineageError {
     Passage {
         /// Number of the change, from 1.
         nth: usize,
-        /// Why the passage does not follow.
+        /// Reason for which the passage does not follow.
         why: Box<OpenError>,
     },
     /// Sealed bytes of something else.
@@ -106,7 +106,7 @@ impl Lineage {
     }
 }
 
-/// Why two sealed messages prove nothing. Messages are counted from 1.
+/// Reason for which two sealed messages prove nothing. Messages are counted from 1.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Unproven {
     /// No signed message.
@@ -158,7 +158,7 @@ pub enum Unproven {
     Unreadable {
         /// Number of the message.
         nth: usize,
-        /// Why the message does not decode.
+        /// Reason for which the message does not decode.
         why: Box<OpenError>,
     },
     /// Two messages that the rules allow together.
@@ -166,7 +166,7 @@ pub enum Unproven {
     NoConflict,
 }
 
-/// What two sealed messages prove against their sender, and the epoch in which it signed them: one of
+/// Returns the fault of the sender that two sealed messages prove, and the epoch in which it signed them: one of
 /// `epochs`, which are those of one federation.
 ///
 /// # Errors
@@ -185,7 +185,7 @@ pub fn contradiction<'a>(
     Ok((epoch, evidence))
 }
 
-/// What a member of these epochs said in a sealed message, and in which of them.
+/// Returns the message that a member of these epochs signed in a sealed message, and the epoch.
 ///
 /// # Errors
 /// [`Unproven`]: nobody of them signed it.

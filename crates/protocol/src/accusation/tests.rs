@@ -103,7 +103,7 @@ fn a_lineage_binds_every_epoch_to_the_id_of_the_federation() {
 }
 
 #[test]
-fn two_messages_of_one_epoch_prove_a_contradiction_in_that_epoch() {
+fn two_messages_of_one_epoch_prove_a_contradiction_in_it() {
     let (epochs, _) = changed("a");
     for (nth, epoch) in epochs.iter().enumerate() {
         let (one, other) = (vote(epoch, 2, false), vote(epoch, 2, true));
@@ -112,7 +112,7 @@ fn two_messages_of_one_epoch_prove_a_contradiction_in_that_epoch() {
         // One of them twice.
         assert_eq!(proven(&epochs, &one, &one), Err(Unproven::NoConflict));
     }
-    // Who left is a member of the first epoch only.
+    // The member that left is in the first epoch only.
     let of_left = |epoch: &Epoch| proven(&epochs, &vote(epoch, 3, false), &vote(epoch, 3, true));
     assert_eq!(of_left(&epochs[0]), Ok((epochs[0].id, MemberIndex(3))));
     let (nth, member) = (1, MemberIndex(3));
@@ -157,7 +157,7 @@ fn messages_of_another_federation_accuse_nobody() {
 }
 
 #[test]
-fn messages_of_other_members_formats_or_signatures_accuse_nobody() {
+fn foreign_members_formats_or_signatures_accuse_nobody() {
     let (epochs, _) = changed("a");
     let one = vote(&epochs[0], 2, false);
     let senders = Unproven::Senders(MemberIndex(2), MemberIndex(1));

@@ -7,7 +7,7 @@ use crate::time::Time;
 /// One token, in the millionths in which a bucket counts.
 const TOKEN: i64 = 1_000_000;
 
-/// How fast a bucket is refilled, and how much it holds.
+/// Rate at which a bucket is refilled, and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     /// Most tokens that the bucket holds.
@@ -72,12 +72,12 @@ impl Bucket {
         }
     }
 
-    /// Whether tokens may be spent.
+    /// Returns true if tokens may be spent.
     pub fn is_open(&self) -> bool {
         self.level > 0
     }
 
-    /// How long it takes until tokens may be spent, if no view is entered meanwhile.
+    /// Returns the time until tokens may be spent, if no view is entered meanwhile.
     pub fn wait(&self, rate: &Rate) -> Duration {
         if self.is_open() {
             return Duration::ZERO;
@@ -149,7 +149,7 @@ impl Offences {
         }
     }
 
-    /// Whether a mute lasts.
+    /// Returns true while a mute lasts.
     pub fn is_muted(&self, now: Time) -> bool {
         now < self.until
     }

@@ -14,7 +14,7 @@ use crate::time::Time;
 const GUESTS: u64 = 4;
 
 impl Budget {
-    /// Whether a frame of another epoch may be looked at.
+    /// Checks that a frame of another epoch may be looked at.
     ///
     /// # Errors
     /// [`Denied`], to be passed to [`denied`](Self::denied).
@@ -30,8 +30,8 @@ impl Budget {
         Ok(())
     }
 
-    /// Whether a neighbour in another epoch may be answered now: about once a heartbeat, and former members
-    /// a few times a heartbeat all together.
+    /// Returns true if a neighbour in another epoch may be answered now: about once per heartbeat, and former members a
+    /// few times per heartbeat all together.
     pub fn may_answer(&mut self, now: Time, to: MemberIndex) -> bool {
         let all = self.answer_rate(GUESTS);
         let (own, _) = self.refilled(now, to, Purse::Led);

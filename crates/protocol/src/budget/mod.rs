@@ -73,7 +73,7 @@ const PROGRESS: u64 = 16;
 /// Least burst of blob requests: see [`Budget::blob_rate`].
 const BLOB_REQUESTS: u64 = 4096;
 
-/// Why a message is dropped unopened, or unheard.
+/// Reason for which a message is dropped unopened, or unheard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Denied {
     /// The neighbour is muted.
@@ -109,12 +109,12 @@ pub enum Denied {
 }
 
 impl Denied {
-    /// Whether an honest neighbour never causes it.
+    /// Returns true if an honest neighbour never causes it.
     fn is_offence(self) -> bool {
         matches!(self, Self::Foreign | Self::Private(_))
     }
 
-    /// Whether a budget is exceeded.
+    /// Returns true if a budget is exceeded.
     fn is_excess(self) -> bool {
         matches!(
             self,
@@ -149,7 +149,7 @@ impl Admitted {
     }
 }
 
-/// What a bucket pays for.
+/// Purpose of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purse {
     /// Signature checks.
@@ -166,7 +166,7 @@ enum Purse {
     Signed(Kind),
 }
 
-/// What is left of the budgets of one other, as neighbour and as signer.
+/// Remaining budgets of one other member, as neighbour and as signer.
 #[derive(Default)]
 struct PeerBudget {
     /// Those from which something was taken. All others are full, and take no memory: two
@@ -208,9 +208,9 @@ pub struct Budget {
     faulty: u64,
     quorum: usize,
     heartbeat: Duration,
-    /// When all budgets were full.
+    /// Time at which all budgets were full.
     started: Time,
-    /// Whether rounds are masked. Certificates of their outcomes may be of earlier views.
+    /// `true` with secure-aggregation rounds. Certificates of their outcomes may be of earlier views.
     masked: bool,
     view: u64,
     /// View of the last final block.
@@ -262,8 +262,8 @@ impl Budget {
         }
     }
 
-    /// Whether bytes from a neighbour may be opened. Charges what this is expected to cost; the true price
-    /// is charged afterwards.
+    /// Checks that bytes from a neighbour may be opened. Charges what this is expected to cost; the true price is
+    /// charged afterwards.
     ///
     /// # Errors
     /// [`Denied`], to be passed to [`denied`](Self::denied).
@@ -458,7 +458,7 @@ impl Budget {
         }
     }
 
-    /// Whether a member may request this many blobs. Charges for them.
+    /// Returns true if a member may request this many blobs. Charges for them.
     pub fn admit_blob_request(&mut self, now: Time, by: MemberIndex, blobs: usize) -> bool {
         if by.at() >= self.members {
             return false;
@@ -472,7 +472,7 @@ impl Budget {
         open
     }
 
-    /// What is left of the budgets of another. Former members get theirs when they come.
+    /// Returns the remaining budgets of another member. Former members get theirs when they come.
     fn peer(&mut self, of: MemberIndex) -> &mut PeerBudget {
         if self.peers.len() <= of.at() {
             self.peers.resize_with(of.at() + 1, PeerBudget::default);
@@ -517,7 +517,7 @@ impl Budget {
         failed.min(FAILED_VIEWS)
     }
 
-    /// How fast a bucket is refilled after this many failed views, and what it holds.
+    /// Returns the rate at which a bucket is refilled after this many failed views, and its size.
     fn rate(&self, purse: Purse, failed: u64) -> Rate {
         match purse {
             Purse::Checks => self.check_rate(),

@@ -103,7 +103,7 @@ fn vote(budget: &mut Budget, now: Time, signer: u16, view: u64, kind: Kind) -> R
 }
 
 #[test]
-fn the_header_read_from_a_frame_equals_the_sealed_one() {
+fn the_header_read_from_a_frame_equals_the_signed_one() {
     let epoch = epoch(4);
     for signer in 0..4 {
         let body = question(3);
@@ -121,7 +121,7 @@ fn the_header_read_from_a_frame_equals_the_sealed_one() {
 }
 
 #[test]
-fn a_neighbour_gets_no_more_checks_than_its_rate_and_others_keep_theirs() {
+fn a_neighbour_gets_checks_at_its_rate_and_others_keep_theirs() {
     let mut budget = Budget::new(&epoch(4), Time::ZERO);
     let certificate = alone(1, Kind::Certificate);
     let (mut checks, seconds) = (0, 60);
@@ -144,7 +144,7 @@ fn a_neighbour_gets_no_more_checks_than_its_rate_and_others_keep_theirs() {
 }
 
 #[test]
-fn hundreds_of_views_in_one_beat_are_not_throttled() {
+fn hundreds_of_views_in_one_heartbeat_are_not_throttled() {
     for n in [4, 10, 100] {
         let epoch = epoch(n);
         let (q, all) = (epoch.roster.quorum() as u64, u64::from(n));
@@ -213,7 +213,7 @@ fn an_hour_of_failing_views_is_not_throttled() {
 }
 
 #[test]
-fn only_a_member_that_advances_may_send_sync_requests_faster_than_beats() {
+fn only_a_member_that_advances_may_sync_faster_than_heartbeats() {
     let ask = |budget: &mut Budget, now, after| {
         let bytes = frame(2, 0, Kind::SyncRequest, 8);
         let opened = message(2, 0, question(after));
@@ -249,7 +249,7 @@ fn only_a_member_that_advances_may_send_sync_requests_faster_than_beats() {
 }
 
 #[test]
-fn a_flood_of_one_kind_is_cut_to_the_rate_of_beats_and_views() {
+fn a_flood_of_one_kind_is_cut_to_the_heartbeat_and_view_rate() {
     let mut budget = Budget::new(&epoch(4), Time::ZERO);
     let mut heard = 0;
     for milli in 0..50_000 {
@@ -312,7 +312,7 @@ fn no_member_spends_the_budget_of_another() {
 }
 
 #[test]
-fn private_kinds_are_refused_by_gossip_and_answers_need_a_question() {
+fn gossip_refuses_private_kinds_and_answers_need_a_question() {
     let mut budget = Budget::new(&epoch(4), Time::ZERO);
     let now = Time::ZERO;
     let from = MemberIndex(1);
@@ -371,7 +371,7 @@ fn evidence_against_an_accused_member_is_dropped() {
 }
 
 #[test]
-fn frames_that_do_not_open_cost_a_multiple_and_lead_to_mutes_that_double() {
+fn frames_that_do_not_open_cost_more_and_lead_to_doubling_mutes() {
     let mut budget = Budget::new(&epoch(4), Time::ZERO);
     let from = MemberIndex(3);
     let error = OpenError::Signature(from);
@@ -405,7 +405,7 @@ fn frames_that_do_not_open_cost_a_multiple_and_lead_to_mutes_that_double() {
 }
 
 #[test]
-fn a_neighbour_that_passes_on_bad_inner_signatures_is_charged_and_not_muted() {
+fn passing_on_bad_inner_signatures_is_charged_and_not_muted() {
     let mut budget = Budget::new(&epoch(4), Time::ZERO);
     let error = OpenError::Inclusions;
     let bytes = frame(1, 1, Kind::Proposal, 64);
@@ -423,10 +423,10 @@ fn a_neighbour_that_passes_on_bad_inner_signatures_is_charged_and_not_muted() {
 }
 
 #[test]
-fn frames_of_other_epochs_have_a_budget_of_each_neighbour_and_a_flood_of_them_mutes() {
+fn frames_of_other_epochs_have_a_budget_and_a_flood_mutes() {
     let mut budget = Budget::new(&epoch(4), at(Duration::ZERO));
     let (one, other) = (MemberIndex(1), MemberIndex(2));
-    // What a member repeats that is behind, for ten minutes.
+    // Messages that a member that is behind repeats, for ten minutes.
     for heartbeat in 0..120u32 {
         let now = at(HEARTBEAT * heartbeat);
         for _ in 0..24 {
@@ -461,7 +461,7 @@ fn frames_of_other_epochs_have_a_budget_of_each_neighbour_and_a_flood_of_them_mu
 }
 
 #[test]
-fn answers_to_other_epochs_are_few_for_each_neighbour_and_for_all_former_members() {
+fn neighbours_and_former_members_get_few_other_epoch_answers() {
     let n = 4;
     let mut budget = Budget::new(&epoch(n), at(Duration::ZERO));
     let mut answers = [0; 30];
@@ -488,7 +488,7 @@ fn answers_to_other_epochs_are_few_for_each_neighbour_and_for_all_former_members
 }
 
 #[test]
-fn what_a_former_member_sends_of_this_epoch_is_dropped_and_mutes_it() {
+fn frames_of_this_epoch_by_a_former_member_are_dropped_and_mute() {
     let mut budget = Budget::new(&epoch(4), at(Duration::ZERO));
     let (now, guest) = (at(Duration::ZERO), MemberIndex(5));
     let mut mutes = 0;

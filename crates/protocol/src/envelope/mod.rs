@@ -54,7 +54,7 @@ impl Opened {
     }
 }
 
-/// Why [`open`] refused bytes.
+/// Reason for which [`open`] refused bytes.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OpenError {
     /// Shorter than a header with a signature, or longer than a message of this federation can be.
@@ -80,7 +80,9 @@ pub enum OpenError {
     #[error("the message belongs to another federation")]
     Federation,
     /// A message of another epoch.
-    #[error("the message belongs to another epoch: its sender has another roster or charter")]
+    #[error(
+        "the message belongs to another epoch: its sender has another roster or other protocol parameters"
+    )]
     Epoch,
     /// A number that is no kind of message.
     #[error("message kind {0} does not exist: kinds are 1 to {kinds}", kinds = Kind::ALL.len())]
@@ -188,7 +190,7 @@ pub fn hail(epoch: &Epoch) -> Bytes {
     unsigned(epoch, 0, Kind::Passage, &[])
 }
 
-/// Whether a frame is laid out as a message of this federation in another epoch, in whatever format.
+/// Returns true if a frame is laid out as a message of this federation in another epoch, in whatever format.
 /// Nothing else is checked.
 pub fn is_of_other_epoch(epoch: &Epoch, frame: impl Into<Frame>) -> bool {
     frame.into().is_of_other_epoch(epoch)

@@ -45,7 +45,7 @@ impl Signature {
 #[derive(Clone)]
 pub struct SecretKey {
     key: SigningKey,
-    /// Whether the key makes keyed hashes in the place of signatures.
+    /// `true` if the key makes keyed hashes in the place of signatures.
     simulated: bool,
 }
 
@@ -131,10 +131,10 @@ pub struct SignatureClaim<'a> {
 /// Checks signatures. An implementation may count and cache checks; its answer must be a function of
 /// the bytes.
 pub trait Verifier: Send + Sync {
-    /// Whether a signature holds (`verify_strict`: no malleable form is accepted).
+    /// Returns true if a signature is valid (`verify_strict`: no malleable form is accepted).
     fn verify(&self, claim: &SignatureClaim<'_>) -> bool;
 
-    /// Whether all signatures hold, checked as one batch.
+    /// Returns true if all signatures are valid, checked as one batch.
     fn verify_all(&self, claims: &[SignatureClaim<'_>]) -> bool;
 }
 

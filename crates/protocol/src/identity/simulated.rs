@@ -32,7 +32,7 @@ impl SecretKey {
 pub struct SimulatedKeys(BTreeMap<PublicKey, SecretKey>);
 
 impl SimulatedKeys {
-    /// Whether the secret key of this public key is here.
+    /// Returns true if the secret key of this public key is here.
     pub fn holds(&self, key: &PublicKey) -> bool {
         self.0.contains_key(key)
     }

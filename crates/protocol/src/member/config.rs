@@ -1,4 +1,4 @@
-//! What a member is started with: its identity, its past, and in tests a rule to break.
+//! Initial state of a member: its identity, its past, and in tests a rule to break.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::parameters::Epoch;
 use crate::roster::MemberIndex;
 use crate::rotation::Setting as _;
 
-/// What a member knows of its past when it starts.
+/// Knowledge of a member about its past when it starts.
 #[derive(Debug, Clone)]
 pub enum Start {
     /// The member has never taken part in this federation.
@@ -26,8 +26,8 @@ pub enum Start {
     Lost,
 }
 
-/// Whether an institution's node can and may follow an amendment: a pure function of the amendment and
-/// of what the node has. Asked before a member approves or proposes it, or votes for it.
+/// Check that an institution's node can and may follow an amendment: a pure function of the amendment and of what the
+/// node has. Asked before a member approves or proposes it, or votes for it.
 #[derive(Clone)]
 pub struct Examine(Arc<Examiner>);
 
@@ -74,13 +74,13 @@ pub struct Config {
     pub seed: [u8; 32],
     /// The id of a recovery that declares this member lost and that its institution follows all the same.
     pub follow: Option<Hash>,
-    /// Whether this institution's node can and may follow an amendment.
+    /// Check that this institution's node can and may follow an amendment.
     pub examine: Examine,
-    /// Why this member cannot take part in rounds under the agreement in force: it then plans, trains
-    /// and adopts nothing, and votes on changes of the agreement only, so that it can be put right.
+    /// Reason for which this member cannot take part in rounds under the agreement in force: it then plans, trains and
+    /// adopts nothing, and votes on changes of the agreement only, so that it can be put right.
     pub bystander: Option<String>,
-    /// Whether this member contributes and scores nothing until [`Input::Resume`](crate::Input::Resume),
-    /// because its institution has not signed the agreement in force. It votes as ever.
+    /// `true` if this member contributes and scores nothing until [`Input::Resume`](crate::Input::Resume), because its
+    /// institution has not signed the agreement in force. It votes as ever.
     pub paused: bool,
     /// The last adopted round, if the members' strategy ended the federation with it.
     pub ended: Option<u64>,

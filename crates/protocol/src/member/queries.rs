@@ -1,4 +1,4 @@
-//! What the environment of a member may ask it.
+//! Questions that the environment of a member may ask it.
 
 use crate::envelope::Known;
 use crate::hash::Hash;
@@ -6,7 +6,7 @@ use crate::member::Member;
 use crate::roster::MemberIndex;
 
 impl Member {
-    /// What this member has verified, for [`envelope::open`](crate::envelope::open).
+    /// Returns what this member has verified, for [`envelope::open`](crate::envelope::open).
     pub fn known(&self) -> Known {
         Known {
             accused: self.consensus.accused.clone(),
@@ -14,8 +14,8 @@ impl Member {
         }
     }
 
-    /// Whether a member may have this blob of this member now. Until the contribution list is here, only the lead of
-    /// the view may have this member's own model.
+    /// Returns true if a member may have this blob of this member now. Until the contribution list is here, only the lead of the
+    /// view may have this member's own model.
     pub fn may_serve(&self, by: MemberIndex, blob: &Hash) -> bool {
         self.rounds.round.own.may_serve(blob) || by == self.consensus.view.lead
     }
@@ -35,7 +35,7 @@ impl Member {
         self.rounds.round.number
     }
 
-    /// Whether the last round is final and adopted.
+    /// Returns true if the last round is final and adopted.
     pub fn complete(&self) -> bool {
         self.rounds.completion.reached
     }

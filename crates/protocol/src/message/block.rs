@@ -98,7 +98,7 @@ impl Block {
         }
     }
 
-    /// Whether this block ends the epoch when it is final.
+    /// Returns true if this block ends the epoch when it is final.
     pub fn ends_epoch(&self) -> bool {
         matches!(self.content, Content::Change(_) | Content::Recovery(_))
     }
@@ -119,7 +119,7 @@ pub enum Content {
     Masked(MaskedRound),
 }
 
-/// What every block of a round says, whether models are in clear or masked.
+/// Common part of every block of a round, in clear or with secure aggregation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundBlock<'a> {
     /// The round, from 1.
@@ -154,7 +154,7 @@ pub struct Learning {
     /// Signatures over the manifest by the authors of its entries, ascending by member.
     #[serde(with = "crate::codec::shared")]
     pub inclusions: Arc<[(MemberIndex, Signature)]>,
-    /// What the lead decided; its encoding belongs to the strategy.
+    /// Decision of the lead; its encoding belongs to the strategy.
     pub decision: Vec<u8>,
     /// Hash of the outcome.
     pub outcome: Hash,

@@ -1,4 +1,4 @@
-//! What participants contribute to a round, and the lists that its lead makes of that.
+//! Contributions of participants to a round, and the lists that its lead makes of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,14 +27,14 @@ pub const METRICS: usize = 64;
 pub const METRIC_NAME: usize = 128;
 
 impl Contribution {
-    /// Whether there are at most [`METRICS`] metrics, all finite, with names of at most
-    /// [`METRIC_NAME`] bytes. What a member makes others keep must be bounded.
+    /// Returns true if there are at most [`METRICS`] metrics, all finite, with names of at most [`METRIC_NAME`] bytes.
+    /// What a member makes others keep must be bounded.
     pub fn has_sane_metrics(&self) -> bool {
         let sane = |(name, value): &(String, f64)| name.len() <= METRIC_NAME && value.is_finite();
         self.metrics.len() <= METRICS && self.metrics.iter().all(sane)
     }
 
-    /// Whether the two have the same encoding. Unlike `==` this compares NaN bit by bit.
+    /// Returns true if the two have the same encoding. Unlike `==` this compares NaN bit by bit.
     pub fn same(&self, other: &Self) -> bool {
         codec::encode(self) == codec::encode(other)
     }

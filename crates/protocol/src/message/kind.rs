@@ -40,7 +40,7 @@ macro_rules! kinds {
             /// All kinds, in the order of their numbers, which count from 1.
             pub const ALL: [Self; [$($number),*].len()] = [$(Self::$name,)*];
 
-            /// What was declared of this kind.
+            /// Returns the declaration of this kind.
             const fn declared(self) -> Declared {
                 match self {
                     $(Self::$name => Declared {
@@ -55,8 +55,8 @@ macro_rules! kinds {
                 }
             }
 
-            /// Whether messages of this kind are signed by their sender. The others prove what they
-            /// say by the signatures in them, whoever sends them.
+            /// Returns true if messages of this kind are signed by their sender. The others prove what they say by the
+            /// signatures in them, whoever sends them.
             pub const fn has_sender(self) -> bool {
                 match self {
                     $($(Self::$name => $body::HAS_SENDER,)?)*
@@ -233,7 +233,7 @@ kinds! {
     }
 }
 
-/// What is declared of a kind.
+/// Declaration of a kind.
 struct Declared {
     since: u8,
     scope: Scope,
@@ -268,7 +268,7 @@ pub(crate) enum SignatureChecks {
     Held,
 }
 
-/// How many messages of a kind an honest member sends.
+/// Number of messages of a kind that an honest member sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allowance {
     /// A few in a view, and again with every heartbeat.
@@ -294,23 +294,23 @@ impl Kind {
         self.declared().since
     }
 
-    /// Whether messages of this kind belong to a round, and whether they belong to a view.
+    /// Returns whether messages of this kind belong to a round, and whether to a view.
     pub fn scope(self) -> Scope {
         self.declared().scope
     }
 
-    /// Whether messages of this kind go to single members, and never by gossip.
+    /// Returns true if messages of this kind go to single members, and never by gossip.
     pub fn is_private(self) -> bool {
         self.declared().path == KindPath::Direct
     }
 
-    /// Whether the lead of its view alone may send a message of this kind.
+    /// Returns true if the lead of its view alone may send a message of this kind.
     pub fn is_of_lead(self) -> bool {
         self.declared().of_lead
     }
 
-    /// Whether a message of this kind binds its sender, who must never forget it (R5): with another one
-    /// of the same header it may be [evidence](crate::evidence) of a fault.
+    /// Returns true if a message of this kind binds its sender, who must never forget it (R5): with another one of the
+    /// same header it may be [evidence](crate::evidence) of a fault.
     pub fn binds(self) -> bool {
         self.declared().binds
     }
@@ -320,20 +320,20 @@ impl Kind {
         self.declared().checks
     }
 
-    /// How many messages of this kind an honest member sends.
+    /// Returns the number of messages of this kind that an honest member sends.
     pub(crate) fn allowance(self) -> Allowance {
         self.declared().allowance
     }
 }
 
-/// Whether a kind of message belongs to a round and to a view. The header holds a number from 1
-/// where it does, and 0 where it does not. Other headers are refused before the signature is
-/// checked, so that a signed statement has one meaning only.
+/// Scope of a kind of message: whether it belongs to a round, and whether to a view. The header holds a number from 1
+/// where it does, and 0 where it does not. Other headers are refused before the signature is checked, so that a signed
+/// statement has one meaning only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scope {
-    /// Whether messages of the kind belong to a round.
+    /// `true` if messages of the kind belong to a round.
     pub round: bool,
-    /// Whether messages of the kind belong to a view.
+    /// `true` if messages of the kind belong to a view.
     pub view: bool,
 }
 
@@ -347,7 +347,7 @@ impl Scope {
         Self { round, view }
     }
 
-    /// Whether a header may hold this round and this view.
+    /// Returns true if a header may hold this round and this view.
     pub fn allows(self, round: u64, view: u64) -> bool {
         (round != 0) == self.round && (view != 0) == self.view
     }

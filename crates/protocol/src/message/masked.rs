@@ -1,4 +1,4 @@
-//! What members send in masked rounds, and the lists that leads make of it.
+//! Messages of members in secure-aggregation rounds, and the lists that leads make of them.
 
 use std::sync::Arc;
 

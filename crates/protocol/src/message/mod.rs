@@ -75,7 +75,7 @@ pub enum Body {
     Notarize {
         /// The block.
         block: Hash,
-        /// What the voter checked.
+        /// Checks that the voter made.
         checked: Checked,
     },
     /// Member → collectors (view): a vote to make a notarised block final.
@@ -87,7 +87,7 @@ pub enum Body {
     Nullify,
     /// Lead → all (view): the lead is at work.
     Progress {
-        /// How far it has come.
+        /// Phase that it has reached.
         phase: Phase,
         /// Counts up with every heartbeat; 0 announces the lead.
         counter: u64,
@@ -158,7 +158,7 @@ impl Body {
     }
 }
 
-/// How far the lead of a view has come.
+/// Phase of the lead of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {

@@ -9,8 +9,8 @@ use crate::certificate::Certificate;
 /// Proof that an epoch is over: the block that changes the agreement, empty blocks after it that
 /// only made it final, and the final certificate of the last of them. It is valid whoever sends it.
 ///
-/// Where an epoch ends by a [`Recovery`](super::Recovery), its block stands alone, and the certificate is
-/// that of the last final block before it.
+/// An epoch that ends by a [`Recovery`](super::Recovery) has its block alone, and the certificate is that of the last
+/// final block before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Passage {
     /// The change, and the empty blocks after it.

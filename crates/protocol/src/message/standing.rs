@@ -1,4 +1,4 @@
-//! What a member signs that wants to go on without members that are gone for good.
+//! Messages of a member that wants to continue without members that are gone for good.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,8 +6,8 @@ use crate::hash::Hash;
 use crate::parameters::Checkpoint;
 use crate::roster::MemberIndex;
 
-/// What a member signs that wants to go on without others: whom it holds for lost, and where it
-/// stands. From then on it does nothing more in this epoch.
+/// Statement of a member that wants to continue without others: the members that it holds for lost, and the point at
+/// which it stands. From then on it does nothing more in this epoch.
 ///
 /// An institution may correct itself: of a member's standings the one with the highest number counts,
 /// and it also says that the member has not confirmed, and never will, a set with an earlier one (or
@@ -29,8 +29,8 @@ pub struct Standing {
     pub notarised: u64,
 }
 
-/// What a member signs that has the last standings of all that remain: it goes on from these. A
-/// recovery is complete when all that remain have confirmed the same ones.
+/// Statement of a member that has the last standings of all that remain: it continues from these. A recovery is
+/// complete when all that remain have confirmed the same ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confirmation {
     /// Counts up from 1 with every confirmation of this member in this epoch: the highest counts.

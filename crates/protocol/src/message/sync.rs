@@ -7,7 +7,7 @@ use crate::certificate::{Certificate, Checked, Verdict};
 use crate::identity::Signature;
 use crate::roster::MemberIndex;
 
-/// What became final, and how later views ended, as far as the answering member knows.
+/// Blocks that became final, and certificates of how later views ended, as far as the answering member knows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SyncResponse {
     /// `after` of the request.
@@ -24,7 +24,7 @@ pub struct SyncResponse {
     /// The block that the asker misses and the known blocks before it, final or not, each the
     /// parent of the one before.
     pub missing: Vec<Block>,
-    /// Whether more final blocks, or more certificates, follow after these.
+    /// `true` if more final blocks, or more certificates, follow after these.
     pub more: bool,
     /// Certificates of views after the last of these blocks, by ascending view. With them the asker
     /// can enter the current view.
@@ -56,7 +56,7 @@ impl SyncResponse {
 pub struct Reminder {
     /// The member that signed it.
     pub member: MemberIndex,
-    /// What the member signed.
+    /// Content that the member signed.
     pub content: ReminderContent,
     /// Signature of the member.
     pub signature: Signature,

@@ -24,7 +24,7 @@ pub use privacy::{Group, Masked, Noise, Privacy, Real, Release, RoundMode, Sums,
 /// any message takes the next number.
 pub const FORMAT: u32 = Formats::FIRST as u32;
 
-/// What the members agreed on. Spans are in milliseconds or in heartbeats.
+/// Protocol parameters, as the members agreed on them. Spans are in milliseconds or in heartbeats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProtocolParameters {
     /// The federation's name, for people; valid for [`name::check`].
@@ -46,22 +46,22 @@ pub struct ProtocolParameters {
     pub view_timeout: u32,
     /// Fewest contributions that a round may have.
     pub min_contributions: u16,
-    /// Who leads when.
+    /// Policy by which leads rotate.
     pub rotation: Rotation,
-    /// What a member checks before it votes.
+    /// Checks that a member makes before it votes.
     pub verification: Verification,
-    /// What members see of each other's contributions.
+    /// Protection of contributions against the other members.
     pub privacy: Privacy,
     /// Largest size of a contributed blob, in bytes.
     pub blob_limit: u64,
     /// Number of final rounds whose blobs a member keeps, so that others can fetch them.
     pub keep_rounds: u32,
-    /// Whether members on one local network may find each other by multicast DNS, which makes them
-    /// visible to every machine on it.
+    /// `true` if members on one local network may find each other by multicast DNS, which makes them visible to every
+    /// machine on it.
     pub discovery: bool,
 }
 
-/// Why a parameter set is refused.
+/// Reason for the refusal of protocol parameters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParametersError {
     /// The roster is not usable.
@@ -88,7 +88,7 @@ pub enum ParametersError {
     },
     /// Masked rounds that not all members check.
     #[error(
-        "the charter's verification is {0}: in secure-aggregation rounds it must be full, because every member has to \
+        "the agreed verification is {0}: in secure-aggregation rounds it must be full, because every member has to \
          check a list before it helps to open its sums"
     )]
     MaskedUnverified(Verification),
@@ -161,7 +161,7 @@ pub struct Epoch {
     /// The epoch's id: the hash of the genesis, or of the block that began it. Parent of its first
     /// block.
     pub id: Hash,
-    /// How many epochs came before it.
+    /// Number of epochs before it.
     pub number: u64,
     /// The last final round before it.
     pub began: Checkpoint,
@@ -288,8 +288,7 @@ impl Epoch {
         }
     }
 
-    /// Who leads which view before the first final round. [`Turns::advance`] follows the final
-    /// rounds.
+    /// Returns the leads of the views before the first final round. [`Turns::advance`] follows the final rounds.
     pub fn turns(&self) -> Turns {
         Turns::first(self)
     }
@@ -322,7 +321,7 @@ impl Epoch {
         participants.saturating_sub(missing)
     }
 
-    /// How long a round waits for slow participants.
+    /// Returns the time that a round waits for slow participants.
     pub fn patience(&self) -> Duration {
         self.heartbeat() * self.protocol.patience
     }
@@ -395,7 +394,7 @@ impl ProtocolParameters {
         }
     }
 
-    /// Whether entries are tied to members from round to round by a name.
+    /// Returns true if entries are tied to members from round to round by a name.
     pub fn shows_names(&self) -> bool {
         match self.privacy.mode() {
             RoundMode::Named => true,
@@ -418,7 +417,7 @@ impl ProtocolParameters {
         2 * u64::from(self.patience) + (faulty + 4).div_ceil(2)
     }
 
-    /// Whether members can be bound by this parameter set in messages of that format.
+    /// Checks that members can be bound by these protocol parameters in messages of that format.
     ///
     /// # Errors
     /// [`ParametersError`]: the first number that is out of range, or why rounds cannot be masked.
@@ -457,7 +456,7 @@ impl ProtocolParameters {
             "straggler-timeout",
             self.patience.into(),
             self.patience >= 1,
-            "at least 1 beat".into(),
+            "at least 1 heartbeat".into(),
         )?;
         let fewest = self.fewest_contributions(roster.len()) as u64;
         range(
@@ -473,7 +472,7 @@ impl ProtocolParameters {
             self.view_timeout.into(),
             u64::from(self.view_timeout) >= shortest,
             format!(
-                "at least {shortest} beats: twice the patience and half a beat for f + 4 phases"
+                "at least {shortest} heartbeats: twice the patience and half a heartbeat for f + 4 phases"
             ),
         )?;
         if let Rotation::EveryRounds(rounds) = self.rotation {

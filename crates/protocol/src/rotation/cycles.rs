@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_leads_is_pinned_and_differs_by_cycle_and_federation() {
+    fn the_order_of_leads_is_pinned_per_cycle_and_federation() {
         let order = |name: &[u8], cycle| permutation(&Hash::of(name), 10, cycle);
         assert_ne!(order(b"a", 0), order(b"a", 1));
         assert_ne!(order(b"a", 0), order(b"b", 0));

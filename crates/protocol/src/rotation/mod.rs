@@ -20,7 +20,7 @@ use crate::roster::MemberIndex;
 pub(crate) use cycles::Cycles;
 pub use turns::Turns;
 
-/// Who leads when. In files and on the command line a policy is a word: see [`Rotation::from_str`].
+/// Policy by which leads rotate. In files and on the command line a policy is a word: see [`Rotation::from_str`].
 ///
 /// Under every policy but [`Fixed`](Self::Fixed), any n views in a row that follow one final
 /// learning block have n different leads, so a federation goes on without any f of its members.
@@ -53,7 +53,7 @@ impl Rotation {
         Self::Fixed,
     ];
 
-    /// Whether the lead of a view depends on the final rounds before it.
+    /// Returns true if the lead of a view depends on the final rounds before it.
     pub fn follows_rounds(self) -> bool {
         match self {
             Self::EveryRound | Self::Fixed => false,
@@ -74,12 +74,11 @@ impl fmt::Display for Rotation {
     }
 }
 
-/// What the rotation needs of a federation: an `Epoch`, also behind an `Arc`.
+/// Facts that the rotation needs about a federation: an `Epoch`, also behind an `Arc`.
 pub trait Setting {
     /// The policy.
     fn rotation(&self) -> Rotation;
-    /// What shuffles and draws follow from: the federation's id in the first epoch, later the
-    /// epoch's.
+    /// Seed of shuffles and draws: the federation's id in the first epoch, later the epoch's.
     fn seed(&self) -> &Hash;
     /// Number of members.
     fn members(&self) -> usize;

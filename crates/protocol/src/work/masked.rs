@@ -1,4 +1,4 @@
-//! What the work of masked rounds is about: a list, and a final round.
+//! Subjects of the work of secure-aggregation rounds: a list, and a final round.
 
 use crate::hash::Hash;
 use crate::message::{KeyList, ListDocument, MaskedRound};
@@ -20,7 +20,7 @@ pub struct MaskedList {
     pub keys: KeyList,
     /// The sums.
     pub sums: Vec<Sum>,
-    /// How many of the ready can open the sums.
+    /// Number of ready members that can open the sums.
     pub threshold: usize,
 }
 
@@ -38,7 +38,7 @@ impl MaskedList {
         }
     }
 
-    /// What its root is the hash of.
+    /// Returns the document of which its root is the hash.
     pub fn document(&self, epoch: &Epoch) -> ListDocument {
         ListDocument {
             federation: epoch.federation,
@@ -57,8 +57,8 @@ impl MaskedList {
 pub struct FinalMasked {
     /// Hash of its block.
     pub block: Hash,
-    /// What the block says.
+    /// Content of the block.
     pub round: MaskedRound,
-    /// How many of the ready can open the sums.
+    /// Number of ready members that can open the sums.
     pub threshold: usize,
 }

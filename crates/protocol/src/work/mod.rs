@@ -16,7 +16,7 @@ use crate::roster::MemberIndex;
 
 pub use masked::{FinalMasked, MaskedList};
 
-/// Why work on models gave no result.
+/// Reason for which work on models gave no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkError {
     /// A blob could not be fetched now. Trying again may help.
@@ -34,9 +34,9 @@ pub struct Planned {
     pub plan: Hash,
     /// The members that take part, ascending; `None` for all. Whom `voids` leaves out takes no part in any case.
     pub participants: Option<Vec<MemberIndex>>,
-    /// Whether participants score each other's models (cross-evaluation).
+    /// `true` if participants score each other's models (cross-evaluation).
     pub cross_evaluate: bool,
-    /// Whether entries carry a weight.
+    /// `true` if entries carry a weight.
     pub weights: bool,
     /// Exact size of a contributed model, in bytes.
     pub blob_size: u64,
@@ -241,7 +241,7 @@ pub enum Answer {
         from: MemberIndex,
         /// The contribution's fields.
         fields: EntryFields,
-        /// Whether the model is usable.
+        /// `Ok` if the model is usable.
         result: Result<(), WorkError>,
     },
     /// Answer to [`Request::Evaluate`].
@@ -257,7 +257,7 @@ pub enum Answer {
         round: u64,
         /// The blobs asked for.
         blobs: Vec<Hash>,
-        /// Whether all of them are kept here now.
+        /// `Ok` if all of them are kept here now.
         result: Result<(), WorkError>,
     },
     /// Answer to [`Request::Decide`].
@@ -271,7 +271,7 @@ pub enum Answer {
     Checked {
         /// [`Case::id`].
         case: Hash,
-        /// Whether the decision is acceptable.
+        /// `Ok` if the decision is acceptable.
         result: Result<(), WorkError>,
     },
     /// Answer to [`Request::Settle`].
@@ -287,17 +287,17 @@ pub enum Answer {
         round: u64,
         /// Hash of the outcome.
         outcome: Hash,
-        /// Whether the outcome is here with all of its models, which have the agreed layout.
+        /// `Ok` if the outcome is here with all of its models, which have the agreed layout.
         result: Result<(), WorkError>,
     },
     /// Answer to [`Request::Apply`].
     Applied {
         /// The last round applied.
         round: u64,
-        /// Whether the members' strategy ends the federation with it, before the last round of the
-        /// parameter set.
+        /// `true` if the members' strategy ends the federation with it, before the last round of the protocol
+        /// parameters.
         ends: bool,
-        /// Whether the outcome was adopted. [`WorkError::Unavailable`] is tried again after a heartbeat.
+        /// `Ok` if the outcome was adopted. [`WorkError::Unavailable`] is tried again after a heartbeat.
         result: Result<(), WorkError>,
     },
     /// Answer to [`Request::Prepare`].
@@ -313,7 +313,7 @@ pub enum Answer {
         round: u64,
         /// Owner of the keys.
         from: MemberIndex,
-        /// Whether they can be used.
+        /// `Ok` if they can be used.
         result: Result<(), WorkError>,
     },
     /// Answer to [`Request::Mask`].
@@ -328,7 +328,7 @@ pub enum Answer {
     Verified {
         /// Root of the manifest.
         manifest: Hash,
-        /// Whether all of it is here and right.
+        /// `Ok` if all of it is here and right.
         result: Result<(), WorkError>,
     },
     /// Answer to [`Request::Unmask`].
@@ -549,7 +549,7 @@ impl Request {
     }
 }
 
-/// Why a training failed.
+/// Returns the reason for which a training failed.
 fn sentence(error: WorkError) -> String {
     match error {
         WorkError::Unavailable => "a blob that it needs is not available now".into(),

@@ -186,7 +186,7 @@ fn change(epoch: &Epoch) -> Content {
     }))
 }
 
-/// What a member signs that goes on without member 3, before any block is final.
+/// Returns the statement of a member that continues without member 3, before any block is final.
 fn standing(epoch: &Epoch) -> Standing {
     Standing {
         number: 1,
@@ -444,7 +444,7 @@ fn open(epoch: &Epoch, frame: &[u8]) -> Result<Opened, OpenError> {
 }
 
 #[test]
-fn envelopes_of_every_kind_equal_their_golden_bytes_and_open_again() {
+fn envelopes_of_all_kinds_equal_their_golden_bytes_and_open() {
     let epoch = epoch(1);
     let open_old = |name: &str, frame: &[u8]| {
         open(&epoch, frame).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -579,7 +579,7 @@ fn compare_records<const N: usize>(file: &str, records: [(&str, Record); N]) {
 }
 
 #[test]
-fn hashes_of_blocks_sheets_entries_and_cases_equal_their_golden_bytes() {
+fn hashes_of_blocks_manifests_entries_cases_equal_golden_bytes() {
     let epoch = epoch(1);
     let entry = contribution().entry(&epoch.federation, 300);
     let root = manifest().root();

@@ -150,7 +150,7 @@ fn masked_bodies(epoch: &Epoch) -> Vec<(String, Body)> {
 }
 
 #[test]
-fn envelopes_of_masked_rounds_equal_their_golden_bytes_and_open_again() {
+fn secure_aggregation_envelopes_equal_golden_bytes_and_open() {
     let newest = super::epoch(3);
     let mut masked = GoldenBytes::new();
     for (name, body) in masked_bodies(&newest) {
@@ -177,7 +177,7 @@ fn envelopes_of_masked_rounds_equal_their_golden_bytes_and_open_again() {
 }
 
 #[test]
-fn records_of_masked_rounds_equal_their_golden_bytes_and_decode_again() {
+fn secure_aggregation_records_equal_golden_bytes_and_decode() {
     let epoch = super::epoch(3);
     let (block, outcome) = (Hash([6; 32]), Hash([10; 32]));
     let records = [
@@ -203,7 +203,7 @@ fn records_of_masked_rounds_equal_their_golden_bytes_and_decode_again() {
 }
 
 #[test]
-fn hashes_of_masked_rounds_equal_their_golden_bytes() {
+fn hashes_of_secure_aggregation_equal_their_golden_bytes() {
     let epoch = super::epoch(3);
     let list = KeyList { ready: Vec::new() };
     let sum = Sum {

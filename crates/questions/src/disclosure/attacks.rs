@@ -393,6 +393,111 @@ fn two_sites_solve_their_sums_for_each_others_estimates() {
     );
 }
 
+/// The attack that rule N stops under masks: the sums of REML at one value of τ² have as many numbers as three sites have
+/// estimates and weights, and those at another value check the solution.
+#[test]
+fn one_of_four_solves_the_sums_of_reml_for_the_estimates_of_three() {
+    let effect = SiteEffect::Given {
+        estimate: "y".to_owned(),
+        variance: "v".to_owned(),
+    };
+    let reml = FederatedQuestion {
+        rules: QuestionRules {
+            smallest_cell: 1,
+            ..QuestionRules::default()
+        },
+        exponent: 8,
+        ..FederatedQuestion::new(Kind::Meta(Meta { effect, reml: true }), known())
+    };
+    let truth = [(0.1, 0.05), (0.5, 0.02), (-0.2, 0.08), (0.8, 0.04)];
+    let sites: Vec<_> = truth
+        .iter()
+        .map(|(y, v)| {
+            let mut table = RowTable::new(1);
+            table.insert("y", CellColumn::Numbers(vec![Some(*y)]));
+            table.insert("v", CellColumn::Numbers(vec![Some(*v)]));
+            table
+        })
+        .collect();
+    let found = unguarded(&reml, &sites);
+    let mut checked = 0;
+    for round in found
+        .rounds
+        .iter()
+        .filter(|round| !round.sum.block("of reml").is_empty())
+    {
+        // The last one knows its own numbers, and subtracts them from the sum.
+        let own = reml.answer(&sites[3], &round.progress).unwrap();
+        let left = round.layout.opened(
+            round
+                .sum
+                .numbers
+                .iter()
+                .zip(&own)
+                .map(|(sum, own)| sum - own)
+                .collect(),
+        );
+        let powers = [
+            left.one("weights"),
+            left.one("squared weights"),
+            left.block("of reml")[2],
+        ];
+        let weights = roots(powers);
+        let sums = [
+            left.one("weighted"),
+            left.block("of reml")[0],
+            left.block("of reml")[3],
+        ];
+        let estimates = estimates(weights, sums);
+        // Both values of τ² tell the same estimates, which are the true ones.
+        let mut expected: Vec<f64> = truth[..3].iter().map(|(y, _)| *y).collect();
+        let mut told = estimates.to_vec();
+        expected.sort_by(f64::total_cmp);
+        told.sort_by(f64::total_cmp);
+        for (told, expected) in told.iter().zip(&expected) {
+            assert!((told - expected).abs() < 1e-4, "{told} and {expected}");
+        }
+        checked += 1;
+    }
+    assert!(checked >= 2, "{checked} values of τ²");
+    let refused = guarded(
+        &reml,
+        &sites,
+        &mut vec![AnswerRecord::default(); 4],
+        &AnswerRules {
+            smallest_cell: 1,
+            ..AnswerRules::default()
+        },
+    );
+    breaks(refused, "numbers");
+}
+
+/// The three numbers with these sums of first, second and third powers: roots of the cubic whose coefficients follow from
+/// Newton's identities.
+fn roots([p1, p2, p3]: [f64; 3]) -> [f64; 3] {
+    let (e1, e2) = (p1, (p1 * p1 - p2) / 2.0);
+    let e3 = (e2 * p1 - e1 * p2 + p3) / 3.0;
+    // x = t + e1/3 has no square; three real roots by the cosine.
+    let (p, q) = (
+        e2 - e1 * e1 / 3.0,
+        -2.0 * e1.powi(3) / 27.0 + e1 * e2 / 3.0 - e3,
+    );
+    let radius = 2.0 * (-p / 3.0).sqrt();
+    let angle = (3.0 * q / (p * radius)).clamp(-1.0, 1.0).acos();
+    std::array::from_fn(|k| {
+        let turn = 2.0 * std::f64::consts::PI * k as f64;
+        radius * ((angle - turn) / 3.0).cos() + e1 / 3.0
+    })
+}
+
+/// The estimates y with Σwy, Σw²y and Σw³y, by Lagrange's polynomials.
+fn estimates(weights: [f64; 3], [first, second, third]: [f64; 3]) -> [f64; 3] {
+    std::array::from_fn(|k| {
+        let (w, a, b) = (weights[k], weights[(k + 1) % 3], weights[(k + 2) % 3]);
+        (third - (a + b) * second + a * b * first) / (w * (w - a) * (w - b))
+    })
+}
+
 #[test]
 fn a_small_site_does_not_answer_where_all_see_its_vector() {
     let glm = Glm {

@@ -1,4 +1,4 @@
-//! What is checked before anything is opened, so that sums do not tell of single rows.
+//! Checks before anything is opened, so that sums do not tell of single rows.
 //!
 //! * [`AnswerRules`]: what one institution allows at all.
 //! * [`AnswerRecord`]: what a source of rows has answered so far. A site checks a new question against it: whether the
@@ -24,7 +24,7 @@ pub use crate::broken::Broken;
 pub(crate) use gates::gates;
 pub use record::{AnswerRecord, Answered};
 
-/// What one institution allows. The default allows every kind and column.
+/// Rules of one institution for answers. The default allows every kind and column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct AnswerRules {

@@ -1,4 +1,4 @@
-//! Which rows of a table the questions distinguish.
+//! Rows of a table that the questions distinguish.
 //!
 //! Two answers over sets of rows that differ in one patient tell that patient's values. So the sets of all answered
 //! questions cut the rows into pieces, the atoms of all unions and differences; a piece with few rows is refused.
@@ -108,8 +108,8 @@ fn columns_of(inputs: &[QuestionInput]) -> Vec<String> {
     columns
 }
 
-/// Whether some sets of rows single out 1 to `smallest` − 1 rows: filters and groups with all rows, and sums of one
-/// column with each other.
+/// Returns true if some sets of rows single out 1 to `smallest` − 1 rows: filters and groups with all rows, and
+/// sums of one column with each other.
 pub(super) fn single_out(sets: &[RowSet], smallest: u64) -> bool {
     let cuts: Vec<&RowSet> = sets.iter().filter(|set| set.columns.is_empty()).collect();
     if smallest_piece(&cuts, true) < smallest {

@@ -1,4 +1,4 @@
-//! What a source of rows has answered, and the checks of a new question against it.
+//! Record of the answers of a source of rows, and the checks of a new question against it.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct Answered {
     rows: Vec<u64>,
 }
 
-/// What a source has answered over its life, for all federations that it is in.
+/// Record of the answers of a source over its life, for all federations that it is in.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AnswerRecord {
     /// The answered questions, in order.
@@ -48,9 +48,13 @@ impl AnswerRecord {
         rules: &AnswerRules,
     ) -> Result<(), SiteRefusal> {
         allowed(question, rules)?;
+        if question.mode == QuestionMode::Noised {
+            // What a row changes is bounded by the noise; a refusal that depends on rows would have none.
+            return Ok(());
+        }
         let smallest = rules.smallest_cell.max(question.rules.smallest_cell);
         let now = fingerprints(table);
-        for answered in &self.answered {
+        for answered in self.exact() {
             let changed = |rows: usize| rows > 0 && (rows as u64) < smallest;
             if changed(missing_from(&now, &answered.rows))
                 || changed(missing_from(&answered.rows, &now))
@@ -60,8 +64,7 @@ impl AnswerRecord {
         }
         let mut all: Vec<RowSet> = Vec::new();
         for asked in self
-            .answered
-            .iter()
+            .exact()
             .map(|answered| &answered.question)
             .chain([question])
         {
@@ -80,8 +83,8 @@ impl AnswerRecord {
         Ok(())
     }
 
-    /// Whether a site may send its vector of a round: after the counts its own part of them, and before every round
-    /// the numbers that are open then. `opened` is what this question has opened so far.
+    /// Checks that a site may send its vector of a round: after the counts its own part of them, and before every round
+    /// the numbers that are open then. `opened` is the number that this question has opened so far.
     ///
     /// # Errors
     /// The rule that it breaks.
@@ -96,6 +99,9 @@ impl AnswerRecord {
         let Some(all) = progress.counts() else {
             return Ok(());
         };
+        if question.mode == QuestionMode::Noised {
+            return Ok(());
+        }
         let (_, known) = question.gates_of(table)?;
         let smallest = rules.smallest_cell.max(question.rules.smallest_cell);
         dominance(&known.counts, all, rules, smallest)?;
@@ -109,7 +115,7 @@ impl AnswerRecord {
             .map_err(|error| SiteRefusal::Rows(error.to_string()))?;
         if question.is_of_sites() {
             return match question.mode {
-                QuestionMode::Clear => Ok(()),
+                QuestionMode::Clear | QuestionMode::Noised => Ok(()),
                 QuestionMode::Masked => self.check_functions_of_sites(
                     question,
                     all,
@@ -121,8 +127,7 @@ impl AnswerRecord {
         // What others would have to be found out: their rows, in every column that was asked for.
         let mut columns: Vec<String> = Vec::new();
         for asked in self
-            .answered
-            .iter()
+            .exact()
             .map(|answered| &answered.question)
             .chain([question])
         {
@@ -145,7 +150,7 @@ impl AnswerRecord {
         Ok(())
     }
 
-    /// Whether sums of functions of whole sites hide those of single ones: `numbers` are opened by this question.
+    /// Checks that sums of functions of whole sites hide those of single ones: `numbers` are opened by this question.
     fn check_functions_of_sites(
         &self,
         question: &FederatedQuestion,
@@ -175,13 +180,17 @@ impl AnswerRecord {
         Ok(())
     }
 
-    /// Returns what was answered beside the rounds of a question that is not over.
+    /// Returns what was answered without noise.
+    fn exact(&self) -> impl Iterator<Item = &Answered> {
+        let exact = |answered: &&Answered| answered.question.mode != QuestionMode::Noised;
+        self.answered.iter().filter(exact)
+    }
+
+    /// Returns what was answered without noise beside the rounds of a question that is not over.
     fn others<'a>(&'a self, question: &'a FederatedQuestion) -> impl Iterator<Item = &'a Answered> {
         let under_way =
             |answered: &&Answered| answered.answer.is_none() && answered.question == *question;
-        self.answered
-            .iter()
-            .filter(move |answered| !under_way(answered))
+        self.exact().filter(move |answered| !under_way(answered))
     }
 
     /// Keeps that a round of a question is answered, before it is: with it `opened` numbers of the question are
@@ -216,6 +225,21 @@ impl AnswerRecord {
 /// Sites that a masked meta-analysis needs beside the colluders: it opens nine sums of two unknowns of each of the
 /// others, of which a third may be opened.
 const SITES_OF_META: u64 = 13;
+
+impl FederatedQuestion {
+    /// Why so many sites cannot answer it under masks, whatever their rows are; `None` if they can.
+    pub fn too_few_sites(&self, sites: u64) -> Option<String> {
+        let Kind::Meta(meta) = &self.kind else {
+            return None;
+        };
+        let needed = SITES_OF_META + self.rules.colluders;
+        match meta.reml {
+            true => Some(format!("every site {}", Broken::Reml)),
+            false if sites < needed => Some(format!("every site {}", Broken::Sites(needed))),
+            false => None,
+        }
+    }
+}
 
 /// Returns whether an institution allows a question at all.
 fn allowed(question: &FederatedQuestion, rules: &AnswerRules) -> Result<(), Broken> {

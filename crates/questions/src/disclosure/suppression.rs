@@ -1,4 +1,4 @@
-//! Which cells of a table of counts are not printed.
+//! Suppression of cells of a table of counts that are not printed.
 //!
 //! Cells of 1 to m−1 rows, and for each of them further cells, so that row and column sums do not determine it: a
 //! rectangle of nonzero cells that leaves the hidden counts a range of m or more.

@@ -260,7 +260,8 @@ fn curve(group: Option<String>, counts: &[f64], kinds: usize, grid: TimeGrid) ->
     for (cell, counts) in counts.chunks_exact(kinds).take(grid.cells + 1).enumerate() {
         let events = counts[..causes].to_vec();
         let all: f64 = events.iter().sum();
-        if all > 0.0 {
+        // Counts with noise may be negative.
+        if all != 0.0 && at_risk > 0.0 {
             for (sum, events) in incidence.iter_mut().zip(&events) {
                 *sum += survival * events / at_risk;
             }
@@ -268,7 +269,7 @@ fn curve(group: Option<String>, counts: &[f64], kinds: usize, grid: TimeGrid) ->
             greenwood += all / (at_risk * (at_risk - all));
         }
         let error = if survival > 0.0 {
-            survival * greenwood.sqrt()
+            survival * greenwood.max(0.0).sqrt()
         } else {
             0.0
         };

@@ -15,7 +15,7 @@ use crate::{
 /// Most rounds of REML.
 const ROUNDS: usize = 100;
 
-/// What a site estimates from its own rows.
+/// Effect that a site estimates from its own rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SiteEffect {
@@ -51,7 +51,7 @@ pub enum SiteEffect {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Meta {
-    /// What each site estimates.
+    /// Effect that each site estimates.
     pub effect: SiteEffect,
     /// True if τ² is estimated by REML. Only where every site's vector may be seen.
     #[serde(default)]
@@ -63,14 +63,14 @@ pub struct Meta {
 pub struct MetaProgress {
     /// τ² so far.
     between: f64,
-    /// What the round at τ² = 0 told.
+    /// Result of the round at τ² = 0.
     first: Option<FirstRound>,
     rounds: usize,
     /// True if the next round is the last.
     last: bool,
 }
 
-/// What the round at τ² = 0 told.
+/// Result of the round at τ² = 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct FirstRound {
     sites: f64,

@@ -185,7 +185,7 @@ impl SumKind for Mixed {
     }
 }
 
-/// What a site computes at common estimates.
+/// Fit of a site at common estimates.
 struct SiteFit {
     score: Vec<f64>,
     /// M = X'X/s².

@@ -1,4 +1,4 @@
-//! What is printed of an answer: tables of named columns, after small cells are suppressed.
+//! Printed form of an answer: tables of named columns, after small cells are suppressed.
 //!
 //! One sheet has the same cells as text, CSV and JSON; only their digits differ.
 
@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use serde::{Serialize, Serializer};
 
-use crate::{FederatedQuestion, FirstCounts, Outcome};
+use crate::{FederatedQuestion, FirstCounts, Outcome, QuestionMode};
 
 /// The level of printed intervals.
 pub const LEVEL: f64 = 0.95;
@@ -76,7 +76,7 @@ impl Serialize for PrintedCell {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Text(text) => serializer.serialize_str(text),
-            Self::Count(count) => serializer.serialize_u64(*count as u64),
+            Self::Count(count) => serializer.serialize_i64(*count as i64),
             Self::Number(number) | Self::Exact(number) | Self::Probability(number) => {
                 serializer.serialize_f64(*number)
             }
@@ -100,7 +100,7 @@ pub struct PrintedTable {
     pub header: Vec<String>,
     /// The rows.
     pub rows: Vec<Vec<PrintedCell>>,
-    /// What to know about them, in sentences without a full stop.
+    /// Remarks on them, in sentences without a full stop.
     pub notes: Vec<String>,
 }
 
@@ -196,20 +196,30 @@ pub fn sheets(
     counts: &FirstCounts,
     outcome: &Outcome,
 ) -> Vec<PrintedTable> {
-    let smallest = question.rules.smallest_cell;
+    // Noise hides small cells already.
+    let smallest = match question.mode {
+        QuestionMode::Masked | QuestionMode::Clear => question.rules.smallest_cell,
+        QuestionMode::Noised => 0,
+    };
     let mut sheets = vec![rows(counts, smallest)];
     match outcome {
         Outcome::Describe(found) => sheets.push(tables::described(found, smallest)),
         Outcome::Quantiles(found) => sheets.push(tables::quantiles(found)),
         Outcome::Crosstab(found) => sheets.extend(tables::crosstab(found, smallest)),
         Outcome::Correlate(found) => sheets.extend(tables::correlations(found)),
-        Outcome::Km(found) => sheets.extend(curves::survival(found, smallest)),
+        Outcome::Km(found) => {
+            sheets.extend(curves::survival(found, question.rules.smallest_cell));
+        }
         Outcome::Logrank(found) => sheets.extend(curves::logrank(found)),
         Outcome::Cox(found) => sheets.extend(models::cox(found)),
         Outcome::Glm(found) => sheets.extend(models::glm(found)),
         Outcome::Meta(found) => sheets.extend(models::meta(found)),
         Outcome::Mixed(found) => sheets.extend(models::mixed(found)),
         Outcome::Trees(found) => sheets.extend(trees::boosted(found)),
+    }
+    if question.mode == QuestionMode::Noised {
+        // Tests compare with chance alone, and noise is more.
+        sheets.retain(|sheet| !sheet.columns.iter().any(|column| column == "p_value"));
     }
     sheets
 }

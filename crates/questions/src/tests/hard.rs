@@ -188,7 +188,7 @@ fn without_events_nothing_is_estimated() {
 }
 
 #[test]
-fn a_site_with_one_class_tells_nothing_of_slopes() {
+fn a_site_with_one_class_shows_nothing_of_slopes() {
     let all = tables();
     let mut with_one_class = all.clone();
     let kept = all[1].filtered(&["y = 1".parse().unwrap()]).unwrap();

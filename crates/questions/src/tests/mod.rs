@@ -41,7 +41,7 @@ pub(crate) fn answer(kind: Kind, agreed: &AgreedColumns, sites: &[RowTable]) -> 
     asked(&question, sites).end.unwrap()
 }
 
-/// Why there is no answer.
+/// Returns the reason for which there is no answer.
 pub(crate) fn stopped(kind: Kind, agreed: &AgreedColumns, sites: &[RowTable]) -> QuestionStopped {
     let question = FederatedQuestion {
         rules: WITHOUT_LIMITS,

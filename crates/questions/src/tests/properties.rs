@@ -1,4 +1,4 @@
-//! How rows are ordered, and dealt to sites, changes no pooled answer.
+//! Permutations of rows, and of their sites, change no pooled answer.
 
 use proptest::prelude::*;
 

@@ -27,7 +27,7 @@ use lab::compare::{
     BUILT_IN, Choices, CompareOptions, CompareProgress, Comparison, Experiment, Shard, compare,
 };
 
-/// What is asked for.
+/// Pages that are asked for.
 #[derive(Default)]
 struct WantedPages {
     names: Vec<String>,

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What results depend on, below the root of the repository.
+/// Sources that results depend on, below the root of the repository.
 pub(super) const FOLDERS: [&str; 7] = [
     "crates/lab/src/compare",
     "crates/learn/src",

@@ -86,7 +86,7 @@ fn without_times(page: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_page_is_written_when_all_parts_are_there_and_twice_with_the_same_numbers() {
+fn a_page_needs_all_parts_and_repeats_with_the_same_numbers() {
     let repository = TestRepository::new();
     assert_eq!(repository.page(Some("1/2")), "");
     assert_eq!(repository.page(Some("2/2")), "");

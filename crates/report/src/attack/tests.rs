@@ -32,7 +32,7 @@ fn attacked(bound: Option<MembershipBound>) -> MembershipAttack {
 }
 
 #[test]
-fn a_page_has_intervals_baselines_the_bound_and_what_was_not_tried() {
+fn a_page_has_intervals_baselines_the_bound_and_untried_attacks() {
     let bound = MembershipBound {
         words: "epsilon 1.0000".into(),
         auc: 0.5753,
@@ -90,7 +90,7 @@ fn a_page_of_canaries_has_every_run_beside_the_claim() {
 }
 
 #[test]
-fn a_page_of_own_rows_says_that_it_is_the_weakest_attack() {
+fn a_page_of_own_rows_states_that_it_is_the_weakest_attack() {
     let losses: Vec<_> = (0..40).map(f64::from).collect();
     let found = OwnMembership::of("trial: the model", &losses, &losses);
     let page = found.map(|found| own(&found, "rota attack membership --config node.toml"));

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_is_read_off_between_its_points_and_at_the_top_of_a_step() {
+    fn a_curve_is_read_between_its_points_and_at_the_top_of_a_step() {
         let curve = [(0.0, 0.0), (0.0, 0.4), (0.5, 0.6), (0.5, 0.8), (1.0, 1.0)];
         let read = [0.0, 0.25, 0.5, 0.75, 1.0].map(|at| rate(&curve, at));
         assert_eq!(read, [0.4, 0.5, 0.8, 0.9, 1.0]);

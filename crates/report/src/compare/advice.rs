@@ -6,6 +6,7 @@ use lab::compare::{Advice, AdviceVerdict, CONFIRMING, NoInterval, TELLING, WhyNo
 
 use super::super::numbers;
 use super::cells::{decimals, interval_words};
+use super::table::PITFALLS;
 use super::text::paragraph;
 
 /// Writes the advice.
@@ -130,7 +131,7 @@ fn not_finished(advice: &Advice) -> Option<String> {
         .collect();
     (!each.is_empty()).then(|| {
         format!(
-            "Not finished, so the gain may be another one: {}.",
+            "Not finished, so the gain may be another one ({PITFALLS}): {}.",
             each.join(". ")
         )
     })

@@ -1,4 +1,4 @@
-//! What a strategy takes: communication, work, and how stable its groups are.
+//! Costs of a strategy: communication and work; and the stability of its groups.
 
 use lab::compare::{Comparison, ComparisonRow, CostToReach, Spread, VariantTable};
 

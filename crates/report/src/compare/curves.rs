@@ -140,7 +140,7 @@ fn labels(
     for at in 1..labels.len() {
         labels[at].2 = labels[at].2.max(labels[at - 1].2 + APART);
     }
-    // What was pushed out below is pushed back up.
+    // Labels that were pushed out below are pushed back up.
     let floor = HEIGHT - 8.0;
     for at in (0..labels.len()).rev() {
         let most = labels.get(at + 1).map_or(floor, |next| next.2 - APART);

@@ -1,4 +1,4 @@
-//! What the noise of federations bounds.
+//! Bounds by the noise of federations.
 
 use lab::compare::{ComparisonRow, VariantTable};
 use lab::summary::NO_BOUND;

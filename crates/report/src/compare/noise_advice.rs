@@ -1,4 +1,4 @@
-//! Whether a federation with noise is worth joining, in one paragraph.
+//! Advice on joining a federation with noise, in one paragraph.
 
 use std::io::{self, Write};
 
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_change_is_said_for_epsilon_silos_and_rows() {
+    fn what_would_change_is_stated_for_epsilon_silos_and_rows() {
         let said = what_changes(&WhatChanges {
             epsilon: NeededTimes::NotUpTo(10),
             silos: NeededTimes::At {

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::super::page::document;
 use super::super::{download, numbers, settings::flat};
 use super::cells::TextTable;
-use super::table::{failures, metric_words, settings, tables, unfinished};
+use super::table::{PITFALLS, failures, metric_words, settings, tables, unfinished};
 use super::text::{how, trained};
 use super::{csv, curves, graph, together};
 
@@ -47,7 +47,7 @@ fn section(comparison: &Comparison, variant: &VariantTable) -> Markup {
         section {
             h2 { (if variant.name.is_empty() { "Results" } else { &variant.name }) }
             @for text in failures(variant) { p.lead.bad { (text) } }
-            @for text in unfinished(variant) { p.note { "Not finished: " (text) } }
+            @for text in unfinished(variant) { p.note { "Not finished: " (text) " (" (PITFALLS) ")" } }
             @for note in &variant.notes { p.note { "Note: " (numbers::plain(note)) "." } }
             @for table in tables(comparison, variant) { (markup(&table)) }
             (download::data(&comparison.experiment, &csv::csv(comparison)))
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_column_that_decides_is_beside_the_name_and_the_others_are_folded() {
+    fn the_deciding_column_is_beside_the_name_and_others_are_folded() {
         let page = markup(&table(&[3, 1])).into_string();
         let (main, folded) = page
             .split_once("<details class=\"fold\">")
@@ -247,7 +247,7 @@ mod tests {
         assert!(main.contains(">+0.7<") && folded.contains(">47.1<"));
     }
 
-    /// What holds 0 decides nothing, and looks like it.
+    /// An interval that holds 0 decides nothing, and looks like it.
     #[test]
     fn an_interval_that_holds_0_is_not_bold() {
         let of = |undecided: &[usize]| {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_column_that_decides_all_filled_columns_are_the_table() {
+    fn without_a_deciding_column_all_filled_columns_are_the_table() {
         for main in [&[][..], &[4]] {
             let page = markup(&table(main)).into_string();
             assert_eq!(heads(&page), ["", "silos", "rows", "vs local"]);

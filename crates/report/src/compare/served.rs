@@ -75,7 +75,7 @@ pub(super) fn table(
     Some(TextTable {
         title: format!("what {who} would serve: {}", metric.key()),
         note: note(outside),
-        // What was gained, who is harmed, what is served, and the mean.
+        // The gain, the harmed silos, the served models, and the mean.
         main: [4, 5, 6, 7, 8, 9, 10, 1]
             .into_iter()
             .filter(|&at| at < width)

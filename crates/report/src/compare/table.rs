@@ -115,7 +115,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
             + &few_seeds(rows.iter().map(|row| row.seeds).max().unwrap_or(0))
             + &best_of(variant, outside, decimals),
         main: match local {
-            // What was gained, at how many silos, the mean, and the worst silo.
+            // The gain, the number of silos with one, the mean, and the worst silo.
             Some(_) => vec![6, 7, 1, 3],
             None => Vec::new(),
         },
@@ -185,13 +185,16 @@ fn how_sure(variant: &VariantTable, local: Option<&ComparisonRow>, outside: bool
     said
 }
 
+/// The page of the book on what makes a comparison say more than it knows: warnings name it.
+pub(super) const PITFALLS: &str = "docs/not-to-fool-yourself.md";
+
 /// That these are too few seeds for a decision.
 fn few_seeds(seeds: usize) -> String {
     if seeds == 0 || seeds >= DECIDING_SEEDS {
         return String::new();
     }
     format!(
-        " With {} this is a first look: a decision takes {DECIDING_SEEDS} seeds or more.",
+        " With {} this is a first look: a decision takes {DECIDING_SEEDS} seeds or more ({PITFALLS}).",
         numbers::plural(seeds, "seed")
     )
 }
@@ -268,7 +271,14 @@ fn others(metrics: &[MetricName], variant: &VariantTable, outside: bool) -> Text
 
 /// Metrics that a silo with rows of one class does not have, or that need many rows.
 fn is_union(metric: MetricName) -> bool {
-    ["roc-auc", "balanced-accuracy", "calibration-error"].contains(&metric.key())
+    let others = [
+        "roc-auc",
+        "balanced-accuracy",
+        "calibration-error",
+        "concordance",
+        "calibration-at-time",
+    ];
+    others.contains(&metric.key())
 }
 
 /// Settings that were chosen and numbers that strategies report, a line for each strategy.
@@ -330,16 +340,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fewer_than_five_seeds_are_said() {
+    fn fewer_than_five_seeds_are_stated() {
         assert_eq!(
             few_seeds(3),
-            " With 3 seeds this is a first look: a decision takes 5 seeds or more."
+            " With 3 seeds this is a first look: a decision takes 5 seeds or more (docs/not-to-fool-yourself.md)."
         );
         assert_eq!([0, 5, 20].map(few_seeds), ["", "", ""]);
     }
 
     #[test]
-    fn the_best_of_many_is_said_with_what_other_seeds_say_of_it() {
+    fn the_best_of_many_is_stated_with_its_result_on_other_seeds() {
         let interval = |by: f64| Interval {
             by,
             low: by - 1.0,

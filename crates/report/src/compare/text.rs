@@ -6,7 +6,7 @@ use lab::compare::Comparison;
 
 use super::super::numbers;
 use super::cells::TextTable;
-use super::table::{failures, settings, tables, unfinished};
+use super::table::{PITFALLS, failures, settings, tables, unfinished};
 
 /// Columns of the terminal.
 const WIDTH: usize = 100;
@@ -55,7 +55,10 @@ pub fn write(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
         }
         let unfinished = unfinished(variant);
         if !unfinished.is_empty() {
-            writeln!(out, "\nNot finished, so a gain over it may be none")?;
+            writeln!(
+                out,
+                "\nNot finished, so a gain over it may be none ({PITFALLS})"
+            )?;
             for line in unfinished {
                 paragraph(out, 2, &line)?;
             }

@@ -107,7 +107,7 @@ fn labels(lines: &[ChartLine], y: impl Fn(f64) -> f64) -> Vec<(usize, String, f6
     for at in 1..labels.len() {
         labels[at].2 = labels[at].2.max(labels[at - 1].2 + APART);
     }
-    // What was pushed out below is pushed back up.
+    // Labels that were pushed out below are pushed back up.
     for at in (0..labels.len()).rev() {
         let most = labels
             .get(at + 1)

@@ -161,7 +161,7 @@ fn one(
     let lane = |member: usize| px(top + (member % lanes) as f64 * high);
     let wide = |from: f64, to: f64| px((x.at(to) - x.at(from)).max(1.5));
     let name = |member: usize| silos.get(member).map_or("", String::as_str);
-    // When this run ended; others may have taken longer.
+    // The end of this run; others may have taken longer.
     let over = strip.views.last().map_or(end, |view| view.to);
     let bottom = px(top + lanes as f64 * high);
     html! {

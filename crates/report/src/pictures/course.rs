@@ -1,5 +1,5 @@
-//! Who was with whom, round by round: a line for every silo, which runs through the coalitions that it
-//! was in.
+//! Coalitions over time, round by round: a line for every silo, which runs through the coalitions that it was
+//! in.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -54,7 +54,7 @@ struct LossPicture<'a> {
     order: Vec<usize>,
     /// The coalitions along it: number, first place, silos.
     blocks: Vec<(Option<usize>, usize, usize)>,
-    /// What a cell of the last step loses at least beyond the best of its row.
+    /// Least excess of a cell of the last step over the best of its row.
     top: f64,
     decimals: usize,
 }

@@ -54,7 +54,7 @@ pub(crate) mod tests {
         texts.filter_map(|text| text.parse().ok()).collect()
     }
 
-    /// Whether all that has a place in these drawings is inside of their view boxes.
+    /// Asserts that all that has a place in these drawings is inside of their view boxes.
     pub(crate) fn assert_inside(page: &str) {
         for svg in page.split("<svg ").skip(1) {
             let svg = svg.split("</svg>").next().unwrap_or_default();

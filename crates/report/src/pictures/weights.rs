@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_of_one_round_are_no_course() {
+    fn weights_of_one_round_are_no_learning_curve() {
         assert_eq!(section(&story(4, 1)).into_string(), "");
         assert_eq!(section(&fixture::story(4, 1, 5)).into_string(), "");
     }

@@ -8,7 +8,7 @@ use lab::summary::{
 
 use super::comparison::{Cell, ComparisonTable};
 use super::story::{SiloStory, Story};
-use super::verdict::{between, verdict};
+use super::verdict::{between, statements};
 use super::{letter, numbers, references};
 
 /// The most views that are listed one by one. Of more, only those that failed are listed.
@@ -102,11 +102,18 @@ fn coalition(silo: &SiloStory, outside: bool) -> String {
 
 fn table(out: &mut impl Write, story: &Story, colour: bool) -> io::Result<()> {
     let comparison = ComparisonTable::of(story);
+    let said = statements(story, &comparison);
+    if let Some(first) = said.first() {
+        writeln!(out)?;
+        wrapped(out, 0, first)?;
+    }
     if !comparison.columns.is_empty() {
         rows(out, story, &comparison, colour)?;
     }
-    writeln!(out)?;
-    wrapped(out, 0, &verdict(story, &comparison))?;
+    if said.len() > 1 {
+        writeln!(out)?;
+        wrapped(out, 0, &said[1..].join(" "))?;
+    }
     for note in &story.notes {
         wrapped(out, 2, &format!("note: {}", numbers::plain(note)))?;
     }

@@ -29,7 +29,18 @@ fn the_report_has_leads_failed_views_reasons_and_hand_overs() {
 }
 
 #[test]
-fn lines_are_at_most_a_hundred_columns_and_without_colour_by_default() {
+fn the_result_in_a_sentence_stands_above_the_table() {
+    let story = fixture::story(8, 2, 4);
+    let text = text(&story, false);
+    let first = statements(&story, &ComparisonTable::of(&story)).swap_remove(0);
+    let place = |part: &str| text.find(part).unwrap();
+    let begin: String = first.chars().take(30).collect();
+    assert_eq!(text.matches(&begin).count(), 1, "{text}");
+    assert!(place(&begin) < place("On held-out rows: "), "{text}");
+}
+
+#[test]
+fn lines_have_at_most_a_hundred_columns_and_no_default_colour() {
     for silos in [1, 8, 100] {
         let mut story = fixture::story(silos, 3.min(silos), 40);
         story.silos[0].name = "a hospital with a name that goes on and on for no reason".into();

@@ -14,11 +14,6 @@ const NAMED: usize = 3;
 /// Silos from which on some seem to gain or lose by chance.
 const MANY: f64 = 20.0;
 
-/// All sentences.
-pub fn verdict(story: &Story, table: &ComparisonTable) -> String {
-    statements(story, table).join(" ")
-}
-
 /// One or two sentences for each question, the most important first.
 pub fn statements(story: &Story, table: &ComparisonTable) -> Vec<String> {
     if table.columns.is_empty() {
@@ -59,6 +54,11 @@ fn nothing_measured(story: &Story) -> String {
              more rows out (`test` in `split`), use fewer silos, or compare another metric, such as brier",
             numbers::count(rows as u64)
         ),
+        ("concordance", rows) => format!(
+            ": concordance needs two rows of a silo of which one has its event while the other is observed, and there are \
+             none among the held-out rows of any silo ({} in all). Hold more rows out (`test` in `split`), or use fewer silos",
+            numbers::count(rows as u64)
+        ),
         (metric, rows) => format!(
             ": {metric} has no value on the {} held-out rows of any silo",
             numbers::count(rows as u64)
@@ -78,6 +78,9 @@ pub fn long_name(metric: &str) -> &str {
         "brier" => "Brier score",
         "calibration-error" => "calibration error",
         "dice" => "Dice coefficient",
+        "concordance" => "concordance index",
+        "integrated-brier" => "integrated Brier score",
+        "calibration-at-time" => "calibration at the last agreed time",
         other => other,
     }
 }
@@ -258,7 +261,7 @@ fn who_gains(story: &Story, table: &ComparisonTable) -> Option<String> {
     Some(text)
 }
 
-/// Why no silo can tell whether it gains.
+/// Returns the reason for which no silo can tell if it gains.
 fn too_few(story: &Story) -> String {
     let units = story.silos.iter().map(|silo| silo.test_units);
     let Some(units) = units.collect::<Option<Vec<usize>>>() else {

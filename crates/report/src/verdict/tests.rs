@@ -4,7 +4,7 @@ use crate::comparison::tests::story as made;
 use lab::summary::MeanGain;
 
 fn said(story: &Story) -> String {
-    verdict(story, &ComparisonTable::of(story))
+    statements(story, &ComparisonTable::of(story)).join(" ")
 }
 
 fn mean_gain(by: f64, noise: f64) -> MeanGain {
@@ -20,7 +20,7 @@ fn mean_gain(by: f64, noise: f64) -> MeanGain {
 }
 
 #[test]
-fn a_model_that_is_worse_than_a_constant_is_called_so_in_the_first_sentence() {
+fn a_model_worse_than_a_constant_is_called_so_in_sentence_one() {
     let mut story = crate::fixture::story(3, 1, 2);
     let all = story.silos.len();
     for silo in &mut story.silos {
@@ -100,7 +100,7 @@ fn what_chance_explains_is_called_not_significant() {
 }
 
 #[test]
-fn no_difference_is_told_from_too_few_rows_at_some_silos() {
+fn no_difference_is_distinct_from_too_few_rows_at_some_silos() {
     let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
     let mut with = |units: [usize; 3]| {
         for (silo, units) in story.silos.iter_mut().zip(units) {
@@ -126,7 +126,7 @@ fn no_difference_is_told_from_too_few_rows_at_some_silos() {
 }
 
 #[test]
-fn who_is_harmed_is_said_in_whole_sentences_also_of_one_silo() {
+fn who_is_harmed_is_stated_in_sentences_also_for_one_silo() {
     let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
     let mut with = |compared, names: &[&str]| {
         story.harmed = Some(lab::summary::Harmed {
@@ -167,7 +167,7 @@ fn who_is_harmed_is_said_in_whole_sentences_also_of_one_silo() {
 }
 
 #[test]
-fn silos_that_hold_out_too_few_rows_or_persons_are_told_how_many_are_needed() {
+fn silos_that_hold_out_too_few_rows_or_persons_get_the_number() {
     let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
     let mut few = |units: [Option<usize>; 3]| {
         for (silo, units) in story.silos.iter_mut().zip(units) {
@@ -195,7 +195,7 @@ fn silos_that_hold_out_too_few_rows_or_persons_are_told_how_many_are_needed() {
 }
 
 #[test]
-fn that_own_models_were_not_tuned_is_said() {
+fn that_local_models_were_not_tuned_is_stated() {
     let mut story = made(false, 2.0, &[[Some(50.0), None, Some(45.0)]; 3]);
     assert!(!said(&story).contains("could not be tuned"));
     story.silos[1].local_tuned = None;
@@ -289,7 +289,7 @@ fn chance_is_named_where_there_are_many_silos() {
 }
 
 #[test]
-fn served_pooled_and_outside_models_are_in_it() {
+fn served_pooled_and_unseen_models_are_in_it() {
     let rows = [
         [Some(5.0), Some(7.0), Some(4.0)],
         [Some(6.0), Some(7.0), Some(6.0)],

@@ -20,14 +20,14 @@ pub(super) struct SitesTable {
     pub(super) files: Vec<RowsFile>,
     /// The column that names each row's site, if sites share files.
     pub(super) site_column: Option<String>,
-    /// How the cells are written, in files without a format of their own.
+    /// Format of the cells, in files without a format of their own.
     #[serde(default)]
     pub(super) format: Format,
     /// A scenario whose silos are the sites, instead of files: a built-in one, or a file.
     pub(super) scenario: Option<String>,
     /// Number of silos of the scenario.
     pub(super) silos: Option<usize>,
-    /// What each institution allows.
+    /// Rules of each institution.
     #[serde(default)]
     pub(super) rules: AnswerRules,
 }
@@ -43,7 +43,7 @@ pub(super) struct QuestionFile {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct RawQuestion {
-    /// Why it is asked: for the nodes of a federation, whose institutions approve it.
+    /// Reason of the question: for the nodes of a federation, whose institutions approve it.
     #[serde(default, rename = "reason")]
     _reason: Option<String>,
     #[serde(default)]

@@ -9,7 +9,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use formatting::numbers;
+use node::answers::page::{AnswerCost, QuestionStory, page};
 use node::answers::tables::SiteTable;
+use node::answers::texts;
 use node::commands::trees::{NO_TREES, TreesFile};
 use questions::disclosure::AnswerRecord;
 use questions::kinds::trees::TreesOutcome;
@@ -18,7 +20,6 @@ use questions::{
     AskedNothing, AskedQuestion, FederatedQuestion, FirstCounts, Kind, Outcome, QuestionMode,
     QuestionProgress,
 };
-use report::question::QuestionStory;
 use serde::Serialize;
 
 use super::{CommandError, wrapped};
@@ -28,7 +29,7 @@ use file::QuestionFile;
 /// Said of every answer.
 const SIMULATED: &str = "A simulation: one process plays all sites. `rota federation ask` asks the nodes of a federation.";
 
-/// What the sites have answered, by their names.
+/// Records of the answers of the sites, by their names.
 type Records = BTreeMap<String, AnswerRecord>;
 
 /// An answered question as JSON.
@@ -41,6 +42,7 @@ struct AskedDocument<'a> {
     sites: Vec<&'a str>,
     rounds: usize,
     numbers_opened: u64,
+    bytes_per_site: u64,
     stored: bool,
     answer: Vec<PrintedTable>,
     /// The trees themselves, where that is what was asked for.
@@ -53,6 +55,12 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
     let read = QuestionFile::read(&options.question)?;
     let question = &read.question;
     let mut out = BufWriter::new(io::stdout().lock());
+    if question.mode == QuestionMode::Noised {
+        return Err(CommandError::usage(
+            "`mode = \"differential-privacy\"` is not played: the nodes of a federation answer with noise, which \
+             `rota federation ask` asks",
+        ));
+    }
     let explanation = question.explain();
     let explanation = explanation.map_err(|error| CommandError::usage(error.to_string()))?;
     let quiet = options.json || options.csv;
@@ -94,8 +102,8 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
     if let Some(file) = export {
         file.write(&outcome)?;
     }
-    let line = opened_line(&asked, played.stored);
-    if let Some(page) = &options.html {
+    let cost = cost(&asked);
+    if let Some(file) = &options.html {
         let name = options
             .question
             .file_stem()
@@ -104,27 +112,23 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
         let story = QuestionStory {
             name: &name,
             lead: SIMULATED,
-            explanation: &explanation,
-            outcome: &outcome,
+            question,
+            found: Some((&counts, &outcome)),
             sheets: &answer,
-            smallest: question.rules.smallest_cell,
-            opened: &line,
+            opened: cost,
             command: &format!("rota ask {}", options.question.display()),
         };
-        super::write(page, &report::question::page(&story))?;
+        super::write(file, &page(&story))?;
     }
     if options.json {
         let document = AskedDocument {
             simulated: true,
             question: question.kind.name(),
-            mode: if question.mode == QuestionMode::Clear {
-                "clear"
-            } else {
-                "secure-aggregation"
-            },
+            mode: question.mode.name(),
             sites: sites.iter().map(|(name, _)| name.as_str()).collect(),
             rounds: asked.rounds.len(),
-            numbers_opened: opened(&asked),
+            numbers_opened: cost.numbers,
+            bytes_per_site: cost.bytes,
             stored: played.stored,
             answer,
             trees: match &outcome {
@@ -138,44 +142,24 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), CommandError> {
         let texts: Vec<String> = answer.iter().map(PrintedTable::csv).collect();
         write!(out, "{}", texts.join("\n"))?;
     } else {
-        for sheet in &answer {
-            writeln!(out)?;
-            for line in sheet.text().lines() {
-                writeln!(out, "{}", numbers::plain(line))?;
-            }
-            for note in &sheet.notes {
-                writeln!(out, "{}", wrapped(&format!("  {note}")))?;
-            }
-        }
-        writeln!(out, "\n{}", wrapped(&line))?;
+        write!(out, "{}", texts(&answer, wrapped))?;
+        let opened = match played.stored {
+            true => "nothing: this is the stored answer of an identical question".to_owned(),
+            false => cost.text(),
+        };
+        writeln!(out, "\n{}", wrapped(&format!("opened    {opened}")))?;
     }
     Ok(out.flush()?)
 }
 
-/// Numbers that the rounds opened.
-fn opened(asked: &AskedQuestion) -> u64 {
-    let rounds = asked.rounds.iter();
-    rounds.map(|round| round.layout.len() as u64).sum()
-}
-
-/// Returns what was opened, in one line.
-fn opened_line(asked: &AskedQuestion, stored: bool) -> String {
-    if stored {
-        return "opened    nothing: this is the stored answer of an identical question".to_owned();
+/// Returns what the rounds opened, and what a site sent for it.
+fn cost(asked: &AskedQuestion) -> AnswerCost {
+    let layouts = asked.rounds.iter().map(|round| &round.layout);
+    AnswerCost {
+        rounds: asked.rounds.len(),
+        numbers: layouts.clone().map(|layout| layout.len() as u64).sum(),
+        bytes: layouts.map(|layout| questions::bytes(layout) as u64).sum(),
     }
-    let rounds = asked.rounds.iter();
-    let bytes = rounds
-        .map(|round| questions::bytes(&round.layout) as u64)
-        .sum();
-    format!(
-        "opened    {} in {}, {} sent by each site",
-        numbers::plural(
-            usize::try_from(opened(asked)).unwrap_or(usize::MAX),
-            "number"
-        ),
-        numbers::plural(asked.rounds.len(), "round"),
-        numbers::bytes(bytes),
-    )
 }
 
 /// A played question.
@@ -249,7 +233,7 @@ fn stored(
         .then_some(first)
 }
 
-/// Why there is no answer, with the name of the site.
+/// Returns the error of a question without an answer, with the name of the site.
 fn refusal(why: &AskedNothing, sites: &[SiteTable]) -> CommandError {
     match why {
         AskedNothing::Stopped(why) => {

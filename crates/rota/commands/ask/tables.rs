@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use formatting::numbers;
 use node::answers::tables::{SiteFiles, SiteTable, numbers_of, of_files};
 use questions::FederatedQuestion;
 use questions::table::{CellColumn, RowTable};
 use simulations::Scenario;
 use task::TaskConfig;
-use task::data::Target;
+use task::data::{DataError, Target};
 
 use super::CommandError;
 use super::file::SitesTable;
@@ -25,7 +26,19 @@ pub(super) fn read(
     };
     match &sites.scenario {
         Some(name) => of_scenario(name, sites.silos, data),
-        None => Ok(of_files(files, &numbers_of(question))?),
+        None => of_files(files, &numbers_of(question)).map_err(unread),
+    }
+}
+
+/// Why the rows cannot be read. A column of categories in the place of one of numbers is what people write first.
+fn unread(error: DataError) -> CommandError {
+    match &error {
+        DataError::Cell { column, text, .. } => CommandError::failed(format!(
+            "{error}; a column of categories is asked for by conditions, such as \"{} = {}\"",
+            numbers::plain(column),
+            numbers::plain(text)
+        )),
+        _ => error.into(),
     }
 }
 
@@ -62,6 +75,12 @@ fn of_scenario(
             ),
         };
         table.insert("target", cells);
+        if let Target::Survival { .. } = &read.target {
+            for (at, name) in ["event", "time", "entry"].into_iter().enumerate() {
+                let cells = (0..rows.len()).map(|row| rows.targets(row).get(at).copied());
+                table.insert(name, CellColumn::Numbers(cells.collect()));
+            }
+        }
         (name.clone(), table)
     });
     Ok(sites.collect())

@@ -23,7 +23,7 @@ use crate::progress::working;
 /// Largest number of candidates in the text output.
 const COMPARED: usize = 12;
 
-/// Why the program is valid.
+/// Reason for which the program is valid.
 const POSSIBLE: &str = "between 1 coalition and as many as there are silos, of which there is one";
 
 /// The result: a grouping into coalitions and what is proven about it.

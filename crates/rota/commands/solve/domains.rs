@@ -34,7 +34,7 @@ struct KeptModels {
     rows: Vec<Vec<f64>>,
 }
 
-/// What is read of `index.json`.
+/// Fields of `index.json` that are read.
 #[derive(Deserialize)]
 struct IndexFile {
     rounds: Vec<IndexRound>,

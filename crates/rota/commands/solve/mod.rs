@@ -74,7 +74,7 @@ pub(crate) enum SolveError {
         updates: String,
         /// Rows of the file of updates.
         silos: String,
-        /// How many numbers there may be.
+        /// Possible count of numbers.
         expected: String,
     },
     /// Newcomers' updates of another length.
@@ -96,7 +96,7 @@ pub(crate) enum SolveError {
     Kept {
         /// The file that is missing or wrong.
         file: PathBuf,
-        /// What is wrong.
+        /// Description of the fault.
         reason: String,
     },
     /// An invalid α.
@@ -133,7 +133,7 @@ pub(crate) enum SolveError {
         got: String,
         /// The data.
         data: String,
-        /// How many features they have, and which.
+        /// Number of features in them, and their names.
         features: String,
         /// A possible reason.
         hint: &'static str,

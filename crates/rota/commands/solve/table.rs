@@ -33,7 +33,7 @@ pub(crate) enum TableError {
     Ragged {
         /// The first missing or excess column.
         position: CsvPosition,
-        /// Whether the column is missing or excess.
+        /// "missing" or "excess", of the column.
         what: &'static str,
         /// Line of the first row.
         first: u64,
@@ -45,7 +45,7 @@ pub(crate) enum TableError {
     Value {
         /// Position of the value.
         position: CsvPosition,
-        /// What was found and expected.
+        /// Found and expected value.
         what: String,
     },
     /// A table that is not square.

@@ -124,9 +124,9 @@ fn waiting_for_a_computation_that_panics_returns_an_error() {
     assert_eq!((why.as_str(), &heard), ("its computation panicked", &why));
 }
 
-/// What hashing has seen of a model decides with the gate, and never lets more pass than the gate alone.
+/// The hashed part of a model decides with the gate, and never lets more pass than the gate alone.
 #[test]
-fn a_gate_that_knows_what_was_hashed_refuses_what_it_refuses_alone() {
+fn a_gate_that_knows_the_hashes_refuses_what_it_refuses_alone() {
     let weight = TensorSpec::new("w", [20_000], Role::Weight);
     let layout = Layout::new(vec![weight]).unwrap();
     let gate = Gate {

@@ -1,4 +1,4 @@
-//! What a silo keeps of an outcome.
+//! Parts of an outcome that a silo keeps.
 
 use methods::strategy::least_loss;
 

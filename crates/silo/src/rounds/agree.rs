@@ -8,12 +8,12 @@ use protocol::message::RoundManifest;
 
 use super::RoundBase;
 use crate::config::SiloConfig;
-use crate::outcome::{Settled, decision, read_from, unchanged};
+use crate::outcome::{Settled, decision, read_from};
 
 /// Chooses a decision, encoded.
 ///
 /// # Errors
-/// Why the manifest admits none.
+/// Reason for which the manifest admits none.
 pub fn decide(
     config: &SiloConfig,
     base: &RoundBase,
@@ -31,7 +31,7 @@ pub fn decide(
 /// Checks an encoded decision.
 ///
 /// # Errors
-/// Why a member does not accept it.
+/// Reason for which a member does not accept it.
 pub fn check(
     config: &SiloConfig,
     base: &RoundBase,
@@ -39,7 +39,7 @@ pub fn check(
     decided: &[u8],
 ) -> Result<(), String> {
     if manifest.entries.is_empty() {
-        let why = "expected an empty decision about an empty sheet, found one with content";
+        let why = "expected an empty decision about an empty manifest, found one with content";
         return decided.is_empty().then_some(()).ok_or_else(|| why.into());
     }
     let (decision, round) = (decision(decided)?, base.next());
@@ -49,11 +49,18 @@ pub fn check(
     checked.map_err(|objection| objection.to_string())
 }
 
+/// The outcome of a round without contributions: the models stay as they are.
+pub(crate) fn unchanged(config: &SiloConfig, base: &RoundBase) -> Settled {
+    let round = base.next();
+    let state = config.strategy.nothing_told(&base.state, round);
+    Settled::new(round, Vec::new(), Vec::new(), state)
+}
+
 /// Computes the outcome of an encoded decision. `manifest` is `signed` with its models; `to_file` takes
 /// the bytes of the outcome's models to where they will be stored.
 ///
 /// # Errors
-/// Why decision and manifest do not fit each other.
+/// Reason for which decision and manifest do not fit each other.
 pub fn settle(
     config: &SiloConfig,
     base: &RoundBase,
@@ -64,7 +71,7 @@ pub fn settle(
 ) -> Result<Settled, String> {
     let round = base.next();
     if manifest.entries.is_empty() {
-        return Ok(unchanged(round, &base.state));
+        return Ok(unchanged(config, base));
     }
     let decision = decision(decided)?;
     let outcome = config

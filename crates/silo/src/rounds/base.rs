@@ -24,13 +24,13 @@ pub struct RoundBase {
     pub state: Arc<State>,
     /// Layout and norm bound of contributions to the next round.
     pub(crate) gate: Gate,
-    /// How contributions to it travel.
+    /// Encoding of contributions to it.
     pub(crate) encoding: Encoding,
     /// Hash of the gate's layout and bound, and of the encoding.
     gate_id: Hash,
     /// The parameter set's largest share of a weight.
     max_weight: Option<f64>,
-    /// What the void sums of this epoch have shown.
+    /// Evidence of the void sums of this epoch.
     pub(crate) voids: Voids,
     plan: OnceLock<Plan>,
 }
@@ -204,7 +204,7 @@ impl RoundBase {
     /// the parameter set's share. `model` gives the model of the nth entry once it has passed the gate.
     ///
     /// # Errors
-    /// What `model` or the scores have wrong.
+    /// Fault in `model` or in the scores.
     pub fn manifest(
         &self,
         signed: &RoundManifest,

@@ -1,4 +1,4 @@
-//! What a silo contributes to a round.
+//! Contribution of a silo to a round.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -20,7 +20,7 @@ pub struct Contributed {
     pub document: Bytes,
     /// Hash of the bytes.
     pub blob: Hash,
-    /// What rounding left out of the bytes.
+    /// Rounding error of the bytes.
     pub rest: Option<Params>,
     /// Personal state after the training.
     pub personal: Params,
@@ -75,7 +75,7 @@ impl Contributed {
 /// is what rounding left out of the contribution before.
 ///
 /// # Errors
-/// Why the silo has nothing to contribute.
+/// Reason for which the silo has nothing to contribute.
 pub fn contribute(
     config: &SiloConfig,
     base: &RoundBase,

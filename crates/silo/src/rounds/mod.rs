@@ -18,6 +18,7 @@ pub use base::{LastTraining, OwnState, Personal, RoundBase};
 pub use contribute::{Contributed, contribute};
 pub use score::score;
 
+pub(crate) use agree::unchanged;
 pub use masked::{
     NoiseDraws, NoisedPart, NoisedShare, NotVoid, OpenSum, VoidRound, noised_outcome, noised_part,
     noised_share, read_unmaskings, unit_vectors, vector_bytes, wrong_transcript,

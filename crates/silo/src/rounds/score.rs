@@ -1,4 +1,4 @@
-//! How a silo scores the models of a round on its own data.
+//! Scores of the models of a round by a silo, on its own data.
 
 use methods::strategy::Scored;
 use methods::{Params, Scores};

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::NetworkEnds;
 
-/// How long a member is waited for that was asked for blobs. More than lines of tests are slow.
+/// Time for which a member that was asked for blobs is waited for. More than lines of tests are slow.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Connects several silos.

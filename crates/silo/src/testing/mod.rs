@@ -134,7 +134,7 @@ pub(crate) struct Rig {
     pub(crate) notices: Rc<RefCell<Vec<(Time, Notice)>>>,
     pub(crate) origin: Instant,
     pub(crate) site: Site,
-    /// How often the silo started. Every start draws other secrets.
+    /// Number of starts of the silo. Every start draws other secrets.
     pub(crate) starts: Rc<Cell<u8>>,
 }
 

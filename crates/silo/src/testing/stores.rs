@@ -22,7 +22,7 @@ struct MemoryDisk {
     /// After how many transactions the disk is full, or writing to it panics.
     room: Option<usize>,
     panics: bool,
-    /// How long a transaction takes, by the clock of the machine.
+    /// Duration of a transaction, by the clock of the machine.
     slow: Duration,
 }
 

@@ -118,7 +118,7 @@ fn checked(rig: &Rig) -> (Adopted, Secret) {
 }
 
 #[test]
-fn the_secret_of_a_void_round_stays_until_the_agreement_changes_and_names_who_spoiled_it() {
+fn until_a_new_agreement_a_void_rounds_secret_names_its_culprit() {
     virtually(async {
         let first = epoch_with(4, ROUNDS, groups(ALL));
         let silos = TestSilos::of(first.clone());

@@ -10,7 +10,7 @@ use crate::testing::*;
 use crate::{Checks, SpawnError, Stopped, bystand, spawn};
 
 #[test]
-fn a_limit_that_no_model_fits_is_taken_back_by_silos_that_only_vote() {
+fn silos_that_only_vote_take_back_a_limit_that_no_model_fits() {
     virtually(async {
         let (first, hub, checks) = (epoch(4, 2), Hub::default(), Checks::new(true));
         let origin = Instant::now();

@@ -1,4 +1,4 @@
-//! Which contributions of a silo final blocks show, in the present epoch and in those before.
+//! Contributions of a silo in final blocks, in the present epoch and in those before.
 
 use std::slice;
 use std::sync::Arc;

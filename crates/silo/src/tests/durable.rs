@@ -142,7 +142,7 @@ struct CheckedCounts {
     adopted: usize,
 }
 
-/// What a silo has done so far.
+/// Past actions of a silo.
 #[derive(Default)]
 struct Past {
     /// The blobs of every manifest, by the manifest's root.

@@ -51,7 +51,7 @@ pub(super) fn with_one_more(epoch: &Epoch, silo: Silo, rounds: u64) -> Amendment
 }
 
 #[test]
-fn a_member_joins_and_rounds_go_on_after_the_last() {
+fn a_member_joins_and_rounds_continue_after_the_last() {
     virtually(async {
         let (first, hub, checks) = (epoch(4, 2), Hub::default(), Checks::new(true));
         let origin = Instant::now();

@@ -126,7 +126,7 @@ fn whole(rigs: &[Rig]) -> f32 {
 }
 
 #[test]
-fn missing_blobs_of_an_adopted_outcome_are_fetched_again_and_rounds_continue() {
+fn missing_adopted_blobs_are_fetched_again_and_rounds_continue() {
     // The number of rounds whose blobs are kept, and the newest round with all its blobs.
     let cases: [(&str, u32, u64, BlobSelection); 5] = [
         ("document", 1, 0, |_, adopted| vec![Hash(adopted.outcome)]),
@@ -160,7 +160,7 @@ fn missing_blobs_of_an_adopted_outcome_are_fetched_again_and_rounds_continue() {
 }
 
 #[test]
-fn a_silo_that_was_away_long_skips_outcomes_that_no_member_keeps() {
+fn a_silo_long_away_skips_outcomes_that_no_member_keeps() {
     let rigs = four(|_, adopted| vec![Hash(adopted.outcome)], 1, true);
     let third: Vec<_> = rigs[2].adopted().iter().map(|(round, ..)| *round).collect();
     assert_eq!(third[..3], [1, 2, 3]);
@@ -169,7 +169,7 @@ fn a_silo_that_was_away_long_skips_outcomes_that_no_member_keeps() {
 }
 
 #[test]
-fn missing_models_of_a_sheet_stop_no_silo() {
+fn missing_models_of_a_manifest_stop_no_silo() {
     let entries: BlobSelection = |rig, adopted| {
         let models = models(rig, adopted);
         let kept = |hash: &Hash| !models.contains(hash) && hash.0 != adopted.outcome;
@@ -186,7 +186,7 @@ fn missing_models_of_a_sheet_stop_no_silo() {
 }
 
 #[test]
-fn a_missing_personal_state_starts_from_the_initial_one_with_a_notice() {
+fn a_missing_personal_state_begins_anew_with_a_notice() {
     let rigs = four(|_, adopted| vec![Hash(adopted.personal)], 1, false);
     assert!(reported(&rigs[2]).contains(&Missing::Personal { round: 3 }));
     // It counts trainings. Those before the loss are gone, and the one that was under way counted

@@ -1,4 +1,4 @@
-//! What a silo finds that was stopped between an adoption and the removal of what it needs no more.
+//! Leftovers of a silo that was stopped between an adoption and the removal of what it needs no more.
 
 use bytes::Bytes;
 use protocol::Hash;
@@ -32,7 +32,7 @@ fn adopted(round: u64) -> [JournalRecord; 2] {
 }
 
 #[test]
-fn the_secret_of_an_adopted_round_is_gone_after_a_stop_and_that_of_a_void_one_or_the_next_stays() {
+fn restart_erases_only_secrets_of_adopted_rounds() {
     let (mut journal, blobs) = (MemoryJournal::default(), MemoryBlobs::default());
     let names = [1_u8, 2, 3].map(|round| {
         let blob = Bytes::from(vec![round; 40]);

@@ -103,7 +103,7 @@ fn bad_signatures_mute_and_are_reported_once_a_minute() {
 }
 
 #[test]
-fn frames_over_the_budget_are_dropped_unread_and_reported_once_a_minute() {
+fn frames_over_budget_are_dropped_and_reported_each_minute() {
     let (sent, notices, counts) = flooded(
         5000,
         |_| None,

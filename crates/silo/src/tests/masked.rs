@@ -128,7 +128,7 @@ pub(super) fn secrets(rig: &Rig) -> usize {
 }
 
 #[test]
-fn masked_rounds_give_the_models_of_clear_rounds() {
+fn secure_aggregation_gives_the_models_of_clear_rounds() {
     let (clear, _) = adopted(4, |_| {}, SiloFault::None);
     let (masked, rigs) = adopted(4, groups(ALL), SiloFault::None);
     near(&masked, &clear);
@@ -140,20 +140,20 @@ fn masked_rounds_give_the_models_of_clear_rounds() {
             rounds.iter().filter(|record| prepared(record)).count() as u64,
             ROUNDS
         );
-        // What an adopted round was masked with is gone, and so are the trained models.
+        // The secrets behind the masks of an adopted round are gone, and so are the trained models.
         assert_eq!(secrets(rig), 0);
     }
 }
 
 #[test]
-fn groups_with_agreed_weights_add_up_to_the_weighted_mean_of_all() {
+fn groups_of_agreed_weights_add_up_to_the_weighted_mean_of_all() {
     let two: &[&[(u16, u64)]] = &[&[(0, 1), (1, 2), (2, 1)], &[(3, 3), (4, 2), (5, 1), (6, 4)]];
     let (masked, _) = adopted(7, groups(two), SiloFault::None);
     near(&masked, &expected(&two.concat()));
 }
 
 #[test]
-fn a_silo_that_is_killed_at_any_moment_sends_the_same_and_the_models_stay() {
+fn a_silo_killed_at_any_moment_sends_the_same_and_models_stay() {
     let whole = expected(ALL[0]);
     for (who, millis) in (0..60).map(|at| (at % 4, 40 + 51 * u64::from(at))) {
         let (after, back) = (Duration::from_millis(millis), Duration::from_millis(20));

@@ -1,6 +1,7 @@
 //! Whole silos in virtual time, and a worker alone.
 #![allow(clippy::unwrap_used)]
 
+mod asked;
 mod bench;
 mod blamed;
 mod bystanders;

@@ -1,5 +1,5 @@
-//! What a silo gives its network in rounds with noise follows from its noised vectors, and from nothing else
-//! of its rows.
+//! Noised rounds of a silo on neighbouring rows: all that it gives its network follows from its noised vectors,
+//! and from nothing else of its rows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,13 +100,13 @@ impl UnitGradients for OtherRows {
     }
 }
 
-/// What is seen of silos when the rows of one are these.
+/// Visible traffic of silos when the rows of one are these.
 struct SeenTraffic {
     /// All that silos told their network, with the time.
     told: Vec<String>,
     /// The blobs of that one, which others may ask for by hash, in the middle of a round and at the end.
     blobs: [Vec<Hash>; 2],
-    /// What it told its institution of its training: rounds, losses and rows.
+    /// Training that it reported to its institution: rounds, losses and rows.
     trained: Vec<(u64, f64, u64)>,
 }
 
@@ -160,7 +160,7 @@ fn traffic(rows: Arc<dyn Learner>, own_seed: u64) -> SeenTraffic {
 }
 
 #[test]
-fn two_sets_of_rows_with_the_same_noised_vectors_look_the_same_to_the_network() {
+fn rows_with_equal_dp_vectors_look_the_same_to_the_network() {
     let rows = || learner(f64::from(OWN)).with_samples(ROWS);
     let one = traffic(Arc::new(rows()), 1);
     let other = traffic(Arc::new(OtherRows(rows())), 2);

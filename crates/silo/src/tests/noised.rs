@@ -71,7 +71,7 @@ pub(super) fn drawn(rig: &Rig) -> Vec<u64> {
 }
 
 #[test]
-fn noised_rounds_are_steps_along_the_mean_gradient_of_all() {
+fn dp_rounds_are_steps_along_the_mean_gradient_of_all() {
     let (models, rigs) = adopted_by(noised(Some(1), 3), SiloFault::None);
     near(&models, &expected(&ALL));
     // There is noise.
@@ -101,7 +101,7 @@ fn a_silo_that_is_killed_at_any_moment_draws_its_noise_once() {
 }
 
 #[test]
-fn rounds_go_on_without_a_silo_that_is_away() {
+fn rounds_continue_without_a_silo_that_is_away() {
     let (after, back) = (Duration::from_millis(100), Duration::from_secs(300));
     let fault = SiloFault::Killed {
         who: 3,

@@ -35,7 +35,7 @@ fn signed(journal: &MemoryJournal) -> usize {
 }
 
 #[test]
-fn an_older_journal_is_noticed_and_signs_nothing_until_it_is_declared_lost() {
+fn an_older_journal_is_noticed_and_signs_nothing_until_lost() {
     virtually(async {
         let rounds = 200;
         let mut table = TestSilos::new(4, rounds, 2);
@@ -103,7 +103,7 @@ fn an_older_journal_is_noticed_and_signs_nothing_until_it_is_declared_lost() {
 }
 
 #[test]
-fn the_newest_journal_put_back_in_the_place_of_an_older_one_takes_part() {
+fn the_newest_journal_restored_over_an_older_one_participates() {
     virtually(async {
         let mut table = TestSilos::new(4, 60, 2);
         let mut silos: Vec<_> = (0..4).map(|i| table.live(i)).collect();

@@ -103,7 +103,7 @@ async fn stop(silos: &mut [SiloHandle]) {
 }
 
 #[test]
-fn one_of_two_goes_on_alone_and_misses_no_round() {
+fn one_of_two_continues_alone_and_misses_no_round() {
     virtually(async {
         let table = RecoveringSilos::new(2, 8);
         let mut silos: Vec<_> = (0..2).map(|i| table.live(i)).collect();
@@ -131,7 +131,7 @@ fn one_of_two_goes_on_alone_and_misses_no_round() {
 }
 
 #[test]
-fn two_of_three_go_on_of_which_one_had_lost_its_journal() {
+fn two_of_three_continue_of_which_one_had_lost_its_journal() {
     virtually(async {
         let mut table = RecoveringSilos::new(3, 40);
         let mut silos: Vec<_> = (0..3).map(|i| table.live(i)).collect();
@@ -166,7 +166,7 @@ fn two_of_three_go_on_of_which_one_had_lost_its_journal() {
 }
 
 #[test]
-fn two_of_four_go_on_and_those_that_come_back_are_told_and_may_be_admitted_again() {
+fn two_of_four_continue_and_those_that_return_may_be_readmitted() {
     virtually(async {
         let table = RecoveringSilos::new(4, 12);
         let mut silos: Vec<_> = (0..4).map(|i| table.live(i)).collect();
@@ -195,7 +195,7 @@ fn two_of_four_go_on_and_those_that_come_back_are_told_and_may_be_admitted_again
         assert_eq!([table.left_behind(2), table.left_behind(3)], [1, 1]);
         stop(&mut back).await;
         assert_eq!(table.now(2).id, table.first.id);
-        // What was final before the recovery they still learn; of later rounds they have none.
+        // They still learn the rounds that were final before the recovery; of later rounds they have none.
         for (i, before) in (2..4).zip(before) {
             let after = table.rounds(i);
             assert!(after.len() <= stood.len().max(before.len()), "{after:?}");

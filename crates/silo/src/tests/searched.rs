@@ -54,7 +54,7 @@ fn halfway(rounds: &[&[u16]]) -> Vec<f32> {
 }
 
 #[test]
-fn a_silo_that_spoils_every_noised_sum_is_found_by_halves_and_the_others_go_on() {
+fn halving_finds_a_silo_that_corrupts_dp_sums_others_continue() {
     virtually(async {
         let silos = TestSilos::of(noised_of(6, ROUNDS, Some(1), 3));
         let start = |i| match i {
@@ -90,7 +90,7 @@ fn a_silo_that_spoils_every_noised_sum_is_found_by_halves_and_the_others_go_on()
             (4, members([2, 4, 5])),
         ];
         assert_eq!(void(&silos.rigs[0]), corrupted);
-        // What the good half of a round says is learned.
+        // The sum of the good half of a round is learned.
         let rest: &[u16] = &[0, 1, 2, 3, 5];
         let good: [&[u16]; 8] = [
             &[],

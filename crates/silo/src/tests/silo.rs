@@ -55,7 +55,7 @@ fn a_federation_of_one_completes_its_rounds() {
 }
 
 #[test]
-fn an_outcome_is_adopted_in_one_transaction_and_old_blobs_are_removed() {
+fn an_outcome_is_adopted_in_one_transaction_and_old_blobs_go() {
     let rig = alone(2);
     let transactions = rig.journal.transactions();
     let adopted: Vec<_> = transactions
@@ -137,7 +137,7 @@ fn a_silo_stops_when_its_network_ends() {
 }
 
 #[test]
-fn a_silo_with_another_initial_state_strategy_or_key_does_not_start() {
+fn a_silo_of_another_initial_state_strategy_or_key_never_starts() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(2, 1));
         let mut other_seed = config(&epoch, 0);
@@ -159,7 +159,7 @@ fn a_silo_with_another_initial_state_strategy_or_key_does_not_start() {
 }
 
 #[test]
-fn a_model_larger_than_the_charter_allows_is_named_at_once() {
+fn a_model_larger_than_the_protocol_allows_is_named_at_once() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(1, 1));
         let mut small = (*epoch).clone();
@@ -197,7 +197,7 @@ fn without_other_members_a_journal_without_its_blobs_is_refused() {
 }
 
 #[test]
-fn the_own_contribution_is_served_to_the_lead_alone_until_the_bundle_is_out() {
+fn only_the_lead_gets_a_contribution_until_the_list_is_out() {
     virtually(async {
         let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
         let lead = epoch.lead(1);
@@ -335,7 +335,7 @@ fn a_lost_journal_stays_lost_until_the_silo_acts_again() {
 }
 
 #[test]
-fn a_restart_drops_superseded_records_and_restores_the_same_state() {
+fn a_restart_drops_superseded_records_and_restores_the_state() {
     let (rig, config) = (alone(3), config(&epoch(1, 3), 0));
     let mut journal = rig.journal.clone();
     let before = journal.records();

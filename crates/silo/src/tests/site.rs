@@ -1,4 +1,5 @@
-//! What an institution sets for its own silo: a ledger that counts or refuses, and rounds that are not allowed.
+//! Settings of an institution for its own silo: a ledger that counts or refuses, and rounds that are not
+//! allowed.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -32,9 +33,9 @@ pub(super) struct TestLedger {
     locked_in: Option<u64>,
     /// So often another process has it when it is asked what it holds.
     locked: Mutex<u32>,
-    /// What all lines together may cost.
+    /// Limits on the cost of all lines together.
     limits: Option<Limits>,
-    /// Where the silo keeps what it has computed, and what of it had no line.
+    /// Blobs that the silo has computed, for those of them that had no line.
     blobs: Arc<MemoryBlobs>,
     refused: Mutex<Vec<Bytes>>,
 }
@@ -188,7 +189,7 @@ fn included(rig: &Rig, member: u16) -> Vec<u64> {
     rounds
 }
 
-/// Why a silo had nothing to contribute, with the rounds.
+/// Returns the reasons for which a silo had nothing to contribute, with the rounds.
 fn reasons(rig: &Rig) -> Vec<(u64, String)> {
     let notices = rig.notices.borrow();
     let failed = notices.iter().filter_map(|(_, notice)| match notice {
@@ -284,7 +285,7 @@ fn a_silo_whose_ledger_refuses_votes_and_signs_no_contribution() {
 }
 
 #[test]
-fn a_silo_whose_ledger_another_process_has_sits_out_that_round_alone() {
+fn a_silo_whose_ledger_is_locked_sits_out_that_round_alone() {
     let rigs = noised_rounds(|rig| Site {
         ledger: Some(Arc::new(TestLedger {
             locked_in: Some(2),
@@ -302,7 +303,7 @@ fn a_silo_whose_ledger_another_process_has_sits_out_that_round_alone() {
 }
 
 #[test]
-fn what_could_not_be_compared_at_the_start_is_compared_before_the_first_line() {
+fn what_the_start_could_not_compare_is_compared_before_a_line() {
     // With a ledger that was whole, and with an older one.
     for (older, expected) in [(false, Some(ROUNDS)), (true, None)] {
         let (signed, reasons) = virtually(async {
@@ -334,7 +335,7 @@ fn what_could_not_be_compared_at_the_start_is_compared_before_the_first_line() {
 }
 
 #[test]
-fn the_line_of_a_noised_round_has_its_noise_and_unit_and_comes_before_the_signature() {
+fn a_dp_rounds_line_has_noise_and_unit_before_the_signature() {
     let mut kept = None;
     let rigs = noised_rounds(|rig| {
         let ledger = Arc::new(TestLedger::of(rig));
@@ -359,7 +360,7 @@ fn the_line_of_a_noised_round_has_its_noise_and_unit_and_comes_before_the_signat
 }
 
 #[test]
-fn a_silo_whose_noised_rounds_have_spent_its_ledger_sits_out_and_goes_on_voting() {
+fn a_silo_that_spent_its_ledger_sits_out_and_keeps_voting() {
     let mut accountant = Accountant::new();
     let one = Cost::of(&noised(Some(1), 3).protocol.privacy).unwrap();
     one.spend(&mut accountant, 1);
@@ -396,7 +397,7 @@ fn a_silo_whose_noised_rounds_have_spent_its_ledger_sits_out_and_goes_on_voting(
 }
 
 #[test]
-fn a_refused_silo_that_starts_again_within_a_noised_round_signs_nothing() {
+fn a_refused_silo_that_restarts_in_a_dp_round_signs_nothing() {
     // Before, while and after it computes what it would send.
     for millis in (290..400).step_by(10).chain([348]) {
         let own = virtually(async {
@@ -425,7 +426,7 @@ fn a_refused_silo_that_starts_again_within_a_noised_round_signs_nothing() {
 }
 
 #[test]
-fn a_silo_sits_out_the_rounds_that_its_institution_does_not_allow() {
+fn a_silo_sits_out_rounds_that_its_institution_does_not_allow() {
     let rigs = rounds(|_| Site {
         ledger: None,
         rounds: Some(Arc::new(Not(&[2]))),
@@ -441,7 +442,7 @@ fn a_silo_sits_out_the_rounds_that_its_institution_does_not_allow() {
 }
 
 #[test]
-fn a_silo_whose_journal_knows_more_than_its_ledger_contributes_nothing() {
+fn a_silo_whose_ledger_lags_its_journal_contributes_nothing() {
     let later = virtually(async {
         let mut silos = TestSilos::new(4, ROUNDS, 3);
         let own = usize::from(OWN);
@@ -474,7 +475,7 @@ fn a_silo_whose_journal_knows_more_than_its_ledger_contributes_nothing() {
 }
 
 #[test]
-fn a_ledger_and_a_journal_that_are_put_back_together_are_noticed_by_the_chain_of_the_others() {
+fn the_others_chain_exposes_a_ledger_and_journal_put_back() {
     virtually(async {
         let mut silos = TestSilos::new(4, 200, 2);
         let own = usize::from(OWN);
@@ -580,7 +581,7 @@ fn put_back_after_a_change(first: Arc<Epoch>) -> (Vec<u64>, Vec<(u64, String)>) 
 }
 
 #[test]
-fn an_older_ledger_is_noticed_by_noised_rounds_of_an_epoch_that_is_over() {
+fn dp_rounds_of_an_ended_epoch_expose_an_older_ledger() {
     let (signed, reasons) = put_back_after_a_change(noised(Some(1), 3));
     assert_eq!(signed, [0; 0]);
     let rounds: Vec<_> = reasons.iter().map(|(round, _)| *round).collect();
@@ -592,7 +593,7 @@ fn an_older_ledger_is_noticed_by_noised_rounds_of_an_epoch_that_is_over() {
 
 /// An institution may begin its ledger when a federation goes on with noise: nothing bounds the rounds before.
 #[test]
-fn rounds_without_noise_of_an_epoch_that_is_over_are_not_looked_for() {
+fn rounds_without_noise_of_an_ended_epoch_are_not_looked_for() {
     let (signed, reasons) = put_back_after_a_change(epoch(4, ROUNDS));
     assert_eq!(signed, [ROUNDS + 1, ROUNDS + 2]);
     assert_eq!(reasons, []);

@@ -1,4 +1,4 @@
-//! Why did this round take so long? One slow trainer, one slow line and one slow disk give three answers.
+//! Causes of a slow round: one slow trainer, one slow line and one slow disk give three answers.
 
 use std::sync::Arc;
 use std::time::Duration;

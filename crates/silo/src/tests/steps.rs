@@ -89,7 +89,7 @@ fn while_a_disk_is_slow_frames_are_read_and_nothing_is_sent() {
         });
         let mut silo = spawn(config(&epoch(1, 1), 0), environment).unwrap();
         timeout(LONGEST, begins).await.unwrap().unwrap();
-        // What needed no record is gone already.
+        // Frames that needed no record are gone already.
         frames(&mut ends);
         // The silo's own thread, on which this test runs, is free.
         let frame = Event::Received {

@@ -108,7 +108,7 @@ fn sat_out(rig: &Rig) -> Vec<u64> {
 }
 
 #[test]
-fn what_a_ledger_refuses_is_computed_and_not_among_the_bytes_that_are_sent() {
+fn what_a_ledger_refuses_is_computed_and_not_sent() {
     for epoch in modes() {
         let mut kept = None;
         let silos = all_rounds(epoch, |rig| {

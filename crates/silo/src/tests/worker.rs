@@ -64,7 +64,7 @@ fn blobs_are_fetched_once_and_pass_the_gate() {
 }
 
 #[test]
-fn a_blob_that_no_member_has_is_unavailable_and_fetched_again_on_request() {
+fn a_blob_no_member_has_is_unavailable_and_refetched_on_request() {
     virtually(async {
         let bench = Bench::new(f64::INFINITY);
         let fields = fields(&model(3.0));
@@ -186,7 +186,7 @@ async fn fetched(bench: &Bench, apply: &Request, hash: Hash, blob: &Bytes) -> Ve
 }
 
 #[test]
-fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
+fn computed_and_fetched_outcomes_are_adopted_once_and_alike() {
     virtually(async {
         let mut kept = Vec::new();
         let models = [1.0, 2.0, 6.0].map(model);
@@ -226,7 +226,7 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
             // The training is not part of the outcome, so the personal state does not change.
             assert_eq!(adopted.personal, crate::testing::trained(0.0).hash());
             if settles {
-                // Who computed it also keeps the manifest.
+                // A silo that computed it also keeps the manifest.
                 let manifest = bench.rig.blobs.get(&manifest).unwrap();
                 assert_eq!(read_manifest(&manifest).as_ref(), Some(&*case.manifest));
             }
@@ -301,7 +301,7 @@ fn a_silo_without_an_entry_joins_the_coalition_of_least_loss() {
 }
 
 #[test]
-fn work_of_a_later_round_is_unavailable_and_of_an_earlier_one_dropped() {
+fn work_of_later_rounds_is_unavailable_of_earlier_ones_dropped() {
     virtually(async {
         let bench = Bench::new(f64::INFINITY);
         let mut ahead = case(&[model(1.0)]);

@@ -29,11 +29,15 @@ pub(crate) fn date(text: &str) -> Option<f64> {
     Some(days as f64 + (hour + (minute + second / 60.0) / 60.0) / 24.0)
 }
 
+/// Returns whether a year has 366 days.
+pub(crate) fn is_leap(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
 /// Days from the first of January 1970 to a day of the calendar.
 pub(crate) fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let last = match month {
-        2 => 28 + i64::from(leap),
+        2 => 28 + i64::from(is_leap(year)),
         4 | 6 | 9 | 11 => 30,
         1..=12 => 31,
         _ => return None,
@@ -53,6 +57,12 @@ pub(crate) fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
 
 /// A date, from the days since 1970.
 pub(crate) fn day_text(days: i64) -> String {
+    let (year, month, day) = calendar(days);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// The year, the month and the day of the month, from the days since 1970.
+pub(crate) fn calendar(days: i64) -> (i64, i64, i64) {
     // Years begin in March, so that the day of a leap year is the last; four centuries repeat.
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
@@ -61,11 +71,10 @@ pub(crate) fn day_text(days: i64) -> String {
     let of_year = day - (365 * year + year / 4 - year / 100);
     let month = (5 * of_year + 2) / 153;
     let day = of_year - (153 * month + 2) / 5 + 1;
-    let (year, month) = match month {
-        0..10 => (year + 400 * era, month + 3),
-        _ => (year + 400 * era + 1, month - 9),
-    };
-    format!("{year:04}-{month:02}-{day:02}")
+    match month {
+        0..10 => (year + 400 * era, month + 3, day),
+        _ => (year + 400 * era + 1, month - 9, day),
+    }
 }
 
 /// A date with its time of day, from parts of a second since 1970.

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_alike_where_the_sexes_have_unequal_numbers_of_bands() {
+    fn names_are_alike_where_the_sexes_have_unequal_bands() {
         let names: Vec<_> = diabetes_silos(9).unwrap().silos;
         let names: Vec<_> = names.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names[0], "age 1/5 · sex A");

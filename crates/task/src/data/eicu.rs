@@ -1,4 +1,4 @@
-//! What the two tasks on the demo of the eICU Collaborative Research Database share: its files, its
+//! Common parts of the two tasks on the demo of the eICU Collaborative Research Database: its files, its
 //! hospitals.
 
 use std::collections::BTreeMap;

@@ -165,7 +165,7 @@ fn measured<'a>(
     Ok(cells.map(|[stay, value]| (stay, known(value))).collect())
 }
 
-/// What is read of every stay.
+/// Columns that are read of every stay.
 const COLUMNS: [&str; 6] = [
     "patientunitstayid",
     "hospitalid",
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_the_files_the_error_says_where_they_can_be_had() {
+    fn without_the_files_the_error_states_where_they_can_be_had() {
         let none = eicu_los(EicuLosConfig::default(), None, 1).unwrap_err();
         let none = none.to_string();
         assert!(

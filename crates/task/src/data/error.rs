@@ -7,7 +7,7 @@ use super::{LeftOut, nearest};
 use crate::counted::counted;
 use crate::questions::Unanswered;
 
-/// Why data could not be read, partitioned or prepared.
+/// Error of reading, partitioning or preparing data.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// A person has to say something first.
@@ -20,7 +20,7 @@ pub enum DataError {
     NoFolder {
         /// The source.
         source_name: &'static str,
-        /// Where the files can be had.
+        /// Source of the files.
         hint: &'static str,
     },
     /// A file cannot be read.
@@ -30,7 +30,7 @@ pub enum DataError {
         path: PathBuf,
         /// The reason that the system gives.
         reason: String,
-        /// Where the file can be had, if known; starts with a space.
+        /// Source of the file, if known; starts with a space.
         hint: String,
     },
     /// A file has no column of that name.
@@ -59,7 +59,7 @@ pub enum DataError {
         path: PathBuf,
         /// The column.
         column: String,
-        /// What it holds.
+        /// Content of the file.
         what: String,
     },
     /// A file has columns that are not in the agreed schema.
@@ -120,7 +120,7 @@ pub enum DataError {
         line: u64,
         /// The cell in its row, from 1.
         cell: usize,
-        /// What is wrong with it.
+        /// Description of the fault.
         what: String,
     },
     /// Numbers that can be read in two ways, and nothing in the file tells which.
@@ -155,9 +155,9 @@ pub enum DataError {
         at: RowPlace,
         /// The column.
         column: String,
-        /// What the cell holds.
+        /// Text of the cell.
         text: String,
-        /// What is expected of it.
+        /// Description of an acceptable value.
         expected: String,
     },
     /// A file has no usable row.
@@ -170,7 +170,7 @@ pub enum DataError {
         path: PathBuf,
         /// Rows read.
         read: usize,
-        /// How many of them are not usable, by reason.
+        /// Counts of those that are not usable, by reason.
         left_out: LeftOut,
     },
     /// A silo has fewer rows than the schema asks for.
@@ -284,7 +284,7 @@ fn listed(columns: &[String]) -> String {
     text
 }
 
-/// Where a row is in its file.
+/// Place of a row in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowPlace {
     /// The line of a text file, from 1.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::schema::Schema;
 
-/// Where the files can be had, and how to know that they are the right ones.
+/// Source of the files, with the hashes that identify the right ones.
 pub(crate) const HINT: &str = "The four files are public: UCI Machine Learning Repository, dataset 45 \"Heart Disease\", \
 archive.ics.uci.edu/dataset/45; put them into the folder heart_disease under the data folder, or let `rota data get heart` download them. Their SHA-256: \
 processed.cleveland.data a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8, \

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_texts_and_zeros_behind_a_whole_number_are_left_out_only_where_all_have_them() {
+    fn codes_are_texts_and_lose_zero_decimals_only_if_all_have_them() {
         for (text, without) in [("1.0", "1"), ("12,00", "12"), ("-9.0", "-9"), ("0.0", "0")] {
             assert_eq!(without_zeros(text), Some(without));
         }

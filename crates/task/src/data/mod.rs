@@ -33,10 +33,11 @@ mod split;
 mod synthetic;
 mod table;
 mod target;
+mod tcga_brca;
 mod tpt48;
 
 pub use breast_cancer::{breast_cancer, breast_cancer_silos};
-pub(crate) use date::{date, day_text, days_of};
+pub(crate) use date::{calendar, date, day_text, days_of, is_leap};
 pub use diabetes::{diabetes, diabetes_silos};
 pub use eicu_los::{EicuLosConfig, EicuSubgroup, eicu_los};
 pub use eicu_mortality::{DrugEncoding, EicuMortalityConfig, eicu_mortality};
@@ -56,6 +57,7 @@ pub use split::{ShiftConfig, SplitConfig, SplitKey};
 pub use synthetic::{SyntheticConfig, SyntheticTarget, synthetic};
 pub use table::{DataSet, GroupId, Table};
 pub use target::Target;
+pub use tcga_brca::{TcgaBrcaConfig, tcga_brca};
 pub use tpt48::{Tpt48Config, Tpt48Region, tpt48};
 
 pub use digits::{Digits, WIDTHS as DIGITS_WIDTHS, digits};

@@ -81,9 +81,9 @@ pub struct Mojibake {
     pub column: String,
     /// True if another file has the text that is meant.
     pub elsewhere: bool,
-    /// What it is, in a sentence.
+    /// Description of the finding, in a sentence.
     pub what: String,
-    /// What to do.
+    /// Remedy.
     pub remedy: String,
 }
 

@@ -5,7 +5,7 @@ use super::DataError;
 /// Count, mean and spread of a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moments {
-    /// How many values there are.
+    /// Number of values.
     pub count: u64,
     /// Sum of the values.
     pub sum: f64,
@@ -15,9 +15,9 @@ pub struct Moments {
     pub squares: f64,
 }
 
-/// Where the deviation is a smaller part of the mean, a plain sum loses digits of the spread.
+/// Ratio of deviation and mean below which a plain sum loses digits of the spread.
 const NARROW: f64 = 1e-6;
-/// Where the deviation is a smaller part than this, it is what rounding leaves of a constant.
+/// Ratio below which the deviation is the rounding error of a constant.
 const ROUNDING: f64 = 1e-14;
 
 /// Steps of rounding that are too coarse, in deviations, and the size of numbers from which on that is no

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_around_all_numbers_of_a_column_is_said() {
+    fn what_stands_around_all_numbers_of_a_column_is_reported() {
         let said = |cells: &[&str]| notes(cells).unwrap().join("; ");
         assert_eq!(said(&["1", "-2", "", "NA", "2.5", "\u{2212}3"]), "");
         assert_eq!(
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_that_are_missing_by_default_and_could_be_values_are_counted() {
+    fn cells_missing_by_default_that_could_be_values_are_counted() {
         let said = |cells: &[&str]| missing_notes(&file(cells), &["x"], &Format::default(), &[]);
         assert_eq!(said(&["1", "", "NA", "NaN", "null"]), [""; 0]);
         assert_eq!(

@@ -32,7 +32,7 @@ pub enum Standardise {
 pub struct Prepared {
     /// Number of features of a row.
     pub features: usize,
-    /// What is predicted.
+    /// The target.
     pub target: Target,
     /// Training rows.
     pub train: Arc<Rows>,
@@ -40,40 +40,40 @@ pub struct Prepared {
     pub validation: Arc<Rows>,
     /// Test rows.
     pub test: Arc<Rows>,
-    /// How the rows became numbers of this scale.
+    /// Preparation by which the rows became numbers of this scale.
     pub preparation: Preparation,
     /// Columns that hold one value in all training rows.
     pub constant: Vec<String>,
     /// Columns without a value in any training row, which count as average.
     pub absent: Vec<String>,
-    /// What the training rows hold in every column, before it is scaled; in the target, where that is
-    /// a number, too.
+    /// Summaries of the training rows in every column, before it is scaled; of the target, where that is a
+    /// number, too.
     pub columns: Vec<ColumnSummary>,
 }
 
-/// What a silo's training rows hold in a column.
+/// Summary of a column in a silo's training rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ColumnSummary {
     /// Rows, mean and spread.
     pub moments: Moments,
-    /// Whether all of them are 0 or 1.
+    /// `true` if all of them are 0 or 1.
     pub binary: bool,
 }
 
-/// How a silo's encoded rows become what its models take: missing values are filled, and features
+/// Transformation of a silo's encoded rows to the inputs of its models: missing values are filled, and features
 /// and target are scaled where the silo does that itself. A common scale is in the model instead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Preparation {
-    /// What takes the place of a missing value, by column.
+    /// Replacements of missing values, by column.
     pub fills: Vec<f64>,
-    /// What is subtracted from each column; 0 where the silo does not scale.
+    /// Number that is subtracted from each column; 0 where the silo does not scale.
     pub means: Vec<f64>,
     /// By what the difference is divided; 1 where the silo does not scale.
     pub deviations: Vec<f64>,
     /// The target's number that a model calls 0.
     pub target_mean: f64,
-    /// What 1 is for a model, in the target's own units.
+    /// Length of a model's unit 1, in the target's own units.
     pub target_deviation: f64,
 }
 
@@ -186,11 +186,16 @@ impl Prepared {
     }
 }
 
-/// The class of every row, or the same number for all.
+/// The class of every row, or whether it has an event; the same number for all others.
 pub(super) fn classes(table: &Table, target: &Target) -> Vec<usize> {
     match target {
         Target::Number { .. } | Target::Numbers { .. } | Target::Mask { .. } => {
             vec![0; table.len()]
+        }
+        // Every part gets its share of the events.
+        Target::Survival { .. } => {
+            let event = |row: usize| table.targets(row)[0] as usize;
+            (0..table.len()).map(event).collect()
         }
         Target::Classes(_) => table.target.iter().map(|&class| class as usize).collect(),
     }
@@ -243,7 +248,7 @@ pub(crate) fn without_range(what: &str) -> DataError {
     ))
 }
 
-/// What a silo has learned of its columns.
+/// Statistics that a silo has computed of its columns.
 pub(super) struct LearnedColumns {
     /// Fill, mean and deviation of every column.
     pub(super) scales: Vec<(f64, f64, f64)>,
@@ -538,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_of_numbers_far_from_zero_are_those_of_numbers_at_zero() {
+    fn moments_of_numbers_far_from_zero_equal_those_near_zero() {
         let at = |zero: f64| Moments::of((0..1000).map(move |row| zero + f64::from(row % 60)));
         let here = at(0.0);
         for zero in [1.7e9, 1.7e12, -1e12, 1.7e15] {

@@ -11,7 +11,7 @@ pub(crate) struct PublicFolder {
     pub source: &'static str,
     /// Name of the folder under the data folder.
     pub name: &'static str,
-    /// Where the files can be had, with their SHA-256.
+    /// Source of the files, with their SHA-256.
     pub hint: &'static str,
 }
 

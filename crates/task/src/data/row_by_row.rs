@@ -48,7 +48,7 @@ impl Prepared {
             Target::Number { .. } | Target::Numbers { .. } => {
                 agreed(table.target_range, "the target")?
             }
-            Target::Classes(_) | Target::Mask { .. } => (0.0, 1.0),
+            Target::Classes(_) | Target::Mask { .. } | Target::Survival { .. } => (0.0, 1.0),
         };
         let preparation = Preparation {
             // Nothing is filled in here. Whoever predicts without a value gets the middle of its range, and 0

@@ -9,7 +9,7 @@ use super::Target;
 use crate::random::{shuffle, stream};
 use crate::schema::{EncodedColumn, Fill, Schema};
 
-/// What a file calls a group of rows, such as a patient. It is printed nowhere.
+/// Name of a group of rows in a file, such as a patient. It is printed nowhere.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GroupId(pub String);
 
@@ -24,7 +24,7 @@ impl fmt::Debug for GroupId {
 pub struct Table {
     /// Names of the feature columns.
     pub columns: Vec<String>,
-    /// What takes the place of a missing value, by column.
+    /// Replacements of missing values, by column.
     pub fills: Vec<Fill>,
     /// The smallest and largest number that are agreed on, by column.
     pub ranges: Vec<Option<[f64; 2]>>,
@@ -39,24 +39,24 @@ pub struct Table {
     pub parts: Vec<Split>,
     /// The time of every row, in any unit; empty where it is not known.
     pub times: Vec<f64>,
-    /// How long a row goes on from its time, in the same unit; 0 for a moment. Rows that go on into the
-    /// time of held-out ones are not trained on.
+    /// Duration of a row from its time on, in the same unit; 0 for a moment. Rows that last into the time of
+    /// held-out ones are not trained on.
     pub span: f64,
     /// The subgroup of every row, by its position in [`DataSet::subgroups`]; empty where there are none.
     pub subgroups: Vec<u16>,
     /// The group of every row, such as its patient, as a number from 0 that means nothing outside of this
     /// table: rows of one group stay together when rows are divided. Empty where rows have no groups.
     pub groups: Vec<u32>,
-    /// What the files call these groups, by number. It stays at the silo, as rows do.
+    /// Names of these groups in the files, by number. They stay at the silo, as rows do.
     pub group_ids: Vec<GroupId>,
-    /// What a keyed hash makes of the unit that every row belongs to, where the institution has a secret for
-    /// it; empty where it has none.
+    /// Keyed hashes of the unit that every row belongs to, where the institution has a secret for them; empty
+    /// where it has none.
     pub drawn: Vec<u64>,
     /// The group that the silo is known to belong to, such as its region.
     pub group: Option<String>,
     /// The domain of every row, from 0, where the source knows them; empty where it does not.
     pub domains: Vec<u32>,
-    /// What is said of rows that could not be read and count as nothing, in sentences without a full stop.
+    /// Reports of rows that could not be read and count as nothing, in sentences without a full stop.
     pub unreadable: Vec<String>,
 }
 
@@ -161,9 +161,9 @@ pub struct DataSet {
     pub target: Target,
     /// Name and rows of each silo, in the source's order.
     pub silos: Vec<(String, Table)>,
-    /// What the columns mean; `None` for built-in data, whose columns are plain numbers.
+    /// Meaning of the columns; `None` for built-in data, whose columns are plain numbers.
     pub schema: Option<Schema>,
-    /// What was noticed while they were read, in sentences without a full stop.
+    /// Findings while they were read, in sentences without a full stop.
     pub notes: Vec<String>,
     /// Names of the subgroups of rows; empty where there are none.
     pub subgroups: Vec<String>,

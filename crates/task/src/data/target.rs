@@ -1,7 +1,7 @@
-//! What the rows are to predict.
+//! Targets of prediction.
 
 /// The kind of target.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Target {
     /// A number, in some unit.
     Number {
@@ -14,12 +14,20 @@ pub enum Target {
     Numbers {
         /// The unit in words, for reports.
         unit: String,
-        /// How many numbers, at least 1.
+        /// Count of numbers, at least 1.
         count: usize,
     },
     /// For every pixel of an image whether it belongs to an object, 1 or 0.
     Mask {
         /// Number of pixels, at least 1.
         pixels: usize,
+    },
+    /// A time to an event, or to the end of observation: three numbers a row, see
+    /// [`survival`](crate::survival).
+    Survival {
+        /// The unit of times in words, for reports.
+        unit: String,
+        /// Times at which survival is predicted, in ascending order; none if nothing is agreed.
+        at: Vec<f64>,
     },
 }

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_files_the_error_says_where_they_can_be_had() {
+    fn without_the_files_the_error_states_where_they_can_be_had() {
         let east = config(Tpt48Region::East, Tpt48Region::West);
         let error = tpt48(east, None).unwrap_err().to_string();
         assert!(

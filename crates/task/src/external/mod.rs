@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_layers_of_a_program_come_in_the_order_in_which_it_says_them() {
+    fn the_layers_of_a_program_come_in_the_order_it_lists_them() {
         // Names as torchvision has them, some of its ResNet-18 and all kinds of its AlexNet.
         for names in [
             &["conv1", "layer1.0.conv1", "layer4.1.conv2", "fc"][..],

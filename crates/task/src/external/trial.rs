@@ -1,5 +1,5 @@
-//! What a program computes for a made-up batch: two programs whose tensors have the same names and
-//! shapes may still mean something else by them.
+//! Outputs of a program for a made-up batch: two programs whose tensors have the same names and shapes may
+//! still mean something else by them.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Trial {
     pub outputs: Vec<f32>,
 }
 
-/// How two trials compare.
+/// Result of the comparison of two trials.
 pub enum Compared {
     /// The trials agree.
     Alike,

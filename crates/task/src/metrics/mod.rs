@@ -1,6 +1,7 @@
 //! Metrics of a model's outputs, compared with the targets.
 
 mod counted;
+mod survival;
 mod written;
 
 use crate::data::Rows;
@@ -9,6 +10,7 @@ use methods::Metrics;
 use methods::learner::{OwnMetric, RowResults};
 
 pub use counted::{BalancedAccuracy, CalibrationError, RocArea};
+pub use survival::{calibration_of, concordance_of, measure_survival, survival_results};
 
 /// A metric that reports compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,13 +39,23 @@ pub enum MetricName {
     /// Mean over images of the Dice coefficient `2|P∩G|/(|P|+|G|)` between the pixels predicted
     /// and those of the mask; 1 where both are empty.
     Dice,
+    /// Harrell's concordance index of times to an event, see [`Concordance`](crate::survival::Concordance); absent if
+    /// no two rows of a silo are comparable.
+    Concordance,
+    /// The integrated Brier score of times to an event, weighted by the inverse probability of censoring (Graf et al.
+    /// 1999), see [`SurvivalBasis`](crate::survival::SurvivalBasis); absent where the horizon is too far for the
+    /// silo's training rows, and where rows enter late.
+    IntegratedBrier,
+    /// Calibration at the horizon: the absolute difference between the mean predicted probability of no event until
+    /// then and its Kaplan-Meier estimate; absent as [`IntegratedBrier`](Self::IntegratedBrier).
+    CalibrationAtTime,
     /// One that programs measure themselves.
     Own(OwnMetric),
 }
 
 impl MetricName {
     /// All that Rota knows.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Loss,
         Self::Mae,
         Self::Mse,
@@ -54,6 +66,9 @@ impl MetricName {
         Self::CalibrationError,
         Self::RocAuc,
         Self::Dice,
+        Self::Concordance,
+        Self::IntegratedBrier,
+        Self::CalibrationAtTime,
     ];
 
     /// The metric with this key, where Rota knows it.
@@ -74,6 +89,9 @@ impl MetricName {
             Self::CalibrationError => "calibration-error",
             Self::RocAuc => "roc-auc",
             Self::Dice => "dice",
+            Self::Concordance => "concordance",
+            Self::IntegratedBrier => "integrated-brier",
+            Self::CalibrationAtTime => "calibration-at-time",
             Self::Own(own) => own.name(),
         }
     }
@@ -82,7 +100,11 @@ impl MetricName {
     pub fn higher_is_better(self) -> bool {
         match self {
             Self::Own(own) => own.higher_is_better(),
-            Self::Accuracy | Self::BalancedAccuracy | Self::RocAuc | Self::Dice => true,
+            Self::Accuracy
+            | Self::BalancedAccuracy
+            | Self::RocAuc
+            | Self::Dice
+            | Self::Concordance => true,
             _ => false,
         }
     }
@@ -108,7 +130,8 @@ impl MetricName {
             | Self::Accuracy
             | Self::LogLoss
             | Self::Brier
-            | Self::Dice => {
+            | Self::Dice
+            | Self::IntegratedBrier => {
                 let mut sum = 0.0;
                 for part in parts() {
                     sum += part.scores.get(self.key())?.iter().sum::<f64>();
@@ -116,6 +139,15 @@ impl MetricName {
                 Some(sum / rows as f64)
             }
             Self::Own(_) => None,
+            Self::Concordance | Self::CalibrationAtTime => {
+                let all: Vec<&RowResults> = parts().copied().collect();
+                let once = vec![1; rows];
+                let value = match self {
+                    Self::Concordance => concordance_of(&all)?.value(&once),
+                    _ => calibration_of(&all)?.value(&once),
+                };
+                (!value.is_nan()).then_some(value)
+            }
             Self::RocAuc => {
                 let (mut score, mut positive) = (Vec::new(), Vec::new());
                 for part in parts() {
@@ -161,8 +193,12 @@ pub struct Metric {
 ///
 /// Regression: `loss`, `mae`, `mse` and its root `rmse`, the mean over all numbers of all rows. Masks: `loss`, `dice`.
 /// Classification: `loss` and `log-loss` (the same), `accuracy`,
-/// `balanced-accuracy`, `brier`, `calibration-error`, and with two classes that both occur `roc-auc`.
+/// `balanced-accuracy`, `brier`, `calibration-error`, and with two classes that both occur `roc-auc`. Times to an
+/// event: those of [`measure_survival`] without a basis.
 pub fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Metrics {
+    if loss == Loss::Cox {
+        return measure_survival(outputs, rows, None);
+    }
     let targets = rows.targets();
     let count = targets.len() as f64;
     let classes = RowsOfClasses::of(loss, outputs, targets);
@@ -194,6 +230,7 @@ pub fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Metrics {
             let dice = each.map(|(output, mask)| dice(output, mask)).sum::<f64>();
             put("dice", dice / rows.len() as f64);
         }
+        Loss::Cox => {}
         Loss::Logistic | Loss::Softmax => {
             let width = outputs.len() / targets.len();
             let right = outputs.chunks_exact(width).zip(targets);
@@ -233,6 +270,9 @@ pub fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Metrics {
 /// Metrics row by row: what [`measure`] gives are the means. `roc-auc`, `rmse`, `balanced-accuracy` and
 /// `calibration-error` are no means and are left out.
 pub fn row_results(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> RowResults {
+    if loss == Loss::Cox {
+        return survival_results(outputs, rows, None);
+    }
     let targets = rows.targets();
     let count = rows.len().max(1);
     let (width, given) = (outputs.len() / count, targets.len() / count);
@@ -285,7 +325,7 @@ pub fn row_results(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> RowRe
             let dice = each().map(|(output, mask)| dice(output, mask));
             put("dice", dice.collect());
         }
-        Loss::Logistic | Loss::Softmax => {}
+        Loss::Logistic | Loss::Softmax | Loss::Cox => {}
     }
     results
 }
@@ -317,7 +357,7 @@ impl RowsOfClasses {
                     loss.row(output, &[*class], &mut [0.0])
                 })
                 .collect(),
-            Loss::Regression(_) | Loss::Dice { .. } => return None,
+            Loss::Regression(_) | Loss::Dice { .. } | Loss::Cox => return None,
         };
         Some(Self {
             classes,
@@ -345,7 +385,7 @@ fn brier(probabilities: &[f64], class: usize) -> f64 {
     }
 }
 
-/// What rows of classes are given, for the metrics that are no means.
+/// Outputs for rows of classes, for the metrics that are no means.
 #[derive(Default)]
 struct ClassMetrics {
     balanced: BalancedAccuracy,
@@ -363,7 +403,7 @@ impl ClassMetrics {
 }
 
 /// The mean target of these rows, for models of `width` outputs: for classes the fraction of each,
-/// for one output that of class 1.
+/// for one output that of class 1, for times to an event the fraction of rows with an event.
 pub fn mean_target(loss: Loss, rows: &Rows, width: usize) -> Vec<f64> {
     let mut mean = vec![0.0; width];
     for row in 0..rows.len() {
@@ -387,6 +427,8 @@ pub fn constant(loss: Loss, mean: &[f64]) -> Vec<f64> {
     let likely = |&share: &f64| share.clamp(1e-3, 1.0 - 1e-3);
     match loss {
         Loss::Regression(_) => mean.to_vec(),
+        // Whatever the rows are, all have the same risk.
+        Loss::Cox => vec![0.0; mean.len()],
         Loss::Softmax => mean.iter().map(|share| likely(share).ln()).collect(),
         Loss::Logistic | Loss::Dice { .. } => {
             let odds = |share| likely(share) / (1.0 - likely(share));

@@ -213,7 +213,7 @@ fn silos_of_one_class_have_an_area_together() {
 
 /// Losses are those of every row by itself, to the bit, and probabilities those of the definition.
 #[test]
-fn losses_and_probabilities_of_classes_come_from_the_same_exponentials() {
+fn class_losses_and_probabilities_share_their_exponentials() {
     let outputs: Vec<f64> = (0..60)
         .map(|at| (f64::from(at * at) * 0.7).sin() * 9.0)
         .collect();

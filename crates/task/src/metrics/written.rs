@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_metric_of_ones_own_says_what_is_better() {
+    fn a_metric_of_ones_own_states_what_is_better() {
         let read = |text: &str| serde_json::from_str::<MetricName>(text);
         let f1 = read(r#"{"own": "f1", "better": "larger"}"#).unwrap();
         assert_eq!((f1.key(), f1.higher_is_better()), ("f1", true));

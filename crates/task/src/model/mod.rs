@@ -25,7 +25,7 @@ pub enum ModelConfig {
     /// Logistic regression, for two classes.
     Logistic,
     /// A multi-layer perceptron with ReLU: softmax and cross-entropy for classes, one output for
-    /// every number.
+    /// every number, one risk score by Cox's partial likelihood for a time to an event.
     Mlp {
         /// Widths of the hidden layers, each at least 1.
         hidden: Vec<usize>,
@@ -34,6 +34,10 @@ pub enum ModelConfig {
         loss: Option<RegressionLoss>,
     },
     /// A network of layers, for images or any rows: softmax and cross-entropy for classes, one
-    /// output for every number, the soft Dice loss for masks.
+    /// output for every number, the soft Dice loss for masks, one risk score by Cox's partial likelihood for a time
+    /// to an event.
     Network(Box<NetworkConfig>),
+    /// Cox regression, for a time to an event: a risk score that is linear in the features. Its baseline hazard
+    /// stays at each institution.
+    Cox,
 }

@@ -370,7 +370,7 @@ fn a_text_of_another_site_in_another_encoding_is_asked_about() {
     };
     let different = of(utf8.as_bytes(), twice.as_bytes(), different).unwrap();
     assert_eq!(levels(&different), 3);
-    // What reads well in two encodings.
+    // A text that reads well in two encodings.
     let street = crate::data::Charset::of("cp850")
         .unwrap()
         .bytes(&rows("Stra\u{DF}e"))

@@ -45,7 +45,7 @@ fn dates(cells: &Cells<'_>, since: Day) -> ColumnUse {
             ),
         });
     }
-    let days = Days { since, until: None };
+    let days = Days::since(since);
     let ends = cells.numbers.first().zip(cells.numbers.last());
     let what = ends.map_or("no date".to_owned(), |((low, _), (high, _))| {
         format!("dates from {} to {}", days.day(*low), days.day(*high))

@@ -7,7 +7,7 @@ use crate::data::Format;
 /// Codes as which the numbers of a column are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WrittenForm {
-    /// What tells it, in a phrase.
+    /// Evidence for it, in a phrase.
     pub(super) why: String,
     /// True if they are whole numbers that any program could have written.
     pub(super) whole: bool,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_told_by_what_no_program_writes_of_numbers() {
+    fn codes_are_recognised_by_what_no_program_writes_of_numbers() {
         for (cells, part) in [
             (
                 &["250.0", "250.00", "250.01", "401.9"][..],

@@ -18,25 +18,28 @@ pub mod persons;
 mod sniff;
 mod sorted;
 mod surroundings;
+mod survival;
 mod unanswered;
 mod units;
 mod whose;
+mod wishes;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::counted::rows_that;
 use crate::data::{
-    ColumnMarks, DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target,
-    composed, pretend_silo, silo_of,
+    DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target, pretend_silo,
+    silo_of,
 };
 use crate::questions::{AskedAt, RowAnswers, Unanswered, questions as questions_of};
 use crate::schema::{
-    Censored, DateForm, Day, FeatureColumns, LocalNames, MeasuredColumn, Schema, merged,
+    DateForm, FeatureColumns, LocalNames, MeasuredColumn, Schema, TargetColumn, merged,
 };
 
-pub use self::cells::Cells;
+pub use self::cells::{Cells, outward};
 use self::sorted::{Sorted, chosen_target, read_as_the_first};
+use self::survival::{SurvivalCells, SurvivalColumns};
 use self::unanswered::{OpenQuestions, odd_cells};
 pub use self::units::Misread;
 use self::whose::{group, identifiers_of, silos_of};
@@ -45,178 +48,9 @@ use self::whose::{group, identifiers_of, silos_of};
 pub const RARE: usize = 5;
 
 pub use self::sniff::Marks;
+pub use self::wishes::Wishes;
 
-/// What the user knows already.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wishes {
-    /// The column to predict; by default the last.
-    pub target: Option<String>,
-    /// The class that counts as positive, of two.
-    pub positive: Option<String>,
-    /// The column that names each row's silo; by default each file is a silo.
-    pub silo_column: Option<String>,
-    /// Number of synthetic silos to which the rows are dealt in turn, in place of a silo for each file.
-    pub pretend_silos: Option<usize>,
-    /// The column that says whose a row is: all rows of one stay in one part. By default what looks so.
-    pub group: Option<String>,
-    /// Columns to leave out.
-    pub drop: Vec<String>,
-    /// Columns that hold numbers, whatever they look like.
-    pub numbers: Vec<String>,
-    /// Columns that hold categories, even if their codes are numbers.
-    pub categories: Vec<String>,
-    /// Levels that are listed however few rows have them: column and level; also rare classes that others
-    /// may read of, and numbers that look as if they stood for a missing value.
-    pub keep: Vec<(String, String)>,
-    /// Fewest rows of a level that is listed; [`RARE`] by default and at least.
-    pub rare: Option<usize>,
-    /// Texts that mean a missing value, beside the usual ones: in all columns, or `COLUMN=TEXT` in one.
-    pub missing: Vec<String>,
-    /// Columns in which values that look alike are one value, such as `True` and `TRUE`.
-    pub same: Vec<String>,
-    /// Columns in which they are different ones.
-    pub different: Vec<String>,
-    /// The text before or behind each number of a column, which is left out and agreed as its unit.
-    pub units: Vec<(String, String)>,
-    /// Columns that hold dates, each with the day that counts as 0.
-    pub dates: Vec<(String, Day)>,
-    /// The forms in which the files write the dates of columns.
-    pub date_forms: Vec<(String, DateForm)>,
-    /// Columns in which bounds such as `<0.5` stand among the numbers, and how these are read.
-    pub censored: Vec<(String, Censored)>,
-    /// True if the rows of one silo are enough, because others are to read the description: to agree on
-    /// columns, not to simulate a federation.
-    pub alone: bool,
-    /// The marks in numbers, where files leave them open.
-    pub marks: Marks,
-}
-
-impl Wishes {
-    /// The same with letters and their accents as one, as files are read.
-    fn composed(&self) -> Self {
-        let text = |text: &String| composed(text).into_owned();
-        let one = |own: &Option<String>| own.as_ref().map(text);
-        let list = |own: &[String]| own.iter().map(text).collect();
-        let pairs = |own: &[(String, String)]| {
-            let pair = |(column, value): &(String, String)| (text(column), text(value));
-            own.iter().map(pair).collect()
-        };
-        let censored = self.censored.iter();
-        Self {
-            target: one(&self.target),
-            positive: one(&self.positive),
-            silo_column: one(&self.silo_column),
-            group: one(&self.group),
-            drop: list(&self.drop),
-            numbers: list(&self.numbers),
-            categories: list(&self.categories),
-            keep: pairs(&self.keep),
-            missing: list(&self.missing),
-            same: list(&self.same),
-            different: list(&self.different),
-            units: pairs(&self.units),
-            censored: censored
-                .map(|(column, rule)| (text(column), *rule))
-                .collect(),
-            dates: self
-                .dates
-                .iter()
-                .map(|(own, day)| (text(own), *day))
-                .collect(),
-            date_forms: {
-                let forms = self.date_forms.iter();
-                forms.map(|(own, form)| (text(own), *form)).collect()
-            },
-            ..self.clone()
-        }
-    }
-
-    /// The same for a table with these columns, where an equals sign may stand in the name of one.
-    fn of_columns(mut self, header: &[String]) -> Self {
-        let known = |name: &str| header.iter().any(|own| own == name);
-        for (column, value) in self.keep.iter_mut().filter(|(column, _)| !known(column)) {
-            let whole = format!("{column}={value}");
-            let mut signs = whole.match_indices('=').map(|(at, _)| at);
-            if let Some(at) = signs.find(|at| known(&whole[..*at])) {
-                (*column, *value) = (whole[..at].to_owned(), whole[at + 1..].to_owned());
-            }
-        }
-        self
-    }
-
-    /// All columns that it names.
-    fn columns(&self) -> impl Iterator<Item = &String> {
-        let one = [&self.target, &self.silo_column, &self.group];
-        let lists = [
-            &self.drop,
-            &self.numbers,
-            &self.categories,
-            &self.same,
-            &self.different,
-        ];
-        let kept = self.keep.iter().chain(&self.units);
-        let kept = kept.map(|(column, _)| column);
-        one.into_iter()
-            .flatten()
-            .chain(lists.into_iter().flatten())
-            .chain(kept)
-            .chain(self.censored.iter().map(|(column, _)| column))
-            .chain(self.dates.iter().map(|(column, _)| column))
-            .chain(self.date_forms.iter().map(|(column, _)| column))
-    }
-
-    /// Returns what is known of the texts of a column: a level that is kept is one, whatever its text usually means.
-    pub(in crate::propose) fn marks_of(&self, column: &str, header: &[String]) -> ColumnMarks {
-        let kept = self.keep.iter().filter(|(name, _)| name == column);
-        ColumnMarks {
-            codes: kept.map(|(_, level)| level.clone()).collect(),
-            missing: self.marks(header).0.remove(column).unwrap_or_default(),
-            ..ColumnMarks::default()
-        }
-    }
-
-    /// Returns whether a level, or a rare class, is listed however few rows have it.
-    fn keeps(&self, column: &str, level: &str) -> bool {
-        let same = |(name, kept): &(String, String)| name == column && kept == level;
-        self.keep.iter().any(same)
-    }
-
-    /// The texts that mean a missing value in one column of these alone; and those that do in all.
-    fn marks(&self, header: &[String]) -> (BTreeMap<String, Vec<String>>, Vec<String>) {
-        let (mut own, mut all) = (BTreeMap::<String, Vec<String>>::new(), Vec::new());
-        for mark in &self.missing {
-            match mark.rsplit_once('=') {
-                Some((name, text)) if header.iter().any(|own| own == name) => {
-                    own.entry(name.to_owned())
-                        .or_default()
-                        .push(text.to_owned());
-                }
-                _ => all.push(mark.clone()),
-            }
-        }
-        (own, all)
-    }
-
-    /// Returns what the person has said about the rows: numbers that are kept, and columns that are learned from.
-    fn answers(&self) -> RowAnswers {
-        let mut answers = RowAnswers::default();
-        for (column, value) in &self.keep {
-            answers.add(column, Some(value));
-        }
-        let dates = self.dates.iter().map(|(column, _)| column);
-        for column in self.numbers.iter().chain(&self.categories).chain(dates) {
-            answers.add(column, None);
-        }
-        answers
-    }
-
-    /// Fewest rows of a level that is listed.
-    pub fn rare(&self) -> usize {
-        self.rare.unwrap_or(RARE).max(RARE)
-    }
-}
-
-/// What becomes of a column.
+/// Use of a column.
 enum ColumnUse {
     /// The column is learned from; what it holds, in one phrase.
     Feature(FeatureColumns, String),
@@ -224,18 +58,18 @@ enum ColumnUse {
     Category(FeatureColumns, String, Vec<String>),
     /// Numbers, and cells that are none.
     Odd,
-    /// What only a person knows, in a sentence with the options that answer it.
+    /// Question to a person, in a sentence with the options that answer it.
     Question(String),
     /// The column is left out; why.
     LeftOut(String),
 }
 
-/// What was found in the files, and what is proposed.
+/// Findings in the files, and the proposal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SchemaProposal {
-    /// How the cells of each file are written.
+    /// Format of the cells of each file.
     pub formats: Vec<Format>,
-    /// What the columns mean.
+    /// Meaning of the columns.
     pub schema: Schema,
     /// Columns that are not used, each with the reason.
     pub left_out: Vec<(String, String)>,
@@ -243,9 +77,9 @@ pub struct SchemaProposal {
     pub rows: usize,
     /// The silos, with their rows.
     pub silos: Vec<(String, usize)>,
-    /// What was found in each feature column, in one phrase.
+    /// Findings in each feature column, in one phrase.
     pub columns: Vec<(String, String)>,
-    /// What was found in the column to predict, in one phrase.
+    /// Findings in the column to predict, in one phrase.
     pub predicted: String,
     /// The column that says whose a row is, for `split`, with the reason.
     pub group: Option<(String, String)>,
@@ -258,9 +92,9 @@ pub struct SchemaProposal {
     pub missing: BTreeMap<String, Vec<String>>,
     /// The forms in which the files write the dates of columns, where they have to be named.
     pub dates: BTreeMap<String, DateForm>,
-    /// What the person has said about the rows and is to be kept with them.
+    /// Answers of the person about the rows that are to be kept with them.
     pub answers: RowAnswers,
-    /// What the user should look at, one sentence each.
+    /// Remarks for the user, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -337,6 +171,8 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         first.place(name)?;
     }
     let silos = silos(&raw, wishes, &mut notes)?;
+    let survival = survival::chosen(&raw, wishes, &mut notes)?;
+    let wishes = &wishes.clone().with_survival(survival.as_ref());
     let target = chosen_target(header, wishes, &mut notes)?;
     let silo_of_row = silos_of(&raw, wishes)?;
     let group = group(&raw, &silo_of_row, &target, wishes, &mut notes);
@@ -353,25 +189,17 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     for question in identifiers_of(&raw, &silo_of_row, known, wishes)? {
         asked.ask(question);
     }
-    let cells = asked.cells(&raw, &target)?;
-    asked.alike(&cells);
-    asked.minus(&cells);
-    if describe::is_number(&cells, wishes) {
-        asked.stand_ins(&cells);
-    }
-    let predicted = cells.range();
-    // Questions come before what follows from their answers.
-    let clear = asked.questions.sentences.is_empty();
-    let about = clear.then(|| describe::target(&cells, &target, wishes, &mut notes));
-    let about = about.transpose()?;
     let mut sorted = Sorted::default();
-    if let Some(both) = cells.usual().filter(|_| cells.all_numbers()) {
-        sorted.usual.insert(target.clone(), both);
-    }
-    if let Some(both) = cells.agreeable().filter(|_| cells.all_numbers()) {
-        sorted.ranges.insert(target.clone(), both);
-    }
-    let learned = |name: &&String| **name != target && Some(*name) != wishes.silo_column.as_ref();
+    let predicted = predicted(
+        &raw,
+        (&target, survival.as_ref()),
+        &mut asked,
+        &mut sorted,
+        &mut notes,
+    )?;
+    let beside = [&wishes.silo_column, &wishes.time, &wishes.entry];
+    let learned =
+        |name: &&String| **name != target && !beside.iter().any(|own| own.as_ref() == Some(*name));
     for name in header.iter().filter(learned) {
         if wishes.drop.contains(name) {
             sorted.leave_out(name, "as you asked".to_owned());
@@ -379,9 +207,19 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
             let why = format!("it says whose a row is ({why}): all rows of one stay in one part");
             sorted.leave_out(name, why);
         } else {
-            sorted.add(asked.cells(&raw, name)?, &mut asked, &mut notes);
+            let cells = asked.cells(&raw, name)?;
+            match survival::learned_time(&cells, (&target, predicted.may_be_event), wishes) {
+                Some(question) => asked.questions.sentences.push(question),
+                None => sorted.add(cells, &mut asked, &mut notes),
+            }
         }
     }
+    let learned: Vec<&str> = sorted
+        .features
+        .iter()
+        .flat_map(|one| one.name.iter())
+        .collect();
+    notes.extend(survival::told_later(&learned, survival.is_some()));
     let Sorted {
         features,
         columns,
@@ -396,7 +234,8 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         answers,
         ..
     } = asked;
-    let Some((target, words)) = about.filter(|_| questions.sentences.is_empty()) else {
+    let about = predicted.target.filter(|_| questions.sentences.is_empty());
+    let Some((target, words)) = about else {
         return Err(DataError::Unanswered(questions));
     };
     if features.is_empty() {
@@ -405,7 +244,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     let schema = Schema {
         target,
         min_rows: 10,
-        only: Vec::new(),
+        only: wishes.only.clone(),
         subgroup: None,
         usual,
         features: merged(features),
@@ -426,7 +265,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         left_out,
         silos,
         columns,
-        predicted: words.unwrap_or(predicted),
+        predicted: words,
         group,
         ranges,
         codes,
@@ -435,7 +274,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
         answers,
         notes,
     };
-    // What is proposed is read, and what only the read rows tell is said. Texts and rows are not held at once.
+    // The proposal is read, for remarks that only the read rows give. Texts and rows are not held at once.
     drop(raw);
     let data = proposal.read(files, wishes)?;
     let open = questions_of(&data, &proposal.answers);
@@ -447,11 +286,61 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     Ok(proposal)
 }
 
+/// What is found of the columns to predict.
+struct PredictedColumns {
+    /// The target and what it holds, in one phrase; `None` where something has to be asked first.
+    target: Option<(TargetColumn, String)>,
+    /// True if it may be an event of which a column says when it was.
+    may_be_event: bool,
+}
+
+/// Finds out what is predicted, and asks what only a person knows of it.
+///
+/// # Errors
+/// [`DataError::Config`]: a column that cannot be predicted.
+fn predicted(
+    raw: &[(RawFile, Format)],
+    (target, survival): (&str, Option<&SurvivalColumns>),
+    asked: &mut OpenQuestions<'_>,
+    sorted: &mut Sorted,
+    notes: &mut Vec<String>,
+) -> Result<PredictedColumns, DataError> {
+    if let Some(columns) = survival {
+        let cells = SurvivalCells::of(raw, columns, asked)?;
+        let target = cells.target(asked, notes)?;
+        sorted.predict(cells.time());
+        return Ok(PredictedColumns {
+            target,
+            may_be_event: true,
+        });
+    }
+    let wishes = asked.wishes;
+    let cells = asked.cells(raw, target)?;
+    asked.alike(&cells);
+    asked.minus(&cells);
+    if describe::is_number(&cells, wishes) {
+        asked.stand_ins(&cells);
+        let question = survival::predicted_time(raw, target, wishes)?;
+        asked.questions.sentences.extend(question);
+    }
+    // Questions come before what follows from their answers.
+    let clear = asked.questions.sentences.is_empty();
+    let about = clear.then(|| describe::target(&cells, target, wishes, notes));
+    let about = about.transpose()?;
+    sorted.predict(&cells);
+    Ok(PredictedColumns {
+        target: about.map(|(target, words)| (target, words.unwrap_or_else(|| cells.range()))),
+        may_be_event: !describe::is_number(&cells, wishes),
+    })
+}
+
 /// Returns what all rows together tell that a person should look at before anything is learned from them: columns
 /// that give the target away, and rows that are there twice. One sentence each, without a full stop.
 pub fn noticed(data: &DataSet) -> Vec<String> {
     let leaks = leak::leaks_of(data).into_iter().map(|leak| leak.question);
-    leaks.chain(persons::repeated(&data.silos).note()).collect()
+    let repeated = persons::repeated(&data.silos).note();
+    let events = survival::noticed(data).into_iter();
+    leaks.chain(repeated).chain(events).collect()
 }
 
 /// Returns how a file is written, as far as that can be seen: encoding, separator, marks in numbers.

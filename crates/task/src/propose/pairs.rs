@@ -7,9 +7,9 @@ use crate::typed::typed;
 
 /// Fewest different pairs of a column that is asked about: of fewer they are degrees or scores.
 const PAIRS: usize = 8;
-/// What stands between two numbers.
+/// Signs between two numbers.
 const BETWEEN: [char; 8] = ['/', 'x', '\u{D7}', '*', '\'', '\u{2019}', 'h', '\u{B0}'];
-/// What may stand behind the second one, as in 6'3" and 2h05m.
+/// Signs that may stand behind the second one, as in 6'3" and 2h05m.
 const BEHIND: [char; 7] = [
     '"', '\'', 'm', '\u{2032}', '\u{2033}', '\u{2019}', '\u{201D}',
 ];

@@ -62,7 +62,7 @@ const BIRTH: [&str; 7] = [
     "geburt",
     "geboren",
 ];
-/// What stands before a person's name.
+/// Titles before a person's name.
 const TITLES: [&str; 14] = [
     "dr", "mr", "mrs", "ms", "miss", "prof", "herr", "frau", "hr", "fr", "m", "mme", "sr", "sra",
 ];
@@ -96,8 +96,8 @@ pub(super) fn names_persons(column: &str) -> bool {
         .any(|word| PERSONS.contains(&word.as_str()))
 }
 
-/// Why a column of texts is not for a model and not for an agreement, as far as its name and its values,
-/// each with its number of rows, say so.
+/// Returns the reason for which a column of texts is not for a model and not for an agreement, as far as its
+/// name and its values, each with its number of rows, show one.
 pub(super) fn personal(column: &str, values: &BTreeMap<String, usize>) -> Option<String> {
     let rows: usize = values.values().sum();
     let distinct = values.len();

@@ -65,7 +65,7 @@ pub(super) fn chosen_target(
 #[derive(Default)]
 pub(super) struct Sorted {
     pub(super) features: Vec<FeatureColumns>,
-    /// What every feature holds, in one phrase.
+    /// Content of every feature, in one phrase.
     pub(super) columns: Vec<(String, String)>,
     /// Columns that are no features, and why.
     pub(super) left_out: Vec<(String, String)>,
@@ -76,6 +76,17 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
+    /// Notes between which numbers those to predict lie.
+    pub(super) fn predict(&mut self, cells: &Cells<'_>) {
+        if !cells.all_numbers() {
+            return;
+        }
+        let name = || cells.name.to_owned();
+        self.usual.extend(cells.usual().map(|both| (name(), both)));
+        let range = cells.agreeable();
+        self.ranges.extend(range.map(|both| (name(), both)));
+    }
+
     /// A column that is no feature, and why.
     pub(super) fn leave_out(&mut self, name: &str, why: String) {
         self.left_out.push((name.to_owned(), why));

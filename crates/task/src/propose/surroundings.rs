@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::data::Format;
 
-/// What stands around numbers, counted.
+/// Counts of the texts around numbers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct AroundNumbers {
     /// Cells with each unit, and the first of them.

@@ -137,7 +137,7 @@ fn what_the_user_knows_is_followed() {
 }
 
 #[test]
-fn one_silo_is_refused_and_the_columns_that_could_name_silos_are_named() {
+fn one_silo_is_refused_and_columns_that_could_name_silos_named() {
     let wishes = Wishes {
         silo_column: None,
         ..wishes()
@@ -150,7 +150,7 @@ fn one_silo_is_refused_and_the_columns_that_could_name_silos_are_named() {
 }
 
 #[test]
-fn pretend_silos_get_equal_shares_of_the_rows() {
+fn synthetic_silos_get_equal_shares_of_the_rows() {
     let wishes = Wishes {
         silo_column: None,
         pretend_silos: Some(3),
@@ -256,7 +256,7 @@ fn a_level_of_few_rows_is_folded_unless_it_is_kept_by_name() {
 }
 
 #[test]
-fn a_kept_level_is_one_whatever_its_text_means_and_one_that_no_row_has_is_refused() {
+fn a_kept_level_is_one_whatever_its_text_and_must_have_rows() {
     let keep = |level: &str| Wishes {
         keep: vec![("x".into(), level.into())],
         ..Wishes::default()
@@ -341,7 +341,7 @@ fn a_rare_class_is_named_and_asked_and_never_folded() {
 }
 
 #[test]
-fn columns_that_say_who_somebody_is_are_left_out_with_the_reason() {
+fn columns_that_identify_persons_are_left_out_with_the_reason() {
     let people: Vec<String> = (b'A'..=b'R')
         .map(|letter| format!("Given{0} Family{0}", char::from(letter)))
         .collect();
@@ -498,7 +498,7 @@ fn rows_of_one_person_are_proposed_to_stay_together() {
 }
 
 #[test]
-fn a_column_that_gives_the_target_away_and_rows_without_a_silo_are_named() {
+fn a_column_that_leaks_the_target_and_siloless_rows_are_named() {
     let mut text = String::from("hospital,age,discharge,died\n");
     for row in 0..90 {
         let died = row * 7 % 5 < 2;

@@ -1,4 +1,4 @@
-//! What only a person can answer of a table, while it is looked at.
+//! Questions about a table that only a person can answer, while it is looked at.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::data::{DataError, Format, RawFile, nearest, number};
 use crate::questions::{AskedAt, RowAnswers, RowDoubt, RowQuestion, Unanswered, stand_ins};
 use crate::typed::{typed, typed_pair};
 
-/// What only a person can answer, and what the person has answered.
+/// Questions that only a person can answer, and the answers that the person has given.
 pub(super) struct OpenQuestions<'a> {
     pub(super) wishes: &'a Wishes,
     /// Texts that mean a missing value in one column alone.

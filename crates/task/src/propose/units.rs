@@ -1,4 +1,4 @@
-//! What stands around the numbers of a column: units, and the signs of bounds.
+//! Texts around the numbers of a column: units, and the signs of bounds.
 
 use super::form::WrittenForm;
 use super::{Cells, Wishes};
@@ -12,12 +12,12 @@ const NUMBERS: usize = 3;
 /// Most different whole numbers, one for every row, that are measured ones.
 pub(super) const COUNTED: usize = 50;
 
-/// What keeps cells of numbers from being read as such.
+/// Text that keeps cells of numbers from being read as such.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misread {
     /// The text around the numbers; `None` where they are bounds.
     pub unit: Option<String>,
-    /// What it is, in a sentence without a remedy.
+    /// Description of it, in a sentence without a remedy.
     pub what: String,
 }
 

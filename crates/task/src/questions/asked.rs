@@ -75,12 +75,12 @@ impl RowAnswers {
     }
 }
 
-/// What is asked about a column.
+/// Subject of a question about a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowDoubt {
-    /// Whether this number stands for a missing value.
+    /// This number may stand for a missing value.
     StandIn(f64),
-    /// Whether the column says whose a row is.
+    /// The column may say whose a row is.
     Identifier,
 }
 
@@ -89,13 +89,13 @@ pub enum RowDoubt {
 pub struct RowQuestion {
     /// The column, by its agreed name.
     pub column: String,
-    /// What is asked.
+    /// Subject of the question.
     pub doubt: RowDoubt,
-    /// What was found, as a sentence without a full stop.
+    /// Finding, as a sentence without a full stop.
     pub what: String,
 }
 
-/// Where a question is asked, and so what answers it.
+/// Place where a question is asked, which decides how it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskedAt {
     /// A description of a table is drafted.

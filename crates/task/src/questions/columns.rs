@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::data::{DataSet, Table, Target};
-use crate::schema::{FeatureColumns, ReadCells, Schema};
+use crate::schema::{ColumnFeature, FeatureColumns, FeatureValues, ReadCells, Schema};
 
 /// Most numbers to predict that are looked at.
 const TARGETS: usize = 4;
@@ -13,11 +13,11 @@ const TARGETS: usize = 4;
 pub(crate) struct RowColumn {
     /// For each row a number, or the place of its level; NaN where there is none.
     pub(crate) values: Vec<f64>,
-    /// What the values are.
+    /// Kind of values.
     pub(crate) kind: RowValues,
 }
 
-/// What the values of a column are.
+/// Kind of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowValues {
     /// Numbers.
@@ -70,7 +70,7 @@ pub(crate) struct RowColumns<'a> {
     pub(crate) names: Vec<String>,
     /// Makes one of them.
     pub(crate) column: MakeColumn<'a>,
-    /// What is predicted, to compare rows by.
+    /// Targets, to compare rows by.
     pub(crate) targets: Vec<(String, RowColumn)>,
     /// The silo of every row.
     pub(crate) silos: Vec<u32>,
@@ -92,13 +92,17 @@ impl<'a> RowColumns<'a> {
             rows.flat_map(|table| (0..table.len()).map(|row| of(table, row)))
                 .collect()
         };
-        let outputs = first.targets(0).len().min(TARGETS);
-        let targets = (0..outputs).map(|at| {
+        let outputs = match data.target {
+            // A row has an entry, too, where no column says it.
+            Target::Survival { .. } => schema.target.name.count(),
+            _ => first.targets(0).len(),
+        };
+        let targets = (0..outputs.min(TARGETS)).map(|at| {
             let name = schema.target.name.iter().nth(at);
             let column = RowColumn {
                 values: every(&|table, row| table.targets(row)[at]),
-                kind: match data.target {
-                    Target::Classes(_) => RowValues::Texts,
+                kind: match (&data.target, at) {
+                    (Target::Classes(_), _) | (Target::Survival { .. }, 0) => RowValues::Texts,
                     _ => RowValues::Numbers,
                 },
             };
@@ -127,7 +131,7 @@ impl<'a> RowColumns<'a> {
     }
 }
 
-/// Where a column is among the encoded ones.
+/// Places of a column among the encoded ones.
 struct EncodedPlaces {
     kind: RowValues,
     /// The number.
@@ -159,23 +163,32 @@ impl EncodedPlaces {
 fn places(table: &Table, schema: &Schema) -> Vec<(String, EncodedPlaces)> {
     let own = table.columns.iter().enumerate();
     let own: BTreeMap<&str, usize> = own.map(|(at, name)| (name.as_str(), at)).collect();
-    let column = |(name, feature): (&str, &FeatureColumns)| {
-        let at = |level: &String| own.get(format!("{name}={level}").as_str()).copied();
-        let places = match feature.kind.cells() {
-            ReadCells::Numbers { .. } | ReadCells::Days(_) => EncodedPlaces {
+    let column = |(name, column): (&str, &FeatureColumns)| {
+        let feature = telling(name, column.kind.features(name));
+        let numbers = feature.numbers();
+        let mut places = numbers.iter().filter_map(|name| own.get(name.as_str()));
+        let other = match column.kind.cells() {
+            ReadCells::Levels(levels) => levels.other.then_some(levels.listed.len()),
+            ReadCells::Numbers { .. } | ReadCells::Days(_) => None,
+        };
+        let places = match &feature.values {
+            FeatureValues::Number { .. } => EncodedPlaces {
                 kind: RowValues::Numbers,
-                number: own.get(name).copied(),
+                number: places.next().copied(),
                 levels: Vec::new(),
-                other: None,
+                other,
             },
-            ReadCells::Levels(levels) => EncodedPlaces {
-                kind: match levels.listed.iter().all(|level| is_code(level)) {
+            FeatureValues::Levels(levels) => EncodedPlaces {
+                kind: match levels[..other.unwrap_or(levels.len())]
+                    .iter()
+                    .all(|level| is_code(level))
+                {
                     true => RowValues::Codes,
                     false => RowValues::Texts,
                 },
                 number: None,
-                levels: levels.all().iter().skip(1).filter_map(at).collect(),
-                other: levels.other.then_some(levels.listed.len()),
+                levels: places.copied().collect(),
+                other,
             },
         };
         (name.to_owned(), places)
@@ -183,9 +196,48 @@ fn places(table: &Table, schema: &Schema) -> Vec<(String, EncodedPlaces)> {
     schema.columns().map(column).collect()
 }
 
-/// Whether a text looks like a code: digits, perhaps with letters, and none of the marks that numbers and sentences
-/// have.
+/// The feature of a column that tells its rows apart best: of the parts of a date the days, else the first.
+fn telling(name: &str, features: Vec<ColumnFeature>) -> ColumnFeature {
+    let at = features.iter().position(|feature| feature.name == name);
+    let mut rest = features.into_iter().skip(at.unwrap_or_default());
+    rest.next().expect("no column has an empty list of `parts`")
+}
+
+/// Returns true if a text looks like a code: digits, perhaps with letters, and none of the marks that numbers
+/// and sentences have.
 pub(crate) fn is_code(text: &str) -> bool {
     let mark = |letter: char| letter == '.' || letter == ',' || letter.is_whitespace();
     text.contains(|letter: char| letter.is_ascii_digit()) && !text.contains(mark)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_date_is_one_column_by_the_part_that_tells_most() {
+        let places_of = |parts: &str| {
+            let text = format!(
+                "target = {{ name = \"y\" }}\n[[feature]]\nname = \"d\"\ntype = \"date\"\nsince = \"2020-01-01\"\n\
+                 parts = {parts}\n[[feature]]\nname = \"x\"\n"
+            );
+            let schema: Schema = toml::from_str(&text).unwrap();
+            schema.check().unwrap();
+            let table = Table::encoded(&schema.encoded());
+            let mut places = places(&table, &schema).into_iter();
+            let (name, place) = places.next().unwrap();
+            assert_eq!((name.as_str(), places.count()), ("d", 1));
+            place
+        };
+        // Numbers come first, then levels.
+        let place = places_of("[\"year\", \"days\"]");
+        assert_eq!((place.kind, place.number), (RowValues::Numbers, Some(1)));
+        let place = places_of("[\"weekday\", \"year\"]");
+        assert_eq!((place.kind, place.number), (RowValues::Texts, None));
+        assert_eq!(place.levels, [2, 3, 4, 5, 6, 7]);
+        let mut tuesday = vec![0.0; 8];
+        tuesday[2] = 1.0;
+        assert_eq!(place.value(&tuesday), 1.0);
+    }
 }

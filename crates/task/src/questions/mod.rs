@@ -1,5 +1,5 @@
-//! What only a person can say about rows before anybody learns from them, the same at every door: whether a
-//! number stands for a missing value, and whether a column says whose a row is.
+//! Questions about rows that only a person can answer, before anybody learns from them, identical at every
+//! door: does a number stand for a missing value, and does a column say whose a row is.
 //!
 //! Both follow from how a column behaves, not from what it is called or from a list of numbers.
 

@@ -1,5 +1,6 @@
-//! How the values of every column are spread: what later rows are compared with, so that a column in another unit,
-//! or with its codes exchanged, is noticed. It says something of rows, and is for the institution that has them.
+//! Distributions of the values of every column. Later rows are compared with them, so that a column in another
+//! unit, or with its codes exchanged, is noticed. They say something of rows, and are for the institution that
+//! has them.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ const MOVED: f64 = 0.5;
 /// Parts of the values that lie below the numbers of [`ColumnProfile::below`].
 const PARTS: [f64; 5] = [0.01, 0.1, 0.5, 0.9, 0.99];
 
-/// How the values of every column are spread.
+/// Distributions of the values of every column.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RowsProfile {
@@ -25,7 +26,7 @@ pub struct RowsProfile {
     pub columns: BTreeMap<String, ColumnProfile>,
 }
 
-/// How the values of a column are spread.
+/// Distribution of the values of a column.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ColumnProfile {

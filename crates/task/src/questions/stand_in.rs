@@ -80,8 +80,8 @@ fn one_digit(value: f64) -> bool {
     value.fract() == 0.0 && (1.0..10.0).contains(&value.abs())
 }
 
-/// Whether the digits of a number are repeated: of sevens, eights or nines (9, 99, 999.9, 77), of four or more other
-/// ones (5555), or of nines up to the last, as 998 is.
+/// Returns true if the digits of a number are repeated: sevens, eights or nines (9, 99, 999.9, 77), four or
+/// more other ones (5555), or nines up to the last, as in 998.
 fn repeats_digits(value: f64) -> bool {
     let text = value.abs().to_string();
     let digits = text.bytes().filter(u8::is_ascii_digit);
@@ -94,8 +94,8 @@ fn repeats_digits(value: f64) -> bool {
     same || !begin.is_empty() && all(b'9') && *last >= b'6'
 }
 
-/// Whether a number is the smallest or the largest that a type of numbers holds, or next to it, or of a size that
-/// nobody measures.
+/// Returns true if a number is the smallest or the largest that a type of numbers holds, or next to it, or of a
+/// size that nobody measures.
 fn is_extreme(value: f64) -> bool {
     let size = value.abs();
     let of_bits = |bits: i32| (0..3).any(|less| size == 2_f64.powi(bits) - f64::from(less));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_nobody_measures_are_found_however_they_are_spelt() {
+    fn stand_in_numbers_are_found_however_they_are_spelt() {
         for value in [
             -1.0,
             -9.0,

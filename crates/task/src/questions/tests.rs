@@ -40,7 +40,7 @@ fn asked(data: &DataSet, answers: &RowAnswers) -> Vec<String> {
 }
 
 #[test]
-fn numbers_that_may_be_missing_values_are_asked_about_until_somebody_answers() {
+fn possible_missing_values_are_asked_about_until_answered() {
     let mut none = RowAnswers::default();
     for odd in ["999", "-99", "-999", "999.9", "-2147483648"] {
         let said = asked(&rows("odd", odd, ""), &none);

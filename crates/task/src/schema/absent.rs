@@ -1,16 +1,17 @@
-//! What stands in for agreed columns that a file does not have: nothing in it tells their mean, so what is
-//! agreed does.
+//! Replacements of agreed columns that a file does not have: nothing in it tells their mean, so the agreed
+//! values are used.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{ColumnType, Levels, LocalNames, Quantity, Schema};
+use super::feature::EncodedCells;
+use super::{ColumnType, LocalNames, Quantity, Schema};
 use crate::data::DataError;
 
 /// The numbers of the columns that a file does not have.
 #[derive(Debug, Default)]
 pub(super) struct StandIns {
-    numbers: BTreeMap<String, Vec<f64>>,
+    cells: BTreeMap<String, EncodedCells>,
     said: Vec<String>,
 }
 
@@ -34,52 +35,41 @@ impl StandIns {
                     path.display()
                 )));
             }
-            let (numbers, said) = match &feature.kind {
+            let mut cells = EncodedCells::default();
+            let said = match &feature.kind {
                 ColumnType::Category(levels) => {
-                    let (share, count) = share(levels);
-                    (vec![share; count - 1], "no level in particular".to_owned())
+                    let count = levels.all().len();
+                    cells.share(count, 1.0 / count as f64);
+                    "no level in particular".to_owned()
                 }
-                ColumnType::Date(days) => match days.range() {
-                    Some([low, high]) => {
-                        let middle = f64::midpoint(low, high);
-                        let said = format!("{}, the middle of the agreed days", days.day(middle));
-                        (vec![middle], said)
-                    }
-                    None => (vec![f64::NAN], "average".to_owned()),
-                },
+                ColumnType::Date(days) => days.stand_in(&mut cells),
                 ColumnType::Number(quantity) | ColumnType::Integer(quantity) => {
-                    match middle(quantity, schema.usual.get(name)) {
-                        Some((middle, of)) => {
-                            (vec![middle], format!("{middle}, the middle of {of}"))
-                        }
+                    let found = middle(quantity, schema.usual.get(name));
+                    cells.number(found.map(|(middle, _)| middle));
+                    match found {
+                        Some((middle, of)) => format!("{middle}, the middle of {of}"),
                         // The silo's own scale calls it average; another one has nothing to put in.
-                        None => (vec![f64::NAN], "average".to_owned()),
+                        None => "average".to_owned(),
                     }
                 }
             };
             all.said.push(format!(
                 "it has no column {name:?}: every row counts there as {said}"
             ));
-            all.numbers.insert(name.to_owned(), numbers);
+            all.cells.insert(name.to_owned(), cells);
         }
         Ok(all)
     }
 
     /// The numbers of a column of this agreed name.
-    pub(super) fn of_column(&self, name: &str) -> &[f64] {
-        self.numbers.get(name).map_or(&[], Vec::as_slice)
+    pub(super) fn of_column(&self, name: &str) -> Option<&EncodedCells> {
+        self.cells.get(name)
     }
 
     /// Returns what stands in for them, in sentences without a full stop.
     pub(super) fn said(&self) -> &[String] {
         &self.said
     }
-}
-
-/// The share of every level where none is known, and their number.
-fn share(levels: &Levels) -> (f64, usize) {
-    let count = levels.all().len();
-    (1.0 / count as f64, count)
 }
 
 /// The middle of what is agreed about the numbers of a column, and what that is.

@@ -52,27 +52,27 @@ impl From<&str> for ColumnNames {
     }
 }
 
-/// What the cells of a column hold.
+/// Content of the cells of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnType {
     /// Any finite number.
     Number(Quantity),
     /// A whole number.
     Integer(Quantity),
-    /// A day, which becomes the number of days since a named one.
+    /// A day, which becomes the number of days since a named one, or parts of the calendar.
     Date(Days),
     /// A value out of a list.
     Category(Levels),
 }
 
-/// What is agreed about the numbers of a column.
+/// Agreed properties of the numbers of a column.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Quantity {
     /// Unit of the numbers, as text.
     pub unit: Option<String>,
     /// Smallest and largest number that the column may hold; `None`: any.
     pub range: Option<[f64; 2]>,
-    /// How a bound such as `<0.5` is read; `None`: it is refused.
+    /// Treatment of a bound such as `<0.5`; `None`: it is refused.
     pub censored: Option<Censored>,
 }
 
@@ -98,13 +98,13 @@ impl Levels {
     }
 }
 
-/// How the cells of a column are read. Whatever depends on it matches every way by name, so that the compiler finds
-/// all places that a further one concerns.
+/// Way of reading the cells of a column. Whatever depends on it matches every way by name, so that the compiler
+/// finds all places that a further one concerns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ReadCells<'a> {
     /// As numbers of which this is agreed, whole ones only or any.
     Numbers {
-        /// What is agreed about them.
+        /// Their agreed properties.
         agreed: &'a Quantity,
         /// True if they have to be whole.
         whole: bool,
@@ -145,10 +145,7 @@ impl fmt::Display for ColumnType {
                 let other = if *other { ", or another" } else { "" };
                 return write!(text, "one of {}{other}", listed.join(", "));
             }
-            Self::Date(Days { since, until }) => {
-                write!(text, "a date, as days since {since}")?;
-                return until.map_or(Ok(()), |until| write!(text, ", to {until}"));
-            }
+            Self::Date(days) => return write!(text, "{days}"),
             Self::Number(quantity) => {
                 text.write_str("a number")?;
                 quantity
@@ -217,9 +214,9 @@ impl MissingRule {
 pub struct FeatureColumns {
     /// The column's name, or the names of columns with the same description.
     pub name: ColumnNames,
-    /// What its cells hold.
+    /// Content of its cells.
     pub kind: ColumnType,
-    /// What becomes of a missing value.
+    /// Treatment of a missing value.
     pub missing: MissingRule,
 }
 
@@ -279,10 +276,19 @@ impl FeatureColumns {
                 Err("`missing = \"middle\"` is the middle of its `range`, which it lacks".into())
             }
             ColumnType::Number(quantity) | ColumnType::Integer(quantity) => quantity.check(),
-            ColumnType::Date(Days { until: None, .. }) if self.missing.is_middle() => Err(
+            ColumnType::Date(days) if self.missing.is_middle() && !days.has_ranges() => Err(
                 "`missing = \"middle\"` is the middle from `since` to `until`, which it lacks"
                     .into(),
             ),
+            ColumnType::Date(days)
+                if self.missing == MissingRule::Median && !days.has_medians() =>
+            {
+                Err(
+                    "`missing = \"median\"` goes with \"days\" and \"year\" of `parts` alone: the others have no \
+                     order"
+                        .into(),
+                )
+            }
             ColumnType::Date(days) => days.check(),
             ColumnType::Category(_) if self.missing == MissingRule::Median => {
                 Err("`missing = \"median\"` goes with numbers".into())

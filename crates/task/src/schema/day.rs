@@ -9,7 +9,8 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::data::{day_text, days_of};
+use super::part::DatePart;
+use crate::data::{calendar, day_text, days_of, is_leap};
 
 /// A day, as the days since the first of January 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -60,6 +61,46 @@ impl JsonSchema for Day {
     }
 }
 
+impl Day {
+    /// The number of days from another one to this one.
+    pub fn days_since(self, other: Self) -> f64 {
+        (self.0 - other.0) as f64
+    }
+
+    /// The day so many days later.
+    pub(super) fn plus(self, days: f64) -> Self {
+        Self(self.0.saturating_add(days.round() as i64))
+    }
+
+    /// Its place in the calendar.
+    pub(super) fn calendar(self) -> CalendarDay {
+        let (year, month, _) = calendar(self.0);
+        let first = days_of(year, 1, 1).unwrap_or(self.0);
+        CalendarDay {
+            year,
+            month: (month - 1) as usize,
+            // The first of January 1970 was a Thursday.
+            weekday: (self.0 + 3).rem_euclid(7) as usize,
+            day: self.0 - first,
+            days: 365 + i64::from(is_leap(year)),
+        }
+    }
+}
+
+/// The place of a day in the calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CalendarDay {
+    pub(super) year: i64,
+    /// From 0 for January to 11.
+    pub(super) month: usize,
+    /// From 0 for Monday to 6.
+    pub(super) weekday: usize,
+    /// Days of its year before it, from 0.
+    pub(super) day: i64,
+    /// Days of its year: 365 or 366.
+    pub(super) days: i64,
+}
+
 /// The first and the last day of years with four digits.
 const FIRST: i64 = -719_162;
 const LAST: i64 = 2_932_896;
@@ -71,33 +112,35 @@ pub struct Days {
     pub since: Day,
     /// The last day that the column may hold, and `since` the first; `None`: any.
     pub until: Option<Day>,
+    /// The features that a date becomes, in this order.
+    pub parts: Vec<DatePart>,
 }
 
 impl Days {
+    /// Dates from any time that become the days since this one.
+    pub fn since(since: Day) -> Self {
+        Self {
+            since,
+            until: None,
+            parts: DatePart::by_default(),
+        }
+    }
+
     /// The number of a day.
     pub fn number(&self, day: Day) -> f64 {
-        (day.0 - self.since.0) as f64
+        day.days_since(self.since)
     }
 
     /// The day of a number.
     pub fn day(&self, number: f64) -> Day {
-        let day = self.since.0.saturating_add(number.round() as i64);
+        let day = self.since.plus(number);
         // Those of years with four digits.
-        Day(day.clamp(FIRST, LAST))
+        Day(day.0.clamp(FIRST, LAST))
     }
 
     /// Smallest and largest number that the column may hold; `None`: any.
     pub fn range(&self) -> Option<[f64; 2]> {
         self.until.map(|until| [0.0, self.number(until)])
-    }
-
-    pub(super) fn check(&self) -> Result<(), String> {
-        match self.until {
-            Some(until) if until <= self.since => {
-                Err("`until` has to be later than `since`".into())
-            }
-            Some(_) | None => Ok(()),
-        }
     }
 }
 
@@ -277,12 +320,35 @@ mod tests {
     #[test]
     fn numbers_are_days_since_the_named_one_and_back() {
         let days = Days {
-            since: "2020-01-01".parse().unwrap(),
             until: Some("2024-12-31".parse().unwrap()),
+            ..Days::since("2020-01-01".parse().unwrap())
         };
         assert_eq!(days.range(), Some([0.0, 1826.0]));
         assert_eq!(days.number("2019-12-31".parse().unwrap()), -1.0);
         assert_eq!(days.day(366.0).to_string(), "2021-01-01");
         assert!(days.check().is_ok());
+    }
+
+    #[test]
+    fn a_day_has_its_place_in_year_month_and_week() {
+        // Year, month and weekday from 0, days of the year before it, days of the year.
+        for (text, place) in [
+            ("1970-01-01", (1970, 0, 3, 0, 365)),
+            ("1969-12-31", (1969, 11, 2, 364, 365)),
+            ("2000-02-29", (2000, 1, 1, 59, 366)),
+            ("2024-12-31", (2024, 11, 1, 365, 366)),
+            ("1900-03-01", (1900, 2, 3, 59, 365)),
+            ("0001-01-01", (1, 0, 0, 0, 365)),
+        ] {
+            let found = text.parse::<Day>().unwrap().calendar();
+            let found = (
+                found.year,
+                found.month,
+                found.weekday,
+                found.day,
+                found.days,
+            );
+            assert_eq!(found, place, "{text}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::data::Rule;
 
 /// A column, an operator (`>`, `>=`, `<`, `<=`, `=`, `!=`) and a value, as in `"age >= 18"` or
 /// `"ward = general"`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct Filter {

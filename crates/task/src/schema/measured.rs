@@ -1,18 +1,18 @@
-//! How the numbers of a column are read where they do not stand alone in their cells.
+//! Reading of the numbers of a column that do not stand alone in their cells.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use super::{Censored, DateForm, Day, Days, LocalNames, ReadCells, Schema};
+use super::{Censored, DateForm, Day, LocalNames, ReadCells, Schema};
 use crate::data::Format;
 
-/// What may stand around the numbers of a column.
+/// Texts that may stand around the numbers of a column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MeasuredColumn<'a> {
     /// Texts before or behind a number that are left out.
     pub units: Vec<&'a str>,
-    /// How a bound is read.
+    /// Treatment of a bound.
     pub censored: Option<Censored>,
-    /// Where it holds dates: the day that counts as 0, and how they are written where that is named.
+    /// Of dates: the day that counts as 0, and their form where that is named.
     pub dates: Option<(Day, Option<DateForm>)>,
 }
 
@@ -52,8 +52,7 @@ impl MeasuredColumn<'_> {
     /// rule.
     pub fn number(&self, format: &Format, text: &str) -> Option<f64> {
         if let Some((since, form)) = self.dates {
-            let days = Days { since, until: None };
-            return DateForm::day(form, text).map(|day| days.number(day));
+            return DateForm::day(form, text).map(|day| day.days_since(since));
         }
         if let Some(number) = format.number(text) {
             return Some(number);
@@ -73,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agreed_and_local_units_are_left_out_and_bounds_follow_the_rule() {
+    fn agreed_and_local_units_are_left_out_and_bounds_are_computed() {
         let schema: Schema = toml::from_str(
             "[target]\nname = \"dose\"\nunit = \"g\"\n\
              [[feature]]\nname = \"lab\"\nunit = \"mg\"\ncensored = \"half\"\n\

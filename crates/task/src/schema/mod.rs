@@ -8,23 +8,31 @@
 //!
 //! A row becomes numbers in this order: number columns as they are, then every category column as
 //! one column of 0 and 1 per level but the first, then one column of 0 and 1 for every column whose
-//! missing values get an indicator.
+//! missing values get an indicator. A column of dates becomes the number of days, or parts of the
+//! calendar, some of which are numbers and others levels.
 
 mod absent;
 mod censored;
 mod column;
+mod dated;
 mod day;
+mod encoding;
+mod feature;
 mod filter;
 mod local;
 mod measured;
+mod part;
 mod row;
+mod survival;
 mod target;
 mod written;
+mod written_target;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use self::feature::SHARE;
 use crate::data::{DataError, Target, number, same_class};
 
 pub use censored::Censored;
@@ -33,11 +41,14 @@ pub use column::{
     ColumnNames, ColumnType, FeatureColumns, LEVEL, Levels, MissingRule, Quantity, ReadCells,
 };
 pub use day::{DateForm, Day, Days};
+pub use feature::{ColumnFeature, FeatureValues};
 pub use filter::Filter;
 pub use local::{LocalNames, OPEN};
 pub use measured::MeasuredColumn;
+pub use part::DatePart;
 pub use row::{FileLayout, ReadRow};
 pub use target::{ClassValues, TargetColumn};
+pub use written_target::WrittenTarget;
 
 /// What the rows of every institution have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -75,9 +86,9 @@ fn min_rows() -> usize {
 /// One number of an encoded row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EncodedColumn {
-    /// Name of the number: that of the column, `column=level`, or `column is missing`.
+    /// Name of the number: that of the [feature](ColumnFeature), `feature=level`, or `column is missing`.
     pub name: String,
-    /// What stands for a missing value; [`Fill::Mean`] where none can be missing.
+    /// Replacement of a missing value; [`Fill::Mean`] where none can be missing.
     pub fill: Fill,
     /// The smallest and largest number that are agreed on; 0 and 1 for a level or a missing value.
     pub range: Option<[f64; 2]>,
@@ -153,6 +164,7 @@ impl Schema {
         for feature in &self.features {
             feature.check().or_else(fail)?;
         }
+        self.check_encoded().or_else(fail)?;
         self.target.check().or_else(fail)?;
         if let Some((name, _)) = self
             .usual
@@ -167,6 +179,22 @@ impl Schema {
             return fail("`min-rows` must be at least 2: one to train, one to test".into());
         }
         Ok(())
+    }
+
+    /// Returns whether every number of a row has a name of its own.
+    fn check_encoded(&self) -> Result<(), String> {
+        let encoded = self.encoded().into_iter().map(|column| column.name);
+        let mut names: Vec<String> = encoded
+            .chain(self.target.name.iter().map(str::to_owned))
+            .collect();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(twice) => Err(format!(
+                "two columns become a number of the name {:?}: give one of them another name",
+                twice[0]
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Names of the feature columns, in order.
@@ -195,24 +223,19 @@ impl Schema {
             },
             range,
         };
-        let share = Some([0.0, 1.0]);
         let (mut numbers, mut levels, mut indicators) = (Vec::new(), Vec::new(), Vec::new());
         for (name, feature) in self.columns() {
-            match feature.kind.cells() {
-                ReadCells::Numbers { agreed, .. } => {
-                    numbers.push(column(name.into(), feature, agreed.range));
-                }
-                ReadCells::Days(agreed) => {
-                    numbers.push(column(name.into(), feature, agreed.range()));
-                }
-                ReadCells::Levels(agreed) => {
-                    let compared = agreed.all().into_iter().skip(1);
-                    let name = |level: String| format!("{name}={level}");
-                    levels.extend(compared.map(|level| column(name(level), feature, share)));
-                }
+            for part in feature.kind.features(name) {
+                let into = match part.values {
+                    FeatureValues::Number { .. } => &mut numbers,
+                    FeatureValues::Levels(_) => &mut levels,
+                };
+                let all = part.numbers().into_iter();
+                into.extend(all.map(|name| column(name, feature, part.range())));
             }
             if feature.missing.marks() {
-                indicators.push(column(format!("{name} is missing"), feature, share));
+                let name = format!("{name} is missing");
+                indicators.push(column(name, feature, Some(SHARE)));
             }
         }
         numbers.append(&mut levels);
@@ -223,21 +246,24 @@ impl Schema {
     /// The positions of the first number of every column among the [encoded](Self::encoded) ones: a missing
     /// cell is missing in all numbers of its column.
     pub fn first_numbers(&self) -> Vec<usize> {
-        let levels = || {
-            self.columns()
-                .filter_map(|(_, feature)| match feature.kind.cells() {
-                    ReadCells::Numbers { .. } | ReadCells::Days(_) => None,
-                    ReadCells::Levels(levels) => Some(levels.all().len()),
-                })
+        let count = |(_, feature): (&str, &FeatureColumns)| {
+            let (mut numbers, mut levels) = (0, 0);
+            for part in feature.kind.features("") {
+                match part.values {
+                    FeatureValues::Number { .. } => numbers += 1,
+                    FeatureValues::Levels(all) => levels += all.len().saturating_sub(1),
+                }
+            }
+            (numbers, levels)
         };
-        let numbers = self.columns().count() - levels().count();
-        let mut next = numbers;
-        let first = |levels: usize| {
-            let at = next;
-            next += levels.saturating_sub(1);
+        let counts: Vec<(usize, usize)> = self.columns().map(count).collect();
+        let mut next: (usize, usize) = (0, counts.iter().map(|(numbers, _)| numbers).sum());
+        let first = |(numbers, levels): (usize, usize)| {
+            let at = if numbers > 0 { next.0 } else { next.1 };
+            next = (next.0 + numbers, next.1 + levels);
             at
         };
-        (0..numbers).chain(levels().map(first)).collect()
+        counts.into_iter().map(first).collect()
     }
 
     /// The values that are agreed on by name, by column.
@@ -268,6 +294,9 @@ impl Schema {
             Some(ReadCells::Numbers { .. }) => true,
             None => false,
         };
+        if self.target.survival && self.target.name.iter().next() == Some(column) {
+            return same_class(value, "0") || same_class(value, "1");
+        }
         match &self.target.classes {
             Some(classes) if self.target.name.iter().any(|name| name == column) => classes
                 .iter()

@@ -5,32 +5,33 @@
 use std::path::Path;
 
 use super::absent::StandIns;
-use super::{
-    Days, FeatureColumns, Levels, LocalNames, MeasuredColumn, MissingRule, Quantity, ReadCells,
-    Schema,
-};
+use super::feature::EncodedCells;
+use super::survival::survival_row;
+use super::{Days, Levels, LocalNames, MeasuredColumn, MissingRule, Quantity, ReadCells, Schema};
 use crate::data::{
     ColumnMarks, DataError, Format, RawFile, RawRow, RawRows, are_with_zeros, composed, number,
     without_zeros,
 };
 use methods::nearest;
 
-/// Where the columns of a schema are in one file.
+/// Places of the columns of a schema in one file.
 pub struct FileLayout<'a> {
     schema: &'a Schema,
     local: &'a LocalNames,
     format: &'a Format,
     path: &'a Path,
     header: &'a [String],
-    /// What means a missing value, by column of the file.
+    /// Marks of a missing value, by column of the file.
     marks: Vec<ColumnMarks>,
-    /// Where each feature is; `None` for one that the file does not have.
+    /// Place of each feature; `None` for one that the file does not have.
     features: Vec<Option<usize>>,
-    /// What stands in for those.
+    /// Replacements of those.
     stand_ins: StandIns,
+    /// What stands for a missing value of every feature by agreement alone.
+    middles: Vec<EncodedCells>,
     /// The levels of every feature; none of a number.
     levels: Vec<Vec<String>>,
-    /// How the numbers of every feature are read.
+    /// Reading of the numbers of every feature.
     measured: Vec<MeasuredColumn<'a>>,
     /// The same of the columns to predict.
     measured_targets: Vec<MeasuredColumn<'a>>,
@@ -49,7 +50,7 @@ pub struct FileLayout<'a> {
 /// The remedy for other words than the agreed ones.
 pub(super) const TRANSLATE: &str = "; other words for them go into `codes`";
 
-/// What became of a row.
+/// Result of reading a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReadRow {
     /// The row is used. Its features as numbers, NaN for a missing one; then the values to predict.
@@ -102,6 +103,10 @@ impl<'a> FileLayout<'a> {
         let mut layout = Self {
             features: schema.names().map(feature).collect::<Result<_, _>>()?,
             stand_ins,
+            middles: schema
+                .columns()
+                .map(|(_, feature)| feature.kind.middle())
+                .collect(),
             marks: local.marks_of_file(schema, header),
             levels: schema
                 .columns()
@@ -249,7 +254,9 @@ impl<'a> FileLayout<'a> {
         let mut targets = Vec::with_capacity(self.targets.len());
         let measured = self.measured_targets.iter();
         let places = self.targets.iter().zip(measured);
-        for (name, (&place, measured)) in self.schema.target.name.iter().zip(places) {
+        for (at, (name, (&place, measured))) in
+            self.schema.target.name.iter().zip(places).enumerate()
+        {
             let Some(text) = self.cell(row, place) else {
                 return Ok(ReadRow::NoTarget);
             };
@@ -258,8 +265,12 @@ impl<'a> FileLayout<'a> {
             let value = self
                 .schema
                 .target
-                .value(text, &read, &|text| self.format.needed(text));
+                .value(at, text, &read, &|text| self.format.needed(text));
             targets.push(value.map_err(|expected| self.wrong(row, place, &expected))?);
+        }
+        // Rows that are to be predicted have no target.
+        if let (true, Some(&last)) = (self.schema.target.survival, self.targets.last()) {
+            survival_row(&mut targets).map_err(|expected| self.wrong(row, last, &expected))?;
         }
         match self.features(row)? {
             Ok(values) => Ok(ReadRow::Used(values, targets)),
@@ -269,20 +280,17 @@ impl<'a> FileLayout<'a> {
 
     /// The numbers of the features; or, if the row is to be left out, the column that is missing.
     fn features(&self, row: &RawRow<'_>) -> Result<Result<Vec<f64>, &str>, DataError> {
-        let (mut numbers, mut levels, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut cells, mut missing) = (EncodedCells::default(), Vec::new());
         let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
-        let measured = self.seen.iter().zip(&self.measured);
-        for ((((name, feature), own), &place), (seen, measured)) in columns.zip(measured) {
+        let measured = self.seen.iter().zip(&self.measured).zip(&self.middles);
+        for ((((name, feature), own), &place), ((seen, measured), middle)) in columns.zip(measured)
+        {
             let Some(place) = place else {
-                let middle = middle(feature, own);
                 let instead = match feature.missing.is_middle() {
-                    true => &middle[..],
+                    true => Some(middle),
                     false => self.stand_ins.of_column(name),
                 };
-                match instead {
-                    [number] if own.is_empty() => numbers.push(*number),
-                    shares => levels.extend(shares),
-                }
+                instead.into_iter().for_each(|all| cells.extend(all));
                 missing.extend(feature.missing.marks().then_some(1.0));
                 continue;
             };
@@ -306,30 +314,32 @@ impl<'a> FileLayout<'a> {
                 missing.push(f64::from(cell.is_none()));
             }
             if cell.is_none() && feature.missing.is_middle() {
-                let into = if own.is_empty() {
-                    &mut numbers
-                } else {
-                    &mut levels
-                };
-                into.extend(middle(feature, own));
+                cells.extend(middle);
                 continue;
             }
             let value = cell.map(|text| self.value(name, place, text));
             let wrong = |expected: String| self.wrong(row, place, &expected);
             match feature.kind.cells() {
                 ReadCells::Levels(agreed) => {
-                    level(agreed, (own, seen), value, &mut levels).map_err(wrong)?;
+                    let place = |text| level(agreed, (own, seen), text);
+                    let place = value.map(place).transpose().map_err(wrong)?;
+                    cells.level(own.len(), place);
                 }
                 ReadCells::Days(agreed) => {
                     let number = |text| self.day((agreed, measured), text);
-                    numbers.push(value.map_or(Ok(f64::NAN), number).map_err(wrong)?);
+                    let number = value.map(number).transpose().map_err(wrong)?;
+                    agreed.encode(number, &mut cells);
                 }
                 ReadCells::Numbers { agreed, whole } => {
                     let number = |text| self.number((agreed, measured), whole, text);
-                    numbers.push(value.map_or(Ok(f64::NAN), number).map_err(wrong)?);
+                    cells.number(value.map(number).transpose().map_err(wrong)?);
                 }
             }
         }
+        let EncodedCells {
+            mut numbers,
+            mut levels,
+        } = cells;
         numbers.append(&mut levels);
         numbers.append(&mut missing);
         Ok(Ok(numbers))
@@ -430,33 +440,12 @@ impl<'a> FileLayout<'a> {
     }
 }
 
-/// Returns what stands for a missing value by agreement alone: the middle of the range, or half of each of these levels
-/// but the first.
-fn middle(feature: &FeatureColumns, levels: &[String]) -> Vec<f64> {
-    match feature.kind.cells() {
-        ReadCells::Levels(_) => vec![0.5; levels.len().saturating_sub(1)],
-        ReadCells::Numbers { agreed, .. } => {
-            let middle = agreed.range.map(|[low, high]| f64::midpoint(low, high));
-            vec![middle.unwrap_or(f64::NAN)]
-        }
-        ReadCells::Days(agreed) => {
-            let middle = agreed.range().map(|[low, high]| f64::midpoint(low, high));
-            vec![middle.unwrap_or(f64::NAN)]
-        }
-    }
-}
-
-/// One number for each level but the first.
+/// The place of the level of a text.
 fn level(
     agreed: &Levels,
     (levels, seen): (&[String], &[bool]),
-    value: Option<&str>,
-    into: &mut Vec<f64>,
-) -> Result<(), String> {
-    let Some(text) = value else {
-        into.extend(levels.iter().skip(1).map(|_| f64::NAN));
-        return Ok(());
-    };
+    text: &str,
+) -> Result<usize, String> {
     let listed = &levels[..agreed.listed.len()];
     let at = listed.iter().position(|level| level == text);
     let twin = listed
@@ -471,14 +460,12 @@ fn level(
         ));
     }
     let at = at.or(agreed.other.then_some(levels.len() - 1));
-    let at = at.ok_or_else(|| {
+    at.ok_or_else(|| {
         let near = nearest(text, levels.iter().map(String::as_str));
         format!(
             "the agreed levels are {}{}",
             levels.join(", "),
             if near.is_empty() { TRANSLATE } else { &near }
         )
-    })?;
-    into.extend((1..levels.len()).map(|level| f64::from(level == at)));
-    Ok(())
+    })
 }

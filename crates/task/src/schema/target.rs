@@ -1,49 +1,38 @@
-//! The column to predict: a number, classes with all their values, several numbers, or a mask.
+//! The column to predict: a number, classes with all their values, several numbers, a mask, or a time to an event.
 
 use serde::{Deserialize, Serialize};
 
 use super::row::TRANSLATE;
+use super::survival::{check_survival, survival_value};
+use super::written_target::WrittenTarget;
 use super::{Censored, ColumnNames};
 use crate::data::{Rule, Target, same_class};
 
-/// What is predicted.
-///
-/// - A number: `name`, and `unit` and `range` where they are known.
-/// - Classes: `classes` with all their values, and `positive`, the class whose probability a model of
-///   two classes gives.
-/// - Two classes of a number: `rule`, such as `"> 0"`, holds for the positive class.
-/// - Several numbers in one unit: a list as `name`.
-/// - The pixels of a mask, each 0 or 1: a list as `name`, and `mask = true`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+/// What is predicted. As files write it: [`WrittenTarget`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "WrittenTarget", into = "WrittenTarget")]
 pub struct TargetColumn {
-    /// The column's name; or a list of columns, for several numbers or a mask.
+    /// The column's name; or a list of columns, for several numbers or a mask; or those of a time to an event:
+    /// the event, its time, and the entry where there is one.
     pub name: ColumnNames,
-    /// The unit of a number, for reports; by default `units of NAME`. In the files it may stand before or
-    /// behind each number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The unit of a number or of times.
     pub unit: Option<String>,
-    /// Smallest and largest number that it may hold; by default any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Smallest and largest number that it may hold; `None`: any.
     pub range: Option<[f64; 2]>,
-    /// How a number is read that could not be measured, such as `<0.5` or `>100`: as the `"limit"`, or as
-    /// `"half"` of a lower one. By default a file with such a value is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// How a bound such as `<0.5` is read; `None`: it is refused.
     pub censored: Option<Censored>,
-    /// The classes: for each its value, or `{ name, values }` where several values mean one class.
-    /// Any other value is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The classes.
     pub classes: Option<Vec<ClassValues>>,
     /// The positive one of two classes; by default the second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positive: Option<String>,
-    /// The numbers of the positive class: `>`, `>=`, `<` or `<=` and a number. The others are of
-    /// the other class.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The numbers of the positive class.
     pub rule: Option<Rule>,
-    /// True if the columns are the pixels of a mask, row by row; false by default.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// True if the columns are the pixels of a mask, row by row.
     pub mask: bool,
+    /// True if the columns are an event, its time and, where there are three, the entry.
+    pub survival: bool,
+    /// Times at which survival is predicted, in ascending order; only of a time to an event.
+    pub at: Vec<f64>,
 }
 
 /// A class, and the values that mean it.
@@ -93,10 +82,23 @@ impl TargetColumn {
             positive: None,
             rule: None,
             mask: false,
+            survival: false,
+            at: Vec::new(),
         }
     }
 
-    /// Columns for such a target: `target`, or `target 1`, `target 2`, … for several.
+    /// A time to an event: the columns of the event, of its time, and of the entry where there is one.
+    pub fn survival(event: &str, time: &str, entry: Option<&str>) -> Self {
+        let names = [event, time].into_iter().chain(entry);
+        Self {
+            name: ColumnNames::Several(names.map(str::to_owned).collect()),
+            survival: true,
+            ..Self::number("", None)
+        }
+    }
+
+    /// Columns for such a target: `target`, or `target 1`, `target 2`, … for several; `target event`, `target time` and
+    /// `target entry`.
     pub fn of(target: &Target) -> Self {
         let several = |count: usize| {
             ColumnNames::Several((1..=count).map(|at| format!("target {at}")).collect())
@@ -121,6 +123,11 @@ impl TargetColumn {
                 mask: true,
                 ..one
             },
+            Target::Survival { unit, at } => Self {
+                unit: Some(unit.clone()),
+                at: at.clone(),
+                ..Self::survival("target event", "target time", Some("target entry"))
+            },
         }
     }
 
@@ -144,6 +151,13 @@ impl TargetColumn {
                     format!("{first} {rule}"),
                 ])
             }
+            _ if self.survival => Target::Survival {
+                unit: self.unit.clone().unwrap_or_else(|| {
+                    let time = self.name.iter().nth(1);
+                    time.unwrap_or_default().to_owned()
+                }),
+                at: self.at.clone(),
+            },
             _ if self.mask => Target::Mask {
                 pixels: self.name.count(),
             },
@@ -164,13 +178,14 @@ impl TargetColumn {
         b.iter().chain(a)
     }
 
-    /// The number to predict or the index of the class, from the value of a cell; `read` reads a
-    /// number as the file writes it, `expected` says what is expected of one.
+    /// The number to predict or the index of the class, from the value of a cell of the column at position `at`;
+    /// `read` reads a number as the file writes it, `expected` says what is expected of one.
     ///
     /// # Errors
-    /// What is expected instead.
+    /// Description of an acceptable value.
     pub(super) fn value(
         &self,
+        at: usize,
         text: &str,
         read: &dyn Fn(&str) -> Option<f64>,
         expected: &dyn Fn(&str) -> String,
@@ -194,6 +209,7 @@ impl TargetColumn {
             return Ok(f64::from(rule.holds_for(numeric()?)));
         }
         match numeric()? {
+            value if self.survival => survival_value(at, value),
             pixel @ (0.0 | 1.0) if self.mask => Ok(pixel),
             _ if self.mask => Err("the pixels of a mask are 0 or 1".into()),
             value => match self.range {
@@ -209,6 +225,9 @@ impl TargetColumn {
         let fail = |text: &str| Err(format!("`target`: {text}"));
         if self.name.count() == 0 {
             return fail("it names no column");
+        }
+        if self.survival {
+            return check_survival(self).or_else(|text| fail(&text));
         }
         let several = matches!(self.name, ColumnNames::Several(_));
         if several && (self.classes.is_some() || self.rule.is_some()) {

@@ -279,7 +279,7 @@ fn the_positive_class_is_the_second_of_two() {
 }
 
 #[test]
-fn values_outside_the_levels_count_as_other_where_the_schema_says_so() {
+fn values_beyond_the_levels_count_as_other_where_so_agreed() {
     let text = "target = { name = \"y\" }\n[[feature]]\nname = \"k\"\ntype = \"category\"\nlevels = [\"a\", \"b\"]\nother = true";
     let schema = schema(text);
     let rows = read(&schema, "", "k,y\na,1\nb,2\nzebra,3\n").unwrap();
@@ -316,7 +316,7 @@ fn units_bounds_and_accents_are_read_as_agreed() {
     let names = "units = { age = 'Y' }\ncodes = { 'Gro\u{308}ße' = { 'ho\u{308}her' = 'groß' } }";
     let rows = read(&older, names, &text.replace("Y,groß", "Y,höher")).unwrap();
     assert_eq!(used(&rows, 0).0, [0.25, 37.0, 0.0]);
-    // What is not used is not written.
+    // Unused keys are not written.
     let plain = toml::to_string(&schema(CLINIC)).unwrap();
     assert!(!plain.contains("censored"), "{plain}");
     assert_eq!(toml::to_string(&LocalNames::default()).unwrap(), "");
@@ -349,7 +349,7 @@ fn a_date_is_the_number_of_days_since_the_agreed_one() {
 }
 
 #[test]
-fn a_file_says_how_it_writes_dates_and_what_its_codes_mean() {
+fn a_file_states_how_it_writes_dates_and_what_its_codes_mean() {
     let schema = schema(STAYS);
     let text = "admitted,days\n01/03/2020,1\nstart,2\n";
     for (form, first) in [("DD/MM/YYYY", 60.0), ("MM/DD/YYYY", 2.0)] {
@@ -382,7 +382,11 @@ fn a_date_is_written_as_read_and_its_keys_go_with_no_other() {
     assert_eq!(said, "a date, as days since 2020-01-01, to 2024-12-31");
     for (from, to, expected) in [
         ("since = \"2020-01-01\"", "", "a date needs `since`"),
-        ("\"date\"", "\"integer\"", "`since` and `until` go with"),
+        (
+            "\"date\"",
+            "\"integer\"",
+            "`since`, `until` and `parts` go with",
+        ),
         (
             "since",
             "unit = \"days\"\nsince",
@@ -409,5 +413,83 @@ fn a_date_is_written_as_read_and_its_keys_go_with_no_other() {
         let found: Schema = toml::from_str(&STAYS.replacen(from, to, 1)).unwrap();
         let why = found.check().unwrap_err().to_string();
         assert!(why.contains(expected), "{why}");
+    }
+}
+
+#[test]
+fn a_time_to_an_event_is_written_as_it_is_read() {
+    let text = "[target]\nevent = \"died\"\ntime = \"days\"\nentry = \"from\"\nat = [365.0]\nunit = \"days\"\n\n[[feature]]\n\
+                name = \"x\"\n";
+    let read = schema(text);
+    assert!(read.target.survival);
+    let names: Vec<&str> = read.target.name.iter().collect();
+    assert_eq!(names, ["died", "days", "from"]);
+    let written = toml::to_string(&read).unwrap();
+    assert!(
+        written.contains("event = \"died\"") && !written.contains("survival"),
+        "{written}"
+    );
+    assert_eq!(toml::from_str::<Schema>(&written).unwrap(), read);
+    // A number is written as before.
+    let number = schema("target = { name = \"y\" }\n[[feature]]\nname = \"x\"\n");
+    let written = toml::to_string(&number.target).unwrap();
+    assert_eq!(written, "name = \"y\"\n");
+}
+
+#[test]
+fn what_contradicts_a_time_to_an_event_is_refused() {
+    let why = |target: &str| -> String {
+        let text = format!("target = {target}\n[[feature]]\nname = \"x\"\n");
+        match toml::from_str::<Schema>(&text) {
+            Ok(schema) => schema.check().unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        }
+    };
+    let both = "event = \"died\", time = \"days\"";
+    for (target, expected) in [
+        (
+            "{ event = \"died\" }".to_owned(),
+            "needs both columns: `event`",
+        ),
+        (
+            "{ time = \"days\" }".to_owned(),
+            "needs both columns: `event`",
+        ),
+        (
+            "{ unit = \"days\" }".to_owned(),
+            "needs the `name` of a column",
+        ),
+        (
+            format!("{{ name = \"y\", {both} }}"),
+            "`name` does not go with `event`",
+        ),
+        (
+            "{ name = \"y\", at = [3.0] }".to_owned(),
+            "`name` does not go with `event`",
+        ),
+        (
+            format!("{{ {both}, classes = [\"a\", \"b\"] }}"),
+            "`classes` does not go with a time to an event",
+        ),
+        (format!("{{ {both}, mask = true }}"), "`mask` does not go"),
+        (
+            format!("{{ {both}, range = [0.0, 9.0] }}"),
+            "`range` does not go",
+        ),
+        (
+            format!("{{ {both}, at = [9.0, 3.0] }}"),
+            "`at` needs times above 0 in ascending order",
+        ),
+        (
+            format!("{{ {both}, at = [0.0] }}"),
+            "`at` needs times above 0",
+        ),
+        (
+            format!("{{ {both}, entry = \"x\" }}"),
+            "the column \"x\" is named twice",
+        ),
+    ] {
+        let error = why(&target);
+        assert!(error.contains(expected), "{target}: {error}");
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::censored::Censored;
 use super::column::{ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule, Quantity};
 use super::day::{Day, Days};
+use super::part::DatePart;
 
 /// What the cells of a column hold.
 #[derive(Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,7 +23,7 @@ enum WrittenType {
     Number,
     /// A whole number.
     Integer,
-    /// A day, as the number of days since `since`.
+    /// A day, as the number of days since `since`, or as `parts` of it.
     Date,
     /// One of the `levels`.
     Category,
@@ -53,6 +54,11 @@ struct Written {
     /// The last day that a date may be, and `since` the first; by default any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     until: Option<Day>,
+    /// The features that a date becomes, in this order: its `"days"` since `since` (the default), its `"year"`, both
+    /// numbers; its `"month"`, its `"weekday"`, both as levels like those of a category; and its `"day-of-year"`, as
+    /// sine and cosine of 2π × days since the first of January / days of the year, for seasons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parts: Option<Vec<DatePart>>,
     /// All values of a category, in order. The first is the one that the others are compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     levels: Option<Vec<String>>,
@@ -79,6 +85,7 @@ impl TryFrom<Written> for FeatureColumns {
             censored,
             since,
             until,
+            parts,
             levels,
             other,
             missing,
@@ -98,6 +105,9 @@ impl TryFrom<Written> for FeatureColumns {
         if category && levels.is_none() {
             return wrong("a category needs `levels`");
         }
+        if parts.as_ref().is_some_and(Vec::is_empty) {
+            return wrong("`parts` is empty: name at least one, such as \"days\"");
+        }
         for (there, fits, what) in [
             (
                 levels.is_some(),
@@ -116,9 +126,9 @@ impl TryFrom<Written> for FeatureColumns {
                 "`censored` goes with numbers",
             ),
             (
-                since.is_some() || until.is_some(),
+                since.is_some() || until.is_some() || parts.is_some(),
                 dates,
-                "`since` and `until` go with `type = \"date\"`",
+                "`since`, `until` and `parts` go with `type = \"date\"`",
             ),
         ] {
             if there && !fits {
@@ -129,7 +139,11 @@ impl TryFrom<Written> for FeatureColumns {
             WrittenType::Number => ColumnType::Number(quantity),
             WrittenType::Integer => ColumnType::Integer(quantity),
             WrittenType::Date => match since {
-                Some(since) => ColumnType::Date(Days { since, until }),
+                Some(since) => ColumnType::Date(Days {
+                    since,
+                    until,
+                    parts: parts.unwrap_or_else(DatePart::by_default),
+                }),
                 None => return wrong("a date needs `since`, the day that counts as 0"),
             },
             WrittenType::Category => ColumnType::Category(Levels {
@@ -160,6 +174,7 @@ impl From<FeatureColumns> for Written {
             censored: None,
             since: None,
             until: None,
+            parts: None,
             levels: None,
             other: false,
             missing,
@@ -170,9 +185,15 @@ impl From<FeatureColumns> for Written {
                 own.kind = WrittenType::Integer;
                 quantity
             }
-            ColumnType::Date(Days { since, until }) => {
+            ColumnType::Date(Days {
+                since,
+                until,
+                parts,
+            }) => {
                 own.kind = WrittenType::Date;
                 (own.since, own.until) = (Some(since), until);
+                // The default is not written, so that an agreement that names none keeps its id.
+                own.parts = Some(parts).filter(|parts| *parts != DatePart::by_default());
                 return own;
             }
             ColumnType::Category(Levels { listed, other }) => {

@@ -20,20 +20,21 @@ use crate::schema::{
 use crate::typed::typed_pair;
 
 mod proposed;
+mod survival;
 
 use self::proposed::called;
 
-/// How often the middle value may lie beyond the usual ones before it is asked about.
+/// Factor by which the middle value may lie beyond the usual ones before it is asked about.
 const FAR: f64 = 10.0;
 /// Fewest numbers of which it is told that all are elsewhere.
 const FEWEST: usize = 10;
 /// Most values of a column that are listed as not fitting.
 const LISTED: usize = 40;
 
-/// What was found in the files.
+/// Findings in the files.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Survey {
-    /// What every agreed column holds, in one phrase.
+    /// Content of every agreed column, in one phrase.
     pub columns: Vec<(String, String)>,
     /// All that does not fit, in sentences without a full stop; empty where the files fit.
     pub misfits: Vec<String>,
@@ -84,8 +85,13 @@ pub fn survey(
     for (name, feature) in schema.columns() {
         found.feature(name, feature)?;
     }
-    for name in schema.target.name.iter() {
-        found.target(name)?;
+    match schema.target.survival {
+        true => found.survival()?,
+        false => {
+            for name in schema.target.name.iter() {
+                found.target(name)?;
+            }
+        }
     }
     for name in split.group.iter() {
         found.group(name)?;

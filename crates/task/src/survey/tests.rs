@@ -98,7 +98,7 @@ fn all_that_does_not_fit_is_listed_at_once_with_keys_to_paste() {
             .iter()
             .any(|line| line.contains("ward: not agreed are \"ITS\" 2, \"General\" 1"))
     );
-    // What is pasted is read, and the rest is found.
+    // Pasted keys are read, and the rest is found.
     let mut local: LocalNames = toml::from_str(&names.written().join("\n")).unwrap();
     assert_eq!(local, names);
     local.columns.insert("cost".into(), "kosten".into());
@@ -120,7 +120,7 @@ fn all_that_does_not_fit_is_listed_at_once_with_keys_to_paste() {
 }
 
 #[test]
-fn the_column_that_says_whose_a_row_is_is_needed_and_may_have_another_name() {
+fn the_column_of_persons_is_needed_and_may_have_another_name() {
     let split = SplitConfig {
         group: Some("patient".into()),
         ..SplitConfig::default()
@@ -171,7 +171,7 @@ fn with_noise_rows_are_read_as_they_will_be() {
 
 /// The sentences of `rota init`, with what an institution can do by itself.
 #[test]
-fn units_bounds_and_texts_in_another_encoding_are_said_with_the_option() {
+fn units_bounds_and_another_encoding_are_reported_with_options() {
     let text = "age,cost,ward,outcome\n40Y,9000 EUR/a,general,home\n45Y,9500 EUR/a,general,home\n\
                 50Y,<8000,intensive,died\n55Y,7000 EUR/a,general,home\n";
     let found = of("units", text, LocalNames::default());
@@ -198,7 +198,7 @@ fn units_bounds_and_texts_in_another_encoding_are_said_with_the_option() {
 }
 
 #[test]
-fn a_level_in_another_encoding_is_said_to_be_one() {
+fn a_level_in_another_encoding_is_reported_as_one() {
     let schema = SCHEMA.replace("\"intensive\"", "\"Süd\"");
     let folder = std::env::temp_dir().join(format!("rota-survey-{}-bytes", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -242,7 +242,7 @@ fn names(text: &str) -> LocalNames {
 
 /// Whoever pastes what is printed, as it is printed, is asked for what is open and for nothing twice.
 #[test]
-fn names_that_are_pasted_as_they_are_printed_lose_nothing_and_are_not_asked_for_again() {
+fn pasted_names_lose_nothing_and_are_not_asked_for_again() {
     let text =
         "Age,kosten,ward,outcome,patient_id\n40,9,ITS,home,1\n60,n/d,N,gone,2\n50,11,N,died,3\n";
     let mut local = names(
@@ -285,7 +285,7 @@ fn names_that_are_pasted_as_they_are_printed_lose_nothing_and_are_not_asked_for_
 
 /// Names of an earlier agreement go, and values that are none are asked for.
 #[test]
-fn names_that_stand_for_nothing_agreed_are_said_and_left_out() {
+fn names_that_stand_for_nothing_agreed_are_reported_and_unused() {
     let text = "age,cost,ward,outcome\n40,9,ITS,home\n60,10,general,died\n";
     let local =
         names("columns = { agee = 'Alter' }\ncodes = { ward = { ITS = 'icu' } }\nabsent = ['age']");
@@ -321,7 +321,7 @@ fn a_column_that_is_not_recorded_is_named_in_one_answer() {
 
 /// A word may be a value of one column and a gap in another, and a code is a value in its own column only.
 #[test]
-fn a_word_is_a_value_in_the_columns_that_know_it_and_a_gap_elsewhere() {
+fn a_word_is_a_value_in_columns_that_know_it_and_else_missing() {
     let text = "age,cost,ward,outcome\n40,None,None,home\n60,10,general,died\n50,None,None,home\n";
     let first = of("word", text, LocalNames::default());
     assert_eq!(first.misfits.len(), 1, "{:?}", first.misfits);
@@ -409,4 +409,59 @@ fn numbers_in_another_unit_are_a_doubt_whatever_the_factor() {
     for (name, cost) in populations {
         assert_eq!(doubts(name, cost), [""; 0], "{name}");
     }
+}
+
+const TIMES: &str = r#"
+only = ["age >= 18"]
+target = { event = "died", time = "days", entry = "start" }
+[[feature]]
+name = "age"
+"#;
+
+#[test]
+fn an_event_and_its_time_are_described() {
+    let text = "age,died,days,start\n40,1,10,0\n60,0,20.5,3\n50,0,7,\n";
+    let found = by_schema(TIMES, &task(), "times", text, LocalNames::default());
+    let columns: Vec<String> = found
+        .columns
+        .iter()
+        .map(|(name, what)| format!("{name}: {what}"))
+        .collect();
+    assert_eq!(
+        columns[1..],
+        [
+            "died: to predict: 1 event, 2 censored",
+            "days: the time until then: numbers from 7 to 20.5, median 10",
+            "start: observed from: whole numbers from 0 to 3, median 0; 33.3 % missing",
+        ]
+    );
+    assert_eq!((found.misfits, found.names), (vec![], None));
+}
+
+#[test]
+fn events_in_other_words_and_times_of_0_do_not_fit() {
+    let text = "age,died,days,start\n40,yes,10,0\n60,no,0,-3\n50,no,-7,0\n";
+    let found = by_schema(TIMES, &task(), "no-times", text, LocalNames::default());
+    let said = found.misfits.join("\n");
+    for part in [
+        "died: not agreed are \"no\" 2, \"yes\" 1; agreed are 1, where the event happened, and 0",
+        "days: 2 rows have a time of 0 or less",
+        "only = [\"days > 0\"]",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let names = found.names.unwrap();
+    assert_eq!(
+        names.written(),
+        ["codes.died.no = \"?\"", "codes.died.yes = \"?\""]
+    );
+    // What somebody fills in is read, but no number that is no event.
+    let filled: LocalNames = toml::from_str("codes = { died = { yes = '1', no = '2' } }").unwrap();
+    let again = by_schema(TIMES, &task(), "filled", text, filled)
+        .names
+        .unwrap();
+    assert_eq!(again.written()[0], "codes.died.no = \"?\"");
+    let positive = TIMES.replace("\"age >= 18\"", "\"days > 0\"");
+    let left = by_schema(&positive, &task(), "left-out", text, LocalNames::default());
+    assert!(!left.misfits.join("\n").contains("0 or less"));
 }

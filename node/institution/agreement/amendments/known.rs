@@ -28,7 +28,7 @@ impl KnownAmendment {
         self.amendment.hash()
     }
 
-    /// Why this program cannot follow it, if it cannot.
+    /// Returns the reason for which this program cannot follow it, if it cannot.
     pub fn unspoken(&self) -> Option<String> {
         let spoken = self.amendment.is_spoken(Formats::SPOKEN);
         spoken.err().map(|why| why.to_string())
@@ -37,7 +37,7 @@ impl KnownAmendment {
     /// The agreement that it would bring into force after this one.
     ///
     /// # Errors
-    /// Why its text cannot be read.
+    /// The reason for which its text cannot be read.
     pub fn after(&self, agreement: &Agreement) -> Result<Agreement, String> {
         let genesis = Genesis {
             silos: self.amendment.silos.clone(),
@@ -61,7 +61,7 @@ impl KnownAmendment {
     /// agreement comes into force.
     ///
     /// # Errors
-    /// Why its text cannot be read.
+    /// The reason for which its text cannot be read.
     pub fn lines(
         &self,
         agreement: &Agreement,

@@ -34,9 +34,9 @@ use crate::store::{self, StoreOpenError};
 
 /// Name of the folder.
 const FOLDER: &str = "amendments";
-/// How the name of a known amendment ends.
+/// Ending of the name of a known amendment.
 const KNOWN: &str = "amendment";
-/// How the name of this institution's word ends.
+/// Ending of the name of this institution's word.
 const WORD: &str = "approved";
 
 /// The amendments of one state folder.
@@ -45,12 +45,12 @@ pub struct AmendmentFolder {
     state: PathBuf,
 }
 
-/// What is in the folder.
+/// Content of the folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundAmendments {
     /// The amendments that are known, ascending by hash.
     pub known: Vec<KnownAmendment>,
-    /// What this institution says, ascending by the hash of the amendment.
+    /// Words of this institution, ascending by the hash of the amendment.
     pub words: Vec<AmendmentWord>,
     /// Files that are not used.
     pub unused: Vec<Unused>,
@@ -96,7 +96,7 @@ impl FoundAmendments {
 pub struct Unused {
     /// The file.
     pub file: PathBuf,
-    /// Why.
+    /// Reason.
     pub why: String,
 }
 

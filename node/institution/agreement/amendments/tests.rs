@@ -55,7 +55,7 @@ fn what_was_kept_is_found_under_its_whole_hash() {
 }
 
 #[test]
-fn bytes_under_another_amendments_name_are_reported_and_never_used() {
+fn bytes_under_another_amendments_name_are_reported_and_unused() {
     let place = tempfile::tempdir().unwrap();
     let (one, two) = (with_rounds(77), with_rounds(78));
     let amendments = AmendmentFolder::of(place.path());
@@ -79,7 +79,7 @@ fn bytes_under_another_amendments_name_are_reported_and_never_used() {
         assert!(unused.line().contains(&format!("{name:#}")), "{unused:?}");
         assert!(unused.why.contains(&format!("{holds:#}")), "{unused:?}");
     }
-    // What is not used stays, and the institution can say it again.
+    // A file that is not used stays, and the institution can write its word again.
     amendments.only_of(Hash([7; 32]), &BTreeSet::new());
     assert_eq!(amendments.found().unused.len(), 2);
     amendments.say(&word(&one)).unwrap();
@@ -110,7 +110,7 @@ fn an_unreadable_file_hides_no_other() {
 }
 
 #[test]
-fn only_words_to_amendments_that_came_into_force_outlive_their_epoch() {
+fn only_approvals_of_amendments_in_force_outlive_their_epoch() {
     let place = tempfile::tempdir().unwrap();
     let (one, two) = (with_rounds(77), with_rounds(78));
     let amendments = AmendmentFolder::of(place.path());
@@ -127,7 +127,7 @@ fn only_words_to_amendments_that_came_into_force_outlive_their_epoch() {
 }
 
 #[test]
-fn amendments_and_words_of_other_epochs_are_none_of_the_agreement_in_force() {
+fn amendments_and_approvals_of_other_epochs_do_not_count() {
     let epoch = Agreement::parse("federation.toml", EXAMPLE).unwrap().epoch;
     let (one, two, three) = (with_rounds(77), with_rounds(78), with_rounds(79));
     let of_another = |change: &(Hash, Amendment)| (Hash([7; 32]), change.1.clone());
@@ -150,7 +150,7 @@ fn amendments_and_words_of_other_epochs_are_none_of_the_agreement_in_force() {
 }
 
 #[test]
-fn an_amendment_in_a_format_of_the_future_says_which_program_speaks_it() {
+fn an_amendment_in_a_future_format_names_the_program_for_it() {
     let (epoch, mut amendment) = with_rounds(77);
     assert_eq!(known(&(epoch, amendment.clone())).unspoken(), None);
     amendment.format = protocol::Formats::SPOKEN.newest + 1;
@@ -159,7 +159,7 @@ fn an_amendment_in_a_format_of_the_future_says_which_program_speaks_it() {
 }
 
 #[test]
-fn the_number_of_a_word_follows_the_clock_and_is_always_above_the_last() {
+fn approval_numbers_follow_the_clock_and_always_increase() {
     let (change, other) = (with_rounds(77), with_rounds(78));
     let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
     let mut said = Vec::new();
@@ -178,7 +178,7 @@ fn the_number_of_a_word_follows_the_clock_and_is_always_above_the_last() {
 }
 
 #[test]
-fn what_the_silo_forgets_leaves_the_disk_and_a_restart_keeps_the_newest() {
+fn forgotten_amendments_leave_the_disk_and_restarts_keep_newest() {
     let place = tempfile::tempdir().unwrap();
     let amendments = AmendmentFolder::of(place.path());
     let all: Vec<_> = (71..77).map(with_rounds).collect();

@@ -1,4 +1,4 @@
-//! What an institution says to an amendment: that it approves it, or does no more.
+//! Word of an institution on an amendment: that it approves it, or does no more.
 
 use std::time::SystemTime;
 
@@ -6,7 +6,7 @@ use protocol::Hash;
 use protocol::message::Amendment;
 use serde::{Deserialize, Serialize};
 
-/// What an institution says to an amendment. Its node signs these bytes and no others.
+/// Word of an institution on an amendment. Its node signs these bytes and no others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AmendmentWord {
     /// The epoch that the amendment would end.

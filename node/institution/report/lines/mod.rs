@@ -37,18 +37,18 @@ pub(in crate::institution) struct News {
     epoch: Arc<Epoch>,
     /// True if the strategy may end the federation early.
     may_stop: bool,
-    /// What the silo learns with, if it can.
+    /// Equipment with which the silo learns, if it can.
     equipment: Option<Equipment>,
     health: Arc<Health>,
     /// The node's state folder, where evidence is kept.
     state: PathBuf,
-    /// Where the epoch comes from, for evidence.
+    /// Origin of the epoch, for evidence.
     lineage: Lineage,
-    /// What was said about weights and rows.
+    /// Warnings so far about weights and rows.
     weights: WeightWatch,
     /// Rounds for which this institution's model came too late.
     late: Late,
-    /// When the present event happened.
+    /// Time of the present event.
     now: SystemTime,
     /// The round under way.
     round: u64,

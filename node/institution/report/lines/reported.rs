@@ -120,7 +120,7 @@ impl News {
     /// Prints that a view has a certificate that is not yet final.
     fn certified(&mut self, at: Time, view: u64, verdict: &Verdict) {
         match verdict {
-            // Who leads next is known with the next view, which follows at once.
+            // The next lead is known with the next view, which follows at once.
             Verdict::Nullified => {
                 if self.leads.keys().next_back() == Some(&view) {
                     self.nullified = Some(view)
@@ -211,7 +211,7 @@ impl News {
                  validation rows"
             ),
         };
-        // What was contributed may be less than what was agreed on at the start.
+        // The contributions may be fewer than what was agreed on at the start.
         let (learned, officer) = self.health.disclosed();
         let said = NodeEvent::Privacy {
             learned,
@@ -314,7 +314,7 @@ mod tests {
     use super::left_out;
 
     #[test]
-    fn who_was_left_out_against_a_receipt_is_not_told_to_be_late() {
+    fn who_was_left_out_against_a_receipt_is_not_called_late() {
         let said = left_out(5, "south", true, Some("state/evidence/a.json"));
         for part in [
             "round 5 ended without this institution's model, and not because it was late: south",

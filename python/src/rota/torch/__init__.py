@@ -3,5 +3,6 @@
 from .._lora import LoRA, lora, merged
 from ._learner import Learner
 from ._names import load, match
+from ._survival import cox
 
-__all__ = ["Learner", "LoRA", "load", "lora", "match", "merged"]
+__all__ = ["Learner", "LoRA", "cox", "load", "lora", "match", "merged"]

@@ -36,6 +36,7 @@ from ._rest import give_back, is_large, laid_down, taken_up
 from ._rows import check_order, count_of, data_of, first_of, in_order, is_batch, targets_in
 from ._state import NORMS, check_whole, exact, put, role, state_of
 from ._steps import How, MakeOptimiser, MakeScheduler, Step, Steps
+from ._survival import gives_times
 from ._trial import ONE_ROW, Trial, unchanged
 from ._types import Batch, Data, Forward, Loss, Metrics, Refused, Shared, array, tensor
 from ._wrappers import buffers_of, modules_of, parameters_of
@@ -265,6 +266,8 @@ class Learner(_learner.Learner):
             same = rows_of_batch(batch) in (None, passed.rows)
             plain = known(functional.cross_entropy) if self._loss is None and self._classes() else self._known
             means = gives_rows(plain, passed.outputs, passed.targets) if same else None
+            if same and means is None:
+                means = gives_times(self._loss, passed.outputs, passed.targets)
             if means and not self._pass.is_own and (targets := targets_in(data)) is not None:
                 ignored = plain.ignored if plain else -100
                 wrong = targets == ignored if means == "softmax" else (targets != 0) & (targets != 1)

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from .._learner import Given, OutputsLoss
+from ._survival import cox
 from ._types import Loss, Refused
 
 functional = nn.functional
@@ -187,6 +188,7 @@ def loss_of(given: Given | None) -> Loss:
         "squared": _squared,
         "absolute": _absolute,
         "logistic": _logistic,
+        "cox": cox,
     }
     if given is None or given.loss not in agreed:
         said = f", the agreed one is {given.loss!r}" if given else ""

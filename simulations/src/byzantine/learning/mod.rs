@@ -14,9 +14,9 @@ use methods::{Layout, LearnError, Learner, Metrics, Params, Role, Split, Trainin
 use bare::Behaviour;
 use bare::random::Random;
 
-/// How many times as long a poisoned update, or noise, is as the update that was trained.
+/// Length of a poisoned update, or of noise, in lengths of the update that was trained.
 const LENGTH: f64 = 3.0;
-/// How many times as large a false loss is as the true one.
+/// Size of a false loss, in sizes of the true one.
 const LOSS: f64 = 10.0;
 /// Training rows that a member with false rows claims.
 const ROWS: u64 = 9_000_000_000_000_000;
@@ -63,7 +63,7 @@ pub fn lying(
     Ok(learners)
 }
 
-/// What a member lies about.
+/// Lie of a member.
 #[derive(Debug, Clone, Copy)]
 enum Lie {
     /// The update of the member is reversed.

@@ -43,7 +43,7 @@ fn length(update: &[f64]) -> f64 {
 }
 
 #[test]
-fn a_flipped_update_is_the_honest_one_reversed_and_three_times_as_long() {
+fn a_flipped_update_is_the_honest_one_reversed_and_tripled() {
     let (silos, learners) = silos(&[Behaviour::SignFlip]);
     let start = silos[0].learner.initial(1);
     let honest = trained(&*silos[0].learner, &start, 1);
@@ -60,7 +60,7 @@ fn a_flipped_update_is_the_honest_one_reversed_and_three_times_as_long() {
 }
 
 #[test]
-fn noise_is_about_three_times_as_long_as_the_update_and_new_in_every_round() {
+fn noise_is_thrice_as_long_as_the_update_and_new_in_each_round() {
     let (silos, learners) = silos(&[Behaviour::Noise]);
     let start = silos[0].learner.initial(1);
     let noise = |round: u64| -> Vec<f64> {
@@ -131,7 +131,7 @@ fn false_losses_are_ten_times_as_large_and_the_model_is_honest() {
 }
 
 #[test]
-fn false_rows_are_claimed_beside_any_other_lie_and_the_model_is_not_changed() {
+fn false_row_claims_join_any_other_lie_and_do_not_change_models() {
     let absurd = |behaviours: &[Behaviour]| {
         let (silos, learners) = silos(behaviours);
         let start = silos[0].learner.initial(1);

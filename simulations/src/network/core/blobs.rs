@@ -15,7 +15,7 @@ use crate::pool::{Threads, wait};
 
 use super::{Core, Due};
 
-/// How long a holder may take to answer before the next one is asked.
+/// Time that a holder may take to answer before the next one is asked.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// Blobs up to this total size, in bytes, are hashed on the runtime's thread: handing them to

@@ -55,7 +55,7 @@ pub(super) struct SiloPort {
     /// Counts the restarts of the silo: what was sent to it before the last one is lost.
     pub(super) restarts: u32,
     backlog: VecDeque<Event>,
-    /// When its line is free for the next transfer.
+    /// Time at which its line is free for the next transfer.
     pub(super) free: Option<Instant>,
     pub(super) traffic: Traffic,
     pub(super) tamper: Option<Tamper>,
@@ -77,7 +77,8 @@ pub(super) struct Core {
     threads: Arc<Threads>,
     queue: BTreeMap<(Instant, u64), Due>,
     sequence: u64,
-    /// Whether two silos know of each other that they run: the lower one's place times n and the other's.
+    /// `true` for two silos that know of each other that they run: at the lower one's place times n and the
+    /// other's.
     linked: Vec<bool>,
     gossip: Gossip,
     judging: UnjudgedFrames,

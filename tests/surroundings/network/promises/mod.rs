@@ -29,10 +29,10 @@ pub(crate) struct MemberEnds {
 
 /// Makes and changes one small network.
 pub(crate) trait Lab: Sized {
-    /// Whether frames of one member to another arrive in the order in which they were sent.
+    /// `true` if frames of one member to another arrive in the order in which they were sent.
     const ORDERED: bool;
 
-    /// Whether every frame arrives exactly once while no member stops.
+    /// `true` if every frame arrives exactly once while no member stops.
     const FAITHFUL: bool;
 
     /// Runs a test on the clock of this kind of network.

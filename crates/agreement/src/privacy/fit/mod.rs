@@ -1,7 +1,7 @@
 //! Makes a plan go with secure-aggregation rounds: where one value alone goes with them, and nobody has to choose.
 //!
-//! What somebody has to choose (another strategy, another model) stays as it is, and [`PrivacyTable::faults`]
-//! lists it.
+//! Values that somebody has to choose (another strategy, another model) stay as they are, and
+//! [`PrivacyTable::faults`] lists them.
 
 use methods::learner::{Optimiser, Training};
 use methods::strategy::{Method, StrategyConfig, WeightRule};
@@ -143,7 +143,10 @@ fn scaled(task: &mut TableTask, noised: bool) -> Option<String> {
 
 /// True where all numbers of a schema have ranges.
 fn has_ranges(schema: &Schema) -> bool {
-    let target = matches!(schema.target(), Target::Classes(_) | Target::Mask { .. });
+    let target = matches!(
+        schema.target(),
+        Target::Classes(_) | Target::Mask { .. } | Target::Survival { .. }
+    );
     let mut columns = schema.encoded().into_iter();
     columns.all(|column| column.range.is_some()) && (target || schema.target.range.is_some())
 }
@@ -184,7 +187,7 @@ fn middle(feature: &FeatureColumns) -> Option<MissingRule> {
     let agreed = match &feature.kind {
         ColumnType::Number(Quantity { range, .. })
         | ColumnType::Integer(Quantity { range, .. }) => range.is_some(),
-        ColumnType::Date(days) => days.until.is_some(),
+        ColumnType::Date(days) => days.has_ranges(),
         ColumnType::Category(_) => true,
     };
     match feature.missing {

@@ -59,7 +59,7 @@ fn faults(table: &PrivacyTable, task: &TaskConfig, strategy: &StrategyConfig) ->
 }
 
 #[test]
-fn a_plan_that_nobody_made_for_sums_goes_with_them_after_it_was_fitted() {
+fn a_plan_not_made_for_sums_works_with_them_once_fitted() {
     let masked = PrivacyTable::of_groups(Vec::new());
     let noised = PrivacyTable::noised(1.0, Some("patient".into()), Some(4_000));
     for table in [masked, noised] {
@@ -107,6 +107,18 @@ fn what_somebody_has_to_choose_is_left_alone() {
     let noised = PrivacyTable::noised(1.0, Some("patient".into()), None);
     noised.fit(&mut task, &mut strategy);
     assert_eq!(faults(&noised, &task, &strategy), ["strategy.name"]);
+}
+
+#[test]
+fn a_time_to_an_event_goes_with_masks_and_not_with_noise() {
+    let (mut task, mut strategy) = plan("\"cox\"", "{ event = \"dead\", time = \"days\" }");
+    let masked = PrivacyTable::of_groups(Vec::new());
+    masked.fit(&mut task, &mut strategy);
+    assert_eq!(faults(&masked, &task, &strategy), [""; 0]);
+    let noised = PrivacyTable::noised(1.0, Some("patient".into()), Some(4_000));
+    noised.fit(&mut task, &mut strategy);
+    let left = faults(&noised, &task, &strategy);
+    assert!(left.contains(&"task.table.schema.target"), "{left:?}");
 }
 
 #[test]

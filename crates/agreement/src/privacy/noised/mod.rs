@@ -1,5 +1,5 @@
-//! What secure-aggregation rounds with noise cannot do, because it breaks the bound that the noise gives: the keys of an
-//! agreement that are refused with them, why, and what to choose in their place.
+//! Settings that secure-aggregation rounds with noise exclude, because they break the bound that the noise gives:
+//! the keys of an agreement that are refused with them, why, and what to choose in their place.
 
 use methods::learner::{Optimiser, Training};
 use methods::strategy::{NoisedUse, StrategyConfig};
@@ -144,7 +144,7 @@ fn of_training(training: &Training) -> Vec<KeyFault> {
     ])
 }
 
-/// Why a method cannot take part in differentially private rounds.
+/// Returns the reason for which a method cannot take part in differentially private rounds.
 fn unfit(of: NoisedUse) -> Option<&'static str> {
     match of {
         NoisedUse::Steps => None,

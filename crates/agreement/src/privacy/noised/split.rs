@@ -1,5 +1,5 @@
-//! How rows are held out where sums are noised: the part of a row must not change because another one comes
-//! or goes, or one row more would change many rows of a sum, for which there is too little noise.
+//! Hold-out of rows where sums are differentially private: the part of a row must not change because another one
+//! comes or goes, or one row more would change many rows of a sum, for which there is too little noise.
 
 use task::{Source, TableTask};
 
@@ -9,8 +9,8 @@ use crate::privacy::refusals::KeyFault;
 const KEYED: &str =
     "write `keyed = true` in `[task.table.split]`, by which a keyed hash of each row decides";
 
-/// Why the split of a task breaks the bound, and what to write. `by_unit` says whether parts depend on single
-/// rows or groups alone, `rows` whether noise protects single rows.
+/// Returns the reason for which the split of a task breaks the bound, and what to write. `by_unit` is true if parts
+/// depend on single rows or groups alone, `rows` if noise protects single rows.
 pub(crate) fn fault(task: &TableTask, by_unit: bool, rows: bool) -> Option<KeyFault> {
     let split = &task.split;
     let (how, write) = match (&split.time, &split.column) {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_how_rows_are_held_out() {
+    fn the_fault_states_how_rows_are_held_out() {
         let said = |file: &str| {
             let text = format!(
                 "model = {{ linear = {{ loss = 'squared' }} }}\n[data.rows]\nfiles = [{file}]"

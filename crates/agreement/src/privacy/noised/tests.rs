@@ -43,7 +43,7 @@ pub(super) fn noised(edits: &[(&str, &str)]) -> String {
     toml::to_string(&file).unwrap()
 }
 
-/// What becomes of missing values in all columns, if the task has a schema.
+/// Sets the rule for missing values in all columns, if the task has a schema.
 fn fill(file: &mut toml::Table, rule: &str) {
     let table = file["task"].get_mut("table");
     let features = table.and_then(|table| table["schema"]["feature"].as_array_mut());
@@ -73,7 +73,7 @@ pub(super) fn noise_of(agreement: &Agreement) -> Noise {
 }
 
 #[test]
-fn a_noised_agreement_has_the_noise_of_its_epsilon_and_is_written_with_z() {
+fn a_private_agreement_has_the_noise_of_epsilon_and_writes_z() {
     let agreement = read(&[("rounds", "40"), ("privacy.epsilon", "1.0")]);
     let protocol = &agreement.epoch.protocol;
     let noise = noise_of(&agreement);
@@ -103,7 +103,7 @@ fn a_noised_agreement_has_the_noise_of_its_epsilon_and_is_written_with_z() {
 }
 
 #[test]
-fn what_all_rounds_bound_keeps_to_epsilon_and_has_epsilon_alone_beside_it() {
+fn the_bound_of_all_rounds_is_epsilon_and_that_if_all_collude() {
     let agreement = read(&[("rounds", "40"), ("privacy.epsilon", "1.0")]);
     let bound = crate::bound(&agreement.epoch.protocol).unwrap();
     // Two parts of the noise are unknown: three authors, of whom one colludes.
@@ -344,7 +344,7 @@ fn the_bound_holds_for_no_split_that_one_row_more_deals_anew() {
 }
 
 #[test]
-fn no_amendment_adds_noise_to_such_a_split_and_one_that_has_it_goes_on() {
+fn no_amendment_adds_noise_to_an_unkeyed_split() {
     let (clear, noised) = (text(&[]), noised(&[]));
     let amended = |from: &str, to: &str| {
         let from = Agreement::parse("f.toml", from).unwrap();

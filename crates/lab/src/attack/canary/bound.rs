@@ -18,7 +18,7 @@ const MOST_EPSILON: f64 = 40.0;
 /// The probability that a bound is above the truth.
 pub const LEVEL: f64 = 0.05;
 
-/// What an auditor guessed.
+/// Guesses of an auditor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CoinGuesses {
     /// m: canaries, in or out.

@@ -32,7 +32,7 @@ use crate::run::study;
 use crate::summary::or_no_bound;
 use planted::PlantedCanaries;
 
-/// What this audit does not try.
+/// Attacks that this audit does not try.
 const NOT_TRIED: [&str; 4] = [
     "rows as canaries, which only the models see",
     "colluding members that subtract their own noise",
@@ -43,10 +43,10 @@ const NOT_TRIED: [&str; 4] = [
 /// Most canaries, unless more are asked for.
 const MOST_CANARIES: usize = 500;
 
-/// How long the gradient of a canary is before it is clipped, in clipping norms.
+/// Length of the gradient of a canary before it is clipped, in clipping norms.
 const LENGTH: f64 = 1000.0;
 
-/// How large the audit is.
+/// Size of the audit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CanaryOptions {
     /// Canaries; by default as many as the model has numbers, 500 at most. Never more than it has numbers.
@@ -55,7 +55,7 @@ pub struct CanaryOptions {
     pub runs: u64,
 }
 
-/// What the audit found.
+/// Findings of the audit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct CanaryAudit {
@@ -80,7 +80,7 @@ pub struct CanaryAudit {
     pub runs: Vec<CanaryRun>,
     /// Runs with a lower bound above the claim.
     pub above: usize,
-    /// What was not tried.
+    /// Attacks that were not tried.
     pub not_tried: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ pub struct CanaryRun {
     pub epsilon: f64,
 }
 
-/// What is put around the learner of each silo.
+/// Function that wraps the learner of each silo.
 type AroundLearner<'a> = &'a dyn Fn(Arc<dyn Learner>) -> Arc<dyn Learner>;
 
 /// Runs a scenario with canaries, and bounds its ε from below.
@@ -249,8 +249,8 @@ fn right(scores: &[i64], inside: &[bool], guesses: usize) -> usize {
     out.count() + into.filter(|&&canary| inside[canary]).count()
 }
 
-/// How many guesses are made: of a quarter of the canaries, whose scores say most; of ten at least, where there
-/// are so many. An even number.
+/// Returns the number of guesses: a quarter of the canaries, those whose scores are most telling; ten at least,
+/// where there are so many. An even number.
 fn guesses(canaries: usize) -> usize {
     (canaries / 4).max(canaries.min(10)) / 2 * 2
 }
@@ -363,7 +363,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_audit_that_can_show_too_little_says_so() {
+    fn an_audit_that_can_show_too_little_states_so() {
         let audit = |most, epsilon| CanaryAudit {
             scenario: "few".into(),
             rounds: 1,

@@ -1,4 +1,4 @@
-//! How confident models are in a row that learned from it, and those that did not.
+//! Confidence in a row of models that learned from it, and of those that did not.
 
 use super::shadows::HalfFederation;
 
@@ -33,7 +33,7 @@ impl NormalFit {
     }
 }
 
-/// What shadows say of one row.
+/// Confidence of shadows in one row.
 pub(super) struct ConfidenceModel {
     inside: Option<NormalFit>,
     outside: Option<NormalFit>,

@@ -39,14 +39,14 @@ use shadows::{HalfFederation, ShadowSetting};
 /// Fewest shadows: the normal distributions of a row are rough with fewer.
 pub const FEWEST_SHADOWS: usize = 16;
 
-/// What this attack does not try.
+/// Attacks that this one does not try.
 const NOT_TRIED: [&str; 3] = [
     "shadows that look at the opened sums",
     "colluding members that subtract their own noise",
     "more shadows, or other questions to a model than its confidence in the rows as they are",
 ];
 
-/// How large the attack is.
+/// Size of the attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MembershipOptions {
     /// Shadow federations; at least [`FEWEST_SHADOWS`] are trained.
@@ -64,7 +64,7 @@ impl Default for MembershipOptions {
     }
 }
 
-/// How well membership can be told.
+/// Result of a membership attack.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct MembershipAttack {
@@ -72,7 +72,7 @@ pub struct MembershipAttack {
     pub scenario: String,
     /// Institutions.
     pub silos: usize,
-    /// What is a member or not: `row`, or `person` with all its rows where noise protects persons.
+    /// Unit that is a member or not: `row`, or `person` with all its rows where noise protects persons.
     pub unit: String,
     /// Rows, or persons, that may be members.
     pub rows: usize,
@@ -82,15 +82,15 @@ pub struct MembershipAttack {
     pub shadows: usize,
     /// Attacked federations.
     pub targets: usize,
-    /// What noise bounds; none where there is no noise.
+    /// Bound by the noise; none where there is no noise.
     pub bound: Option<MembershipBound>,
-    /// What was tried, with its area under the ROC curve.
+    /// Attacks that were tried, each with its area under the ROC curve.
     pub tests: Vec<MembershipTest>,
-    /// What was not tried.
+    /// Attacks that were not tried.
     pub not_tried: Vec<String>,
 }
 
-/// What the noise of a federation bounds.
+/// Bound by the noise of a federation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MembershipBound {
     /// ε, ε_alone and δ in words.
@@ -102,7 +102,7 @@ pub struct MembershipBound {
 /// One way to tell members.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MembershipTest {
-    /// What it looks at.
+    /// Observation that it is based on.
     pub name: String,
     /// The area under its ROC curve, with an interval from rows resampled.
     pub auc: AttackEstimate,

@@ -5,15 +5,15 @@ use serde::Serialize;
 use super::super::AttackEstimate;
 use super::super::scored::{RowScore, RowScores};
 
-/// What this cannot see.
+/// Limits of this attack.
 const NOT_TRIED: &str = "shadows, of which only a simulation can train enough; the models of earlier rounds; \
                          rows of other institutions";
 
-/// How well the loss of one model tells the rows that it learned from apart from rows that were held out.
+/// Separation by the loss of one model of the rows that it learned from and rows that were held out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct OwnMembership {
-    /// What the model is.
+    /// Name of the model.
     pub model: String,
     /// Training rows.
     pub train: usize,
@@ -26,7 +26,7 @@ pub struct OwnMembership {
     pub train_loss: f64,
     /// Mean loss of the held-out rows.
     pub held_out_loss: f64,
-    /// What was not tried.
+    /// Attacks that were not tried.
     pub not_tried: String,
 }
 

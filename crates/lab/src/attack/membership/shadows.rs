@@ -20,7 +20,7 @@ use crate::attack::{PlayedRound, replay};
 /// Probabilities are taken this far away from 0 and 1 at least.
 const CERTAIN: f64 = 1e-12;
 
-/// What all shadows of a scenario have in common.
+/// Common parts of all shadows of a scenario.
 pub(super) struct ShadowSetting {
     scenario: Scenario,
     federation: Federation,
@@ -37,13 +37,13 @@ struct SiloUnits {
 
 /// A federation that learned from some of the units, and its confidence in all of them.
 pub(super) struct HalfFederation {
-    /// Whether it learned from each unit: those of all silos, in order.
+    /// `true` for each unit that it learned from: those of all silos, in order.
     pub(super) members: Vec<bool>,
     /// The confidence of the final model in each unit.
     pub(super) last: Vec<f64>,
     /// The mean confidence over all released models.
     pub(super) mean: Vec<f64>,
-    /// Where asked for: the score of each unit by one who knows all others, see [`informed`].
+    /// Score of each unit by one who knows all others, see [`informed`]; `None` unless asked for.
     pub(super) informed: Option<Vec<f64>>,
 }
 
@@ -191,7 +191,7 @@ impl SiloUnits {
             let rows = (0..samples).map(|row| vec![row]).collect();
             return Ok(Self { learner, rows });
         }
-        // Who a row is of does not depend on the model.
+        // The person of a row does not depend on the model.
         let start = genesis(&*silo.strategy, &*learner, silo.initial_seed);
         let start = start.state.models.first();
         let start = start.ok_or_else(|| refused("there is no global model"))?;

@@ -1,5 +1,5 @@
-//! Whether 95 % intervals of a silo hold the truth, by simulation, for every metric: with rare classes, equal
-//! scores, few rows and heavy tails.
+//! Coverage of 95 % intervals of a silo, by simulation, for every metric: with rare classes, equal scores, few
+//! rows and heavy tails.
 
 use methods::learner::RowResults;
 use simulations::random::Random;
@@ -11,10 +11,10 @@ const DRAWS: usize = 300;
 /// Rows from which the truth is known.
 const POPULATION: usize = 60_000;
 
-/// What two models give for the same rows.
+/// Outputs of two models for the same rows.
 type SimulatedPair = [RowResults; 2];
 
-/// How two models of classes differ.
+/// Difference of two models of classes.
 #[derive(Debug, Clone, Copy)]
 enum SimulatedModels {
     /// Tosses of coins: neither knows anything.
@@ -29,7 +29,7 @@ enum SimulatedModels {
     Right,
 }
 
-/// How errors of numbers are spread.
+/// Distribution of errors of numbers.
 #[derive(Debug, Clone, Copy)]
 enum Errors {
     Normal,
@@ -150,8 +150,8 @@ struct Shares {
     error: f64,
 }
 
-/// What intervals of the difference of two models hold, over so many silos. The `truth` is that of many rows, unless
-/// it is known.
+/// Returns the coverage of intervals of the difference of two models, over so many silos. The `truth` is that
+/// of many rows, unless it is known.
 fn shares(
     metric: &str,
     silos: usize,
@@ -208,7 +208,7 @@ const MODELS: [SimulatedModels; 5] = [
     SimulatedModels::Right,
 ];
 
-/// What was simulated, and what intervals are to hold at least.
+/// Results of simulations, with the least share that intervals are to hold.
 #[derive(Default)]
 struct CheckedCell(Vec<(String, f64, Shares)>);
 
@@ -269,7 +269,7 @@ fn intervals_of_calibration_errors_hold() {
 }
 
 #[test]
-fn intervals_of_errors_of_numbers_hold_but_for_few_rows_of_skewed_ones() {
+fn intervals_of_errors_hold_but_for_few_rows_of_skewed_numbers() {
     for metric in ["mae", "mse"] {
         let mut checked = CheckedCell::default();
         for rows in [10, 30, 100, 400] {
@@ -295,7 +295,7 @@ fn intervals_of_errors_of_numbers_hold_but_for_few_rows_of_skewed_ones() {
 }
 
 #[test]
-fn coins_seem_better_or_worse_at_few_silos_where_a_class_is_rare() {
+fn coins_seem_to_differ_at_few_silos_where_a_class_is_rare() {
     let metrics = [
         "accuracy",
         "log-loss",

@@ -1,4 +1,4 @@
-//! How much better one strategy is than another, with 95 % intervals.
+//! Differences of strategies, with 95 % intervals.
 //!
 //! Two things may be otherwise another time: the seed, and the test rows. From three seeds on, the spread
 //! over seeds counts by Student's distribution, which knows how little so few tell; with fewer, intervals are
@@ -27,8 +27,8 @@ const FEWEST: usize = 200;
 /// Rows drawn in all, about, above which there are fewer draws.
 const ROWS: usize = 20_000_000;
 
-/// How much better one strategy is than another. Positive is better, whether the metric is to
-/// be high or low.
+/// Mean difference of two strategies. Positive means that the first is better, for metrics that are to be high
+/// and for those that are to be low.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeanDifference {
     /// In the mean in which every silo counts once; `None` for metrics that single silos do not have.
@@ -37,7 +37,7 @@ pub struct MeanDifference {
     pub per_row: Option<Interval>,
     /// Seeds that the intervals are of.
     pub seeds: usize,
-    /// Why there is no interval, where there is none.
+    /// Reason for which there is no interval, where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_interval: Option<NoInterval>,
     /// Silos whose own interval is wholly better.
@@ -58,7 +58,7 @@ impl MeanDifference {
     }
 }
 
-/// Why a difference has no interval.
+/// Reason for which a difference has no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoInterval {
@@ -265,8 +265,8 @@ impl DrawnDifference {
         }
     }
 
-    /// How much better one model is than another, by the name of the rows, what is drawn of them, rows or groups of
-    /// rows, and the draws.
+    /// Returns the difference of two models, by the name of the rows, the units that are drawn of them, rows or
+    /// groups of rows, and the draws.
     fn of(
         sign: f64,
         (ours, theirs): (&Statistic, &Statistic),

@@ -139,7 +139,7 @@ fn difference(metric: &str, ours: &UnitResult, theirs: &UnitResult) -> MeanDiffe
 }
 
 #[test]
-fn why_there_is_no_interval_is_said() {
+fn the_reason_for_no_interval_is_stated() {
     let of = |positives: usize| {
         let classes: Vec<u16> = (0..60).map(|row| u16::from(row < positives)).collect();
         let scores = |model: usize| {
@@ -162,7 +162,7 @@ fn why_there_is_no_interval_is_said() {
 }
 
 #[test]
-fn a_silo_with_few_persons_cannot_tell_however_many_rows_these_have() {
+fn a_silo_with_few_persons_shows_no_difference_with_many_rows() {
     let scores = |by: f32| (0..120).map(|row| (row % 11) as f32 / 11.0 + by).collect();
     let tested = |persons: u32| {
         let groups: Vec<u32> = (0..120).map(|row| row % persons).collect();

@@ -1,4 +1,4 @@
-//! Whether a federation with noise is worth joining, and what would change that.
+//! Advice on joining a federation with noise, and on changes of it.
 //!
 //! The rule: join where the federation with noise is better than the model that each silo makes alone, and the
 //! whole 95 % interval of the mean difference per silo says so. Noise is a price that has to buy something.
@@ -24,21 +24,21 @@ use super::{OWN_TO_ZERO, WITHOUT};
 use crate::statistic::Interval;
 use crate::summary::NoiseBound;
 
-/// How many times today's silos, rows or ε are looked at.
+/// Multiples of today's silos, rows or ε that are tried.
 pub const TIMES: [usize; 3] = [2, 5, 10];
 /// Seeds: as many as fit into half of the time.
 pub const SEEDS: [usize; 4] = [4, 8, 12, 20];
 /// The largest ε of an agreement.
 const MOST_EPSILON: f64 = 1000.0;
 
-/// Whether a federation with noise is worth joining.
+/// Advice on joining a federation with noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NoiseAdvice {
     /// True if it is, with one kind of release at least.
     pub joins: bool,
     /// Every kind of release at the asked ε.
     pub releases: Vec<ReleaseAdvice>,
-    /// What would change advice not to join.
+    /// Changes that would turn advice not to join.
     pub changes: Option<WhatChanges>,
     /// Seeds for which every strategy was measured.
     pub seeds: usize,
@@ -48,19 +48,19 @@ pub struct NoiseAdvice {
     pub comparison: Comparison,
 }
 
-/// Whether one kind of release is worth it.
+/// Advice on one kind of release.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReleaseAdvice {
     /// Its label in the comparison.
     pub label: String,
-    /// How every silo adapts the model to its own rows afterwards.
+    /// Adaptation by every silo of the model to its own rows afterwards.
     pub adapted: Option<Adaptation>,
-    /// What its noise bounds.
+    /// Bound by its noise.
     pub noise: Option<NoiseBound>,
-    /// How much better it is than the model that each silo makes alone, per silo; of two such models than the one
-    /// that is harder to heartbeat.
+    /// Gain over the model that each silo makes alone, per silo; of two such models over the one that is harder
+    /// to heartbeat.
     pub gain: Option<Interval>,
-    /// How much better it is than the federation without noise: mostly worse.
+    /// Difference from the federation without noise: mostly negative, worse.
     pub price: Option<Interval>,
 }
 
@@ -90,7 +90,7 @@ impl ReleaseAdvice {
     }
 }
 
-/// What would change advice not to join, if the rest stays as it is.
+/// Changes that would turn advice not to join, if the rest stays as it is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhatChanges {
     /// A larger ε, on the same rows.
@@ -101,7 +101,7 @@ pub struct WhatChanges {
     pub rows: NeededTimes,
 }
 
-/// Whether more of something would change the advice.
+/// Multiple of something from which on the advice would change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NeededTimes {
@@ -109,7 +109,7 @@ pub enum NeededTimes {
     At {
         /// Times today's.
         times: usize,
-        /// What the noise then bounds.
+        /// Bound by the noise then.
         noise: Option<NoiseBound>,
     },
     /// Not up to so many times today's.
@@ -274,7 +274,7 @@ impl MoreNeeded<'_> {
                     *found = Some(match self.joins(&imitation, many, progress) {
                         Ok(true) => NeededTimes::At { times, noise: None },
                         Ok(false) => NeededTimes::NotUpTo(times),
-                        // What is known of fewer is worth saying.
+                        // An answer for fewer is worth having.
                         Err(why) => match found.take() {
                             Some(known) => known,
                             None => NeededTimes::Unknown(why),

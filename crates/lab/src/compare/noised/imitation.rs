@@ -6,7 +6,7 @@
 //! moments, Efron & Morris 1973). A number to predict is one more column. Values stay within the range that a
 //! column has in the rows.
 //!
-//! What such rows cannot show: shapes that are not normal, interactions, and differences between silos in
+//! Not in such rows: shapes that are not normal, interactions, and differences between silos in
 //! how columns and target go together.
 
 use methods::learner::Split;
@@ -18,7 +18,7 @@ const TEST: usize = 100;
 /// Steps by which centres of classes and distances of silos are found, which depend on each other.
 const STEPS: usize = 5;
 
-/// What the rows of several silos look like.
+/// Distribution of the rows of several silos.
 #[derive(Debug, Clone)]
 pub(super) struct Imitation {
     target: Target,
@@ -33,7 +33,7 @@ pub(super) struct Imitation {
     silos: Vec<ImitatedSilo>,
 }
 
-/// What a silo has of its own.
+/// Parameters of one silo.
 #[derive(Debug, Clone)]
 struct ImitatedSilo {
     /// Training rows.
@@ -54,7 +54,7 @@ impl Imitation {
         let classes = match &data.target {
             Target::Classes(names) => names.len(),
             Target::Number { .. } => 1,
-            Target::Numbers { .. } | Target::Mask { .. } => return None,
+            Target::Numbers { .. } | Target::Mask { .. } | Target::Survival { .. } => return None,
         };
         let number = classes == 1;
         let silos = data.silos.iter().map(|(_, table)| rows_of(table, number));
@@ -198,7 +198,7 @@ fn shrunk(silos: &[Vec<Vec<f64>>], width: usize) -> Vec<Vec<f64>> {
                 .map(move |row| (row[column] - mean[column]).powi(2))
         });
         let within = squares.sum::<f64>() / rows.saturating_sub(silos.len()).max(1) as f64;
-        // What chance gives to the mean of a silo.
+        // The part that chance gives to the mean of a silo.
         let chance = |rows: &Vec<Vec<f64>>| within / rows.len().max(1) as f64;
         let count = silos.len() as f64;
         let found = means.iter().map(|mean| mean[column].powi(2)).sum::<f64>() / count;

@@ -8,12 +8,12 @@ pub(super) const MODE: &str = "differential-privacy";
 /// The model that the settings are for.
 pub(super) const MODEL: &str = "logistic";
 
-/// What is released in rounds with noise, and with which settings.
+/// Settings of a release in rounds with noise.
 pub(super) struct ReleaseSettings {
     /// Its name, as in `mechanism` of [privacy].
     pub(super) name: &'static str,
     rounds: i64,
-    /// What else stands in `[privacy]`.
+    /// Further keys of `[privacy]`.
     keys: &'static [(&'static str, f64)],
     /// The learning rate, where there are steps.
     rate: f64,

@@ -54,7 +54,7 @@ fn loss(row: &ComparisonRow) -> f64 {
 }
 
 #[test]
-fn each_silo_alone_no_noise_and_every_epsilon_stand_side_by_side() {
+fn local_no_noise_and_every_epsilon_stand_side_by_side() {
     let comparison = compared(&scenario(""), &[0.05, 100.0]);
     let rows = &comparison.variants[0].strategies;
     assert!(rows.iter().all(|row| row.failed.is_empty()), "{rows:?}");
@@ -127,7 +127,7 @@ fn a_scenario_with_noise_keeps_its_settings_at_every_epsilon() {
 }
 
 #[test]
-fn a_model_without_settings_and_a_scale_of_own_rows_are_refused_with_what_to_write() {
+fn a_model_without_settings_or_with_a_local_scale_is_refused() {
     let mlp = scenario("").replace("\"logistic\"\n", "{ mlp = { hidden = [3] } }\n");
     let why = parsed(&mlp, &[1.0]).unwrap_err();
     assert!(

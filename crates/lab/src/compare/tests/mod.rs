@@ -147,7 +147,7 @@ fn silos_serve_the_models_of_a_strategy_or_their_own() {
     assert!(row("pooled").served.is_none() && row("constant").served.is_none());
     let [local, equal, groups] =
         ["local", "equal", "groups"].map(|label| row(label).served.as_ref().unwrap());
-    // What silos make alone is the same whatever they are offered.
+    // Models that silos make alone are the same, whatever the silos are offered.
     assert!(local.own == equal.own && local.own == groups.own);
     let mae = |metrics: &[MetricResult]| metrics[0].inside.as_ref().unwrap().silos.unwrap().mean;
     let constant = row("constant").metrics[0].inside.as_ref().unwrap();
@@ -301,7 +301,7 @@ fn an_interrupted_comparison_continues_and_parts_are_merged() {
         run("whole", None, false),
         Err(ExperimentError::There(_))
     ));
-    // What was half written counts as not there.
+    // A line that was half written counts as not there.
     let runs = folder.join("whole/runs");
     let mut files: Vec<_> = std::fs::read_dir(&runs)
         .unwrap()
@@ -341,7 +341,7 @@ fn an_interrupted_comparison_continues_and_parts_are_merged() {
 }
 
 #[test]
-fn a_strategy_that_diverges_is_named_and_the_others_are_compared() {
+fn a_strategy_that_diverges_is_named_and_the_others_compared() {
     let wild = SMALL.replace("[0.02, 0.005]", "[1e30]");
     let experiment = Experiment::parse(
         "wild.toml",
@@ -461,7 +461,7 @@ name = "tfl"
 "#;
 
 #[test]
-fn only_honest_members_are_measured_and_a_median_bears_liars_that_a_mean_does_not() {
+fn only_honest_members_are_measured_and_a_median_bears_liars() {
     let choices = Choices::default();
     let experiment = Experiment::parse("liars.toml", LIARS, Path::new(""), &choices).unwrap();
     let comparison = compare(&experiment, CompareOptions::default()).unwrap();
@@ -506,7 +506,7 @@ fn a_lie_of_an_unknown_silo_is_refused() {
 }
 
 #[test]
-fn a_constant_is_measured_at_silos_outside_that_have_no_training_rows() {
+fn a_constant_is_measured_at_unseen_silos_without_training_rows() {
     let Some(data) = std::env::var_os("ROTA_DATA").map(std::path::PathBuf::from) else {
         crate::skipped::skipped("needs the data sets, and ROTA_DATA is not set");
         return;

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Most redirections that are followed.
 const REDIRECTIONS: u32 = 5;
 
-/// Why a file was not downloaded.
+/// Error of a file that was not downloaded.
 #[derive(Debug, thiserror::Error)]
 pub enum DownloadError {
     /// The file was packed again and is not published.
@@ -48,7 +48,7 @@ pub enum DownloadError {
     Network {
         /// The address.
         address: String,
-        /// What went wrong.
+        /// Description of the error.
         reason: String,
     },
     /// Something else came than expected.
@@ -72,7 +72,7 @@ pub enum DownloadError {
     },
 }
 
-/// What was done for a file.
+/// Result for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Got {
     /// The file was there already.
@@ -224,7 +224,7 @@ impl Client {
     }
 }
 
-/// Why nothing came, in words.
+/// Returns the reason for which nothing came, as text.
 fn reason(error: &ureq::Error, address: &str) -> String {
     let uri: Option<Uri> = address.parse().ok();
     let host = uri.as_ref().and_then(Uri::host).unwrap_or(address);

@@ -160,7 +160,7 @@ fn a_file_is_kept_only_if_it_is_right() {
 }
 
 #[test]
-fn files_that_are_there_are_kept_and_others_replaced_only_by_force() {
+fn existing_files_are_kept_and_replaced_only_by_force() {
     let (client, server) = (Client::default(), server(None));
     let data = tempfile::tempdir().unwrap();
     let path = data.path().join("folder").join("a.csv");

@@ -49,7 +49,7 @@ fn note(summary: &Summary) -> Option<&str> {
 }
 
 #[test]
-fn declared_rows_and_max_weight_keep_a_learner_with_absurd_rows_from_setting_the_model() {
+fn declared_rows_and_max_weight_limit_an_absurd_learner() {
     let honest = play("", false);
     assert_eq!(note(&honest), None);
     let free = play("", true);

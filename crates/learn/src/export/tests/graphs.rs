@@ -142,6 +142,55 @@ fn a_graph_takes_numbers_far_from_zero() {
     }
 }
 
+#[test]
+fn a_graph_takes_the_parts_of_dates_as_predictions_do() {
+    const STAYS: &str = r#"
+target = { name = "days", unit = "d" }
+[[feature]]
+name = "admitted"
+type = "date"
+since = "2020-01-01"
+parts = ["weekday", "days", "day-of-year", "month", "year"]
+missing = "mean"
+[[feature]]
+name = "age"
+"#;
+    let task = task(STAYS, "{ linear = { loss = \"squared\" } }", "silo");
+    let (card, model) = card(&task, 11);
+    let bytes = graph_of(&card, &model).unwrap();
+    let names: Vec<&str> = card.columns.iter().map(|own| own.name.as_str()).collect();
+    let written = names.join(", ");
+    assert!(
+        bytes
+            .windows(written.len())
+            .any(|found| found == written.as_bytes())
+    );
+    let predictor = Predictor::new(card.clone(), &model).unwrap();
+    let file = folder("dates").join("rows.csv");
+    std::fs::write(&file, "admitted,age\n2024-02-29,60\n,50\n").unwrap();
+    let (format, local) = <(crate::data::Format, crate::schema::LocalNames)>::default();
+    let rows = predictor.read(&file, &format, &local, &[], BadRows::Refuse);
+    let rows: Vec<Vec<f64>> = rows.unwrap().numbers().map(<[f64]>::to_vec).collect();
+    let at = |name: &str| names.iter().position(|own| *own == name).unwrap();
+    for (name, expected) in [
+        ("admitted", 1520.0),
+        ("admitted year", 2024.0),
+        ("admitted month=February", 1.0),
+        ("admitted weekday=Thursday", 1.0),
+        ("admitted weekday=Friday", 0.0),
+    ] {
+        assert_eq!(rows[0][at(name)], expected, "{name}");
+        assert!(rows[1][at(name)].is_nan(), "{name}");
+    }
+    let ours = predictor.predict(&rows).concat();
+    let tract = run(&bytes, &rows).map(|(theirs, _)| theirs);
+    for theirs in [tract, run_in_python(&bytes, &rows)].into_iter().flatten() {
+        for (ours, theirs) in ours.iter().zip(theirs) {
+            assert!((ours - theirs).abs() < 2e-6 * ours.abs().max(1.0));
+        }
+    }
+}
+
 /// Says so where tract runs no graph.
 fn without_tract() {
     if cfg!(not(feature = "tract")) {
@@ -163,6 +212,10 @@ fn graphs_of_tables_equal_the_forward_pass() {
         "{ name = [\"first\", \"second\", \"third\"], unit = \"days\" }",
     );
     let three = CLINIC.replace("\"died\"]", "\"died\", \"moved\"]");
+    let times = CLINIC.replace(
+        "{ name = \"outcome\", classes = [\"home\", \"died\"] }",
+        "{ event = \"died\", time = \"days\" }",
+    );
     let layers =
         "{ network = { layers = [{ dense = 8 }, \"norm\", \"relu\", { dropout = 0.5 }] } }";
     let cases = [
@@ -175,6 +228,8 @@ fn graphs_of_tables_equal_the_forward_pass() {
         (CLINIC, "{ mlp = { hidden = [] } }"),
         (&three, "{ mlp = { hidden = [6] } }"),
         (&three, layers),
+        (&times, "\"cox\""),
+        (&times, "{ mlp = { hidden = [6] } }"),
     ];
     for (schema, model) in cases {
         for standardise in ["silo", "federation", "none"] {

@@ -3,6 +3,7 @@
 mod graphs;
 mod outside;
 mod predictions;
+mod survival;
 mod trees;
 
 use crate::of_task::TaskStudy;

@@ -52,7 +52,7 @@ fn outside(
 }
 
 #[test]
-fn values_far_outside_of_the_training_are_noted_and_refused_on_demand() {
+fn values_far_outside_training_are_noted_and_refused_on_demand() {
     // Laboratory values times 18, months for years, a year of birth, a value without its point, a code for none.
     for (at, (rows, column)) in [
         (
@@ -100,7 +100,7 @@ fn ordinary_values_and_gaps_are_not_outside() {
 }
 
 #[test]
-fn without_a_scale_the_usual_values_and_own_rows_tell() {
+fn without_a_scale_the_usual_values_and_own_rows_decide() {
     let plain = predictor("none");
     let found = outside(&plain, "plain", "480,99\n", None);
     assert_eq!(found.columns.len(), 1, "{found:?}");
@@ -117,4 +117,43 @@ fn without_a_scale_the_usual_values_and_own_rows_tell() {
     // It is in no card.
     let card = serde_json::to_string(plain.card()).unwrap();
     assert!(card.contains("2000.0") && !card.contains("below"), "{card}");
+}
+
+#[test]
+fn parts_of_dates_far_outside_of_the_training_are_named() {
+    let text = LAB.replace(
+        "name = \"age\"\nrange = [0.0, 2000.0]",
+        "name = \"age\"\ntype = \"date\"\nsince = \"2020-01-01\"\nparts = [\"days\", \"year\", \"month\"]",
+    );
+    let task = task(&text, "'logistic'", "silo");
+    let (mut preparation, model) = model(&task, 3);
+    let of = |days: f64, year: f64, lab: f64, month: f64| {
+        [&[days, year, lab][..], &[month; 11]].concat()
+    };
+    preparation.means = of(700.0, 2021.0, 5.0, 0.1);
+    preparation.deviations = of(300.0, 1.0, 1.5, 0.3);
+    let card = Card::new(CardParts {
+        task: &task,
+        preparation: &preparation,
+        model: &model,
+        origin: origin(),
+        created: String::new(),
+    });
+    let predictor = Predictor::new(card.unwrap(), &model).unwrap();
+    let found = outside(&predictor, "dates", "2050-03-01,5\n2021-12-01,5\n", None);
+    let [days, year] = found.columns.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert!(
+        days.starts_with("age: 1 row holds values from 2050-03-01 to 2050-03-01"),
+        "{days}"
+    );
+    assert!(
+        year.starts_with("age year: 1 row holds values from 2050 to 2050"),
+        "{year}"
+    );
+    for said in [days, year] {
+        assert!(said.ends_with("are its dates written in another form (`dates`)?"));
+    }
+    assert_eq!(found.rows, 1);
 }

@@ -106,7 +106,7 @@ fn answer_by(
 }
 
 #[test]
-fn there_is_one_line_for_each_row_and_a_reason_where_nothing_is_predicted() {
+fn every_row_has_a_line_and_a_reason_if_nothing_is_predicted() {
     let text = "ward,patient,weight,pulse,age\n\
         general,a,70,80,60\n\
         intensive,b,,80,60\n\
@@ -186,7 +186,7 @@ pub(super) fn minute(standardise: &str) -> (Card, Params) {
 }
 
 #[test]
-fn numbers_far_from_zero_are_predicted_and_written_with_their_digits() {
+fn numbers_far_from_zero_are_predicted_with_their_digits() {
     for standardise in ["federation", "silo"] {
         let (card, model) = minute(standardise);
         let predictor = Predictor::new(card.clone(), &model).unwrap();
@@ -220,7 +220,7 @@ fn numbers_far_from_zero_are_predicted_and_written_with_their_digits() {
 }
 
 #[test]
-fn local_names_and_codes_are_translated_and_the_target_may_be_there() {
+fn local_names_and_codes_are_translated_and_targets_allowed() {
     let plain = "age,pulse,weight,ward\n60,80,70,intensive\n";
     let local = "Alter;x,pulse,weight,Station,outcome\n60,80,70,ITS,died\n".replace(';', "");
     let names =
@@ -287,7 +287,7 @@ fn rows_that_do_not_fit_are_refused_with_file_row_and_column() {
 }
 
 #[test]
-fn a_row_that_does_not_fit_is_skipped_with_its_line_and_reason_and_no_other() {
+fn only_unfit_rows_are_skipped_with_their_line_and_reason() {
     let text = "patient,ward,age,pulse,weight\n\
         a,general,60,80,70\n\
         b,attic,60,80,70\n\
@@ -349,7 +349,7 @@ fn a_threshold_decides_between_two_classes() {
 }
 
 #[test]
-fn a_model_is_read_back_with_its_card_and_a_changed_one_is_refused() {
+fn models_are_read_back_with_their_card_and_refused_if_changed() {
     let task = task(CLINIC, "{ mlp = { hidden = [4] } }", "federation");
     let (card, model) = card(&task, 2);
     let bytes = safetensors(&card, &model);
@@ -409,7 +409,7 @@ fn a_model_of_another_task_is_refused() {
 }
 
 #[test]
-fn the_card_for_people_says_what_it_is_and_what_goes_in() {
+fn the_human_readable_card_states_what_it_is_and_what_goes_in() {
     let (mut card, _) = card(&task(CLINIC, "\"logistic\"", "silo"), 2);
     card.held_out = Some(HeldOut {
         rows: 12,
@@ -438,7 +438,7 @@ fn the_card_for_people_says_what_it_is_and_what_goes_in() {
 }
 
 #[test]
-fn a_changed_bit_of_an_exported_model_is_noticed_or_changes_nothing() {
+fn a_changed_bit_of_an_exported_model_is_noticed_or_harmless() {
     let task = task(CLINIC, "'logistic'", "silo");
     let (card, model) = card(&task, 3);
     let whole = safetensors(&card, &model);

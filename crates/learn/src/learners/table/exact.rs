@@ -16,7 +16,7 @@ impl TableLearner {
             Loss::Regression(RegressionLoss::Absolute) => PlainLoss::Absolute,
             Loss::Regression(RegressionLoss::Squared) => PlainLoss::Squared,
             Loss::Logistic => PlainLoss::Logistic,
-            Loss::Softmax | Loss::Dice { .. } => return None,
+            Loss::Softmax | Loss::Dice { .. } | Loss::Cox => return None,
         };
         self.model.linear().map(|_| loss)
     }

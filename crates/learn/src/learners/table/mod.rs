@@ -1,7 +1,7 @@
 //! The learner of a silo with its own rows, for any model family.
 //!
 //! [`TableLearner`] trains, evaluates and summarises; its capabilities are in modules of their own:
-//! `robust` (robust losses and fits), `exact` (fits by plain loss), `rows` (order of rows, single rows and folds), `outputs`
+//! `robust` (robust losses and fits), `survival` (the baseline of times to an event), `exact` (fits by plain loss), `rows` (order of rows, single rows and folds), `outputs`
 //! (outputs, classifiers), `stochastic` (models that represent a row by a distribution).
 
 mod exact;
@@ -9,6 +9,7 @@ mod outputs;
 mod robust;
 mod rows;
 mod stochastic;
+mod survival;
 mod units;
 
 use std::borrow::Cow;
@@ -25,7 +26,7 @@ use super::scale::ColumnScaling;
 use super::training::{diverged, train};
 use crate::data::{Prepared, Rows, Standardise, Target};
 use crate::device::Device;
-use crate::metrics::measure;
+use crate::metrics::{measure, measure_survival};
 use crate::models::{Loss, Model, ModelFit, NamedValues, RegressionLoss};
 use crate::random::{shuffle, stream};
 
@@ -40,6 +41,8 @@ pub struct TableLearner {
     unit: f64,
     model: Arc<dyn Model>,
     loss: Loss,
+    /// The agreed time up to which survival is measured.
+    horizon: Option<f64>,
     scale: Option<ColumnScaling>,
     transport_cost: TransportCost,
     order: RowOrder,
@@ -58,6 +61,10 @@ impl TableLearner {
     ) -> Self {
         let scale = scale_of(data.features, &data.target, standardise);
         let layout = layout_of(&*model, scale.as_ref());
+        let horizon = match &data.target {
+            Target::Survival { at, .. } => at.last().copied(),
+            _ => None,
+        };
         let Prepared {
             train,
             validation,
@@ -73,6 +80,7 @@ impl TableLearner {
             unit,
             model: model.into(),
             loss,
+            horizon,
             scale,
             transport_cost,
             order: RowOrder::Drawn,
@@ -83,7 +91,8 @@ impl TableLearner {
     }
 
     /// A learner with the training rows of all of these, which are of one task; each row as its own
-    /// silo scales it. Nothing is held out, and the rows have no common domain.
+    /// silo scales it. Nothing is held out, and the rows have no common domain. Rows with a time to an event are at
+    /// risk together, whichever silo they are from.
     ///
     /// # Panics
     /// If there is none.
@@ -97,6 +106,7 @@ impl TableLearner {
             unit: first.unit,
             model: first.model.clone(),
             loss: first.loss,
+            horizon: first.horizon,
             scale: first.scale.clone(),
             transport_cost: first.transport_cost,
             order: RowOrder::Drawn,
@@ -166,6 +176,7 @@ impl TableLearner {
             Loss::Logistic => "logistic",
             Loss::Softmax => "softmax",
             Loss::Dice { .. } => "dice",
+            Loss::Cox => "cox",
         }
     }
 
@@ -249,6 +260,10 @@ impl TableLearner {
 
     /// The metrics of these outputs of `rows`, which are on the scale of `model`.
     pub(super) fn measured(&self, model: &Params, outputs: &[f64], rows: &Rows) -> Metrics {
+        if self.loss == Loss::Cox {
+            let basis = self.survival_basis(model, outputs, rows);
+            return measure_survival(outputs, rows, basis.as_ref());
+        }
         measure(self.loss, outputs, rows, self.unit_of(model))
     }
 

@@ -10,7 +10,7 @@ use super::stochastic::StochasticLearner;
 use super::{TableLearner, fits, layout_of};
 use crate::data::Rows;
 use crate::learners::scale::ColumnScaling;
-use crate::metrics::{constant, mean_target, row_results};
+use crate::metrics::{constant, mean_target, row_results, survival_results};
 use crate::models::{Encoder, Loss};
 
 impl Outputs for TableLearner {
@@ -46,6 +46,10 @@ impl Outputs for TableLearner {
     ) -> Result<RowResults, LearnError> {
         fits(&self.layout, model)?;
         let rows = self.scaled(model, self.part(split)?);
+        if self.loss == Loss::Cox {
+            let basis = self.survival_basis(model, outputs, &rows);
+            return Ok(survival_results(outputs, &rows, basis.as_ref()));
+        }
         Ok(row_results(self.loss, outputs, &rows, self.unit_of(model)))
     }
 
@@ -83,6 +87,7 @@ impl Classifiers for TableLearner {
             unit: 1.0,
             model,
             loss: Loss::Softmax,
+            horizon: None,
             scale,
             transport_cost: self.transport_cost,
             order,

@@ -21,7 +21,8 @@ impl TableLearner {
             }
             Loss::Logistic => linear || widths.is_some(),
             Loss::Softmax => widths.is_some(),
-            Loss::Regression(RegressionLoss::Squared) | Loss::Dice { .. } => false,
+            // What one row more would do to the risk sets of others has no known bound.
+            Loss::Regression(RegressionLoss::Squared) | Loss::Dice { .. } | Loss::Cox => false,
         }
     }
 
@@ -75,7 +76,7 @@ impl TableLearner {
                 let labels: Vec<usize> = targets.iter().map(|&class| class as usize).collect();
                 network::cross_entropy(outputs, &labels, slope, radius, label_cost)
             }
-            (Loss::Regression(RegressionLoss::Squared) | Loss::Dice { .. }, _) => {
+            (Loss::Regression(RegressionLoss::Squared) | Loss::Dice { .. } | Loss::Cox, _) => {
                 unreachable!("no robust loss is known, and `capabilities` names none")
             }
         };
@@ -107,7 +108,10 @@ impl TableLearner {
         let loss = match self.loss {
             Loss::Regression(RegressionLoss::Absolute) => robust::RowLoss::Absolute,
             Loss::Logistic => robust::RowLoss::Logistic,
-            Loss::Regression(RegressionLoss::Squared) | Loss::Softmax | Loss::Dice { .. } => {
+            Loss::Regression(RegressionLoss::Squared)
+            | Loss::Softmax
+            | Loss::Dice { .. }
+            | Loss::Cox => {
                 unreachable!("no robust fit is known, and `capabilities` names none")
             }
         };

@@ -11,10 +11,11 @@ use crate::data::Rows;
 use crate::models::{DenseLayers, Loss, RegressionLoss};
 
 impl TableLearner {
-    /// Returns whether rows have gradients of their own.
+    /// Returns whether rows have gradients of their own: not those at risk together.
     pub(super) fn has_unit_gradients(&self) -> bool {
         let dense = self.model.linear().is_some() || self.model.widths().is_some();
-        dense && self.scale.is_none() && !matches!(self.loss, Loss::Dice { .. })
+        let alone = !self.loss.joins_rows() && !matches!(self.loss, Loss::Dice { .. });
+        dense && self.scale.is_none() && alone
     }
 }
 

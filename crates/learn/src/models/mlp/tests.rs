@@ -86,7 +86,7 @@ fn by_hand_equals_autodiff(device: &Device) {
     }
 }
 
-/// What a step costs by hand and by autodiff, on 64-128-10 with 32 rows:
+/// Cost of a step by hand and by autodiff, on 64-128-10 with 32 rows:
 /// `cargo test --release -p learn --lib -- --ignored --nocapture step_costs`.
 #[test]
 #[ignore = "a measurement, not a test"]

@@ -1,6 +1,6 @@
 //! Errors of building a network from layers.
 
-/// Why layers do not make a network.
+/// Reason for which layers do not make a network.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum NetworkError {
     /// The rows do not have as many features as the image has values.
@@ -31,9 +31,9 @@ pub(crate) enum NetworkError {
     Range {
         /// Of which number.
         what: &'static str,
-        /// What is possible.
+        /// Possible values.
         range: &'static str,
-        /// What was given.
+        /// Given value.
         value: f64,
     },
     /// A window is larger than the image.

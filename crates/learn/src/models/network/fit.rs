@@ -75,7 +75,7 @@ pub(super) fn leaf(tensor: &Tensor<1>, moves: bool) -> Tensor<1> {
     tensor.clone().autodiff().set_require_grad(moves)
 }
 
-/// What a pass forward and back through a network gives.
+/// Result of a pass forward and back through a network.
 pub(super) struct Passed {
     /// The mean loss of the rows.
     pub(super) loss: f64,

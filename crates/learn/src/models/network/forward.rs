@@ -11,10 +11,10 @@ use crate::random::uniform;
 
 /// Added to variances before they are divided by.
 pub(super) const EPSILON: f64 = 1e-5;
-/// How much a batch counts in running means.
+/// Weight of a batch in running means.
 const MOMENTUM: f64 = 0.1;
 
-/// What a pass needs in training only.
+/// Inputs of a pass that only training needs.
 pub(super) struct TrainingPass<'a> {
     /// Draws what dropout leaves out.
     pub(super) rng: &'a mut ChaCha8Rng,

@@ -16,12 +16,12 @@ pub(super) struct NetworkPlan {
     pub(super) outputs: usize,
 }
 
-/// What is common to all layers.
+/// Settings in common to all layers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Style {
     pub(super) norm: NormConfig,
     pub(super) start: StartWeights,
-    /// What all widths but the last are multiplied with.
+    /// Factor of all widths but the last.
     pub(super) width: f64,
 }
 

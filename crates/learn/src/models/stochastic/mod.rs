@@ -14,7 +14,7 @@ use crate::random::{normal, stream, uniform};
 
 /// C, by which representations are scaled before they are compared with those of their class.
 const SCALE: &str = "alignment.scale";
-/// What a silo takes the representations of a class for: mean and spread, each classes × z. Spreads
+/// Assumed distribution of the representations of a class at a silo: mean and spread, each classes × z. Spreads
 /// are kept before the softplus.
 const MEAN: &str = "class.mean";
 const SPREAD: &str = "class.spread";

@@ -157,7 +157,7 @@ fn six_numbers_are_learned_at_once() {
 }
 
 #[test]
-fn networks_say_what_does_not_go_together() {
+fn networks_state_what_does_not_go_together() {
     let diabetes = "[task.table]\ndata = 'diabetes'\nstandardise = 'silo'\n";
     assert_eq!(
         fails(&format!("{diabetes}model.network.layers = 'leaf-femnist'")),

@@ -14,7 +14,7 @@ fn rows(study: &Study) -> Vec<(usize, usize, usize)> {
 }
 
 #[test]
-fn states_outside_test_only_and_validation_windows_share_no_month_with_training() {
+fn unseen_states_only_test_and_validation_shares_no_month() {
     let Some(folder) = real_data() else { return };
     let study = |text: &str| config(text).study(None, Some(&folder), 1).unwrap();
     let linear = format!("{TRANSFER}model.mlp.hidden = []\n");
@@ -82,7 +82,7 @@ fn the_paper_s_eight_layers_learn_at_the_rate_of_the_paper() {
 }
 
 #[test]
-fn synthetic_silos_have_fresh_test_rows_and_as_many_silos_as_asked_for() {
+fn synthetic_silos_are_as_many_as_asked_with_fresh_test_rows() {
     let task = config(
         "[task.table]\ndata.synthetic = { target = 'logistic', groups = 2 }\nmodel = 'logistic'",
     );

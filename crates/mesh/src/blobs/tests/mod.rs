@@ -197,7 +197,7 @@ async fn a_blob_over_the_limit_is_refused_before_its_bytes_are_read() {
 }
 
 #[tokio::test]
-async fn the_tree_of_another_blob_is_refused_before_any_chunk_is_requested() {
+async fn the_tree_of_another_blob_is_refused_before_any_request() {
     let (right, other) = (blob(20), blob(20).slice(1..));
     let batch = batch(&[&right]);
     let (client, holder) = pipe();

@@ -12,7 +12,7 @@ use crate::blobs::{Place, Spool};
 struct TestPlaces {
     least: u64,
     given: Mutex<Vec<Arc<MemoryPlace>>>,
-    /// Whether the disk is full.
+    /// `true` if the disk is full.
     full: AtomicBool,
 }
 

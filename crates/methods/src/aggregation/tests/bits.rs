@@ -28,7 +28,7 @@ fn large(count: usize) -> Vec<Params> {
 }
 
 #[test]
-fn every_rule_has_the_same_bits_with_any_number_of_threads_and_on_every_machine() {
+fn every_rule_has_the_same_bits_on_all_threads_and_machines() {
     let all = large(9);
     let references = ReferenceModels {
         start: Some(&all[0]),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What an arbitrary model may look like beside honest ones around `centre`.
+/// Arbitrary model beside honest ones around `centre`.
 #[derive(Debug, Clone)]
 enum BrokenModel {
     Huge(f32),

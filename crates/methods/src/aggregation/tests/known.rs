@@ -119,7 +119,7 @@ fn ties_are_broken_by_values_and_not_by_order() {
 }
 
 #[test]
-fn clipping_with_a_large_radius_is_the_mean_and_else_moves_by_the_radius() {
+fn clipping_moves_by_the_radius_and_is_the_mean_if_it_is_large() {
     let three = models(&[[1.0, 0.0], [4.0, 3.0], [-2.0, 6.0]]);
     let clipping = |radius, iterations| Aggregation::CentredClipping {
         radius: Some(radius),

@@ -10,7 +10,7 @@ pub use maxfl::{maxfl, maxfl_joins, maxfl_steps};
 pub use pfedgraph::PFedGraph;
 pub use superquantile::superquantile;
 
-/// Why there are no weights.
+/// Reason for which there are no weights.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum WeightsError {
     /// No client.
@@ -19,7 +19,7 @@ pub enum WeightsError {
     /// Lists that should have one number per client differ in length.
     #[error("there are {expected} clients, but {got} {what}")]
     Mismatch {
-        /// What there should be one of per client.
+        /// Name of the numbers, of which there should be one per client.
         what: &'static str,
         /// Clients.
         expected: usize,

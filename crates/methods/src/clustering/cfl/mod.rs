@@ -24,7 +24,7 @@ pub struct CflRule {
     pub larger_than: usize,
     /// No cluster is split in the first this many rounds. Default 20.
     pub after_round: u64,
-    /// How a cluster is split. Default: single linkage, as in the paper.
+    /// Rule for splitting a cluster. Default: single linkage, as in the paper.
     pub linkage: Linkage,
 }
 

@@ -40,7 +40,7 @@ pub struct Clusters {
     pub iterations: usize,
 }
 
-/// Why points cannot be clustered.
+/// Reason for which points cannot be clustered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KMeansError {
     /// No clusters, or more than there are points.
@@ -90,7 +90,7 @@ impl KMeans {
 
     /// Clusters the points with the given Gram matrix (`n × n`, symmetric).
     ///
-    /// Where points are far from the origin, distances computed from a Gram matrix lose digits;
+    /// Distances computed from a Gram matrix lose digits where points are far from the origin;
     /// [`Self::fit_rows_f64`] is more accurate. A function of the matrix and the seed.
     ///
     /// # Errors

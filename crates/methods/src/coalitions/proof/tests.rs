@@ -172,7 +172,7 @@ fn a_level_above_the_least_eigenvalue_proves_nothing() {
 }
 
 #[test]
-fn proofs_of_another_size_or_with_prices_that_are_none_are_refused() {
+fn proofs_of_another_size_or_with_invalid_prices_are_refused() {
     let program = program(16);
     let proof = program.solve_with_proof(1).proof.unwrap();
     assert!(proof.fits(16) && !proof.fits(15) && !proof.fits(17));

@@ -81,7 +81,7 @@ pub(super) struct Iterate {
     /// Prices per unit of `penalty`.
     prices: Matrix,
     penalty: f64,
-    /// What the penalty was at first.
+    /// Initial penalty.
     scale: f64,
     cuts: Cuts,
 }

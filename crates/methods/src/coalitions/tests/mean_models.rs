@@ -12,9 +12,9 @@ use crate::coalitions::{CoalitionProgram, canonical, exact, never};
 struct Enumerated {
     /// The best grouping.
     assignment: Vec<u32>,
-    /// What its mean models lose: the optimum of eq. (9).
+    /// Loss of its mean models: the optimum of eq. (9).
     objective: f64,
-    /// What the mean models of the coalition program's best grouping lose.
+    /// Loss of the mean models of the coalition program's best grouping.
     surrogate: f64,
 }
 

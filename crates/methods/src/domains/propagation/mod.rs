@@ -19,7 +19,7 @@ pub enum Activation {
     Identity,
 }
 
-/// How a bottleneck propagates. The paper only says that `W` is a bottleneck.
+/// Propagation at a bottleneck. The paper only says that `W` is a bottleneck.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]

@@ -41,7 +41,7 @@ struct KnownMerging {
     total: f64,
 }
 
-/// What is known of the four clients with each α.
+/// Known results of the four clients with each α.
 const KNOWN: [KnownMerging; 6] = [
     KnownMerging {
         alpha: Alpha::Common(0.0),
@@ -319,7 +319,7 @@ fn one_client_is_one_group() {
 }
 
 #[test]
-fn a_newcomer_joins_the_group_with_the_largest_positive_benefit_or_none() {
+fn a_newcomer_joins_the_group_of_largest_benefit_if_positive() {
     let gradients = [
         [1.0, 0.0, 0.0],
         [0.0, 1.0, 0.0],

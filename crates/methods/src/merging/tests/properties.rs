@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn a_fixed_number_of_groups_is_the_same_merges_longer_or_shorter(clients in clients(1..=10)) {
+    fn every_fixed_number_of_groups_cuts_the_same_merges(clients in clients(1..=10)) {
         let utility = clients.utility();
         let free = utility.merge(Until::NoGain).unwrap();
         let all = utility.merge(Until::Groups(1)).unwrap();

@@ -97,7 +97,7 @@ fn golden(low: f64, high: f64, of: impl Fn(f64) -> f64) -> f64 {
 }
 
 #[test]
-fn the_fixed_point_is_the_largest_restricted_likelihood_of_the_pooled_rows() {
+fn the_fixed_point_maximises_reml_of_the_pooled_rows() {
     let sites = planted(6, 12, false, 3);
     let run = Run {
         varying: Varying::Slopes,
@@ -210,7 +210,7 @@ fn the_noise_is_unbiased_at_the_true_variances() {
 }
 
 #[test]
-fn laplaces_likelihood_is_near_the_integral_and_its_mode_has_no_gradient() {
+fn laplace_is_near_the_integral_with_no_gradient_at_its_mode() {
     let rows = planted(1, 60, true, 7).remove(0);
     let (mean, strengths) = ([0.3, -0.7, 0.2], [0.9, 0.0, 0.0]);
     let prior = Prior {

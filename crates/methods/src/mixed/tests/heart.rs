@@ -38,7 +38,7 @@ fn hospitals() -> Option<Vec<Samples>> {
 }
 
 #[test]
-fn random_intercepts_of_four_hospitals_are_those_of_reml_on_the_pooled_rows() {
+fn random_intercepts_of_four_hospitals_equal_pooled_reml() {
     let Some(sites) = hospitals() else { return };
     assert_eq!(sites.iter().map(Samples::len).sum::<usize>(), 854);
     let (found, rounds) = rounds(&sites, EXACT);
@@ -49,7 +49,7 @@ fn random_intercepts_of_four_hospitals_are_those_of_reml_on_the_pooled_rows() {
 }
 
 #[test]
-fn an_estimated_precision_of_the_slopes_moves_the_variance_a_little() {
+fn estimating_slope_precision_moves_the_variance_a_little() {
     let Some(sites) = hospitals() else { return };
     let run = Run {
         settings: MixedSettings {

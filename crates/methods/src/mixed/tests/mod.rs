@@ -14,7 +14,7 @@ fn samples(features: &[Vec<f64>], targets: Vec<f64>) -> Samples {
     Samples::new(Matrix::from_rows(features).unwrap(), targets).unwrap()
 }
 
-/// What a run of rounds is made of.
+/// Settings of a run of rounds.
 #[derive(Clone, Copy)]
 struct Run {
     family: Family,

@@ -114,7 +114,7 @@ fn above(losses: &[f64], others: &[f64]) -> f64 {
     mean / (spread / (count * (count - 1.0))).sqrt().max(1e-12)
 }
 
-/// What sites are served, alone, and by the best of all ways on average.
+/// Losses of the models that sites are served, alone, and by the best of all ways on average.
 struct ServedLosses {
     served: Vec<f64>,
     alone: Vec<f64>,
@@ -228,7 +228,7 @@ fn sites_with_classes_are_served_as_well_as_by_the_best_way() {
 }
 
 #[test]
-fn alone_is_said_where_fits_alone_are_better_and_not_otherwise() {
+fn alone_is_reported_where_and_only_where_fits_alone_are_better() {
     let losses = |pairs: &[(f64, f64)]| {
         let mut sum = OwnFoldLosses::default();
         for &(chosen, alone) in pairs {

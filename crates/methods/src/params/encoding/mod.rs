@@ -25,7 +25,7 @@ use crate::Digest;
 /// Letters and hash before the values.
 const HEAD: usize = 8 + size_of::<Digest>();
 
-/// How contributed models travel.
+/// Encoding of contributed models.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Encoding {
@@ -40,7 +40,7 @@ pub enum Encoding {
     TopK(#[schemars(extend("exclusiveMinimum" = 0, "maximum" = 0.5))] f64),
 }
 
-/// Why bytes are not what an encoding writes, or a model cannot be encoded.
+/// Reason for which bytes are not what an encoding writes, or a model cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodingError {
     /// Another size than layout and encoding give.
@@ -68,7 +68,7 @@ pub struct Sent {
     pub document: Bytes,
     /// The model that receivers read from them.
     pub model: Params,
-    /// What is to be added to the next model; nothing where the encoding is exact.
+    /// Remainder to be added to the next model; `None` where the encoding is exact.
     pub rest: Option<Params>,
 }
 

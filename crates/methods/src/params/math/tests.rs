@@ -43,7 +43,7 @@ fn bits(model: &Params) -> Vec<u32> {
 }
 
 #[test]
-fn mean_has_the_bits_of_its_definition_at_every_size_and_number_of_threads() {
+fn mean_has_its_definitions_bits_at_every_size_and_thread_count() {
     // Below and above a block, and enough values for more than one thread.
     let mut sizes = vec![(0, 3), (BLOCK + 5, 6), (PARALLEL / 8 + 11, 8)];
     sizes.extend((2..10).map(|count| (63, count)));

@@ -25,7 +25,7 @@ pub enum CrossFitError<E> {
     Score {
         /// Number of the fold, from 0.
         fold: usize,
-        /// What is wrong.
+        /// Cause of the failure.
         error: RobustError,
     },
 }

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_are_equal_or_zero_or_of_very_different_sizes_are_fitted() {
+    fn equal_zero_and_very_differently_sized_columns_are_fitted() {
         let labels = [1.0, -1.0, -1.0, 1.0, 1.0, -1.0];
         let odd = [0.3, -1.2, 0.4, 0.1, -0.7, 0.2];
         let with = |size: f64| {

@@ -68,7 +68,7 @@ fn impossible_numbers_of_folds_are_refused() {
 }
 
 #[test]
-fn rows_of_one_group_are_in_one_fold_and_folds_have_as_many_groups() {
+fn rows_of_a_group_share_a_fold_and_folds_have_as_many_groups() {
     let labels: Vec<bool> = (0..60).map(|row| row % 4 < 2).collect();
     let group = |row: usize| (row * 7 % 12) as u32;
     let groups: Vec<u32> = (0..60).map(group).collect();

@@ -20,7 +20,7 @@ pub struct RadiusSearch {
     pub folds: usize,
     /// Seed of the partition into folds.
     pub seed: u64,
-    /// Whether to take the largest radius whose loss is within one standard error of the least,
+    /// `true` to take the largest radius whose loss is within one standard error of the least,
     /// instead of the radius with the least loss (Breiman et al. 1984).
     pub one_standard_error: bool,
 }
@@ -61,7 +61,7 @@ pub enum RadiusError {
         radius: f64,
         /// The fold that was left out, from 0.
         fold: usize,
-        /// What went wrong.
+        /// Cause of the failure.
         error: FitError,
     },
 }

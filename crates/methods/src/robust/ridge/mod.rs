@@ -1,7 +1,7 @@
 //! Fits of linear models by plain loss and a ridge, whose strength may be chosen by
 //! cross-validation.
 //!
-//! What a silo's local model is in CS-RCFL (Konti et al. 2024): the least loss on its rows, without
+//! Such a fit is a silo's local model in CS-RCFL (Konti et al. 2024): the least loss on its rows, without
 //! robustness, which enters by the cross-evaluation only. With few rows a plain fit overfits, and on
 //! separable labels it does not exist; the ridge makes it unique. It may pull towards any
 //! model, such as that of the silo's coalition, instead of towards 0.

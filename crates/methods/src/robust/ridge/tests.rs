@@ -121,7 +121,7 @@ fn fits_exist_for_one_label_and_for_more_columns_than_rows() {
 }
 
 #[test]
-fn cross_validation_takes_a_weak_ridge_for_a_signal_and_a_strong_one_for_noise() {
+fn cross_validation_ridges_are_weak_for_signal_strong_for_noise() {
     let grid = RidgeGrid {
         folds: 5,
         grid: vec![1e-4, 1e-2, 1.0, 100.0],
@@ -144,7 +144,7 @@ fn cross_validation_takes_a_weak_ridge_for_a_signal_and_a_strong_one_for_noise()
 }
 
 #[test]
-fn a_weaker_ridge_is_chosen_only_where_it_is_better_beyond_one_standard_error() {
+fn a_weaker_ridge_must_be_better_by_over_a_standard_error() {
     // Two folds of two rows with these sums: mean 1.5 per row, folds off by 1 and -1.
     let (mean, error) = mean_and_error(&[4.0, 2.0], &[2.0, 2.0]);
     assert_eq!((mean, error), (1.5, 0.5));

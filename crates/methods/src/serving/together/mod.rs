@@ -46,7 +46,7 @@ struct AdvantageSums {
     variances: f64,
 }
 
-/// What the advantages of all silos have in common.
+/// Distribution of the true advantages of all silos.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct TrueAdvantages {
     mean: f64,
@@ -85,8 +85,8 @@ impl AdvantageSums {
         })
     }
 
-    /// What a silo measured, its advantage shrunken towards the mean of all. As it is without other silos, where
-    /// it is not finite or exact, and where it is [clear](CLEAR).
+    /// Returns the measurement of a silo with its advantage shrunken towards the mean of all. It is unchanged without
+    /// other silos, where it is not finite or exact, and where it is [clear](CLEAR).
     fn shrunken(&self, one: &Measured) -> Measured {
         let own = one.error * one.error;
         let known = own.is_finite() && one.advantage.is_finite();
@@ -106,7 +106,7 @@ impl AdvantageSums {
     }
 }
 
-/// What all silos measured of every candidate.
+/// Measurements of all silos of every candidate.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Together(BTreeMap<Candidate, AdvantageSums>);
 

@@ -183,7 +183,7 @@ fn what_is_not_finite_is_in_no_sum() {
 }
 
 #[test]
-fn a_silo_with_few_rows_of_classes_is_in_no_sum_and_chooses_alone() {
+fn a_silo_with_few_class_rows_is_in_no_sum_and_chooses_alone() {
     let model = || {
         let layout = Layout::new(vec![TensorSpec::new("w", [1], Role::Weight)]).unwrap();
         (Params::from_values(&layout, &[1.0]), Params::empty())

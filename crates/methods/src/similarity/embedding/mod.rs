@@ -15,7 +15,7 @@ use crate::params::{Layout, Params, Role, layers, layers_by_depth};
 pub struct Embedding {
     /// Part of the model that is compared.
     pub part: Part,
-    /// Whether to compare updates (differences from the model that training started from) instead of
+    /// `true` to compare updates (differences from the model that training started from) instead of
     /// weights, which the common start dominates.
     pub update: bool,
     /// Random projection to a fixed size, whose results are compared instead of the values.
@@ -48,9 +48,9 @@ pub enum EmbeddingError {
     Layout {
         /// Position of the model, or of the one whose start it is.
         model: usize,
-        /// What the model consists of.
+        /// Tensors of the model.
         got: String,
-        /// What the first consists of.
+        /// Tensors of the first.
         expected: String,
     },
     /// Updates are compared, but the number of starts differs from that of models.

@@ -42,14 +42,14 @@ pub struct StrategyConfig {
     /// rules need equal weights.
     #[serde(skip_serializing_if = "is_mean")]
     pub aggregation: Aggregation,
-    /// How contributed models travel: `"f32"`, as they are; `"bf16"`, `"int8"` or `{ topk = 0.1 }`,
+    /// Encoding of contributed models: `"f32"`, as they are; `"bf16"`, `"int8"` or `{ topk = 0.1 }`,
     /// rounded, see [`Encoding`].
     #[serde(skip_serializing_if = "Encoding::is_exact")]
     pub encoding: Encoding,
-    /// How many members take part in a round that trains; `None`: all.
+    /// Members that take part in a round that trains; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub participation: Option<Participation>,
-    /// When the federation ends before its last round; `None`: it does not.
+    /// Rule by which the federation ends before its last round; `None`: it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
     /// Local training of a round.
@@ -181,7 +181,7 @@ struct CommonOptions {
     /// method has that option.
     #[serde(default = "mean")]
     aggregation: Aggregation,
-    /// How contributed models travel: as they are, or rounded, which saves bytes. What is rounded is
+    /// Encoding of contributed models: as they are, or rounded, which saves bytes. What is rounded is
     /// the difference to the agreed model of the last round; what rounding leaves out is sent in a
     /// later round.
     #[serde(default)]
@@ -192,7 +192,7 @@ struct CommonOptions {
     /// weights of their own, as `drfa` does.
     #[serde(default)]
     participation: Option<Participation>,
-    /// When the federation ends before its last round: after `patience` rounds whose models were no
+    /// Rule by which the federation ends before its last round: after `patience` rounds whose models were no
     /// better than the best so far on the silos' validation rows. The models of the best round are
     /// kept.
     #[serde(default)]

@@ -27,7 +27,7 @@ use crate::learner::{Decay, Optimiser, Training};
 pub struct StrategyInfo {
     /// The name in files and on the command line.
     pub name: &'static str,
-    /// What the strategy does, in one line.
+    /// Description of the strategy, in one line.
     pub about: &'static str,
     /// The paper that the strategy comes from.
     pub paper: &'static str,
@@ -40,7 +40,7 @@ pub struct StrategyOptions {
     pub info: StrategyInfo,
     /// Options of the strategy by name, with their defaults as in a file.
     pub options: Vec<(String, Value)>,
-    /// Whether a parameter set has to show names for it.
+    /// [`Names::Shown`] if a parameter set has to show names for it.
     pub names: Names,
 }
 

@@ -1,4 +1,4 @@
-//! What settings come to where one might not expect it: allowed, but without the effect that they are
+//! Remarks on settings with an unexpected result: allowed, but without the effect that they are
 //! there for.
 
 use super::methods::Method;
@@ -72,7 +72,7 @@ mod tests {
         serde_json::from_value(table).unwrap()
     }
 
-    /// What is said of settings, by the words that it has to have.
+    /// Asserts remarks on settings, by the words that each has to have.
     fn assert_said(name: &str, options: Value, rounds: u64, words: &[&str]) {
         let said = config(name, options).remarks(rounds);
         assert_eq!(said.len(), words.len(), "{said:?}");

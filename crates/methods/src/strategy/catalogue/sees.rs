@@ -1,8 +1,8 @@
-//! What a method has to see of a round, and so which modes of privacy it goes with.
+//! Views that methods need of a round, and so the modes of privacy that they go with.
 
 use crate::strategy::WeightRule;
 
-/// What a method sees of the silos of a round.
+/// View of a method on the silos of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StrategyView {
     /// Nothing but sums of their models with these weights.
@@ -17,7 +17,7 @@ pub enum StrategyView {
     SingleCoefficients,
     /// More than one model of each.
     MoreVectors,
-    /// How many of them contributed to each model.
+    /// Numbers of them that contributed to each model.
     Counts,
     /// Sums that need finer steps than those of models.
     FineSums,
@@ -25,7 +25,7 @@ pub enum StrategyView {
     SingleResults,
 }
 
-/// Whether differentially private sums of gradients suffice for a method.
+/// Use of differentially private sums of gradients by a method, or the reason for which they do not suffice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoisedUse {
     /// They do: it takes steps of gradient descent.
@@ -38,7 +38,7 @@ pub enum NoisedUse {
     EvenSteps,
     /// Silos keep numbers from rounds without noise, or send more than a gradient.
     KeptNumbers,
-    /// What it sums has no bound for one row.
+    /// Its summands have no bound for one row.
     NoBound,
     /// It sums nothing.
     NoSum,

@@ -46,7 +46,7 @@ fn every_name_is_listed_built_and_read_back() {
 }
 
 #[test]
-fn unknown_names_and_keys_say_what_is_allowed() {
+fn unknown_names_and_keys_report_what_is_allowed() {
     let error = config("fedavgg", "/training", training())
         .unwrap_err()
         .to_string();

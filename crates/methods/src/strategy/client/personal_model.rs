@@ -9,13 +9,13 @@ use crate::strategy::wrappers::standardise::without_scale;
 /// Only the scale that the federation agreed on is the global model's.
 pub(super) struct PersonalModel(Attached);
 
-/// What a silo keeps under a method with a model of its own.
+/// State of a silo under a method with a model of its own.
 pub(super) struct OwnAndBeside {
-    /// What the learner keeps beside the global model.
+    /// State of the learner beside the global model.
     pub(super) rest: Params,
     /// The local model, in the layout of the common one.
     pub(super) own: Params,
-    /// What the learner keeps beside the local model.
+    /// State of the learner beside the local model.
     pub(super) beside: Params,
 }
 

@@ -4,13 +4,15 @@ use std::ops::ControlFlow;
 
 use super::*;
 use crate::learner::{
-    Answers, Capabilities, LearnError, Learner, Metrics, Split, Training, Update,
+    Answers, Capabilities, LearnError, Learner, Metrics, OwnAnswer, Split, Training, Update,
 };
 
 /// A silo that answers with its own number times the number of the round, and as far as 2⁶⁴.
 struct AnsweringSite {
     own: u64,
     pseudonym: u64,
+    /// The round of a question, from 0, from which on it refuses by the second rule.
+    refuses: usize,
 }
 
 impl Learner for AnsweringSite {
@@ -55,11 +57,14 @@ impl Answers for AnsweringSite {
         self.pseudonym.wrapping_mul(question as u64 + 1)
     }
 
-    fn answer(&self, question: usize, opened: &[Vec<u64>]) -> Result<Vec<u64>, LearnError> {
+    fn answer(&self, question: usize, opened: &[Vec<u64>]) -> Result<OwnAnswer, LearnError> {
+        if opened.len() >= self.refuses {
+            return Ok(OwnAnswer::Refused(1));
+        }
         let round = opened.len() as u64 + 1;
         let first = self.own.wrapping_mul(round);
         // As the rounds of the question below ask for.
-        Ok(vec![first; question + opened.len() + 1])
+        Ok(OwnAnswer::Numbers(vec![first; question + opened.len() + 1]))
     }
 }
 
@@ -131,6 +136,7 @@ fn three() -> Vec<AnsweringSite> {
         .map(|own| AnsweringSite {
             own,
             pseudonym: own ^ 0xabcd_0123_4567_89ef,
+            refuses: usize::MAX,
         })
         .into()
 }
@@ -186,6 +192,7 @@ fn a_sum_is_never_silently_of_fewer_silos() {
             sites.push(AnsweringSite {
                 own: 5,
                 pseudonym: 11,
+                refuses: usize::MAX,
             });
         }
         contributed(&strategy, state, nth, &sites)
@@ -239,4 +246,85 @@ fn what_is_no_answer_is_refused_by_itself() {
         .admit_after(&after, &good.entries[0], 2)
         .unwrap_err();
     assert!(refused.contains("asks for 2"), "{refused}");
+}
+
+#[test]
+fn a_silo_that_refuses_at_once_is_left_out_and_said() {
+    let strategy = asking(&[2]);
+    let mut state = genesis();
+    let mut sites = three();
+    sites[0].refuses = 0;
+    for nth in 1..=2 {
+        let manifest = contributed(&strategy, &state, nth, &sites);
+        state = round(&strategy, &state, &manifest, nth).state;
+    }
+    let now = QuestionState::of(&state.memory, 0);
+    let sum = u64::MAX.wrapping_add(1 << 63);
+    assert_eq!(now.opened, [vec![sum], vec![sum.wrapping_mul(2); 2]]);
+    assert_eq!((now.sites.len(), now.refused[1], now.ended), (2, 1, false));
+    assert_eq!(strategy.plan(&state, 3).task, Task::Train(training()));
+}
+
+#[test]
+fn a_silo_that_refuses_later_ends_the_question() {
+    let strategy = asking(&[2, 1]);
+    let mut state = genesis();
+    let mut sites = three();
+    sites[2].refuses = 1;
+    for nth in 1..=2 {
+        let manifest = contributed(&strategy, &state, nth, &sites);
+        state = round(&strategy, &state, &manifest, nth).state;
+    }
+    let now = QuestionState::of(&state.memory, 0);
+    assert_eq!((now.opened.len(), now.refused[1], now.ended), (1, 1, true));
+    assert_eq!(strategy.plan(&state, 3).task, Task::Answer(1));
+}
+
+#[test]
+fn one_entry_is_the_sum_of_all_where_only_sums_are_opened() {
+    let strategy = asking(&[2]);
+    let state = genesis();
+    let all = contributed(&strategy, &state, 1, &three());
+    let mut integers = vec![0i64; 1 + REFUSAL_RULES];
+    for entry in &all.entries {
+        let own = AnswerWords::read(&entry.model).unwrap().integers();
+        let pairs = integers.iter_mut().zip(own);
+        pairs.for_each(|(sum, own)| *sum = sum.wrapping_add(own));
+    }
+    let opened = |integers: &[i64]| {
+        let sum = AnswerWords::of_integers((77, 3), integers);
+        let entry = ModelEntry {
+            model: sum.write(),
+            coalition: Some(0),
+            weight: None,
+            member: None,
+        };
+        manifest(vec![entry], None)
+    };
+    let whole = round(&strategy, &state, &opened(&integers), 1).state;
+    let single = round(&strategy, &state, &all, 1).state;
+    let found = [&whole, &single].map(|state| QuestionState::of(&state.memory, 0));
+    assert_eq!(found[0].opened, found[1].opened);
+    assert_eq!(found[0].sites, [77]);
+    // Somebody refuses: nothing of the sum is kept.
+    integers[2] = 1;
+    let refused = round(&strategy, &state, &opened(&integers), 1).state;
+    let refused = QuestionState::of(&refused.memory, 0);
+    assert_eq!((refused.opened.len(), refused.ended), (0, true));
+    assert_eq!(refused.refused.iter().sum::<u64>(), 1);
+}
+
+#[test]
+fn rounds_that_tell_nothing_are_no_rounds_of_learning() {
+    let strategy = asking(&[1]);
+    let mut state = genesis();
+    for nth in 1..=3 {
+        assert_eq!(strategy.plan(&state, nth).task, Task::Answer(0));
+        state = strategy.nothing_told(&state, nth);
+        assert!(asked_in_vain(&state.memory, nth) && !asked_in_vain(&state.memory, nth - 1));
+    }
+    assert!(QuestionState::of(&state.memory, 0).is_abandoned());
+    assert_eq!(strategy.plan(&state, 4).task, Task::Train(training()));
+    // A round of learning that tells nothing leaves all as it was.
+    assert_eq!(strategy.nothing_told(&state, 4), state);
 }

@@ -54,7 +54,7 @@ fn used(learner: &Arc<dyn Learner>, common: &[f32]) -> Params {
 
 /// A training adds 1 to a buffer, which is 0 initially.
 #[test]
-fn a_model_of_a_silos_own_has_its_own_buffers_and_a_common_one_the_common_buffers() {
+fn local_models_have_local_buffers_and_global_ones_global_ones() {
     let own = [
         ("ditto", json!({})),
         ("ditto", json!({ "lambda": 0.0 })),
@@ -93,7 +93,7 @@ fn a_model_of_a_silos_own_has_its_own_buffers_and_a_common_one_the_common_buffer
 }
 
 #[test]
-fn a_silo_that_goes_on_alone_has_its_own_buffers() {
+fn a_silo_that_continues_alone_has_its_own_buffers() {
     let silo = Arc::new(quadratic([9.0; 5])) as Arc<dyn Learner>;
     let learner = strategy("maxfl", json!({ "variant": "joins" }))
         .equip(silo)
@@ -125,7 +125,7 @@ fn a_silo_that_goes_on_alone_has_its_own_buffers() {
 }
 
 #[test]
-fn the_scale_that_was_agreed_on_is_that_of_the_silos_own_model_too() {
+fn the_agreed_scale_is_that_of_the_local_model_too() {
     let mut tensors = layout().tensors().to_vec();
     tensors.push(TensorSpec::new(MEAN, [2], Role::Buffer));
     tensors.push(TensorSpec::new(DEVIATION, [2], Role::Buffer));

@@ -1,4 +1,4 @@
-//! What strategies need of a learner, and what their wrappers leave of it.
+//! Needs of strategies of a learner, and what their wrappers leave of it.
 
 use super::quadratic::{QuadraticFederation, quadratic};
 use super::*;
@@ -23,7 +23,7 @@ fn strategies(standardise: bool) -> impl Iterator<Item = (&'static str, Box<dyn 
 }
 
 #[test]
-fn a_core_only_learner_is_refused_when_it_is_equipped_or_goes_through_every_round() {
+fn a_core_learner_is_refused_when_equipped_or_runs_all_rounds() {
     let mut refused = Vec::new();
     for (name, strategy) in strategies(false) {
         let silos = || [1.0, 2.0, 5.0].map(core);
@@ -74,7 +74,7 @@ fn a_common_scale_needs_a_learner_with_summaries() {
 }
 
 #[test]
-fn a_radius_above_0_needs_robust_losses_where_the_strategy_measures_within_it() {
+fn strategies_that_measure_a_radius_above_0_need_robust_losses() {
     let check = |name: &str, learner: Arc<dyn Learner>, radius: f64| {
         let (_, strategy) = strategies(false).find(|(own, _)| *own == name).unwrap();
         equip(&*strategy, learner, &radius.into()).map(drop)
@@ -91,7 +91,7 @@ fn a_radius_above_0_needs_robust_losses_where_the_strategy_measures_within_it() 
 }
 
 #[test]
-fn every_wrapper_passes_on_all_capabilities_but_those_that_it_uses_up() {
+fn every_wrapper_passes_on_all_capabilities_it_does_not_use_up() {
     use Capability::{
         Answers, ExactFits, LinearRows, ModifiedGradients, RobustFits, RobustLosses,
         StochasticModels, Summaries,

@@ -42,7 +42,7 @@ fn regrouped(honest: &Decision, manifest: &LoadedManifest, assignment: Vec<u32>)
 }
 
 #[test]
-fn a_proof_is_confirmed_and_the_state_says_what_gap_it_leaves() {
+fn a_proof_is_confirmed_and_the_state_has_the_gap_it_leaves() {
     for (n, error) in [(16, 0.3), (30, 0.3), (50, 0.3), (20, 1.0)] {
         let (strategy, manifest) = (cs_rcfl(4, 1), four_kinds(n, error));
         let decision = strategy.decide(&genesis(), &manifest, 1).unwrap();
@@ -66,7 +66,7 @@ fn a_proof_is_confirmed_and_the_state_says_what_gap_it_leaves() {
 }
 
 #[test]
-fn with_few_contributions_the_gap_is_zero_and_a_proof_is_refused() {
+fn few_contributions_have_no_gap_and_a_proof_is_refused() {
     let (strategy, manifest) = (cs_rcfl(4, 1), four_kinds(15, 0.3));
     let decision = strategy.decide(&genesis(), &manifest, 1).unwrap();
     assert_eq!(decision.claim.as_ref().unwrap().proof, None);

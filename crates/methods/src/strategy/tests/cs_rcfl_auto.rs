@@ -57,7 +57,7 @@ fn hospitals_of_different_kinds_and_many_rows_stay_alone() {
 }
 
 #[test]
-fn models_are_kept_while_coalitions_are_measured_and_nothing_stays_behind() {
+fn models_are_kept_only_while_coalitions_are_measured() {
     let silos = hospitals(4, 2, 10);
     let first = found(silos.clone(), 1, 0.0);
     assert_eq!(first.coalitions, [0, 1, 2, 3]);
@@ -122,7 +122,7 @@ fn participant<'a>(
 }
 
 #[test]
-fn the_own_score_is_cross_fitted_and_the_others_are_robust_losses() {
+fn own_scores_are_cross_fitted_and_others_are_robust_losses() {
     let silos = hospitals(2, 2, 25);
     let (strategy, none) = (auto(1, Aggregation::Mean), Params::empty());
     let (learner, radius) = (&silos[0], OwnRadius::from(0.2));
@@ -252,7 +252,7 @@ proptest! {
 }
 
 #[test]
-fn without_a_radius_it_is_clustered_learning_by_plain_losses_and_a_common_radius_changes_nothing() {
+fn without_a_radius_losses_are_plain_a_common_one_is_neutral() {
     // Proposition 1 of the paper: with absolute loss of linear models, by a constant.
     let silos = hospitals(6, 3, 25);
     let run = |radius: f64| {
@@ -356,7 +356,7 @@ fn the_lead_cannot_choose_other_groupings() {
 }
 
 #[test]
-fn the_grouping_of_least_reported_loss_is_taken_with_members_absent() {
+fn the_grouping_of_least_loss_is_taken_with_members_absent() {
     let (strategy, start) = (auto(1, Aggregation::Mean), genesis());
     let state = round(&strategy, &start, &pairs(), 1).state;
     // Entry 2 is absent; a silo that was absent before measured with the model of entry 1.
@@ -418,7 +418,7 @@ fn unusable_reports_are_refused() {
 }
 
 #[test]
-fn a_silo_without_rows_to_hold_out_says_so() {
+fn a_silo_without_rows_to_hold_out_reports_it() {
     let silo = quadratic([1.0; 5]);
     let (strategy, none, radius) = (auto(1, Aggregation::Mean), Params::empty(), 0.0.into());
     let state = State::genesis(silo.initial(0));

@@ -24,7 +24,7 @@ fn with_rate(name: &str, rate: f64, decay: Option<Value>) -> Box<dyn Strategy> {
 }
 
 #[test]
-fn every_strategy_with_decay_is_the_same_one_with_the_rate_of_each_round() {
+fn decay_is_the_same_strategy_with_the_rate_of_each_round() {
     for info in of_any_model() {
         let name = info.name;
         let falling = json!({ "step": { "every": 2, "factor": 0.5 } });
@@ -50,7 +50,7 @@ fn every_strategy_with_decay_is_the_same_one_with_the_rate_of_each_round() {
 }
 
 #[test]
-fn a_rate_that_falls_like_a_cosine_needs_the_rounds_of_a_federation() {
+fn a_cosine_rate_needs_the_number_of_rounds() {
     let config = json!({ "name": "fedavg", "training": {
         "epochs": 1, "batch": 0, "optimiser": { "name": "sgd", "rate": 0.2 },
         "decay": { "cosine": {} },

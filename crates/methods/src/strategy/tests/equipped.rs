@@ -1,4 +1,4 @@
-//! What strategies add at the silo, over whole federations of quadratics.
+//! Additions of strategies at the silo, over whole federations of quadratics.
 
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 use serde_json::{Value, json};
@@ -140,7 +140,7 @@ fn adaptive_steps_are_those_of_the_paper() {
 }
 
 #[test]
-fn momentum_keeps_a_share_of_the_last_change_and_buffers_are_averaged() {
+fn momentum_keeps_part_of_the_last_change_buffers_are_averaged() {
     let silo = || vec![quadratic([1.0; 5])];
     let options = json!({ "momentum": 0.5 });
     let federation = QuadraticFederation::new(strategy("fedavg", options), silo()).rounds(4);
@@ -307,7 +307,7 @@ fn the_common_scale_stays_common() {
 }
 
 #[test]
-fn ditto_lies_between_local_training_and_the_common_model() {
+fn ditto_lies_between_local_training_and_the_global_model() {
     let average = federation("fedavg", json!({})).rounds(40);
     let local = federation("local", json!({})).rounds(40);
     let ditto = |lambda: f64| federation("ditto", json!({ "lambda": lambda })).rounds(40);
@@ -372,7 +372,7 @@ proptest! {
 
     /// The outcome that all members sign, over all strategies and state of all kinds.
     #[test]
-    fn every_strategy_settles_to_the_same_bits_on_any_number_of_threads(
+    fn every_outcome_has_the_same_bits_on_any_number_of_threads(
         silos in prop::collection::vec(
             (prop::array::uniform5(0.2..2.0), prop::array::uniform5(-4.0..4.0)),
             2..6,

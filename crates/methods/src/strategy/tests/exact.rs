@@ -38,7 +38,7 @@ fn error(drawn: &[Synthetic], federation: &QuadraticFederation) -> f64 {
 }
 
 #[test]
-fn true_coalitions_are_found_and_the_error_is_close_to_the_noise() {
+fn true_coalitions_are_found_with_an_error_close_to_the_noise() {
     // Seeds 1 to 5 are 2.6 to 5.3 % above the noise, and 6.2 to 7.5 % where hospitals fit alone.
     for seed in [1, 2, 3] {
         let drawn = twenty(seed);
@@ -93,7 +93,7 @@ fn local_exact_fits_do_not_depend_on_the_round() {
 }
 
 #[test]
-fn a_learner_without_exact_fits_is_refused_before_the_first_round() {
+fn a_learner_without_exact_fits_is_refused_before_round_one() {
     for (name, more) in [
         ("cs-rcfl", json!({ "fit": "exact" })),
         ("cs-rcfl", json!({ "fit": "exact", "coalitions": "auto" })),
@@ -112,7 +112,7 @@ fn a_learner_without_exact_fits_is_refused_before_the_first_round() {
 }
 
 #[test]
-fn finding_coalitions_fits_exactly_where_that_is_possible_and_otherwise_begins_with_one_model() {
+fn coalitions_come_from_exact_fits_if_possible_else_one_model() {
     let drawn = &twenty(4)[..6];
     let auto = json!({ "coalitions": "auto" });
     let found = run(drawn, "cs-rcfl", auto.clone(), 3);

@@ -44,7 +44,7 @@ fn moved_from(state: &State, own: u32, moved: [f32; 2]) -> ModelEntry {
 }
 
 #[test]
-fn merges_are_told_down_to_one_group_as_long_as_groups_are_formed() {
+fn merges_are_reported_down_to_one_group_while_groups_form() {
     let strategy = strategy("hcct", json!({ "freeze": 1 }));
     let state = federation("hcct", json!({})).state;
     let moves = [[1.0, 0.1], [-1.0, 0.0], [1.0, -0.1]];
@@ -56,12 +56,12 @@ fn merges_are_told_down_to_one_group_as_long_as_groups_are_formed() {
     assert!(tree.merges[0].benefit > 0.0 && tree.merges[1].benefit < 0.0);
     // Each alone has the cosine of its own direction, and a share of .5 of its rows: 3 · (1 − .5).
     assert!((tree.alone - 1.5).abs() < 1e-6, "{}", tree.alone);
-    let unread = || panic!("no sheet is read where no groups are formed");
+    let unread = || panic!("no manifest is read where no groups are formed");
     assert_eq!(strategy.merge_tree(&state, &unread, 2), None);
 }
 
 #[test]
-fn one_group_equals_fedavg_and_no_merge_equals_local_training_bit_for_bit() {
+fn one_group_equals_fedavg_and_no_merge_local_training_bitwise() {
     for grouping in ["paper", "trained"] {
         let all = json!({ "alpha": { "common": 1e9 }, "grouping": grouping });
         let all = federation("hcct", all).rounds(3);
@@ -128,7 +128,7 @@ fn members_of_a_new_group_bring_what_they_received() {
 }
 
 #[test]
-fn silos_hold_what_their_group_trained_and_not_what_the_next_one_starts_from() {
+fn silos_hold_what_their_group_trained_not_the_next_start() {
     let paper = json!({ "grouping": "paper", "alpha": "own", "freeze": 0 });
     let mut one = federation("hcct", paper).rounds(1);
     for _ in 0..3 {

@@ -34,7 +34,7 @@ fn formed(silos: &[TestHospital]) -> (State, LoadedManifest) {
 }
 
 #[test]
-fn silos_of_one_kind_are_found_and_those_of_many_kinds_stay_alone() {
+fn silos_of_one_kind_are_found_and_those_of_many_stay_alone() {
     assert_eq!(found(hospitals(6, 2, 60), 2).coalitions, [0, 1, 0, 1, 0, 1]);
     assert_eq!(found(hospitals(4, 4, 60), 2).coalitions, [0, 1, 2, 3]);
     assert_eq!(found(hospitals(5, 1, 12), 2).coalitions, [0; 5]);
@@ -43,7 +43,7 @@ fn silos_of_one_kind_are_found_and_those_of_many_kinds_stay_alone() {
 }
 
 #[test]
-fn ten_times_the_rows_change_no_group_and_count_ten_times_in_the_mean() {
+fn tenfold_rows_change_no_group_and_count_tenfold_in_the_mean() {
     let mut silos = hospitals(6, 2, 60);
     silos[0] = hospitals(6, 2, 600).swap_remove(0);
     let first = found(silos.clone(), 1);
@@ -66,7 +66,7 @@ fn nothing_but_the_models_stays_behind() {
 }
 
 #[test]
-fn candidates_are_the_tree_cut_at_every_number_and_nothing_else_is_accepted() {
+fn only_the_tree_cut_at_every_number_gives_candidates() {
     let silos = hospitals(6, 2, 60);
     let (state, manifest) = formed(&silos);
     let strategy = auto("hcct", 6);
@@ -104,12 +104,12 @@ fn candidates_are_the_tree_cut_at_every_number_and_nothing_else_is_accepted() {
             "{lie:?}"
         );
     }
-    let unread = || panic!("no sheet is read where no groups are formed");
+    let unread = || panic!("no manifest is read where no groups are formed");
     assert_eq!(strategy.merge_tree(&state, &unread, 2), None);
 }
 
 #[test]
-fn the_lead_cannot_take_other_groups_than_those_of_least_reported_loss() {
+fn the_lead_must_take_the_groups_of_least_reported_loss() {
     let silos = hospitals(6, 2, 60);
     let (state, manifest) = formed(&silos);
     let strategy = auto("hcct", 6);
@@ -153,7 +153,7 @@ fn more_than_32_silos_have_a_tree_cut_at_some_numbers() {
 }
 
 #[test]
-fn silos_without_rows_to_hold_out_and_unused_options_are_refused() {
+fn silos_without_held_out_rows_and_unused_options_are_refused() {
     let silos = vec![quadratic([1.0; 5]), quadratic([2.0; 5])];
     let federation = QuadraticFederation::new(auto("hcct", 2), silos).rounds(1);
     let (state, strategy) = (&federation.state, &federation.strategy);
@@ -196,7 +196,7 @@ fn silos_without_rows_to_hold_out_and_unused_options_are_refused() {
 }
 
 #[test]
-fn a_name_alone_drafts_the_number_that_is_found_and_a_file_without_it_means_what_it_meant() {
+fn a_name_drafts_the_found_number_and_old_files_mean_the_same() {
     let from_file = |name: &str| -> StrategyConfig {
         serde_json::from_value(json!({ "name": name, "training": training() })).unwrap()
     };

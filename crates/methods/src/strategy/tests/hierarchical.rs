@@ -140,7 +140,7 @@ fn chosen(federation: &QuadraticFederation) -> Option<u64> {
 }
 
 #[test]
-fn rounds_lead_to_the_estimates_of_the_mathematics_and_every_silo_keeps_its_own_fit() {
+fn rounds_reach_the_exact_estimates_and_silos_keep_their_fit() {
     for (loss, family) in [
         (PlainLoss::Squared, Family::Gaussian),
         (PlainLoss::Logistic, Family::Binomial),
@@ -207,7 +207,7 @@ fn the_model_is_chosen_that_fits_how_silos_differ() {
 }
 
 #[test]
-fn a_newcomer_is_given_the_common_model_and_members_their_own() {
+fn a_newcomer_is_given_the_global_model_and_members_their_own() {
     let silos = sites(10, 0.8, PlainLoss::Squared);
     let federation = ended(json!({}), silos.clone());
     let model = &federation.state.models[0];
@@ -238,7 +238,7 @@ fn a_newcomer_is_given_the_common_model_and_members_their_own() {
 }
 
 #[test]
-fn fits_without_a_fold_come_from_training_around_the_final_model() {
+fn fits_without_a_fold_are_trained_around_the_final_model() {
     let federation = ended(json!({}), sites(8, 0.8, PlainLoss::Squared));
     let (model, silo) = (&federation.state.models[0], &federation.learners[2]);
     let mut go_on = |_| ControlFlow::Continue(());

@@ -273,7 +273,7 @@ fn local_models_stay_with_their_owners() {
 }
 
 #[test]
-fn local_keeps_no_more_models_than_members_when_one_claims_the_numbers_of_others() {
+fn local_keeps_a_model_each_when_one_claims_others_numbers() {
     let strategies: [&dyn Strategy; 2] = [
         &local(3),
         &*equipped::strategy_for(3, "pfedgraph", json!({})),
@@ -308,7 +308,7 @@ fn local_keeps_no_more_models_than_members_when_one_claims_the_numbers_of_others
 }
 
 #[test]
-fn cfl_keeps_no_more_models_than_members_when_both_claim_the_newest_cluster() {
+fn cfl_keeps_a_model_per_member_when_both_claim_one_cluster() {
     let cfl = equipped::strategy(
         "cfl",
         json!({ "mean-below": 1.0, "largest-above": 1.0, "larger-than": 1, "after": 0 }),
@@ -478,7 +478,7 @@ fn scores_are_square_and_sane() {
 }
 
 #[test]
-fn silos_without_an_entry_keep_their_coalition_where_numbers_are_kept() {
+fn absent_silos_keep_their_coalition_where_numbers_are_kept() {
     for (name, more, kept) in [
         ("local", json!({}), [false, true, true]),
         ("robust-local", json!({}), [false, true, true]),

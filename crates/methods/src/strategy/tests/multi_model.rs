@@ -24,7 +24,7 @@ fn federation(name: &str, more: Value) -> QuadraticFederation {
     QuadraticFederation::new(strategy(name, more), silos())
 }
 
-/// What is left of the way to the own optimum after the training of a round.
+/// Part of the way to the own optimum that is left after the training of a round.
 const LEFT: f64 = 0.8 * 0.8 * 0.8 * 0.8 * 0.8;
 
 /// Returns where a silo gets from somewhere.
@@ -176,7 +176,7 @@ fn flsc_starts_from_the_mean_of_the_chosen_and_updates_them_all() {
 }
 
 #[test]
-fn flsc_refuses_contributions_that_name_other_models_than_agreed() {
+fn flsc_refuses_contributions_that_name_models_not_agreed_on() {
     let federation = federation("flsc", json!({})).rounds(1);
     let entry = |chosen: [f32; 3], coalition| {
         let zero = &federation.state.models[0];
@@ -295,7 +295,7 @@ fn the_first_round_divides_what_there_is() {
 }
 
 #[test]
-fn cfl_waits_until_the_common_model_has_settled() {
+fn cfl_waits_until_the_global_model_has_settled() {
     let mut federation = federation("cfl", json!({ "after": 4 }));
     let mut sizes = Vec::new();
     for _ in 0..12 {
@@ -319,7 +319,7 @@ fn cfl_waits_until_the_common_model_has_settled() {
 }
 
 #[test]
-fn clusters_keep_their_numbers_and_models_while_others_are_split() {
+fn clusters_keep_numbers_and_models_while_others_are_split() {
     // Cluster 1 is absent; cluster 0 is split at once.
     let options = json!({ "after": 0, "mean-below": 0.5, "largest-above": 0.5 });
     let cfl = strategy("cfl", options);
@@ -436,7 +436,7 @@ fn pfedgraph_with_a_strong_prior_equals_fedavg() {
 }
 
 #[test]
-fn pfedgraph_solves_its_program_and_keeps_the_models_of_absent_silos() {
+fn pfedgraph_solves_its_program_and_keeps_absent_silos_models() {
     // Changes from 0 of (1, 0), (1, 0) and (0, 1): cosines 1 and 0, with p = ¼, ¼, ½.
     let graph = strategy_for(4, "pfedgraph", json!({ "alpha": 0.5 }));
     let moved = [([2.0, 0.0], 1), ([1.0, 0.0], 1), ([0.0, 3.0], 2)];

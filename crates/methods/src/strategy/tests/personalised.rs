@@ -104,7 +104,7 @@ fn feddyn_keeps_gradients_and_their_mean() {
 }
 
 #[test]
-fn apfl_steps_its_own_model_by_the_mixture() {
+fn apfl_steps_its_local_model_by_the_mixture() {
     let training = steps(1, 0.2);
     let options = json!({ "alpha": 0.25, "training": training });
     let mut federation = federation("apfl", options);

@@ -117,7 +117,7 @@ fn squared(a: [f64; 5], b: [f64; 5]) -> f64 {
 }
 
 #[test]
-fn silos_join_the_common_model_or_go_on_alone() {
+fn silos_join_the_global_model_or_continue_alone() {
     let three = || {
         let mut silos = silos();
         silos.push(quadratic([-9.0; 5]));
@@ -246,7 +246,7 @@ fn the_superquantile_is_the_mean_of_the_worst() {
 }
 
 #[test]
-fn with_the_superquantile_the_worst_fare_better_than_with_fedavg() {
+fn the_superquantile_serves_the_worst_better_than_fedavg() {
     let three = || {
         let mut silos = silos();
         silos.push(quadratic([-9.0; 5]));
@@ -295,7 +295,7 @@ fn contributions_without_their_reports_are_refused() {
 }
 
 #[test]
-fn a_metric_that_the_task_does_not_measure_is_named_in_the_error() {
+fn a_metric_the_task_does_not_measure_is_named_in_the_error() {
     let layout = layout();
     let metrics = crate::learner::Metrics::default();
     let error = metrics.get("accuracy").unwrap_err();

@@ -240,7 +240,7 @@ fn means_far_from_zero_keep_their_digits_and_so_do_deviations() {
 }
 
 #[test]
-fn two_numbers_of_single_precision_have_the_digits_of_one_of_double() {
+fn two_single_precision_numbers_have_the_digits_of_a_double() {
     for value in [1.7e12 + 59.0, -1e9 - 0.25, 0.1, 0.0, f64::from(f32::MAX)] {
         let (high, rest) = split_double(value);
         assert!(

@@ -86,7 +86,7 @@ fn a_stop_rule_changes_no_model_until_it_ends_the_federation() {
 }
 
 #[test]
-fn it_ends_after_rounds_that_are_no_better_and_keeps_the_models_of_the_best() {
+fn it_ends_after_rounds_no_better_and_keeps_the_best_models() {
     let gain = 0.05;
     let stop = json!({ "patience": 2, "min-delta": gain });
     let mut federation = federation("fedavg", json!({ "stop": stop }));
@@ -123,7 +123,7 @@ fn it_ends_after_rounds_that_are_no_better_and_keeps_the_models_of_the_best() {
 }
 
 #[test]
-fn with_more_patience_a_federation_that_ended_goes_on() {
+fn with_more_patience_a_federation_that_ended_resumes() {
     let with = |patience: u64| {
         let stop = json!({ "patience": patience, "min-delta": 1e9 });
         federation("fedavg", json!({ "stop": stop }))
@@ -167,7 +167,7 @@ fn where_a_silo_changed_its_coalition_the_last_models_are_kept() {
 }
 
 #[test]
-fn models_of_an_earlier_round_do_not_go_to_silos_that_changed_their_coalition_since() {
+fn silos_that_changed_coalition_since_get_no_earlier_models() {
     let number = |name| TensorSpec::new(name, [1], Role::Buffer);
     let layout = Layout::new(vec![
         TensorSpec::new("centre", [1], Role::Weight),
@@ -254,7 +254,7 @@ fn a_lead_that_decides_otherwise_ends_with_the_others() {
 }
 
 #[test]
-fn a_silo_without_validation_rows_and_a_rule_out_of_its_range_are_refused() {
+fn silos_without_validation_rows_and_invalid_rules_are_refused() {
     struct Without(QuadraticLearner);
     impl Learner for Without {
         fn layout(&self) -> Arc<Layout> {

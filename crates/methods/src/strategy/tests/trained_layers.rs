@@ -27,7 +27,7 @@ fn deployed(of: &QuadraticFederation) -> Vec<Params> {
 
 /// Tensors of a quadratic are independent of each other: what is trained is as if all were.
 #[test]
-fn named_layers_are_trained_and_travel_and_all_others_stay_as_they_were() {
+fn only_named_layers_are_trained_and_travel_and_others_stay() {
     for (name, options) in [
         ("fedavg", json!({})),
         (

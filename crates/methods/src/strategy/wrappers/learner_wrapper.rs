@@ -40,7 +40,7 @@ pub(crate) fn later(
     }
 }
 
-/// What a strategy changes in a learner. Models and personal states given to it have the layouts
+/// Changes that a strategy makes in a learner. Models and personal states given to it have the layouts
 /// of its own [`layout`](Self::layout) and [`initial_personal`](Self::initial_personal).
 pub(crate) trait LearnerWrapper: Send + Sync {
     /// Capabilities that the wrapped learner must have; without them
@@ -169,6 +169,10 @@ impl<W: LearnerWrapper + 'static> WrappedLearner<W> {
 }
 
 impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
+    fn inner(&self) -> Option<&dyn Learner> {
+        Some(&*self.inner)
+    }
+
     fn layout(&self) -> Arc<Layout> {
         self.layout.clone()
     }
@@ -179,10 +183,6 @@ impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
 
     fn initial_personal(&self, seed: u64) -> Params {
         self.by.initial_personal(&*self.inner, seed)
-    }
-
-    fn seed(&self, silo_seed: u64, round: u64) -> u64 {
-        self.inner.seed(silo_seed, round)
     }
 
     fn train(
@@ -218,14 +218,6 @@ impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
 
     fn samples(&self) -> u64 {
         self.inner.samples()
-    }
-
-    fn domain(&self) -> Option<u32> {
-        self.inner.domain()
-    }
-
-    fn row_domains(&self) -> Option<Vec<u32>> {
-        self.inner.row_domains()
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

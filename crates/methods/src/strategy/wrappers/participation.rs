@@ -8,7 +8,7 @@ use crate::strategy::options::{at_least_one, positive, share};
 use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
 use crate::strategy::{LoadedManifest, Outcome, Plan, SettleError, State, StrategyError, draws};
 
-/// How many members take part in a round that trains.
+/// Number of members that take part in a round that trains.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Participation {
@@ -43,7 +43,7 @@ impl Participation {
 pub(crate) struct Sampled {
     /// Members of the federation.
     pub(crate) members: usize,
-    /// How many take part.
+    /// Number of members that take part.
     pub(crate) drawn: usize,
 }
 

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn norm_layers_are_known_by_their_statistics_where_their_names_are_numbers() {
+    fn norm_layers_with_numbers_for_names_are_known_by_statistics() {
         let trained = ["0.weight", "0.bias", "10.weight", "11.weight", "11.bias"];
         let buffers = ["11.running_mean", "11.running_var", "scale.mean"];
         let tensor = |role| move |name: &str| TensorSpec::new(name, [2], role);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_layout_says_of_its_norms_comes_before_names() {
+    fn what_a_layout_states_of_its_norms_comes_before_names() {
         let tensor = |name: &&str| TensorSpec::new(*name, [2], Role::Weight);
         let names = [
             "norm_proj.weight",

@@ -7,8 +7,8 @@ use crate::learner::{LearnError, Learner, Task, Update};
 use crate::merging::MergeTree;
 use crate::params::{Layout, Params, Role};
 use crate::strategy::{
-    DecideError, Decision, EquipError, LoadedManifest, ModelEntry, Names, Newcomer, Objection,
-    Outcome, OwnRadius, Participant, Plan, Scored, SettleError, State, Strategy, Watch,
+    DecideError, Decision, EquipError, LoadedManifest, ModelEntry, Newcomer, Objection, Outcome,
+    Participant, Plan, Scored, SettleError, State, Strategy, Watch,
 };
 
 /// Buffer of a model that standardises: mean of every column, over all members' training rows.
@@ -229,12 +229,8 @@ impl Strategy for Standardised {
         self.inner.name()
     }
 
-    fn names(&self) -> Names {
-        self.inner.names()
-    }
-
-    fn draws_members(&self) -> bool {
-        self.inner.draws_members()
+    fn inner(&self) -> Option<&dyn Strategy> {
+        Some(&*self.inner)
     }
 
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
@@ -242,14 +238,6 @@ impl Strategy for Standardised {
             learner.summaries()?;
         }
         self.inner.equip(learner)
-    }
-
-    fn can_take_part(&self, learner: &dyn Learner, radius: &OwnRadius) -> Result<(), EquipError> {
-        self.inner.can_take_part(learner, radius)
-    }
-
-    fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
-        self.inner.initial_state(learner, seed)
     }
 
     fn plan(&self, state: &State, round: u64) -> Plan {
@@ -392,10 +380,6 @@ impl Strategy for Standardised {
             assignment: decision.assignment.clone(),
             state: state.with(models),
         })
-    }
-
-    fn ends(&self, state: &State) -> bool {
-        self.inner.ends(state)
     }
 
     fn unseen(

@@ -35,14 +35,14 @@ const WAITED: &str = "stop.waited";
 /// on.
 const ENDED: &str = "stop.ended";
 
-/// When a federation ends before its last round.
+/// Rule by which a federation ends before its last round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Stop {
     /// Rounds that may pass without a better one.
     #[schemars(range(min = 1))]
     pub patience: u64,
-    /// What is compared.
+    /// Measure that is compared.
     #[serde(default)]
     pub measure: Measure,
     /// Least difference to the best round that counts as better, in units of the measure.
@@ -237,7 +237,7 @@ fn note(state: &mut State, best: f64, waited: u64) {
     state.memory.remove(ENDED);
 }
 
-/// What is remembered, as it was.
+/// Carries what is remembered over, as it was.
 fn carry_over(before: &State, state: &mut State) {
     for name in [BEST, WAITED] {
         if let Some(value) = before.memory.get(name) {

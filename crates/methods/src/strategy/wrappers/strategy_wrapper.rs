@@ -3,15 +3,14 @@
 
 use std::sync::Arc;
 
-use crate::learner::{LearnError, Learner, Update};
-use crate::merging::MergeTree;
-use crate::params::{Layout, Params};
+use crate::learner::Learner;
+use crate::params::Layout;
 use crate::strategy::{
-    DecideError, Decision, EquipError, LoadedManifest, ModelEntry, Names, Newcomer, Objection,
-    Outcome, OwnRadius, Participant, Plan, Scored, SettleError, State, Strategy, Watch,
+    DecideError, Decision, EquipError, LoadedManifest, ModelEntry, Objection, Outcome, OwnRadius,
+    Plan, SettleError, State, Strategy,
 };
 
-/// What a method changes in another one: how silos learn, what they contribute, what a lead decides,
+/// Changes that a method makes in another one: how silos learn, what they contribute, what a lead decides,
 /// which models come out. By default nothing.
 pub(crate) trait StrategyWrapper: Send + Sync {
     /// The learner of a silo, see [`Strategy::equip`].
@@ -98,8 +97,8 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
         self.name
     }
 
-    fn names(&self) -> Names {
-        self.inner.names()
+    fn inner(&self) -> Option<&dyn Strategy> {
+        Some(&*self.inner)
     }
 
     fn draws_members(&self) -> bool {
@@ -124,33 +123,6 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
         let drawn = self.by.take_part(state, &plan, round);
         plan.participants = drawn.or(plan.participants);
         plan
-    }
-
-    fn contribute(
-        &self,
-        state: &State,
-        plan: &Plan,
-        round: u64,
-        participant: Participant<'_>,
-        progress: &mut Watch<'_>,
-    ) -> Result<(u32, Update), LearnError> {
-        self.inner
-            .contribute(state, plan, round, participant, progress)
-    }
-
-    fn score(
-        &self,
-        state: &State,
-        plan: &Plan,
-        round: u64,
-        participant: Participant<'_>,
-        scored: Scored<'_>,
-    ) -> Result<f64, LearnError> {
-        self.inner.score(state, plan, round, participant, scored)
-    }
-
-    fn keeps_numbers(&self, round: u64) -> bool {
-        self.inner.keeps_numbers(round)
     }
 
     fn expects(
@@ -183,15 +155,6 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
         Ok(self.by.decide(manifest, decision))
     }
 
-    fn merge_tree(
-        &self,
-        state: &State,
-        manifest: &dyn Fn() -> Option<LoadedManifest>,
-        round: u64,
-    ) -> Option<MergeTree> {
-        self.inner.merge_tree(state, manifest, round)
-    }
-
     fn check(
         &self,
         state: &State,
@@ -215,14 +178,5 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
 
     fn ends(&self, state: &State) -> bool {
         self.by.ends(state) || self.inner.ends(state)
-    }
-
-    fn unseen(
-        &self,
-        state: &State,
-        round: u64,
-        newcomer: Newcomer<'_>,
-    ) -> Result<Params, LearnError> {
-        self.inner.unseen(state, round, newcomer)
     }
 }

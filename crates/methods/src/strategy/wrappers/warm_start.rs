@@ -6,7 +6,7 @@ use crate::learner::{Capability, Job, LearnError, Learner, Update, Watch};
 use crate::params::{Layout, Params};
 use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 
-/// Why a model cannot be the start of another federation.
+/// Reason for which a model cannot be the start of another federation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WarmStartError {
     /// A tensor that the task's model does not have.
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_learner_starts_from_the_given_tensors_and_initially_from_the_others() {
+    fn a_learner_starts_from_given_tensors_and_initial_others() {
         let plain = family();
         let start = of(&[("body", &[7.0, 8.0])]);
         let warm = warm_started(plain.clone(), &start).unwrap();

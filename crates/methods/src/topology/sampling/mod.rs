@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::simplex::contains;
 
-/// How the clients that train in a round are sampled.
+/// Sampling of the clients that train in a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sampling {

@@ -1,4 +1,4 @@
-//! What must hold for all numbers.
+//! Properties that must hold for all numbers.
 
 use proptest::prelude::*;
 

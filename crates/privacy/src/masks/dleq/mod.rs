@@ -39,7 +39,7 @@ pub(crate) trait PrimeGroup {
     fn combine(scalars: &[Self::Scalar], elements: &[Self::Element]) -> Self::Element;
 }
 
-/// What is shown: that B = k·A, and Dᵢ = k·Cᵢ for each pair.
+/// Statement of the proof: B = k·A, and Dᵢ = k·Cᵢ for each pair.
 pub(crate) struct Statement<'a, G: PrimeGroup> {
     /// A, a generator of the group.
     pub(crate) base: G::Element,
@@ -62,7 +62,7 @@ pub(crate) struct DleqProof<S> {
     pub(crate) response: S,
 }
 
-/// Why a proof can be neither made nor checked.
+/// Reason for which a proof can be neither made nor checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
     /// Two lists of different lengths.

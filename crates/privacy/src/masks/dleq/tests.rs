@@ -227,7 +227,7 @@ fn cancelling(key: Small, public: u64, locked: [u64; 2]) -> Vec<[u64; 2]> {
 }
 
 #[test]
-fn a_batch_whose_errors_cancel_passes_without_the_hash_and_is_refused_with_it() {
+fn a_batch_of_cancelling_errors_is_refused_only_with_the_hash() {
     assert!(is_prime(ORDER) && is_prime(MODULUS));
     let (key, random) = (Small(77_777), Small(31_415));
     let public = Toy::multiply(&key, &FOUR);

@@ -11,14 +11,14 @@ use super::words::{Width, Word};
 /// they are not zero in the sum.
 pub const CHECKS: usize = 4;
 
-/// How real numbers become integers.
+/// Fixed-point encoding of real numbers as integers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fixed {
     bound: f64,
     bits: u32,
 }
 
-/// Why a fixed point is refused.
+/// Reason for which a fixed point is refused.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error(
     "numbers up to {bound} with {bits} bits after the point: the bound must be above 0, and bound \
@@ -31,7 +31,7 @@ pub struct FixedError {
     pub bits: u32,
 }
 
-/// Why numbers cannot be encoded.
+/// Reason for which numbers cannot be encoded.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum EncodeError {
     /// Slices of different lengths.
@@ -78,6 +78,12 @@ impl Fixed {
     pub const MODEL: Self = Self {
         bound: 8.0,
         bits: 18,
+    };
+
+    /// Numbers of questions: up to ± 2²², in steps of 2⁻³⁰.
+    pub const QUESTION: Self = Self {
+        bound: 4_194_304.0,
+        bits: 30,
     };
 
     /// Numbers up to ± `bound` in steps of 2^−`bits`, for agreed ranges.
@@ -170,7 +176,7 @@ fn step(bits: u32) -> f64 {
     (1_u64 << bits) as f64
 }
 
-/// Why there is no reach.
+/// Reason for which there is no reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReachError {
     /// A weight of zero, which takes an author out of the sum.

@@ -81,7 +81,7 @@ impl Corrupted {
 }
 
 #[test]
-fn nothing_is_said_of_an_honest_author() {
+fn nothing_is_reported_of_an_honest_author() {
     let small = Corrupted::new([1, 2, 3, 4]);
     let large = Corrupted::new([1 << 20, 2 << 20, 3, 4]);
     for author in 0..4 {
@@ -112,7 +112,7 @@ fn a_wrong_stream_is_named_with_the_author_that_shares_it() {
 }
 
 #[test]
-fn streams_of_another_list_or_secret_and_several_wrong_ones_are_another_mask() {
+fn foreign_streams_and_several_wrong_ones_are_another_mask() {
     let round = Corrupted::new([1, 1, 1, 1]);
     let mut two = round.words::<u32>(1);
     round.stream(1, 0, -1, &mut two);
@@ -205,10 +205,10 @@ fn every_deviation_is_a_sentence_with_the_names_of_members() {
     assert_eq!(Sign::Plus.other().other(), Sign::Plus);
 }
 
-/// What a disclosure gives away, also of those that do not agree to it: if all others of a sum disclose,
+/// Effect of disclosures, also on those that do not agree to them: if all others of a sum disclose,
 /// nothing is left that hides the vector of the last one.
 #[test]
-fn if_all_others_disclose_the_vector_of_the_last_author_is_known() {
+fn if_all_others_disclose_the_last_authors_vector_is_known() {
     let round = Corrupted::new([1, 1, 1, 1]);
     let seeds = round
         .world

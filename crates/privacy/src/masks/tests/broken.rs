@@ -45,7 +45,7 @@ fn quorum_of_seven(rules: Rules) -> RoundSetting {
 }
 
 #[test]
-fn with_one_share_fewer_than_t_colluders_open_a_mask_before_the_block_is_final() {
+fn with_t_minus_1_shares_colluders_open_masks_before_finality() {
     let broken = quorum_of_seven(with(|rules| rules.more_shares = -1));
     assert_eq!(pooled(&broken, 0, &[3, 4]), secret_point(&broken, 0));
     let right = quorum_of_seven(Rules::RIGHT);
@@ -63,7 +63,7 @@ fn with_one_share_fewer_than_t_colluders_open_a_mask_before_the_block_is_final()
 }
 
 #[test]
-fn with_one_share_more_than_t_what_is_left_of_a_quorum_cannot_open() {
+fn with_t_plus_1_shares_the_rest_of_a_quorum_cannot_open() {
     // n − q = 2 of the five fall silent after the block.
     let broken = quorum_of_seven(with(|rules| rules.more_shares = 1));
     assert_ne!(pooled(&broken, 0, &[0, 2, 4]), secret_point(&broken, 0));
@@ -134,7 +134,7 @@ fn first_sum_with_seeds_of_the_second(bound: bool) -> (Vec<i64>, Vec<i64>) {
 }
 
 #[test]
-fn masks_that_are_not_bound_to_the_list_open_the_sum_of_an_earlier_list_too() {
+fn masks_not_bound_to_the_list_open_an_earlier_lists_sum_too() {
     // With both sums open, their difference is the update of member 2.
     let (opened, plain) = first_sum_with_seeds_of_the_second(false);
     assert_eq!(opened, plain);
@@ -207,7 +207,7 @@ fn an_unchecked_transcript_gives_every_member_another_sum() {
 
 /// Member 2 opens a false share of author 0, with the best proof that it can make.
 #[test]
-fn a_false_share_that_is_accepted_spoils_the_sum() {
+fn a_false_share_that_is_accepted_corrupts_the_sum() {
     let (world, all) = (World::full(4), [0, 1, 2, 3]);
     let setting = setting(&world, Rules::RIGHT);
     let deals = deals(&setting);
@@ -228,7 +228,7 @@ fn a_false_share_that_is_accepted_spoils_the_sum() {
 
 /// Without its own stream the sum of pairs alone is open before the block is final.
 #[test]
-fn before_the_block_is_final_the_sum_of_the_vectors_tells_nothing() {
+fn before_the_block_is_final_the_sum_of_vectors_reveals_nothing() {
     let (world, all) = (World::full(4), [0, 1, 2, 3]);
     let (sum, shape) = (world.sum(&all), shape(8, &[1; 4]));
     let mut words = vec![0_u32; shape.words()];

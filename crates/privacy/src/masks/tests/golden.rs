@@ -204,7 +204,7 @@ fn every_value_of_a_round_stays_the_same() {
     file::check("golden/round.txt", &round(Rules::RIGHT));
 }
 
-/// What the fast implementation gives for the values that it shows.
+/// Values of the fast implementation that it shows.
 #[test]
 fn both_implementations_give_the_same_round() {
     let world = World::full(MEMBERS);

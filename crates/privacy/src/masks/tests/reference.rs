@@ -15,7 +15,7 @@ use crate::masks::testing;
 pub(crate) struct Rules {
     /// Added to t.
     pub(crate) more_shares: i32,
-    /// Where the share of position 0 lies.
+    /// Place of the share of position 0.
     pub(crate) first_place: u16,
     /// True if all masks are bound to the list.
     pub(crate) bound: bool,
@@ -29,7 +29,7 @@ impl Rules {
     };
 }
 
-/// What a round is about.
+/// Setting of a round.
 #[derive(Debug, Clone)]
 pub(crate) struct RoundSetting {
     pub(crate) members: u16,
@@ -80,7 +80,7 @@ fn at(coefficients: &[Scalar], x: Scalar) -> Scalar {
     sum
 }
 
-/// What an author deals.
+/// Polynomial and proof that an author deals.
 #[derive(Debug, Clone)]
 pub(crate) struct Deal {
     pub(crate) polynomial: Vec<Scalar>,
@@ -100,7 +100,7 @@ impl Deal {
     }
 }
 
-/// What a member opens.
+/// Shares and proof that a member opens.
 #[derive(Debug, Clone)]
 pub(crate) struct Unlocked {
     pub(crate) shares: Vec<RistrettoPoint>,

@@ -280,7 +280,7 @@ fn an_opening_for_other_authors_is_refused() {
 }
 
 #[test]
-fn openings_that_do_not_belong_together_or_are_too_few_are_refused() {
+fn mismatched_and_too_few_openings_are_refused() {
     let world = World::full(4);
     let transcripts = world.transcripts(&ALL);
     let [a, b, c] = [0, 1, 2].map(|from| world.opening(&transcripts, from));
@@ -386,7 +386,7 @@ fn transcripts_that_do_not_make_a_set_are_refused() {
 }
 
 #[test]
-fn sums_that_show_one_member_or_name_others_than_the_ready_are_refused() {
+fn sums_that_show_one_member_or_name_unready_ones_are_refused() {
     let world = World::new(4, &[0, 2, 3], b"one sum");
     let sum = |authors: &[u16]| SumAuthors::new(&world.ready, authors).map(|_| ());
     assert_eq!(sum(&[]), Err(SumError::Alone(0)));

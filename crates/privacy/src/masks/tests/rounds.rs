@@ -46,7 +46,7 @@ fn opened<W: Word>(
 }
 
 #[test]
-fn sums_are_exact_for_4_to_10_members_with_up_to_n_minus_q_silent_after_the_block() {
+fn sums_of_4_to_10_members_are_exact_with_n_minus_q_silent() {
     for members in 4..=10 {
         let all: Vec<_> = (0..members).collect();
         let world = World::full(members);

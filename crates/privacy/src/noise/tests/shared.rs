@@ -110,7 +110,7 @@ fn variance(silos: u16, gaussian: Gaussian, needed: f64, sums: usize) -> f64 {
 }
 
 #[test]
-fn noise_without_that_of_the_colluders_has_the_promised_variance() {
+fn noise_without_the_colluders_has_the_promised_variance() {
     // n, a, c; then a sum of all n authors without c of them has more, a sum of a just enough.
     let sums = 10_000;
     let spread = 3.29 * (2.0 / sums as f64).sqrt();

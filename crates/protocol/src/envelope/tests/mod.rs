@@ -61,7 +61,7 @@ fn votes(certificate: &mut Certificate) -> &mut [Vote] {
 }
 
 #[test]
-fn a_sealed_message_opens_to_an_equal_message() {
+fn a_signed_message_opens_to_an_equal_message() {
     let epoch = epoch("a");
     let (message, bytes) = sign(&epoch, &key(2), 0, 4, MemberIndex(2), body());
     assert_eq!(read(&epoch, &bytes), Ok(Opened::Message(message.clone())));
@@ -441,7 +441,7 @@ fn known_and_forged(epoch: &Epoch) -> (Known, Certificate, Certificate) {
 }
 
 #[test]
-fn forged_certificates_inside_a_message_are_refused_even_if_the_verdict_is_known() {
+fn forged_inner_certificates_are_refused_for_known_verdicts_too() {
     let epoch = epoch("a");
     let (known, good, forged) = known_and_forged(&epoch);
     let stranger = OpenError::Certificate(CertificateError::Stranger(MemberIndex(60_000)));
@@ -476,7 +476,7 @@ fn forged_certificates_inside_a_message_are_refused_even_if_the_verdict_is_known
             skipped: vec![skipped.clone()],
         };
         let body = Body::Proposal(Box::new(proposal));
-        let (_, bytes) = sign(&epoch, &key(1), 0, 6, MemberIndex(1), body);
+        let (_, bytes) = super::sign(&epoch, &key(1), 0, 6, MemberIndex(1), body);
         open_known(&epoch, &known, &bytes)
     };
     assert!(proposal(&good, &good).is_ok());
@@ -485,7 +485,7 @@ fn forged_certificates_inside_a_message_are_refused_even_if_the_verdict_is_known
 }
 
 #[test]
-fn inclusions_that_are_not_of_distinct_members_in_order_are_refused() {
+fn inclusions_not_of_distinct_members_in_order_are_refused() {
     let epoch = epoch("a");
     let manifest = Hash::of(b"sheet");
     let sign = |i: u16, round: u64| {
@@ -514,7 +514,7 @@ fn inclusions_that_are_not_of_distinct_members_in_order_are_refused() {
             skipped: vec![],
         };
         let body = Body::Proposal(Box::new(proposal));
-        let (_, bytes) = sign(&epoch, &key(1), 0, 6, MemberIndex(1), body);
+        let (_, bytes) = super::sign(&epoch, &key(1), 0, 6, MemberIndex(1), body);
         read(&epoch, &bytes).map(|_| ())
     };
     assert_eq!(open(vec![sign(0, 2), sign(1, 2), sign(3, 2)]), Ok(()));

@@ -4,7 +4,7 @@ use super::*;
 use crate::frame::HEADER;
 
 #[test]
-fn a_message_that_proves_itself_names_no_sender_and_has_no_signature() {
+fn a_message_that_proves_itself_has_no_sender_and_no_signature() {
     let epoch = epoch("a");
     let bytes = sign_certificate(&epoch, &certificate(&epoch, &[0, 2, 3]));
     assert!(read(&epoch, &bytes).is_ok());

@@ -17,7 +17,7 @@ pub(in crate::member) struct Ballots {
     pub(in crate::member) tallies: BTreeMap<u64, Tally>,
 }
 
-/// What this member signed in a view. Everything here is durable before it is sent.
+/// Votes and proposals that this member signed in a view. Everything here is durable before it is sent.
 #[derive(Default)]
 pub(in crate::member) struct OwnBallots {
     pub(in crate::member) notarize: Option<(Message, Bytes)>,
@@ -62,7 +62,7 @@ impl Ballots {
         }
     }
 
-    /// Whether this vote or proposal of this view is among this member's own.
+    /// Returns true if this vote or proposal of this view is among this member's own.
     pub(in crate::member) fn remembers(&mut self, view: u64, body: &Body) -> bool {
         let own = self.own.get_mut(&view);
         let signed = own.and_then(|own| own.slot(body)?.as_ref());

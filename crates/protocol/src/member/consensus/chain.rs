@@ -44,7 +44,7 @@ pub(in crate::member) struct LastLearning {
 pub(in crate::member) struct Chain {
     pub(in crate::member) tip: Tip,
     pub(in crate::member) learned: LastLearning,
-    /// Who leads the views after the last final learning block, and who led those before it.
+    /// Leads of the views after the last final learning block, and of those before it.
     pub(in crate::member) turns: Turns,
     before: Turns,
     /// Final blocks, oldest first, each with its final certificate if it has one of its own. Others
@@ -92,7 +92,7 @@ impl Chain {
         }
     }
 
-    /// Whether the outcome of the last final round is known.
+    /// Returns true if the outcome of the last final round is known.
     pub(in crate::member) fn settled(&self) -> bool {
         self.learned.outcome.is_some()
     }
@@ -141,9 +141,9 @@ impl Chain {
         epoch.auditors(&self.learned.block, view)
     }
 
-    /// Whether a notarisation has the votes of the auditors that it needs. The notarisation of an empty
-    /// block needs none; its votes say that there was no outcome to check. A member that lacks the final
-    /// block before it draws other auditors, and learns of it by later final blocks.
+    /// Returns true if a notarisation has the votes of the auditors that it needs. The notarisation of an empty block
+    /// needs none; its votes say that there was no outcome to check. A member that lacks the final block before it
+    /// draws other auditors, and learns of it by later final blocks.
     pub(in crate::member) fn is_audited(&self, epoch: &Epoch, certificate: &Certificate) -> bool {
         let needed = epoch.protocol.verification.needed(epoch.roster.len());
         let votes = &certificate.votes;
@@ -160,7 +160,7 @@ impl Chain {
         votes.iter().filter(full).count() >= needed
     }
 
-    /// Whether `by` may propose this block in a view.
+    /// Returns true if `by` may propose this block in a view.
     ///
     /// The lead of a learning block follows from the last final learning block. That of an empty
     /// block may also be the member that led the view before its parent was known to be final: by

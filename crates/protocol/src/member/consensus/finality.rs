@@ -1,4 +1,4 @@
-//! What follows for the chain from certificates and final blocks (R3).
+//! Consequences for the chain of certificates and final blocks (R3).
 
 use crate::certificate::Certificate;
 use crate::effects::{Effect, Record, Report};

@@ -50,7 +50,7 @@ impl Judged {
     }
 }
 
-/// What the rules demand now.
+/// Demand of the rules on a proposal, as of now.
 pub(in crate::member) enum Opinion {
     /// Wait: the proposal may become acceptable.
     Wait,
@@ -65,7 +65,7 @@ pub(in crate::member) enum Opinion {
     Content,
 }
 
-/// What follows from judging a proposal.
+/// Verdict on a proposal, once judged.
 pub(in crate::member) enum Ruling {
     /// Nothing, for now.
     Wait,
@@ -86,7 +86,7 @@ pub(in crate::member) struct Placing<'a> {
 }
 
 impl Placing<'_> {
-    /// What R1 demands of any block, apart from what it holds.
+    /// Returns the demand of R1 on any block, apart from what it holds.
     pub(in crate::member) fn opinion(&self, proposal: &Proposal) -> Opinion {
         let block = &proposal.block;
         let tip = &self.chain.tip;

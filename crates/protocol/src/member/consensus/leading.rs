@@ -23,7 +23,7 @@ pub(in crate::member) struct LeadingView<'a> {
     pub(in crate::member) view: &'a View,
     pub(in crate::member) presence: &'a Presence,
     pub(in crate::member) lead: &'a mut Option<Lead>,
-    /// How far the content of a block is gathered.
+    /// Phase of gathering the content of a block.
     pub(in crate::member) gathered: Phase,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::parameters::Epoch;
 use crate::roster::MemberIndex;
 
-/// What this member knows of the presence of others.
+/// Presence of others, as far as this member knows.
 pub(in crate::member) struct Presence {
     /// Members that cannot be reached.
     unreachable: BTreeSet<MemberIndex>,
@@ -57,7 +57,7 @@ impl Presence {
         self.shortest_phase * (1 << failed.min(4) as u32)
     }
 
-    /// Whether a member can be reached, as far as this one knows.
+    /// Returns true if a member can be reached, as far as this one knows.
     pub(in crate::member) fn reaches(&self, member: MemberIndex) -> bool {
         !self.unreachable.contains(&member)
     }

@@ -49,7 +49,7 @@ use stage::Lead;
 use sync::Sync;
 use views::View;
 
-/// What consensus on blocks keeps.
+/// State of the consensus on blocks.
 pub(in crate::member) struct Consensus {
     pub(in crate::member) chain: Chain,
     pub(in crate::member) ballots: Ballots,

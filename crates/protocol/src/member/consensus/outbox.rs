@@ -1,4 +1,4 @@
-//! What a member sends, records and reports in a step, and its messages to itself.
+//! Messages, records and reports of a member in a step, and its messages to itself.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ pub(in crate::member) struct Outbox {
     effects: Vec<Effect>,
     /// Messages to this member itself: a lead contributes to itself and votes like any other.
     own: VecDeque<Message>,
-    /// How often a message of each member was refused in the current view.
+    /// Number of refused messages of each member in the current view.
     refused: ByMember<usize>,
 }
 

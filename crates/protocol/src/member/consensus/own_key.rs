@@ -1,4 +1,4 @@
-//! What this member's key has signed, compared with its journal (R5).
+//! Comparison of what this member's key has signed with its journal (R5).
 
 use crate::certificate::Certificate;
 use crate::effects::{Effect, Record, Report};
@@ -26,9 +26,8 @@ pub(in crate::member) struct OwnKey<'a> {
 }
 
 impl OwnKey<'_> {
-    /// What a message under this member's key shows that its journal does not hold, if it still binds
-    /// this member. What was signed in views up to the last final block, or in earlier rounds, binds it
-    /// no more.
+    /// Returns what a message under this member's key shows and its journal does not hold, if it still binds this
+    /// member. What was signed in views up to the last final block, or in earlier rounds, binds it no more.
     fn forgotten(&mut self, round: u64, view: u64, body: &Body) -> Option<Forgotten> {
         let kind = body.kind();
         let unknown = match kind.scope() {
@@ -133,7 +132,7 @@ impl OwnKey<'_> {
         }
     }
 
-    /// Whether a member that only listens may take part now.
+    /// Returns true if a member that only listens may take part now.
     ///
     /// With a journal that holds nothing it signed it may when f + 1 others, at least one of them honest,
     /// know of nothing that it signed. With a lost journal it may when q others have proved how far views had come,

@@ -1,11 +1,11 @@
-//! Whether a member takes part, or only listens because it cannot know what it has signed (R5).
+//! Participation of a member: it takes part, or only listens because it cannot know what it has signed (R5).
 
 use std::collections::BTreeSet;
 
 use crate::member::ByMember;
 use crate::roster::MemberIndex;
 
-/// Whether a member takes part, or only listens.
+/// Participation of a member: it takes part, or only listens.
 pub(in crate::member) enum ParticipationState {
     /// The member knows what it has signed, and takes part.
     Full,
@@ -13,7 +13,7 @@ pub(in crate::member) enum ParticipationState {
     KeyCheck {
         /// Members that answered and know of nothing that it signed.
         answers: BTreeSet<MemberIndex>,
-        /// Whether the journal is empty. If not, it may be an older copy.
+        /// `true` if the journal is empty. If not, it may be an older copy.
         empty: bool,
     },
     /// The member lost its journal.
@@ -65,19 +65,18 @@ impl ParticipationState {
         }
     }
 
-    /// Whether this member only listens: it neither votes, proposes, contributes nor signs for
-    /// manifests.
+    /// Returns true if this member only listens: it neither votes, proposes, contributes nor signs for manifests.
     pub(in crate::member) fn listening(&self) -> bool {
         !matches!(self, Self::Full)
     }
 
-    /// Whether this member's journal lacks what its key has signed, or may: it is lost, or an older
-    /// copy, or another process signs too. Such a member does not train either.
+    /// Returns true if this member's journal lacks what its key has signed, or may: it is lost, or an older copy, or
+    /// another process signs too. Such a member does not train either.
     pub(in crate::member) fn lost_journal(&self) -> bool {
         matches!(self, Self::JournalLost { .. }) || self.outdated()
     }
 
-    /// Whether this member's journal is an older copy, or may be one because another process signs too.
+    /// Returns true if this member's journal is an older copy, or may be one because another process signs too.
     pub(in crate::member) fn outdated(&self) -> bool {
         matches!(self, Self::Outdated | Self::Doubled)
     }
@@ -96,8 +95,7 @@ impl ParticipationState {
         }
     }
 
-    /// Whether no answer of `peer` is needed: there is one, there are enough, or this member takes
-    /// part.
+    /// Returns true if no answer of `peer` is needed: there is one, there are enough, or this member takes part.
     pub(in crate::member) fn is_answered_by(&self, peer: MemberIndex, quorum: usize) -> bool {
         match self {
             Self::Full | Self::Outdated | Self::Doubled => true,

@@ -1,11 +1,11 @@
-//! What consensus asks of the side whose blocks it agrees on. What follows there from a final block, a new view
-//! or a heartbeat is not asked, and stands in `steps`.
+//! Questions of consensus to the side whose blocks it agrees on. Consequences that a final block, a new view or a
+//! heartbeat has there are no question, and stand in `steps`.
 
 use crate::member::consensus::chain::Chain;
 use crate::message::{Body, Message};
 use crate::roster::MemberIndex;
 
-/// What blocks are about, as far as consensus has to know it.
+/// Content of blocks, as far as consensus has to know it.
 pub(in crate::member) trait BlockPayload {
     /// The round under way.
     fn round(&self) -> u64;
@@ -13,7 +13,7 @@ pub(in crate::member) trait BlockPayload {
     /// The round under way, if this member has contributed to it.
     fn contributed(&self) -> Option<u64>;
 
-    /// Whether the journal holds this body as one that this member has signed for a round or its outcome.
+    /// Returns true if the journal holds this body as one that this member has signed for a round or its outcome.
     fn has_signed(&self, round: u64, body: &Body) -> bool;
 
     /// The newest message that a member is known to have signed for a round or its outcome, and must not forget.

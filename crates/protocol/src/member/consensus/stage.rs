@@ -1,4 +1,4 @@
-//! How far this member is with leading a view.
+//! Progress of this member in leading a view.
 
 use bytes::Bytes;
 
@@ -6,7 +6,7 @@ use crate::certificate::Certificate;
 use crate::hash::Hash;
 use crate::message::{Content, Message, Phase};
 
-/// What a member keeps while it leads a view. What it gathers for a block stands with the round.
+/// State of a member while it leads a view. The content that it gathers for a block stands with the round.
 pub(in crate::member) struct Lead {
     pub(in crate::member) stage: Stage,
     /// The counter of the next Progress message.
@@ -15,7 +15,7 @@ pub(in crate::member) struct Lead {
     pub(in crate::member) reported: Option<Phase>,
 }
 
-/// How far a lead is.
+/// Stage of a lead.
 pub(in crate::member) enum Stage {
     /// A notarised block has to become final first.
     Waiting,
@@ -36,7 +36,7 @@ impl Lead {
         }
     }
 
-    /// Whether this lead has proposed a block.
+    /// Returns true if this lead has proposed a block.
     pub(in crate::member) fn proposed(&self) -> bool {
         matches!(self.stage, Stage::Voting { .. })
     }

@@ -26,7 +26,7 @@ const MISSING: usize = 16;
 /// Most certificates in one answer.
 const CERTIFICATES: usize = 32;
 
-/// What a member asks others.
+/// Requests of a member to others for what it lacks.
 pub(in crate::member) struct Sync {
     /// Others are known, or likely, to have final blocks or certificates that are missing here.
     pub(in crate::member) catching_up: bool,
@@ -40,8 +40,8 @@ pub(in crate::member) struct Sync {
     last: Option<MemberIndex>,
 }
 
-/// What is asked for: the final blocks after this view, how views ended from this one on, and the
-/// blocks that lead to this one.
+/// Subject of a request: the final blocks after this view, the certificates by which views ended from this one on, and
+/// the blocks that lead to this one.
 type Asks = (u64, u64, Option<Hash>);
 
 /// A question, as it was signed. It goes to all that are asked the same in a row: a new member of a
@@ -149,7 +149,7 @@ impl Syncing<'_> {
         vote.or(proposal).or_else(payload)
     }
 
-    /// Whether this answers a question of this member, which is not open any more then.
+    /// Returns true if this answers a question of this member, which is not open any more then.
     pub(in crate::member) fn takes(
         &mut self,
         sender: MemberIndex,
@@ -179,13 +179,13 @@ impl Syncing<'_> {
         taken
     }
 
-    /// What is missing here: everything after the last final view, and certificates from the first
-    /// later view of which none is known.
+    /// Returns the beginning of what is missing here: everything after the last final view, and certificates from the
+    /// first later view of which none is known.
     pub(in crate::member) fn missing_from(&self) -> (u64, u64) {
         (self.chain.tip.view, self.chain.first_unknown())
     }
 
-    /// Whether this member only listens and needs an answer of `peer` now.
+    /// Returns true if this member only listens and needs an answer of `peer` now.
     fn needs_answer_of(&self, peer: MemberIndex) -> bool {
         if self.answered_by(peer) || self.sync.asked.contains_key(&peer) {
             return false;
@@ -200,7 +200,7 @@ impl Syncing<'_> {
         under_way <= self.config.epoch.roster.faulty() || leads.contains(&peer)
     }
 
-    /// Whether no answer of `peer` is needed for taking part.
+    /// Returns true if no answer of `peer` is needed for taking part.
     fn answered_by(&self, peer: MemberIndex) -> bool {
         let quorum = self.config.epoch.roster.quorum();
         self.participation.is_answered_by(peer, quorum)
@@ -312,8 +312,8 @@ impl Syncing<'_> {
     }
 }
 
-/// Whether these blocks continue a chain from `tip`, each the parent of the next, and the
-/// certificate makes the last of them final.
+/// Returns true if these blocks continue a chain from `tip`, each the parent of the next, and the certificate makes the
+/// last of them final.
 pub(in crate::member) fn proves(blocks: &[Block], tip: &Hash, proof: &Certificate) -> bool {
     let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
         return false;

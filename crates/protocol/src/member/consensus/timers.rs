@@ -1,4 +1,4 @@
-//! How long phases and views may take.
+//! Timeouts of phases and views.
 
 use std::time::Duration;
 
@@ -31,14 +31,15 @@ impl Timing<'_> {
         (3 * self.config.epoch.heartbeat()).max(2 * self.phase())
     }
 
-    /// How long a view may take, even if its lead sends progress: so many spans of patience and of D at the least.
+    /// Returns the time that a view may take, even if its lead sends progress: so many spans of the straggler timeout
+    /// and of D at the least.
     pub(in crate::member) fn view_timeout(&self, (patient, phases): (u32, u32)) -> Duration {
         let epoch = &self.config.epoch;
         let least = patient * epoch.patience() + phases * self.phase();
         (epoch.heartbeat() * epoch.protocol.view_timeout).max(least)
     }
 
-    /// Why to vote against the view now: its lead is silent or too slow (R2).
+    /// Returns the reason to vote against the view now: its lead is silent or too slow (R2).
     pub(in crate::member) fn lead_fails(&self, spans: (u32, u32)) -> Option<Refusal> {
         let lead = || self.config.epoch.roster.name(self.view.lead).to_owned();
         let (silence, timeout) = (self.silence(), self.view_timeout(spans));

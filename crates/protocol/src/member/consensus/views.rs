@@ -15,7 +15,7 @@ pub(in crate::member) struct View {
     pub(in crate::member) number: u64,
     pub(in crate::member) lead: MemberIndex,
     pub(in crate::member) entered: Time,
-    /// When the lead's progress counter last grew, and its value.
+    /// Time at which the lead's progress counter last grew, and its value.
     pub(in crate::member) last_progress: Time,
     pub(in crate::member) progress_counter: Option<u64>,
     /// The lead's proposal, once it is here.
@@ -54,8 +54,8 @@ impl View {
         judged.filter(|message| message.sender == member)
     }
 
-    /// Whether this member checks the decision and computes the outcome in this view: all members do
-    /// under `full`, and the lead has done so in any case.
+    /// Returns true if this member checks the decision and computes the outcome in this view: all members do under
+    /// `full`, and the lead has done so in any case.
     pub(in crate::member) fn audits(&self, config: &Config, chain: &Chain) -> bool {
         let epoch = &config.epoch;
         self.lead == config.me

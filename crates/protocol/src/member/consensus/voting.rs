@@ -36,7 +36,7 @@ pub(in crate::member) struct Voting<'a> {
     pub(in crate::member) at_rest: bool,
 }
 
-/// What follows from a vote that was counted.
+/// Consequences of a vote that was counted.
 pub(in crate::member) struct CountedVote {
     /// A contradiction to an earlier vote of its sender.
     pub(in crate::member) fault: Option<Evidence>,

@@ -30,7 +30,7 @@ const REFUSED: u32 = 8;
 pub(in crate::member) struct Amendments {
     /// Known ones that may follow this epoch, each with the member that sent it first.
     known: BTreeMap<Hash, (Amendment, MemberIndex)>,
-    /// What members say of them.
+    /// Approvals and withdrawals of members.
     approvals: Approvals,
     /// Amendments that this member's institution approves, and whose new members have not all answered:
     /// each with the number that the approval will have.
@@ -39,9 +39,9 @@ pub(in crate::member) struct Amendments {
     arrived: BTreeSet<PublicKey>,
     /// The keys that the network was last asked to report.
     awaited: Vec<PublicKey>,
-    /// When an amendment of a member last made room for another one of it.
+    /// Time at which an amendment of a member last made room for another one of it.
     replaced: ByMember<Time>,
-    /// How many amendments of members were refused.
+    /// Number of refused amendments of members.
     refused: ByMember<u32>,
     /// One with enough approvals, which waits to be proposed and to become final.
     pending: Option<Hash>,
@@ -50,12 +50,12 @@ pub(in crate::member) struct Amendments {
 }
 
 impl Amendments {
-    /// Whether an amendment has enough approvals.
+    /// Returns true if an amendment has enough approvals.
     pub(in crate::member) fn pending(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// Whether there is something to send again, or an approval waits for a new member.
+    /// Returns true if there is something to send again, or an approval waits for a new member.
     pub(in crate::member) fn repeats(&self, me: MemberIndex) -> bool {
         !self.waiting.is_empty() || self.approvals.words_of(me).next().is_some()
     }
@@ -70,8 +70,8 @@ impl Amendments {
         })
     }
 
-    /// Whether enough of the approvals in a change stand, as far as this member knows, and those of all that
-    /// it concerns: what was withdrawn does not count.
+    /// Checks that enough of the approvals in a change stand, as far as this member knows, and those of all that it
+    /// concerns: what was withdrawn does not count.
     fn approvals_stand(&self, config: &Config, change: &Change) -> Result<(), ChangeError> {
         let hash = change.amendment.hash();
         let withdrawn = change.approvals.iter().filter(|approval| {
@@ -92,7 +92,7 @@ impl Amendments {
         }
     }
 
-    /// Whether this member may vote for a change, beside the rules that hold for everybody.
+    /// Checks that this member may vote for a change, beside the rules that hold for everybody.
     ///
     /// # Errors
     /// [`ChangeError`]: its program or its institution's node cannot follow it, or too few of its
@@ -152,7 +152,7 @@ impl Amendments {
 }
 
 impl Config {
-    /// Whether this member can and may follow an amendment.
+    /// Checks that this member can and may follow an amendment.
     pub(in crate::member) fn follows(&self, amendment: &Amendment) -> Result<(), ChangeError> {
         amendment.is_spoken(self.formats)?;
         let objection = self.examine.ask(amendment);
@@ -160,7 +160,7 @@ impl Config {
     }
 }
 
-/// What members say of amendments, and which is proposed. Borrows what that depends on.
+/// Approvals of amendments, and the one that is proposed. Borrows what that depends on.
 pub(in crate::member) struct Amending<'a> {
     config: &'a Config,
     now: Time,
@@ -354,8 +354,8 @@ impl Amending<'_> {
         }
     }
 
-    /// What another member says of an amendment, which may not be known yet. Gives the amendment, if
-    /// that is news.
+    /// Takes another member's approval or withdrawal of an amendment, which may not be known yet. Gives the amendment,
+    /// if that is news.
     pub(in crate::member) fn receive_approval(
         &mut self,
         by: MemberIndex,
@@ -539,7 +539,7 @@ impl Amending<'_> {
     }
 }
 
-/// What a member signs that approves an amendment, or does not any more.
+/// Returns the body that a member signs to approve an amendment, or to withdraw that.
 fn approval(amendment: Hash, number: u64, stands: bool) -> Body {
     Body::Approval {
         amendment,

@@ -1,4 +1,4 @@
-//! What members say of amendments: the last word of each about each counts.
+//! Approvals of amendments by members: the last word of each about each counts.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(in crate::member) const KEPT_BYTES: usize = 4 * TEXT;
 pub(in crate::member) struct ApprovalWord {
     /// Counts up with every word about the amendment.
     pub(in crate::member) number: u64,
-    /// Whether the member approves it.
+    /// `true` if the member approves it.
     pub(in crate::member) stands: bool,
     pub(in crate::member) signature: Signature,
 }
@@ -61,7 +61,7 @@ impl Approvals {
         words.map(|(hash, word)| (*hash, *word))
     }
 
-    /// Whether a member can approve one more, so that nothing which it approves is forgotten.
+    /// Returns true if a member can approve one more, so that nothing which it approves is forgotten.
     pub(in crate::member) fn has_room(&self, by: MemberIndex) -> bool {
         self.words_of(by).filter(|(_, word)| word.stands).count() < KEPT
     }

@@ -25,7 +25,7 @@ impl Member {
         self.out.push(Effect::EpochOver(Box::new(passage)));
     }
 
-    /// Whether the agreement has changed, so that this member does nothing more.
+    /// Returns true if the agreement has changed, so that this member does nothing more.
     pub fn epoch_over(&self) -> bool {
         self.consensus.over
     }

@@ -18,7 +18,7 @@ pub(in crate::member) mod recovery;
 use amendments::Amendments;
 use recoveries::Recoveries;
 
-/// What changes of the agreement and recoveries keep.
+/// State of changes of the agreement and of recoveries.
 pub(in crate::member) struct Governance {
     pub(in crate::member) amendments: Amendments,
     pub(in crate::member) recoveries: Recoveries,

@@ -1,5 +1,5 @@
-//! What this member knows of recoveries: its own standing and confirmation, those of others, and when it
-//! may sign for another set.
+//! Recoveries, as far as this member knows: its own standing and confirmation, those of others, and when it may sign
+//! for another set.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +16,16 @@ pub(in crate::member) type Lost = Vec<MemberIndex>;
 /// The last standings of members, with their signatures.
 pub(in crate::member) type Standings = ByMember<(Standing, Signature)>;
 
-/// What members have signed about going on without others.
+/// Messages that members have signed about continuing without others.
 #[derive(Default)]
 pub(in crate::member) struct Recoveries {
-    /// What this member's institution wants and the member has not signed yet.
+    /// Wish of this member's institution that the member has not signed yet.
     pub(in crate::member) wanted: Option<Wanted>,
     /// The last standing that this member has signed.
     pub(in crate::member) own: Option<Message>,
     /// The last standings of members, this one included.
     pub(in crate::member) heard: Standings,
-    /// What this member has confirmed last, unless a member of it has given it up.
+    /// Last confirmation of this member, unless a member of it has given it up.
     pub(in crate::member) confirmed: Option<OwnConfirmation>,
     /// Number of this member's last confirmation.
     pub(in crate::member) confirmations: u64,
@@ -35,7 +35,7 @@ pub(in crate::member) struct Recoveries {
     pub(in crate::member) abandon: bool,
     /// Signers of recoveries that leave this member out and were reported.
     pub(in crate::member) told: BTreeSet<Vec<MemberIndex>>,
-    /// What was reported last of standings, and of a correction that waits.
+    /// Last report of standings, and of a correction that waits.
     pub(in crate::member) reported: [Option<Report>; 2],
     /// A set of standings that do not fit together, which was reported.
     pub(in crate::member) misfit: Option<Hash>,
@@ -44,19 +44,19 @@ pub(in crate::member) struct Recoveries {
     pub(in crate::member) pause: u32,
 }
 
-/// What an institution wants.
+/// Wish of an institution.
 pub(in crate::member) struct Wanted {
     pub(in crate::member) lost: Lost,
     pub(in crate::member) since: Time,
 }
 
 impl Recoveries {
-    /// Whether this member has signed, and so does nothing more in this epoch.
+    /// Returns true if this member has signed, and so does nothing more in this epoch.
     pub(in crate::member) fn signed(&self) -> bool {
         self.own.is_some()
     }
 
-    /// Whether timers have to run.
+    /// Returns true if timers have to run.
     pub(in crate::member) fn runs(&self) -> bool {
         self.signed() || self.wanted.is_some()
     }
@@ -120,9 +120,9 @@ impl Recoveries {
         members.filter(|by| !confirms(by)).collect()
     }
 
-    /// Whether this member may confirm another set than it has confirmed: it has confirmed none, a
-    /// member of it has signed a later standing and so never confirms it, or the institution knows that
-    /// all that may have completed it are gone for good and among the `lost`.
+    /// Returns true if this member may confirm another set than it has confirmed: it has confirmed none, a member of it
+    /// has signed a later standing and so never confirms it, or the institution knows that all that may have completed
+    /// it are gone for good and among the `lost`.
     pub(in crate::member) fn is_free(&self, lost: &[MemberIndex]) -> bool {
         let Some(own) = &self.confirmed else {
             return true;

@@ -105,7 +105,7 @@ impl Recovering<'_> {
     fn want(&mut self, lost: Lost, abandon: bool) {
         let recoveries = &mut self.recoveries;
         recoveries.abandon = abandon;
-        // What was reported before is news to whoever asks again.
+        // A report of before is news to whoever asks again.
         recoveries.reported = [None, None];
         recoveries.misfit = None;
         let since = recoveries
@@ -117,15 +117,15 @@ impl Recovering<'_> {
         }
     }
 
-    /// Whether another member has signed to give a final round up, without anybody being lost.
+    /// Returns true if another member has signed to abort a final round, without anybody being lost.
     fn is_asked_to_give_up(&self) -> bool {
         let mut heard = self.recoveries.heard.values();
         heard.any(|(standing, _)| standing.lost.is_empty())
     }
 
-    /// Whether to wait before a round is given up, which the institution wants since then: the outcome may
-    /// still be certified within patience. Once it is, and nobody else has given the round up, there is
-    /// nothing to sign.
+    /// Returns true if a round is not aborted yet, which the institution wants since then: the outcome may still be
+    /// certified within the straggler timeout. Once it is, and nobody else has aborted the round, there is nothing to
+    /// sign.
     fn may_still_be_certified(&mut self, since: Time) -> bool {
         if self.is_asked_to_give_up() {
             return false;
@@ -198,7 +198,7 @@ impl Recovering<'_> {
         self.send_standings(&self.config.others());
     }
 
-    /// Whether this member may sign for another set than it has confirmed.
+    /// Returns true if this member may sign for another set than it has confirmed.
     fn is_free(&self, lost: &[MemberIndex]) -> bool {
         self.recoveries.is_free(lost)
     }
@@ -486,7 +486,7 @@ impl Recovering<'_> {
             return;
         };
         let lost = match &standing.body {
-            // What it said before may have reached those that it declares lost now.
+            // Its earlier standings may have reached those that it declares lost now.
             Body::Standing(standing) if standing.number > 1 => Lost::new(),
             Body::Standing(standing) => standing.lost.clone(),
             _ => return,
@@ -515,8 +515,8 @@ impl Recovering<'_> {
         }
     }
 
-    /// Whether this member follows a recovery: one that it signed. One that declares it lost is only
-    /// reported, unless its institution has said to follow it.
+    /// Returns true if this member follows a recovery: one that it signed. One that declares it lost is only reported,
+    /// unless its institution has said to follow it.
     pub(in crate::member) fn follows(&mut self, passage: &Passage) -> bool {
         let (Some(recovery), Some(block)) = (passage.recovery(), passage.blocks.first()) else {
             return true;
@@ -541,8 +541,8 @@ impl Recovering<'_> {
     }
 }
 
-/// Whether a member takes an input although it has signed a standing: only what leads out of
-/// the epoch, and questions of others that still have to catch up.
+/// Returns true if a member takes an input although it has signed a standing: only what leads out of the epoch, and
+/// questions of others that still have to catch up.
 pub(in crate::member) fn still_handles(input: &Input) -> bool {
     match input {
         Input::Opened(Opened::Message(message)) => matches!(

@@ -19,7 +19,7 @@ struct Absence {
 const DOUBLINGS: u32 = 10;
 
 impl Absences {
-    /// Whether `round` need not wait for a member beyond D.
+    /// Returns true if `round` need not wait for a member beyond D.
     pub(in crate::member) fn excuse(
         &self,
         member: MemberIndex,

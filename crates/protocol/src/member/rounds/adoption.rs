@@ -22,7 +22,7 @@ pub(in crate::member) enum AdoptionState {
 }
 
 impl Adoption {
-    /// Whether outcomes are being adopted.
+    /// Returns true while outcomes are being adopted.
     pub(in crate::member) fn is_running(&self) -> bool {
         self.state == AdoptionState::Running
     }

@@ -25,7 +25,7 @@ use crate::refusal::Refusal;
 /// Beats after which a member says again that it has nothing.
 const AGAIN: u32 = 4;
 
-/// What follows from a contribution that came again.
+/// Finding on a contribution that came again.
 pub(in crate::member) enum Again {
     /// The sender signed two different contributions for a round.
     Contradiction(Box<Evidence>),

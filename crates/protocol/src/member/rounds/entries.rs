@@ -95,26 +95,25 @@ pub(in crate::member) struct EntriesAwaited<'a> {
 }
 
 impl EntriesAwaited<'_> {
-    /// Whether patience is over: slow participants are not waited for any more.
+    /// Returns true once the straggler timeout has passed: slow participants are not waited for any more.
     pub(in crate::member) fn patience_over(&self) -> bool {
         self.now >= self.round.started + self.config.epoch.patience()
     }
 
-    /// Whether nobody waits for a member: it said that it contributes nothing to this round.
+    /// Returns true if nobody waits for a member: it stated that it contributes nothing to this round.
     pub(in crate::member) fn sits_out(&self, member: MemberIndex) -> bool {
         self.round.inbox.has_nothing_of(member)
     }
 
-    /// Whether a lead waits for a member at most for D: it sits this round out; or the last round that
-    /// waited for it became final without it, and either it cannot be reached or this round is not its
-    /// next chance.
+    /// Returns true if a lead waits for a member at most for D: it sits this round out; or the last round that waited
+    /// for it became final without it, and either it cannot be reached or this round is not its next chance.
     pub(in crate::member) fn marked_absent(&self, member: MemberIndex) -> bool {
         let reachable = self.presence.reaches(member);
         self.sits_out(member) || self.absences.excuse(member, reachable, self.round.number)
     }
 
-    /// Whether the entries of these members, ascending, are enough (R1): at least the fewest, and
-    /// few others that have to be waited for.
+    /// Returns true if the entries of these members, ascending, are enough (R1): at least the fewest, and few others
+    /// that have to be waited for.
     pub(in crate::member) fn enough(&self, authors: &[MemberIndex]) -> bool {
         let k = authors.len();
         if k == self.round.participants().len() {

@@ -1,4 +1,4 @@
-//! What follows for the rounds from final blocks and certified outcomes (R4).
+//! Consequences for the rounds of final blocks and certified outcomes (R4).
 
 use crate::certificate::Certificate;
 use crate::effects::{Effect, FinalRound, Report};
@@ -13,7 +13,7 @@ use crate::member::{Config, Member};
 use crate::message::Block;
 use crate::time::Time;
 
-/// What final blocks mean for the rounds. Borrows what that depends on.
+/// Consequences of final blocks for the rounds. Borrows what that depends on.
 pub(in crate::member) struct Finishing<'a> {
     config: &'a Config,
     now: Time,

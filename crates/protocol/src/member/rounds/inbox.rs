@@ -6,7 +6,7 @@ use crate::member::ByMember;
 use crate::message::{MemberScores, Message};
 use crate::roster::MemberIndex;
 
-/// What other members sent for a round.
+/// Messages of other members for a round.
 #[derive(Default)]
 pub(in crate::member) struct Inbox {
     /// The first contribution of each member to this round.
@@ -17,13 +17,13 @@ pub(in crate::member) struct Inbox {
     pub(in crate::member) nothing: [BTreeSet<MemberIndex>; 2],
     /// Members that sent a contribution to an earlier round.
     pub(in crate::member) stale: BTreeSet<MemberIndex>,
-    /// How far the contributions are that this member, as lead, looked at.
+    /// Admission of the contributions that this member, as lead, looked at.
     pub(in crate::member) admissions: ByMember<AdmissionState>,
     /// The last scores of each member.
     pub(in crate::member) scores: ByMember<MemberScores>,
 }
 
-/// What became of a contribution.
+/// State of the admission of a contribution.
 #[derive(Clone, PartialEq)]
 pub(in crate::member) enum AdmissionState {
     /// The model is being fetched and checked.
@@ -54,7 +54,7 @@ impl Inbox {
             .or_else(|| self.contributions.get(&member))
     }
 
-    /// Whether a member said that it contributes nothing to this round.
+    /// Returns true if a member stated that it contributes nothing to this round.
     pub(in crate::member) fn has_nothing_of(&self, member: MemberIndex) -> bool {
         self.nothing[0].contains(&member)
     }

@@ -15,7 +15,7 @@ use crate::member::{Config, Member};
 use crate::refusal::Refusal;
 use crate::time::Time;
 
-/// How far judging the content of the view's proposal is, while this member has not voted.
+/// Progress in judging the content of the view's proposal, while this member has not voted.
 #[derive(Default)]
 pub(in crate::member) enum JudgingState {
     /// Something that the judgement needs may be missing: the plan, the manifest, an ancestor, the end of
@@ -77,7 +77,7 @@ impl Judging<'_> {
         }
     }
 
-    /// What follows from work that is under way for the proposal; `None` if there is none.
+    /// Returns the ruling that follows from work under way for the proposal; `None` if there is none.
     pub(in crate::member) fn under_way(&mut self) -> Option<Ruling> {
         match *self.state {
             JudgingState::Open => None,
@@ -89,7 +89,7 @@ impl Judging<'_> {
     /// Judges what the block holds.
     ///
     /// # Errors
-    /// What R1 demands instead.
+    /// The demand of R1 instead.
     pub(in crate::member) fn judge(&mut self) -> Result<Ruling, Opinion> {
         self.kind.judge(self)
     }

@@ -60,20 +60,20 @@ use masked::outcomes::Outcomes;
 use masked::settling::Settlement;
 use round::Round;
 
-/// What rounds of learning keep.
+/// State of the rounds of learning.
 pub(in crate::member) struct Rounds {
     pub(in crate::member) kind: &'static dyn RoundKind,
     pub(in crate::member) round: Round,
     /// This member's entry, once the lead of the view has given a receipt for it.
     pub(in crate::member) receipt: Option<Hash>,
-    /// How far judging the proposal of the view is.
+    /// Progress in judging the proposal of the view.
     pub(in crate::member) judging: JudgingState,
     pub(in crate::member) absences: Absences,
     pub(in crate::member) adoption: Adoption,
     pub(in crate::member) completion: Completion,
     /// The only sum that this member ever answers, once it has answered one (M3).
     pub(in crate::member) circle: Option<Circle>,
-    /// What this member has gathered for a block, while it leads a view.
+    /// Content that this member has gathered for a block, while it leads a view.
     pub(in crate::member) gathered: Gathered,
     pub(in crate::member) settlement: Settlement,
     pub(in crate::member) outcomes: Outcomes,
@@ -106,18 +106,18 @@ impl Rounds {
     }
 }
 
-/// What one kind of round does in its own way. Everything else is the same for all kinds.
+/// Behaviour of one kind of round. Everything else is the same for all kinds.
 pub(in crate::member) trait RoundKind: Sync {
     /// The work with which a member's part of a round begins.
     fn work(&self, round: u64) -> Request;
 
-    /// Whether members contribute to a round with this body.
+    /// Returns true if members contribute to a round with this body.
     fn takes(&self, body: &Body) -> bool;
 
-    /// What a lead needs to know of a contribution.
+    /// Returns what a lead needs to know of a contribution.
     fn admission(&self, leading: &Leading<'_>, message: &Message) -> Option<Admission>;
 
-    /// Whether a lead may close the set with these members, ascending.
+    /// Returns true if a lead may close the set with these members, ascending.
     fn may_close(&self, leading: &mut Leading<'_>, ready: &[MemberIndex]) -> bool;
 
     /// Closes the set with these members, ascending.
@@ -126,28 +126,28 @@ pub(in crate::member) trait RoundKind: Sync {
     /// Goes on as lead once the set is closed. Gives a block to propose.
     ///
     /// # Errors
-    /// Why this member votes against its own view.
+    /// The reason for which this member votes against its own view.
     fn go_on(&self, leading: &mut Leading<'_>) -> Result<Option<BlockDraft>, Refusal>;
 
-    /// What this lead sent once the set was closed, and the members that have not answered it.
+    /// Returns the message that this lead sent once the set was closed, and the members that have not answered it.
     fn unanswered(&self, leading: &Leading<'_>) -> Option<(Body, Vec<MemberIndex>)>;
 
-    /// When the spans end that a lead waits for once the set is closed.
+    /// Returns the ends of the spans that a lead waits for once the set is closed.
     fn deadlines(&self, timing: &LeadTiming<'_>) -> Vec<Time>;
 
-    /// What a block with this content rests on, for members that may not have it.
+    /// Returns the messages on which a block with this content rests, for members that may not have them.
     fn rests_on(&self, leading: &Leading<'_>, content: &Content) -> Vec<Body>;
 
     /// Gives the view's lead what is possible or due now, after the contribution.
     fn answer(&self, member: &mut Member);
 
-    /// Why a block with this content is refused wherever it stands.
+    /// Returns the reason for which a block with this content is refused wherever it stands.
     fn objection(&self, content: &Content) -> Option<Refusal>;
 
     /// Judges the block of a round whose place is right.
     ///
     /// # Errors
-    /// What R1 demands instead of a vote for it.
+    /// The demand of R1 instead of a vote for it.
     fn judge(&self, judging: &mut Judging<'_>) -> Result<Ruling, Opinion>;
 
     /// The spans of patience and of D that a view takes at the most, where a round has these phases.

@@ -25,11 +25,11 @@ const RECEIPTS: usize = 4;
 /// A lead's signed word that it has this member's contribution.
 pub(in crate::member) struct OwnReceipt {
     pub(in crate::member) message: Message,
-    /// Whether this member signed for a manifest of that view with its entry.
+    /// `true` if this member signed for a manifest of that view with its entry.
     pub(in crate::member) signed: bool,
 }
 
-/// How far training is.
+/// Progress of a training.
 #[derive(Default)]
 pub(in crate::member) enum TrainingState {
     #[default]
@@ -47,7 +47,7 @@ pub(in crate::member) enum TrainingState {
     Contributed(Box<OwnContribution>),
 }
 
-/// Whether this member's contribution comes too late for a round that is over.
+/// Lateness of this member's contribution to a round that has ended.
 pub(in crate::member) enum Lateness {
     /// The contribution is not ready.
     NotReady,
@@ -63,12 +63,13 @@ pub(in crate::member) struct OwnContribution {
     pub(in crate::member) id: Hash,
     /// The entry in a contribution list; none in a masked round.
     pub(in crate::member) entry: Option<Entry>,
-    /// When it was signed here, or found in the journal.
+    /// Time at which it was signed here, or found in the journal.
     pub(in crate::member) at: Time,
 }
 
 impl OwnPart {
-    /// How late this member is if the round is over without it; `None` where it had nothing to contribute.
+    /// Returns the lateness of this member if the round has ended without it; `None` where it had nothing to
+    /// contribute.
     pub(in crate::member) fn lateness(&self) -> Option<Lateness> {
         match &self.training {
             TrainingState::Running => Some(Lateness::NotReady),
@@ -97,7 +98,7 @@ impl OwnPart {
         Some(self.contributed()?.id)
     }
 
-    /// Whether these are the keys that this member has signed.
+    /// Returns true if these are the keys that this member has signed.
     pub(in crate::member) fn signed_keys(&self, ready: &Ready) -> bool {
         let own = self.contributed().map(|own| &own.message);
         own.is_some_and(|own| {
@@ -131,7 +132,7 @@ impl OwnPart {
             .for_each(|held| held.signed = true);
     }
 
-    /// Whether this member's entry is among these, unchanged.
+    /// Returns true if this member's entry is among these, unchanged.
     pub(in crate::member) fn listed(&self, entries: &[Entry]) -> bool {
         self.entry().is_some_and(|own| {
             entries
@@ -140,13 +141,12 @@ impl OwnPart {
         })
     }
 
-    /// Whether this member has contributed.
+    /// Returns true if this member has contributed.
     pub(in crate::member) fn has_contributed(&self) -> bool {
         self.contributed().is_some()
     }
 
-    /// Whether any member may have this blob: all but this member's own model before it is
-    /// released.
+    /// Returns true if any member may have this blob: all but this member's local model before it is released.
     pub(in crate::member) fn may_serve(&self, blob: &Hash) -> bool {
         let model = match &self.training {
             TrainingState::Finished(trained) => Some(trained.fields.blob),
@@ -159,7 +159,7 @@ impl OwnPart {
         self.model_released || model != Some(*blob)
     }
 
-    /// Whether this body, of this round, is that of this member's own contribution, or follows from it: a
+    /// Returns true if this body, of this round, is that of this member's own contribution, or follows from it: a
     /// masked vector depends on the secret behind the contributed keys and on its list alone.
     pub(in crate::member) fn is_contribution(&self, round: u64, body: &Body) -> bool {
         let own = self.contributed().map(|own| &own.message);

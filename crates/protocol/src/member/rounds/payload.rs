@@ -1,4 +1,4 @@
-//! What consensus asks of the rounds.
+//! Questions of consensus to the rounds.
 
 use crate::member::consensus::chain::Chain;
 use crate::member::consensus::payload::BlockPayload;

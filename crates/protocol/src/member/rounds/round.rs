@@ -21,7 +21,7 @@ use crate::work::{Planned, WorkError};
 /// The round under way.
 pub(in crate::member) struct Round {
     pub(in crate::member) number: u64,
-    /// When the last learning block became final here, or when this member started.
+    /// Time at which the last learning block became final here, or at which this member started.
     pub(in crate::member) started: Time,
     pub(in crate::member) plan: RoundPlan,
     pub(in crate::member) own: OwnPart,
@@ -58,7 +58,7 @@ pub(in crate::member) struct HeldModels {
     pub(in crate::member) fetching: bool,
 }
 
-/// What this member computed about manifests and decisions, by [`Case::id`](crate::work::Case::id).
+/// Results that this member computed about manifests and decisions, by [`Case::id`](crate::work::Case::id).
 #[derive(Default)]
 pub(in crate::member) struct Cases {
     /// Decisions found acceptable.
@@ -112,7 +112,7 @@ impl Round {
         }
     }
 
-    /// Whether a member takes part in this round.
+    /// Returns true if a member takes part in this round.
     pub(in crate::member) fn participates(&self, member: MemberIndex) -> bool {
         self.participants().binary_search(&member).is_ok()
     }

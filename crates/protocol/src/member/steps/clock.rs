@@ -5,8 +5,8 @@ use crate::member::consensus::stage::Stage;
 use crate::time::Time;
 
 impl Member {
-    /// When [`step`](Self::step) has to be called with [`Input::Time`](crate::Input::Time) at the
-    /// latest; none if no timer runs.
+    /// Returns the latest time at which [`step`](Self::step) has to be called with [`Input::Time`](crate::Input::Time);
+    /// none if no timer runs.
     pub fn deadline(&self) -> Option<Time> {
         if self.timers_off() {
             return None;

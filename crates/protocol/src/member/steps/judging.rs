@@ -63,7 +63,7 @@ impl Member {
         }
     }
 
-    /// What follows from the proposal now.
+    /// Returns the ruling on the proposal, as of now.
     fn ruling(&mut self) -> Ruling {
         let judged = self.consensus.view.judged.as_ref();
         let Some(block) = judged
@@ -96,7 +96,7 @@ impl Member {
         }
     }
 
-    /// What R1 demands of the proposal, apart from what the block of a round holds.
+    /// Returns the demand of R1 on the proposal, apart from what the block of a round holds.
     fn opinion(&self) -> Opinion {
         let judged = self.consensus.view.judged.as_ref();
         let Some(proposal) = judged.and_then(Judged::proposal) else {

@@ -1,4 +1,4 @@
-//! What is lent to the structs of consensus for one call.
+//! Parts of a member that are lent to the structs of consensus for one call.
 
 use crate::member::Member;
 use crate::member::consensus::finality::Extending;

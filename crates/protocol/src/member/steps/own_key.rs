@@ -1,4 +1,4 @@
-//! What is under this member's own key, or shows that another member has contradicted itself.
+//! Messages under this member's own key, or which show that another member has contradicted itself.
 
 use crate::effects::{Effect, Report};
 use crate::envelope;
@@ -8,7 +8,7 @@ use crate::member::consensus::participation::ParticipationState;
 use crate::message::{Body, Message};
 
 impl Member {
-    /// Whether this member may lead a view that is its own.
+    /// Returns true if this member may lead a view that is its own.
     pub(in crate::member) fn may_lead(&self) -> bool {
         !self.at_rest()
             && !self.governance.recoveries.signed()

@@ -40,7 +40,7 @@ impl Member {
         self.consensus.view = View::new(number, lead, self.now);
         self.consensus.view.early = early;
         self.out.view_begins();
-        // What this member proposed in a view stays its only proposal there, and is sent on.
+        // This member's proposal in a view stays its only one there, and is sent on.
         self.consensus
             .lead
             .take_if(|lead| !(again && lead.proposed()));

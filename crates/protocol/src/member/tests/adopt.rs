@@ -1,4 +1,4 @@
-//! What follows when blocks become final: adoption, the next round, completion.
+//! Consequences of final blocks: adoption, the next round, completion.
 
 use super::one::*;
 use super::prelude::*;
@@ -54,7 +54,7 @@ impl One {
 }
 
 #[test]
-fn an_outcome_that_cannot_be_adopted_is_tried_again_after_a_beat() {
+fn an_outcome_not_adopted_is_tried_again_after_a_heartbeat() {
     let mut one = finished(5);
     let again = adopts(&one);
     // Votes of views up to the final block are dropped.
@@ -75,7 +75,7 @@ fn an_outcome_that_cannot_be_adopted_is_tried_again_after_a_beat() {
 }
 
 #[test]
-fn after_the_last_round_a_member_is_complete_and_sends_complete_with_the_next_beat() {
+fn after_the_last_round_complete_goes_out_with_a_heartbeat() {
     let mut one = finished(1);
     let complete = Effect::Report(Report::Complete { last: 1 });
     assert_eq!(applied(&mut one, 1, Ok(())), [complete]);
@@ -109,7 +109,7 @@ fn after_the_last_round_a_member_is_complete_and_sends_complete_with_the_next_be
 }
 
 #[test]
-fn complete_of_another_member_is_reported_once_and_a_member_that_lags_asks_it() {
+fn complete_is_reported_once_and_who_lags_asks_its_sender() {
     let mut one = finished(1);
     applied(&mut one, 1, Ok(()));
     let member = one.others()[0];
@@ -128,7 +128,7 @@ fn complete_of_another_member_is_reported_once_and_a_member_that_lags_asks_it() 
 }
 
 #[test]
-fn a_strategy_may_end_the_federation_before_the_last_round_of_the_charter() {
+fn a_strategy_may_end_the_federation_before_its_last_round() {
     let mut one = finished(5);
     let ended = Input::Done(Answer::Applied {
         round: 1,
@@ -155,7 +155,7 @@ fn a_strategy_may_end_the_federation_before_the_last_round_of_the_charter() {
 }
 
 #[test]
-fn a_restarted_member_adopts_the_final_rounds_that_it_had_not_adopted() {
+fn a_restarted_member_adopts_final_rounds_not_adopted_before() {
     let mut one = finished(5);
     let (block, proof) = one.member.consensus.chain.history[0].clone();
     let proof = proof.unwrap();

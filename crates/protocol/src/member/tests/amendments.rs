@@ -46,7 +46,7 @@ pub(super) fn approval(amendment: &Amendment) -> Body {
     word(amendment, 1, true)
 }
 
-/// What a member says of an amendment.
+/// Returns a member's word on an amendment.
 pub(super) fn word(amendment: &Amendment, number: u64, stands: bool) -> Body {
     Body::Approval {
         amendment: amendment.hash(),
@@ -125,7 +125,7 @@ fn change(proposal: &mut Proposal) -> &mut Change {
 }
 
 #[test]
-fn an_approved_amendment_is_sent_to_all_and_again_every_four_beats() {
+fn an_approved_amendment_is_sent_to_all_every_four_heartbeats() {
     let mut one = One::follower(4);
     let amendment = longer(&one.epoch);
     let text = Body::Amendment(Box::new(amendment.clone()));
@@ -310,7 +310,7 @@ pub(super) fn an_amendment_that_cannot_come_into_force_is_refused() {
 }
 
 #[test]
-fn a_member_leaves_by_itself_except_where_protection_would_be_lost() {
+fn a_member_leaves_by_itself_unless_protection_would_be_lost() {
     for (n, alone) in [
         (2, true),
         (3, true),
@@ -496,7 +496,7 @@ fn a_passage_is_checked_part_by_part() {
 }
 
 #[test]
-fn the_next_epoch_goes_on_from_the_last_outcome_with_views_from_1() {
+fn the_next_epoch_resumes_the_last_outcome_with_views_from_1() {
     let mut one = One::follower(4).signed();
     let effects = one.finish_round(&one.all());
     let mut journal: Vec<_> = effects.iter().filter_map(persisted).collect();

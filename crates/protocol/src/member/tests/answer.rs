@@ -35,7 +35,7 @@ fn knowing(rounds: u64) -> One {
 }
 
 #[test]
-fn a_sync_request_is_answered_with_final_blocks_and_later_certificates() {
+fn sync_requests_get_final_blocks_and_later_certificates() {
     let mut one = knowing(3);
     let x = one.others()[0];
     let blocks = chain(&one, 3);
@@ -79,7 +79,7 @@ fn a_sync_request_is_answered_with_final_blocks_and_later_certificates() {
 }
 
 #[test]
-fn a_sync_response_has_at_most_64_blocks_and_32_certificates_and_sets_more() {
+fn a_sync_response_sets_more_after_64_blocks_32_certificates() {
     let mut one = knowing(70);
     let x = one.others()[0];
     let blocks = chain(&one, 70);
@@ -119,7 +119,7 @@ fn a_sync_response_has_at_most_64_blocks_and_32_certificates_and_sets_more() {
 }
 
 #[test]
-fn the_blocks_of_a_sync_response_end_with_one_that_has_a_certificate() {
+fn the_blocks_of_a_sync_response_end_with_a_certified_one() {
     // Two blocks became final together: only the second one has a certificate.
     let mut one = away();
     let x = one.others()[0];
@@ -136,7 +136,7 @@ fn the_blocks_of_a_sync_response_end_with_one_that_has_a_certificate() {
 }
 
 #[test]
-fn a_sync_response_exceeds_64_blocks_if_none_of_them_has_a_certificate() {
+fn a_sync_response_exceeds_64_blocks_if_none_is_certified() {
     let epoch = epoch(4, 100);
     let (one, _) = One::restart(epoch.clone(), epoch.lead(0), vec![]);
     let blocks = chain(&one, 70);
@@ -157,7 +157,7 @@ fn a_sync_response_exceeds_64_blocks_if_none_of_them_has_a_certificate() {
 }
 
 #[test]
-fn the_blocks_of_a_sync_response_take_at_most_half_of_the_largest_message() {
+fn the_blocks_of_a_sync_response_take_at_most_half_a_message() {
     let epoch = epoch(4, 100);
     let (one, _) = One::restart(epoch.clone(), epoch.lead(0), vec![]);
     let mut blocks = chain(&one, 3);
@@ -187,7 +187,7 @@ fn the_blocks_of_a_sync_response_take_at_most_half_of_the_largest_message() {
 }
 
 #[test]
-fn a_sync_response_reminds_the_asker_of_its_last_vote_proposal_or_contribution() {
+fn a_sync_response_reminds_the_asker_of_its_own_last_message() {
     let mut one = One::leading(4, 1);
     let x = one.others()[0];
     let signed = |one: &One, round, view, body| one.sealed(x, round, view, body).0;

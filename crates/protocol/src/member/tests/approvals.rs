@@ -1,5 +1,5 @@
-//! What members say of amendments: which word counts, what is full, what is objected to, new keys, and
-//! members that are paused or stand by.
+//! Approvals of amendments by members: which word counts, what is full, what is objected to, new keys, and members that
+//! are paused or stand by.
 
 use super::amendments::{admitting, approval, approve, longer, word};
 use super::one::*;
@@ -11,7 +11,7 @@ use crate::change::ChangeError;
 use crate::message::Amendment;
 
 #[test]
-fn a_member_keeps_four_amendments_of_each_other_member_and_says_that_it_keeps_no_more() {
+fn four_amendments_of_each_member_are_kept_and_more_reported() {
     let mut one = One::follower(4);
     let from = one.others()[0];
     let amendments = [1, 2, 3, 4, 5].map(|more| {
@@ -58,7 +58,7 @@ fn a_member_keeps_four_amendments_of_each_other_member_and_says_that_it_keeps_no
 }
 
 #[test]
-fn a_member_keeps_so_many_bytes_of_the_amendments_of_each_other_member() {
+fn amendments_of_each_other_member_are_kept_to_so_many_bytes() {
     let mut one = One::follower(4);
     let epoch = one.epoch.clone();
     let long = |more: u64| {
@@ -98,7 +98,7 @@ fn a_member_keeps_so_many_bytes_of_the_amendments_of_each_other_member() {
 }
 
 #[test]
-fn an_institution_approves_four_amendments_at_a_time_and_is_told_what_is_full() {
+fn four_amendments_are_approved_at_a_time_and_a_fifth_refused() {
     let mut one = One::follower(4);
     let amendments = [1, 2, 3, 4, 5].map(|more| {
         let mut amendment = longer(&one.epoch);
@@ -157,7 +157,7 @@ fn the_last_word_of_a_member_about_an_amendment_counts() {
 }
 
 #[test]
-fn a_withdrawn_approval_does_not_count_for_a_lead_nor_for_a_voter() {
+fn a_withdrawn_approval_counts_neither_for_a_lead_nor_a_voter() {
     // The lead of view 1 does not propose what had enough approvals a moment ago.
     let epoch = epoch(4, 5);
     let me = epoch.lead(2);
@@ -192,7 +192,7 @@ fn a_withdrawn_approval_does_not_count_for_a_lead_nor_for_a_voter() {
 }
 
 #[test]
-fn withdrawals_that_were_forgotten_do_not_let_older_approvals_count_again() {
+fn forgotten_withdrawals_let_no_older_approvals_count_again() {
     let mut one = One::follower(4);
     let from = one.others()[0];
     let amendments: Vec<_> = (1..=40)
@@ -210,7 +210,7 @@ fn withdrawals_that_were_forgotten_do_not_let_older_approvals_count_again() {
     one.hear(from, 0, 0, word(&amendments[0], 1, true));
     let effects = one.hear(one.others()[1], 0, 0, text);
     assert_eq!(effects, [one.knows(&amendments[0], &[])]);
-    // What it says later counts.
+    // Its later word counts.
     let effects = one.hear(from, 0, 0, word(&amendments[0], 100, true));
     assert_eq!(effects, [one.knows(&amendments[0], &[from])]);
 }
@@ -235,7 +235,7 @@ fn four_newest_approvals_of_a_member_are_kept_whatever_it_sends() {
 }
 
 #[test]
-fn an_approval_of_a_new_key_is_signed_when_its_node_has_answered() {
+fn approval_of_a_new_key_is_signed_when_its_node_has_answered() {
     let mut one = One::follower(4);
     let amendment = admitting(&one.epoch, "new");
     let new = key(99).public();
@@ -268,7 +268,7 @@ fn an_approval_of_a_new_key_is_signed_when_its_node_has_answered() {
 }
 
 #[test]
-fn a_new_key_that_f_plus_1_others_have_heard_need_not_answer_here() {
+fn a_new_key_heard_by_f_plus_1_others_need_not_answer_here() {
     let mut one = One::follower(4);
     let (amendment, others) = (admitting(&one.epoch, "new"), one.others());
     one.step(approve(&amendment));
@@ -280,7 +280,7 @@ fn a_new_key_that_f_plus_1_others_have_heard_need_not_answer_here() {
 }
 
 #[test]
-fn a_change_that_the_node_cannot_follow_is_neither_approved_nor_proposed_nor_voted_for() {
+fn a_change_beyond_the_node_gets_no_approval_proposal_or_vote() {
     let objecting = |one: &mut One| {
         one.member.config.examine = Examine::new(|amendment| {
             if amendment.text == b"longer" {
@@ -317,7 +317,7 @@ fn a_change_that_the_node_cannot_follow_is_neither_approved_nor_proposed_nor_vot
     }
     let proposed = |effect: &Effect| matches!(effect, Effect::Persist(Record::Proposed(_)));
     assert!(!effects.iter().any(proposed), "{effects:?}");
-    // What a quorum has made final is final for it too.
+    // A block that a quorum has made final is final for it too.
     let mut one = One::follower(4);
     objecting(&mut one);
     let proposal = one.changing(1, &amendment, &others);
@@ -349,7 +349,7 @@ fn stolen_keys_are_those_of_members_that_are_replaced() {
 }
 
 #[test]
-fn a_member_that_cannot_live_under_the_agreement_votes_on_changes_and_on_nothing_else() {
+fn a_member_unable_to_follow_the_agreement_votes_on_changes() {
     let epoch = epoch(4, 5);
     let me = epoch.lead(1);
     let mut config = Config::new(epoch.clone(), me, key(me.0), SEED);
@@ -390,7 +390,7 @@ fn a_member_that_cannot_live_under_the_agreement_votes_on_changes_and_on_nothing
 }
 
 #[test]
-fn a_paused_member_contributes_nothing_until_its_institution_has_signed() {
+fn a_paused_member_contributes_once_its_institution_has_signed() {
     let mut one = One::follower(4);
     one.member.governance.paused = true;
     let trains = |effects: &[Effect]| effects.contains(&Effect::Work(Request::Train { round: 1 }));
@@ -405,7 +405,7 @@ fn a_paused_member_contributes_nothing_until_its_institution_has_signed() {
 }
 
 #[test]
-fn an_amendment_that_waited_takes_the_place_of_one_that_may_not_follow_any_more() {
+fn a_waiting_amendment_replaces_one_that_can_no_longer_follow() {
     let epoch = epoch(4, 5);
     let me = epoch.lead(3);
     let (mut one, _) = One::restart(epoch, me, vec![]);
@@ -441,7 +441,7 @@ fn an_amendment_that_waited_takes_the_place_of_one_that_may_not_follow_any_more(
 }
 
 #[test]
-fn a_federation_that_is_complete_wakes_up_for_an_approved_change() {
+fn a_complete_federation_wakes_up_for_an_approved_change() {
     let complete = || {
         let epoch = epoch_with(4, 1, |_| {});
         let me = epoch.lead(2);

@@ -42,7 +42,7 @@ fn kept(one: &mut One, result: Result<(), WorkError>) -> Vec<Effect> {
 }
 
 #[test]
-fn an_auditor_fetches_the_models_and_checks_and_others_sign_at_once() {
+fn an_auditor_fetches_models_and_checks_and_others_sign_at_once() {
     let mut one = signed(true);
     let contribution_list = one.contribution_list(&one.all());
     let effects = one.hear_lead(1, contribution_list);
@@ -68,7 +68,7 @@ fn an_auditor_fetches_the_models_and_checks_and_others_sign_at_once() {
 }
 
 #[test]
-fn a_member_that_does_not_check_votes_once_it_keeps_the_outcome_and_says_so() {
+fn an_unchecked_vote_follows_a_kept_outcome_and_is_marked_so() {
     let mut one = signed(false);
     one.hear_lead(1, one.contribution_list(&one.all()));
     let proposal = one.proposal(1, &one.all());
@@ -93,7 +93,7 @@ fn an_outcome_that_is_none_is_voted_against() {
 }
 
 #[test]
-fn a_member_that_was_left_out_against_a_receipt_refuses_at_every_level() {
+fn who_is_left_out_against_a_receipt_refuses_at_every_level() {
     let mut one = signed(false);
     let entry = one.entry(one.me).id;
     one.hear_lead(1, Body::Receipt { entry });
@@ -135,7 +135,7 @@ fn notarisation(
 }
 
 #[test]
-fn a_notarisation_counts_only_with_the_votes_of_two_thirds_of_the_auditors() {
+fn a_notarisation_needs_the_votes_of_two_thirds_of_the_auditors() {
     let mut one = signed(false);
     one.hear_lead(1, one.contribution_list(&one.all()));
     let proposal = one.proposal(1, &one.all());
@@ -216,7 +216,7 @@ fn a_collector_waits_for_the_votes_of_auditors() {
 }
 
 #[test]
-fn a_vote_that_claims_to_have_checked_an_empty_block_does_not_keep_it_from_being_notarised() {
+fn an_empty_block_is_notarised_even_if_a_vote_claims_a_check() {
     let epoch = epoch();
     let me = epoch.lead(2);
     let drawn = epoch.auditors(&epoch.id, 1);

@@ -40,7 +40,7 @@ pub(super) fn d_doubles_with_every_failed_view_up_to_sixteen_times() {
 }
 
 #[test]
-pub(super) fn a_lead_is_voted_down_after_silence_of_three_beats_or_twice_d() {
+pub(super) fn a_lead_is_voted_down_after_three_heartbeats_or_twice_d() {
     for (failed, silence) in [(0, 3), (1, 3), (2, 4), (3, 8), (4, 16), (5, 16), (6, 16)] {
         let (mut one, view) = (after(failed, 100), failed + 1);
         // The silence span runs from the beginning of the view.
@@ -102,7 +102,7 @@ pub(super) fn progress_with_an_old_counter_does_not_count() {
 }
 
 #[test]
-pub(super) fn a_lead_that_votes_against_its_view_before_proposing_is_followed() {
+pub(super) fn a_lead_that_nullifies_its_view_before_proposing_is_followed() {
     let mut one = after(0, 100);
     let other = one.others().into_iter().find(|&by| by != one.epoch.lead(1));
     assert_eq!(one.hear(other.unwrap(), 0, 1, Body::Nullify), []);
@@ -161,7 +161,7 @@ pub(super) fn d_follows_the_qth_smallest_round_trip() {
     assert_eq!(up(&mut one, z, 300), 1200);
     assert_eq!(up(&mut one, x, 350), 1400);
     assert_eq!(up(&mut one, y, 9000), 1400);
-    assert_eq!(up(&mut one, z, 9000), 16_000, "at most 16 beats");
+    assert_eq!(up(&mut one, z, 9000), 16_000, "at most 16 heartbeats");
     // D0 is at least half a heartbeat.
     assert_eq!(up(&mut one, z, 0), 1400);
     assert_eq!(up(&mut one, x, 0), 500);
@@ -188,7 +188,7 @@ pub(super) fn at_most_eight_refusals_of_a_member_are_reported_in_a_view() {
 pub(super) fn the_deadline_is_the_next_span_that_ends() {
     let mut one = after(0, 100);
     let at = |millis| Some(Time::since_start(Duration::from_millis(millis)));
-    assert_eq!(one.member.deadline(), at(1000), "the beat");
+    assert_eq!(one.member.deadline(), at(1000), "the heartbeat");
     one.pass(2999);
     assert_eq!(
         one.member.deadline(),
@@ -199,7 +199,7 @@ pub(super) fn the_deadline_is_the_next_span_that_ends() {
     assert_eq!(
         one.member.deadline(),
         at(4000),
-        "only beats once it has voted against the view"
+        "only heartbeats once it has voted against the view"
     );
     // While it collects, a lead wakes at the end of D and of patience.
     let mut one = One::leading(4, 1);
@@ -210,7 +210,7 @@ pub(super) fn the_deadline_is_the_next_span_that_ends() {
 }
 
 #[test]
-pub(super) fn a_member_that_misses_rounds_is_excused_for_twice_as_long_each_time() {
+pub(super) fn missing_rounds_marks_a_member_absent_twice_as_long_each_time() {
     // Of ten members one misses every round and can be reached; another cannot be reached.
     let epoch = epoch_with(10, 50, |_| {});
     let mut one = One::of(epoch.clone(), epoch.lead(0));

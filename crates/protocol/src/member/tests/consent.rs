@@ -46,7 +46,7 @@ fn approved(one: &One, amendment: &Amendment, by: &[u16]) -> Passage {
     }
 }
 
-/// What a member that has answered sums of these keeps when the epoch ends: whether it is free.
+/// Returns true if a member that has answered sums of these is free when the epoch ends.
 fn freed(amendment: &Amendment, by: &[u16], before: Circle) -> bool {
     let epoch = six();
     let journal = vec![Record::Circle(before.clone()), Record::Applied { round: 0 }];
@@ -63,7 +63,7 @@ fn freed(amendment: &Amendment, by: &[u16], before: Circle) -> bool {
 }
 
 #[test]
-fn a_silo_answers_another_circle_once_all_concerned_have_agreed_to_what_that_shows() {
+fn another_circle_is_answered_once_all_concerned_have_agreed() {
     let epoch = six();
     let smaller = || vec![group(0..5)];
     let all = [0, 1, 2, 3, 4, 5];
@@ -93,7 +93,7 @@ fn a_silo_answers_another_circle_once_all_concerned_have_agreed_to_what_that_sho
 }
 
 #[test]
-pub(super) fn a_change_that_shows_an_update_needs_everybody_whom_it_concerns() {
+pub(super) fn a_change_that_shows_an_update_needs_all_whom_it_concerns() {
     let epoch = six();
     let amendment = regrouped(&epoch, vec![group(0..5)], &[5]);
     let one = One::of(epoch.clone(), MemberIndex(1));
@@ -117,7 +117,7 @@ pub(super) fn a_change_that_shows_an_update_needs_everybody_whom_it_concerns() {
 }
 
 #[test]
-fn a_withdrawn_consent_does_not_count_even_where_more_than_a_quorum_is_left() {
+fn a_withdrawn_consent_does_not_count_even_if_a_quorum_is_left() {
     let epoch = six();
     let amendment = regrouped(&epoch, vec![group(0..5)], &[5]);
     assert_eq!(amendment.needed(&epoch), 6);
@@ -139,7 +139,7 @@ fn a_withdrawn_consent_does_not_count_even_where_more_than_a_quorum_is_left() {
 }
 
 #[test]
-fn a_freed_silo_keeps_no_circle_over_a_restart_and_notes_the_next_one() {
+fn a_freed_silo_restarts_without_a_circle_and_notes_the_next() {
     let (old, none) = (circle(0..6), Circle(Vec::new()));
     let journal = vec![
         Record::Circle(old),
@@ -151,7 +151,7 @@ fn a_freed_silo_keeps_no_circle_over_a_restart_and_notes_the_next_one() {
 }
 
 #[test]
-fn two_circles_show_what_is_in_one_of_them_only_or_all_if_weights_change() {
+fn two_circles_show_what_is_in_one_or_all_if_weights_change() {
     let names = |of: &[u16]| of.iter().map(|i| format!("silo {i}")).collect::<Vec<_>>();
     let shows = |a: &Circle, b: &Circle| a.shows(b).into_iter().collect::<Vec<_>>();
     assert_eq!(shows(&circle(0..6), &circle(0..5)), names(&[5]));

@@ -58,7 +58,7 @@ fn signed(effects: &[Effect]) -> Option<Standing> {
 }
 
 #[test]
-fn an_institution_corrects_itself_any_number_of_times_while_its_node_runs() {
+fn an_institution_may_correct_itself_often_while_its_node_runs() {
     let Two {
         mut one,
         other,
@@ -96,7 +96,7 @@ fn an_institution_corrects_itself_any_number_of_times_while_its_node_runs() {
 }
 
 #[test]
-fn whoever_has_confirmed_signs_for_another_set_only_when_one_of_it_has_given_it_up() {
+fn who_confirmed_signs_for_another_set_only_if_one_abandoned_it() {
     let mut two = Two::new();
     let first = two.standings(1, 1);
     two.one.step(recover(&two.lost));
@@ -124,7 +124,7 @@ fn whoever_has_confirmed_signs_for_another_set_only_when_one_of_it_has_given_it_
 }
 
 #[test]
-fn a_correction_that_comes_after_all_have_confirmed_changes_nothing() {
+fn a_correction_after_all_have_confirmed_changes_nothing() {
     let mut two = Two::new();
     let first = two.standings(1, 1);
     two.one.step(recover(&two.lost));
@@ -174,7 +174,7 @@ fn what_was_confirmed_is_remembered_through_a_restart() {
 }
 
 #[test]
-fn what_was_confirmed_is_abandoned_only_where_all_that_may_have_completed_it_are_lost() {
+fn a_confirmed_set_is_abandoned_only_if_all_completers_are_lost() {
     let two = || {
         let mut two = Two::new();
         let first = two.standings(1, 1);
@@ -200,7 +200,7 @@ fn what_was_confirmed_is_abandoned_only_where_all_that_may_have_completed_it_are
 }
 
 #[test]
-fn a_member_that_lost_its_journal_learns_how_far_its_standings_have_come() {
+fn a_member_without_journal_learns_how_far_its_standings_came() {
     let mut two = Two::new();
     two.one.step(recover(&two.lost));
     // Another one holds a third standing of its key.

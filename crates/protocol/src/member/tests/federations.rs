@@ -127,7 +127,7 @@ fn every_member_reports_once_that_each_other_is_complete() {
 }
 
 #[test]
-fn a_member_that_arrives_after_the_last_round_catches_up_at_once() {
+fn a_member_arriving_after_the_last_round_catches_up_at_once() {
     let mut table = TestFederation::new(4, 3, true);
     table.members[3] = None;
     table.pass(200);
@@ -250,7 +250,7 @@ const PHASES: [Phase; 5] = [
 ];
 
 #[test]
-fn a_lead_that_dies_for_good_in_any_phase_does_not_stop_the_others() {
+fn a_lead_that_dies_for_good_in_any_phase_stops_no_other() {
     for (n, cross) in [(4, true), (4, false), (7, true), (10, false)] {
         for phase in PHASES {
             if phase == Phase::Scoring && !cross {
@@ -316,7 +316,7 @@ fn a_lead_that_withholds_its_model_does_not_stop_the_others() {
 }
 
 #[test]
-fn a_dead_member_costs_patience_at_most_once() {
+fn a_dead_member_costs_the_straggler_timeout_at_most_once() {
     // With three members none may be missing unless marked absent.
     for n in [3, 4, 7] {
         let mut table = TestFederation::new(n, 8, false);
@@ -333,7 +333,7 @@ fn a_dead_member_costs_patience_at_most_once() {
 }
 
 #[test]
-fn a_slow_member_is_waited_for_less_and_less_often_until_it_contributes() {
+fn a_slow_member_is_waited_for_less_often_until_it_contributes() {
     // Of three members, two wait for the third until patience is over.
     let mut table = TestFederation::new(3, 40, false);
     table.lost = |_, message| {
@@ -413,7 +413,7 @@ fn a_question_that_is_asked_again_keeps_its_nonce() {
 }
 
 #[test]
-fn a_round_whose_only_participants_died_leaves_the_models_as_they_are() {
+fn a_round_whose_participants_all_died_leaves_models_unchanged() {
     let mut table = TestFederation::new(4, 5, false);
     // Round 3 names member 2 alone, which has crashed by then; round 4 names it and another.
     table.participants = |round| match round {
@@ -441,7 +441,7 @@ fn a_round_whose_only_participants_died_leaves_the_models_as_they_are() {
 }
 
 #[test]
-fn few_participants_are_all_waited_for_until_patience_is_over() {
+fn few_participants_are_all_waited_for_until_the_timeout() {
     let mut table = TestFederation::new(4, 1, false);
     table.participants = |_| Some(vec![MemberIndex(1), MemberIndex(2)]);
     table.members[2] = None;
@@ -474,7 +474,7 @@ fn a_proposal_does_not_grow_with_the_views_that_failed() {
 }
 
 #[test]
-fn a_member_that_missed_many_failed_views_fetches_their_nullifications() {
+fn a_member_that_missed_failed_views_fetches_nullifications() {
     let mut table = TestFederation::new(4, 3, false);
     let asleep = 3;
     table.lost = |to, message| {

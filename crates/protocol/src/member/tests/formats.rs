@@ -24,7 +24,7 @@ fn raising(epoch: &Epoch, format: u8) -> Amendment {
 }
 
 #[test]
-fn a_member_that_does_not_speak_a_new_format_says_so_and_neither_approves_nor_votes_for_it() {
+fn who_cannot_speak_a_new_format_reports_it_and_does_not_vote() {
     let spoken = Formats::SPOKEN;
     let mut one = One::follower(4);
     let amendment = raising(&one.epoch, spoken.newest + 1);
@@ -77,7 +77,7 @@ fn a_lead_that_does_not_speak_a_new_format_does_not_propose_it() {
 }
 
 #[test]
-fn members_that_speak_a_new_format_use_it_from_the_next_epoch_on() {
+fn members_that_speak_a_new_format_use_it_from_the_next_epoch() {
     let mut one = One::in_format(1, 4);
     let amendment = raising(&one.epoch, 2);
     let own = one.step(approve(&amendment));
@@ -97,7 +97,7 @@ fn members_that_speak_a_new_format_use_it_from_the_next_epoch_on() {
 }
 
 #[test]
-fn the_epoch_says_which_format_its_messages_have() {
+fn the_epoch_determines_which_format_its_messages_have() {
     let old = epoch(4, 5);
     let mut new = (*old).clone();
     new.format = VERSION + 1;

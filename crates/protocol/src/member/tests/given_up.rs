@@ -19,7 +19,7 @@ fn nothing_open(one: &One) -> Vec<Effect> {
 }
 
 #[test]
-fn a_round_is_given_up_once_it_has_waited_for_patience() {
+fn a_round_is_aborted_once_the_straggler_timeout_is_over() {
     let (mut one, block) = final_round(4);
     let early = one.step(Input::GiveUp { round: 1 });
     assert!(!signs(&early), "{early:?}");
@@ -74,7 +74,7 @@ fn an_outcome_that_is_certified_in_the_meantime_ends_the_wish() {
 }
 
 #[test]
-fn there_is_nothing_to_give_up_where_the_outcome_is_known_or_rounds_are_in_clear() {
+fn known_outcomes_and_clear_rounds_leave_nothing_to_abort() {
     let (mut one, _) = final_round(4);
     assert_eq!(one.step(Input::GiveUp { round: 2 }), nothing_open(&one));
     let (mut one, ..) = settled(4);
@@ -86,7 +86,7 @@ fn there_is_nothing_to_give_up_where_the_outcome_is_known_or_rounds_are_in_clear
     assert_eq!(clear.step(Input::GiveUp { round: 1 }), [refusal]);
 }
 
-/// Who has the outcome signs as well, once another member has: all go on from it then.
+/// A member with the outcome signs as well, once another member has: all continue from it then.
 #[test]
 fn a_member_with_the_outcome_signs_once_another_has() {
     let (mut one, block, outcome) = settled(4);

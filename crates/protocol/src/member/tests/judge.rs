@@ -50,7 +50,7 @@ pub(super) fn a_proposal_is_checked_then_recomputed_then_voted_for_once() {
 }
 
 #[test]
-pub(super) fn a_proposal_before_its_plan_and_sheet_waits_for_them() {
+pub(super) fn a_proposal_before_its_plan_and_manifest_waits_for_them() {
     let mut one = One::follower(4);
     let proposal = one.proposal(1, &one.all());
     assert_eq!(one.propose(1, &proposal), []);
@@ -136,7 +136,7 @@ pub(super) fn messages_of_a_later_lead_are_kept_until_its_view_begins() {
 }
 
 #[test]
-pub(super) fn a_block_of_another_view_or_epoch_than_its_proposal_is_refused() {
+pub(super) fn a_block_of_another_view_or_epoch_than_proposed_is_refused() {
     let changes: [fn(&mut Proposal); 2] =
         [|p| p.block.view = 2, |p| p.block.epoch = Hash::of(b"other")];
     for change in changes {
@@ -183,7 +183,7 @@ pub(super) fn an_empty_block_without_a_notarisation_is_refused() {
 }
 
 #[test]
-pub(super) fn an_empty_block_with_the_notarisation_of_another_parent_is_refused() {
+pub(super) fn an_empty_block_with_another_parents_notarisation_is_refused() {
     let (mut one, notarised) = notarised();
     let mut empty = one.empty(2, &notarised);
     empty.block.parent = Hash::of(b"another block");
@@ -221,7 +221,7 @@ pub(super) fn a_parent_that_is_not_of_an_earlier_view_is_refused() {
 }
 
 #[test]
-pub(super) fn a_round_on_another_parent_than_the_last_final_block_is_refused() {
+pub(super) fn a_round_on_a_parent_not_the_last_final_block_is_refused() {
     let change = |_: &One, proposal: &mut Proposal| proposal.block.parent = Hash::of(b"another");
     refuses(change, Refusal::ParentNotFinal);
     // A block that is only notarised is not enough, even with further certificates of its proposer.
@@ -264,7 +264,7 @@ pub(super) fn a_proposal_with_another_plan_is_refused() {
 }
 
 #[test]
-pub(super) fn a_sheet_without_exactly_one_signature_for_each_entry_is_refused() {
+pub(super) fn a_manifest_without_one_signature_for_each_entry_is_refused() {
     let change = |one: &One, proposal: &mut Proposal| {
         *proposal = one.proposal_of(1, &one.manifest(&one.all()), &one.others());
     };
@@ -280,7 +280,7 @@ pub(super) fn a_sheet_without_exactly_one_signature_for_each_entry_is_refused() 
 }
 
 #[test]
-pub(super) fn a_signature_of_a_member_that_the_plan_does_not_name_is_refused() {
+pub(super) fn a_signature_of_a_member_not_in_the_plan_is_refused() {
     let mut one = One::follower(4);
     let (left_out, other) = (one.epoch.lead(3), one.epoch.lead(2));
     let named = one.without(left_out);
@@ -348,7 +348,7 @@ fn in_view_3() -> (One, Proposal) {
 }
 
 #[test]
-pub(super) fn the_nullification_of_a_skipped_view_is_asked_for_once_per_beat() {
+pub(super) fn a_skipped_views_nullification_is_asked_for_once_a_heartbeat() {
     let (mut one, proposal) = in_view_3();
     let lead = one.epoch.lead(3);
     let entry = one.entry(one.me).id;

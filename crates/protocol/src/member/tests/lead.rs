@@ -56,7 +56,7 @@ pub(super) fn a_lead_sends_progress_and_requests_the_plan() {
 }
 
 #[test]
-pub(super) fn admitted_contributions_get_receipts_and_the_last_one_closes_the_set() {
+pub(super) fn admitted_contributions_get_receipts_and_the_last_closes_it() {
     let mut one = One::leading(4, 1);
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -131,7 +131,7 @@ pub(super) fn each_objection_to_a_contribution_has_its_refusal() {
 }
 
 #[test]
-pub(super) fn a_contribution_of_a_member_that_the_plan_does_not_name_is_refused() {
+pub(super) fn a_contribution_of_a_member_not_in_the_plan_is_refused() {
     let mut one = One::leading(4, 1);
     let left_out = one.others()[0];
     let named = one.without(left_out);
@@ -159,7 +159,7 @@ pub(super) fn with_names_shown_a_contribution_must_name_its_author() {
 }
 
 #[test]
-pub(super) fn a_model_that_two_members_contribute_is_admitted_for_each_of_them() {
+pub(super) fn a_model_that_two_members_contribute_is_admitted_for_both() {
     let mut one = One::leading(4, 1);
     one.plan_with(|plan| plan.weights = true);
     let [x, y, z] = one.others()[..] else {
@@ -204,7 +204,7 @@ pub(super) fn a_model_that_two_members_contribute_is_admitted_for_each_of_them()
 }
 
 #[test]
-pub(super) fn metrics_that_are_many_not_finite_or_named_too_long_are_refused() {
+pub(super) fn metrics_too_many_not_finite_or_named_too_long_are_refused() {
     let mut one = with(4, 1);
     let by = one.others()[2];
     let many = (0..=METRICS).map(|i| (format!("{i:03}"), 0.0)).collect();
@@ -232,7 +232,7 @@ pub(super) fn an_unusable_model_is_refused_and_its_author_not_waited_for() {
 }
 
 #[test]
-pub(super) fn a_model_that_could_not_be_fetched_is_requested_again_after_a_beat() {
+pub(super) fn a_model_not_fetched_is_requested_again_after_a_heartbeat() {
     let mut one = with(4, 2);
     let late = one.others()[2];
     one.hear(late, 1, 0, Body::Contribution(one.contribution(late)));
@@ -253,7 +253,7 @@ pub(super) fn a_model_that_could_not_be_fetched_is_requested_again_after_a_beat(
 }
 
 #[test]
-pub(super) fn contributions_of_earlier_rounds_are_refused_once_and_later_ones_kept() {
+pub(super) fn earlier_contributions_are_refused_once_and_later_ones_kept() {
     let mut one = One::leading(4, 2).signed();
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -280,7 +280,7 @@ pub(super) fn contributions_of_earlier_rounds_are_refused_once_and_later_ones_ke
 }
 
 #[test]
-pub(super) fn two_different_contributions_of_a_round_are_evidence_and_the_first_counts() {
+pub(super) fn two_contributions_of_a_round_are_evidence_one_counts() {
     let mut one = with(4, 1);
     let by = one.others()[0];
     let first = one.contribution(by);
@@ -309,7 +309,7 @@ pub(super) fn closes(one: &One, authors: &[MemberIndex]) -> Vec<Effect> {
 }
 
 #[test]
-pub(super) fn a_missing_member_is_waited_for_until_patience_is_over() {
+pub(super) fn a_missing_member_is_waited_for_until_the_straggler_timeout() {
     let mut one = with(4, 2);
     let missing = one.others()[2];
     assert_eq!(one.pass(19_999), collecting(&one, 1..=19));
@@ -327,7 +327,7 @@ pub(super) fn a_missing_member_is_waited_for_until_patience_is_over() {
 }
 
 #[test]
-pub(super) fn an_excused_member_is_waited_for_until_d_is_over() {
+pub(super) fn a_member_marked_absent_is_waited_for_until_d_is_over() {
     let mut one = with(4, 2);
     let peer = one.others()[2];
     one.member.rounds.absences.set(peer, 2);
@@ -356,7 +356,7 @@ pub(super) fn an_excused_member_is_waited_for_until_d_is_over() {
 }
 
 #[test]
-pub(super) fn one_excused_member_does_not_excuse_the_others() {
+pub(super) fn one_member_marked_absent_does_not_mark_the_others() {
     let mut one = with(7, 4);
     let (marked_absent, other) = (one.others()[4], one.others()[5]);
     one.member.rounds.absences.set(marked_absent, 2);
@@ -368,7 +368,7 @@ pub(super) fn one_excused_member_does_not_excuse_the_others() {
 }
 
 #[test]
-pub(super) fn a_member_missing_in_the_last_round_is_waited_for_until_d_is_over() {
+pub(super) fn a_member_missing_last_round_is_waited_for_until_d_is_over() {
     for here in [true, false] {
         let mut one = One::leading(4, 2).signed();
         let late = one.others()[2];
@@ -398,7 +398,7 @@ pub(super) fn a_set_with_fewer_than_the_fewest_entries_is_not_closed() {
 }
 
 #[test]
-pub(super) fn a_set_of_few_participants_is_closed_after_patience_with_those_that_contributed() {
+pub(super) fn a_small_set_closes_at_the_timeout_with_who_contributed() {
     let mut one = One::leading(4, 1);
     let (x, y) = (one.others()[0], one.others()[1]);
     one.plan_with(|plan| plan.participants = Some(vec![x, y]));
@@ -409,7 +409,7 @@ pub(super) fn a_set_of_few_participants_is_closed_after_patience_with_those_that
 }
 
 #[test]
-pub(super) fn an_empty_set_is_closed_after_patience_and_needs_no_signatures() {
+pub(super) fn after_the_straggler_timeout_an_empty_set_closes_unsigned() {
     let mut one = One::leading(4, 1);
     let x = one.others()[0];
     one.plan_with(|plan| plan.participants = Some(vec![x]));

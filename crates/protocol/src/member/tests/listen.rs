@@ -52,7 +52,7 @@ fn signs_nothing(one: &mut One) {
 }
 
 #[test]
-fn a_new_member_takes_part_after_f_plus_1_answers_without_reminder() {
+fn f_plus_1_answers_without_reminder_admit_a_new_member() {
     let (mut one, effects) = new();
     let plans = one.plans(1, one.epoch.protocol.start);
     assert_eq!(effects, [one.entered(1, 1), plans]);
@@ -119,7 +119,7 @@ fn a_new_member_signs_nothing_before_it_is_answered() {
     assert_eq!(answers(&mut one, y, answer), leads);
 }
 
-/// What others tell a new member while it asks, before it is stopped.
+/// Messages of others to a new member while it asks, before it is stopped.
 #[derive(Clone, Copy)]
 enum StoppedAfter {
     Certificate,
@@ -152,7 +152,7 @@ fn stopped_after(heard: StoppedAfter) -> One {
     One::start(one.epoch.clone(), one.me, Start::Kept(records)).0
 }
 
-/// What others say while it asks is no trace of what its key has signed.
+/// Messages of others while it asks are no trace of what its key has signed.
 #[test]
 fn a_new_member_that_was_stopped_while_it_asked_asks_again() {
     for heard in [
@@ -179,7 +179,7 @@ fn a_new_member_that_was_stopped_while_it_asked_asks_again() {
 }
 
 #[test]
-fn a_member_that_was_stopped_while_it_asked_notices_that_its_key_was_used() {
+fn a_member_stopped_while_asking_notices_that_its_key_was_used() {
     let mut one = stopped_after(StoppedAfter::Certificate);
     let x = leads(&one)[0];
     up(&mut one, x);
@@ -237,7 +237,7 @@ fn notices() -> [Effect; 2] {
 }
 
 #[test]
-fn an_own_inclusion_or_vote_in_the_chain_shows_that_a_key_was_used() {
+fn an_own_inclusion_or_vote_in_the_chain_shows_a_used_key() {
     for kind in ["inclusion", "vote", "neither"] {
         let (mut one, _) = new();
         let [x, y, _] = leads(&one);
@@ -270,7 +270,7 @@ fn an_own_inclusion_or_vote_in_the_chain_shows_that_a_key_was_used() {
 }
 
 #[test]
-fn a_reminder_of_a_vote_or_a_contribution_shows_that_a_key_was_used() {
+fn a_reminder_of_a_vote_or_contribution_shows_a_used_key() {
     let (block, checked) = (Hash::of(b"a block"), CHECKED);
     let (one, _) = new();
     let said = [
@@ -356,7 +356,7 @@ fn final_at(one: &One, view: u64) -> (Vec<Block>, SyncResponse) {
 }
 
 #[test]
-fn without_its_journal_a_member_asks_all_others_and_waits_for_a_block_two_cycles_later() {
+fn without_its_journal_a_member_asks_all_and_waits_two_cycles() {
     let (mut one, effects) = lost();
     let plans = one.plans(1, one.epoch.protocol.start);
     let expected = [one.entered(1, 1), listening(0, None), plans];
@@ -403,7 +403,7 @@ fn without_its_journal_a_member_asks_all_others_and_waits_for_a_block_two_cycles
 }
 
 #[test]
-fn without_its_journal_a_member_waits_for_a_masked_round_to_be_over() {
+fn without_its_journal_a_member_waits_for_a_secagg_round_to_end() {
     let epoch = masked(4, 100);
     let me = epoch.lead(0);
     let (mut one, _) = One::start(epoch, me, Start::Lost);
@@ -459,7 +459,7 @@ fn a_member_without_its_journal_signs_nothing() {
 }
 
 #[test]
-fn fewer_than_q_answers_are_not_enough_even_with_a_late_final_block() {
+fn fewer_than_q_answers_are_too_few_despite_a_late_final_block() {
     for enough in [0, 1, 2, 3] {
         let (mut one, _) = lost();
         let others = one.others();
@@ -501,7 +501,7 @@ fn the_height_of_an_answer_counts_only_with_its_certificate() {
 }
 
 #[test]
-fn a_message_under_its_key_from_outside_shows_a_new_member_that_its_key_was_used() {
+fn a_foreign_message_under_its_key_shows_a_new_member_its_use() {
     let (mut one, _) = new();
     let me = one.me;
     assert_eq!(one.hear(me, 0, 1, Body::Nullify), notices());

@@ -70,7 +70,7 @@ fn hear_scores(one: &mut One, by: MemberIndex) -> Vec<Effect> {
 }
 
 #[test]
-pub(super) fn the_sheet_is_sent_once_all_scores_are_here() {
+pub(super) fn the_manifest_is_sent_once_all_scores_are_here() {
     let mut one = scoring();
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -86,7 +86,7 @@ pub(super) fn the_sheet_is_sent_once_all_scores_are_here() {
 }
 
 #[test]
-pub(super) fn scores_that_are_not_finite_out_of_order_or_too_many_are_refused() {
+pub(super) fn scores_not_finite_out_of_order_or_too_many_are_refused() {
     let changes: [fn(&mut MemberScores); 4] = [
         |scores| scores.losses.swap(0, 1),
         |scores| scores.losses[1].0 = scores.losses[0].0,
@@ -128,7 +128,7 @@ pub(super) fn scores_count_only_for_the_members_own_entry() {
 }
 
 #[test]
-pub(super) fn an_author_without_scores_is_left_out_after_patience() {
+pub(super) fn an_author_without_scores_is_left_out_after_the_timeout() {
     let mut one = scoring();
     let others = one.others();
     let silent = one.others()[1];
@@ -156,7 +156,7 @@ pub(super) fn an_author_without_scores_is_left_out_after_patience() {
 }
 
 #[test]
-pub(super) fn an_excused_author_without_scores_is_left_out_after_d() {
+pub(super) fn an_absent_author_without_scores_is_left_out_after_d() {
     let mut one = scoring();
     let others = one.others();
     let peer = one.others()[1];
@@ -218,7 +218,7 @@ pub(super) fn when_all_authors_have_signed_the_lead_decides() {
 }
 
 #[test]
-pub(super) fn an_author_without_signature_is_left_out_after_patience_or_if_excused_after_d() {
+pub(super) fn unsigned_authors_drop_out_at_the_timeout_absent_ones_at_d() {
     for (marked_absent, until) in [(false, 20_000), (true, 500)] {
         let mut one = including(4);
         let [x, y, z] = one.others()[..] else {
@@ -275,7 +275,7 @@ pub(super) fn with_zero_fewest_entries_the_last_author_may_be_left_out() {
 }
 
 #[test]
-pub(super) fn a_sheet_is_issued_again_at_most_f_plus_1_times() {
+pub(super) fn a_manifest_is_issued_again_at_most_f_plus_1_times() {
     // With six members f is 1, and three entries are enough.
     let mut one = including(6);
     let mut authors = one.all();
@@ -303,7 +303,7 @@ pub(super) fn a_sheet_is_issued_again_at_most_f_plus_1_times() {
 }
 
 #[test]
-pub(super) fn a_sheet_with_scores_is_issued_again_without_the_row_and_the_column() {
+pub(super) fn a_manifest_is_issued_again_without_the_row_and_the_column() {
     let mut one = scoring();
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -322,7 +322,7 @@ pub(super) fn a_sheet_with_scores_is_issued_again_without_the_row_and_the_column
 }
 
 #[test]
-pub(super) fn only_signatures_of_authors_of_the_sheet_count() {
+pub(super) fn only_signatures_of_authors_of_the_manifest_count() {
     let mut one = One::leading(4, 1);
     let [x, y, z] = one.others()[..] else {
         panic!("three others")

@@ -43,7 +43,7 @@ fn outcomes(table: &TestFederation, i: usize) -> Vec<Hash> {
 }
 
 #[test]
-fn masked_rounds_are_final_opened_certified_and_adopted() {
+fn secagg_rounds_are_final_opened_certified_and_adopted() {
     for n in [4, 7] {
         let mut table = TestFederation::of(masked(n, 3), false);
         table.pass(100);
@@ -115,7 +115,7 @@ pub(super) fn without_a_vector_of_a_group_the_lead_votes_against_its_view() {
 /// A member whose transcripts are always wrong, in the only group: nothing becomes final, and views take their
 /// time, so that nobody masks without a pause.
 #[test]
-fn a_group_with_a_member_that_is_always_wrong_waits_and_does_not_spin() {
+fn a_group_with_an_always_wrong_member_waits_and_does_not_spin() {
     let mut table = TestFederation::of(masked(4, 1), false);
     table.toys.wrong.insert(2);
     let patience = table.epoch.patience();
@@ -152,7 +152,7 @@ fn reported(table: &TestFederation, i: usize, is: impl Fn(&Report) -> bool) -> b
 }
 
 #[test]
-fn a_round_begins_with_the_outcome_before_it_and_its_patience_with_the_certificate() {
+fn a_round_begins_at_the_outcome_its_timeout_at_the_certificate() {
     let mut table = TestFederation::of(masked(4, 2), false);
     table.lost = loses_votes;
     until_final(&mut table, 1);
@@ -179,7 +179,7 @@ fn a_round_begins_with_the_outcome_before_it_and_its_patience_with_the_certifica
 }
 
 #[test]
-fn a_final_round_has_its_outcome_without_as_many_members_as_a_quorum_may_lack() {
+fn a_quorum_of_members_gets_the_outcome_of_a_final_round() {
     for n in [4, 7, 10] {
         let mut table = TestFederation::of(masked(n, 1), false);
         table.lost = |_, message| matches!(message.body, Body::Unmasking(_) | Body::Outcome { .. });
@@ -192,7 +192,7 @@ fn a_final_round_has_its_outcome_without_as_many_members_as_a_quorum_may_lack() 
 }
 
 #[test]
-fn members_that_restart_between_finality_and_certificate_go_on() {
+fn members_restarting_between_finality_and_certificate_continue() {
     let mut table = TestFederation::of(masked(4, 2), false);
     table.lost = loses_votes;
     until_final(&mut table, 1);
@@ -219,7 +219,7 @@ fn two_groups(rounds: u64) -> TestFederation {
 }
 
 #[test]
-fn members_that_were_away_new_or_without_journal_get_the_outcome_by_its_hash() {
+fn away_new_and_journalless_members_get_the_outcome_by_its_hash() {
     for start in [Start::New, Start::Lost, Start::Kept(Vec::new())] {
         let mut table = two_groups(2);
         table.kill(6);
@@ -253,7 +253,7 @@ fn a_group_without_a_member_sits_out_and_the_other_is_opened() {
 }
 
 #[test]
-fn a_round_without_a_complete_group_waits_and_says_who_is_missing() {
+fn a_round_without_a_full_group_waits_and_names_who_is_missing() {
     let mut table = TestFederation::of(masked(4, 2), false);
     table.kill(3);
     table.pass_while(60, |table| {
@@ -270,7 +270,7 @@ fn a_round_without_a_complete_group_waits_and_says_who_is_missing() {
 }
 
 #[test]
-fn a_member_with_a_wrong_transcript_or_a_lost_secret_is_left_out_of_the_next_list() {
+fn the_next_list_omits_wrong_transcripts_and_lost_secrets() {
     for lost in [false, true] {
         let mut table = two_groups(1);
         if lost {
@@ -294,7 +294,7 @@ fn a_member_with_a_wrong_transcript_or_a_lost_secret_is_left_out_of_the_next_lis
 
 /// The lead waits for no other, and shows others what is wrong with each.
 #[test]
-fn two_members_with_wrong_transcripts_for_one_list_are_named_and_left_out_at_once() {
+fn two_with_wrong_transcripts_for_a_list_are_named_and_left_out() {
     let groups = || vec![group(0..5), group(5..10)];
     let epoch = epoch_with(10, 1, |protocol| mask(protocol, 10, groups()));
     let mut table = TestFederation::of(epoch, false);
@@ -322,7 +322,7 @@ fn two_members_with_wrong_transcripts_for_one_list_are_named_and_left_out_at_onc
 }
 
 #[test]
-fn a_machine_that_computes_another_outcome_follows_the_others_and_says_so() {
+fn a_machine_with_another_outcome_follows_others_and_reports_it() {
     let mut table = TestFederation::of(masked(4, 2), false);
     table.toys.strange.insert(1);
     table.pass(100);
@@ -351,7 +351,7 @@ fn false_shares_are_refused_and_those_of_the_others_are_enough() {
 }
 
 #[test]
-fn a_lead_that_dies_in_any_phase_of_a_masked_round_is_replaced() {
+fn a_lead_that_dies_in_any_phase_of_a_secagg_round_is_replaced() {
     use crate::message::Phase;
     for phase in [
         Phase::Collecting,

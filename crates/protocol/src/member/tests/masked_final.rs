@@ -1,5 +1,5 @@
-//! Who gives shares away once a masked round is final, whose shares are taken, and which votes for outcomes
-//! count (M5, M6).
+//! Members that give shares away once a secure-aggregation round is final, members whose shares are taken, and votes
+//! for outcomes that count (M5, M6).
 
 use super::masked_one::{
     contributed_by, key_list, manifest_of, proposal, proposal_of, signed, two_groups,
@@ -46,7 +46,7 @@ fn without_one(is_missing: bool) -> (One, MemberIndex) {
 }
 
 #[test]
-fn who_was_not_ready_gives_no_shares_away_and_its_shares_are_refused() {
+fn who_was_not_ready_gives_no_shares_and_its_own_are_refused() {
     let (mut one, missing) = without_one(true);
     let block = proposal_of(&one, &one.without(missing), |_| {});
     assert!(!unmasks(&mut one, &block));
@@ -89,7 +89,7 @@ fn a_vote_for_an_outcome_counts_in_the_view_of_its_block_alone() {
 }
 
 #[test]
-fn a_member_votes_for_one_outcome_although_it_computes_another_one_later() {
+fn a_member_votes_for_one_outcome_even_if_it_computes_another() {
     let (mut one, block) = final_round(4);
     let computed = |outcome: u8| {
         let (unproven, result) = (Vec::new(), Ok(Hash([outcome; 32])));

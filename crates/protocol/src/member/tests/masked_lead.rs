@@ -91,7 +91,7 @@ fn hear_vector(one: &mut One, by: MemberIndex, members: &[MemberIndex]) -> Vec<E
     one.hear(by, 1, 0, Body::MaskedVector(vector))
 }
 
-/// What was found of the vector of a member.
+/// Returns the effects of a result of checking the vector of a member.
 fn verified(
     one: &mut One,
     by: MemberIndex,
@@ -128,7 +128,7 @@ fn includes(one: &mut One, by: MemberIndex, manifest: Hash) -> Vec<Effect> {
 }
 
 #[test]
-fn the_list_of_all_that_are_ready_then_the_sheet_and_the_block_follow_the_last_answers() {
+fn list_then_manifest_then_block_each_follow_the_last_answer() {
     let mut one = leading(masked(4, 5));
     let (all, others) = (one.all(), one.others());
     let receipt = |one: &One, to: MemberIndex| {
@@ -207,7 +207,7 @@ fn two_vectors_for_one_list_are_evidence_and_the_first_counts() {
 }
 
 #[test]
-fn vectors_for_two_lists_and_two_outcomes_of_two_blocks_are_no_evidence() {
+fn two_lists_vectors_and_two_blocks_outcomes_are_no_evidence() {
     let one = gathering(masked(4, 5));
     let (by, list) = (one.others()[0], list(&one, &one.all()).root);
     let of = |list| {
@@ -241,7 +241,7 @@ fn two_contributions_of_keys_are_evidence() {
 }
 
 #[test]
-fn vectors_for_other_lists_and_of_members_that_are_no_authors_are_not_looked_at() {
+fn vectors_for_other_lists_and_of_no_authors_are_not_looked_at() {
     let mut one = leading(two_groups());
     // One of the other group is not ready.
     let other = if one.me.at() < 3 { 3..7 } else { 0..3 };
@@ -263,7 +263,7 @@ fn vectors_for_other_lists_and_of_members_that_are_no_authors_are_not_looked_at(
 }
 
 #[test]
-fn signatures_for_other_sheets_and_of_members_that_are_no_authors_do_not_count() {
+fn signatures_for_other_manifests_or_of_no_author_do_not_count() {
     let mut one = sealing(masked(4, 5));
     let (root, others) = (manifest(&one).root(), one.others());
     assert_eq!(includes(&mut one, others[0], Hash([1; 32])), []);
@@ -274,7 +274,7 @@ fn signatures_for_other_sheets_and_of_members_that_are_no_authors_do_not_count()
 }
 
 #[test]
-fn authors_that_do_not_sign_for_the_sheet_are_not_in_the_next_list() {
+fn authors_not_signing_the_manifest_are_not_in_the_next_list() {
     let mut one = sealing(two_groups());
     let (root, group) = (manifest(&one).root(), one.me.at() < 3);
     let silent = MemberIndex(if group { 3 } else { 0 });

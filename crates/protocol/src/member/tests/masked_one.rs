@@ -75,12 +75,12 @@ pub(super) fn key_list(one: &One, members: &[MemberIndex]) -> KeyList {
     }
 }
 
-/// What a member makes of a list of these members.
+/// Returns the list of these members as a member computes it.
 pub(super) fn list(one: &One, members: &[MemberIndex]) -> Arc<MaskedList> {
     list_after(one, &Voids::default(), members)
 }
 
-/// What a member makes of a list of these members after these void sums.
+/// Returns the list of these members after these void sums as a member computes it.
 pub(super) fn list_after(one: &One, voids: &Voids, members: &[MemberIndex]) -> Arc<MaskedList> {
     let (epoch, round) = (&one.epoch, one.member.round());
     let masked = epoch.protocol.privacy.masked().unwrap();
@@ -201,7 +201,7 @@ fn keys_are_durable_before_they_are_sent_to_the_lead() {
 }
 
 #[test]
-fn a_vector_is_masked_once_for_each_list_and_the_sum_is_durable_before() {
+fn a_vector_is_masked_once_for_each_list_after_a_durable_sum() {
     let mut one = follower(4);
     let (body, all) = (
         Body::KeyList(key_list(&one, &one.all())),
@@ -224,7 +224,7 @@ fn a_vector_is_masked_once_for_each_list_and_the_sum_is_durable_before() {
 }
 
 #[test]
-fn a_sheet_is_signed_once_all_vectors_are_here_and_right() {
+fn a_manifest_is_signed_once_all_vectors_are_here_and_right() {
     let mut one = listed(4);
     let root = manifest(&one).root();
     let verifies = Effect::Work(Request::Verify {
@@ -250,7 +250,7 @@ fn a_sheet_is_signed_once_all_vectors_are_here_and_right() {
 }
 
 #[test]
-fn a_masked_round_is_voted_for_once_its_vectors_are_here_and_right() {
+fn a_secagg_round_gets_a_vote_once_its_vectors_are_right() {
     let mut one = listed(4);
     let proposal = proposal(&one, |_| {});
     assert_eq!(one.propose(1, &proposal), []);
@@ -264,7 +264,7 @@ fn a_masked_round_is_voted_for_once_its_vectors_are_here_and_right() {
 }
 
 #[test]
-pub(super) fn a_masked_round_with_wrong_vectors_is_refused() {
+pub(super) fn a_secagg_round_with_wrong_vectors_is_refused() {
     let mut one = listed(4);
     one.propose(1, &proposal(&one, |_| {}));
     let manifest = manifest(&one).root();
@@ -284,7 +284,7 @@ pub(super) fn refuses(mut one: One, body: Body, reason: Refusal) {
 }
 
 #[test]
-pub(super) fn messages_of_masked_rounds_are_refused_where_models_are_in_clear() {
+pub(super) fn secure_aggregation_messages_are_refused_in_clear_mode() {
     let mut one = One::in_format(3, 4);
     one.plan();
     let other = one.others()[0];
@@ -320,7 +320,7 @@ pub(super) fn a_list_that_is_too_small_or_without_a_group_is_refused() {
 }
 
 #[test]
-pub(super) fn a_suspended_group_has_no_sum_and_a_list_without_another_group_is_refused() {
+pub(super) fn a_suspended_group_has_no_sum_and_a_list_of_it_is_refused() {
     let of = |suspended: &[usize]| {
         let groups = || vec![group(0..3), group(3..7)];
         let epoch = epoch_with(7, 5, |protocol| mask(protocol, 7, groups()));
@@ -385,7 +385,7 @@ pub(super) fn a_list_that_is_no_part_of_the_one_before_is_refused() {
 }
 
 #[test]
-pub(super) fn a_sheet_without_exactly_the_authors_is_refused() {
+pub(super) fn a_manifest_without_exactly_the_authors_is_refused() {
     let mut one = follower(4);
     one.hear_lead(1, Body::KeyList(key_list(&one, &one.all())));
     let mut few = manifest(&one);
@@ -394,14 +394,14 @@ pub(super) fn a_sheet_without_exactly_the_authors_is_refused() {
 }
 
 #[test]
-pub(super) fn a_masked_round_with_other_ready_members_is_refused() {
+pub(super) fn a_secagg_round_with_other_ready_members_is_refused() {
     let one = signed(4);
     let other = proposal(&one, |round| round.ready.truncate(3));
     refuses(one, Body::Proposal(Box::new(other)), Refusal::OtherReady);
 }
 
 #[test]
-pub(super) fn a_masked_round_from_another_state_is_refused() {
+pub(super) fn a_secagg_round_from_another_state_is_refused() {
     let one = signed(4);
     let (got, ours) = (Hash([1; 32]), one.epoch.protocol.start);
     let other = proposal(&one, |round| round.state = got);
@@ -410,7 +410,7 @@ pub(super) fn a_masked_round_from_another_state_is_refused() {
 }
 
 #[test]
-fn a_member_answers_no_sum_of_others_than_the_first_whatever_the_epoch() {
+fn in_any_epoch_a_member_answers_only_sums_of_the_first_authors() {
     let one = follower(4);
     let before = Circle(vec![("silo 0".into(), 1), ("silo 9".into(), 1)]);
     let journal = vec![Record::Circle(before.clone()), Record::Applied { round: 0 }];

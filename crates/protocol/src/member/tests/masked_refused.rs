@@ -1,4 +1,5 @@
-//! What a member does not answer, sign or vote for in masked rounds (M1, M2, M4): every test breaks one rule.
+//! Messages that a member does not answer, sign or vote for in secure-aggregation rounds (M1, M2, M4): every test
+//! breaks one rule.
 
 use super::masked::{group, mask};
 use super::masked_one::{
@@ -50,7 +51,7 @@ fn verifies(one: &One, members: &[MemberIndex]) -> Effect {
 // Lists.
 
 #[test]
-fn a_list_and_a_sheet_of_another_member_than_the_lead_are_refused() {
+fn lists_and_manifests_of_others_than_the_lead_are_refused() {
     for nth in [0, 1] {
         let mut one = answered(4);
         let (wrong, lead) = (one.epoch.lead(2), one.name(1));
@@ -115,7 +116,7 @@ fn the_fifth_list_of_a_view_is_refused() {
 }
 
 #[test]
-fn a_list_of_fewer_members_with_one_that_was_left_out_is_refused() {
+fn a_shorter_list_with_a_member_that_was_left_out_is_refused() {
     let epoch = two_groups();
     let me = follows(&epoch, 0..3);
     let mut one = contributed_by(epoch, me);
@@ -145,7 +146,7 @@ fn who_lost_the_secret_behind_its_keys_sits_the_round_out() {
     let mut one = follower(4);
     let (body, all) = (lists(&one, &one.all()), masks(&one, &one.all()));
     let list = list(&one, &one.all()).root;
-    // What is not here for a moment is asked for again when the list comes again.
+    // A secret that is not here for a moment is asked for again when the list comes again.
     one.hear_lead(1, body.clone());
     let result = Err(WorkError::Unavailable);
     let failed = one.step(Input::Done(Answer::Masked { list, result }));
@@ -159,7 +160,7 @@ fn who_lost_the_secret_behind_its_keys_sits_the_round_out() {
 }
 
 #[test]
-fn who_only_listens_masks_nothing_sends_no_vector_and_signs_no_sheet() {
+fn who_only_listens_masks_sends_and_signs_nothing() {
     let mut one = follower(4);
     one.member.consensus.participation = ParticipationState::Outdated;
     assert_eq!(one.hear_lead(1, lists(&one, &one.all())), []);
@@ -187,7 +188,7 @@ fn foreign(one: &One, of: MemberIndex) -> MaskedManifest {
 }
 
 #[test]
-fn a_sheet_with_another_vector_in_place_of_the_own_one_is_not_signed() {
+fn a_manifest_with_another_vector_for_the_own_one_is_not_signed() {
     let mut one = answered(4);
     let manifest = foreign(&one, one.me);
     assert_eq!(one.hear_lead(1, Body::MaskedManifest(manifest)), []);
@@ -198,7 +199,7 @@ fn a_sheet_with_another_vector_in_place_of_the_own_one_is_not_signed() {
 }
 
 #[test]
-fn a_second_sheet_for_a_list_is_not_signed_nor_voted_for() {
+fn a_second_manifest_for_a_list_is_not_signed_nor_voted_for() {
     let mut one = listed(4);
     let second = foreign(&one, one.others()[0]);
     assert_eq!(one.hear_lead(1, Body::MaskedManifest(second.clone())), []);
@@ -212,7 +213,7 @@ fn a_second_sheet_for_a_list_is_not_signed_nor_voted_for() {
 // Blocks.
 
 #[test]
-fn a_masked_round_is_refused_where_models_are_in_clear() {
+fn a_secagg_round_is_refused_where_models_are_in_clear() {
     let mut one = One::in_format(3, 4);
     one.plan();
     let round = MaskedRound {
@@ -234,7 +235,7 @@ fn a_masked_round_is_refused_where_models_are_in_clear() {
 }
 
 #[test]
-fn a_masked_round_of_another_number_or_plan_is_refused() {
+fn a_secagg_round_of_another_number_or_plan_is_refused() {
     let one = signed(4);
     let other = proposal(&one, |round| {
         round.round = 2;
@@ -249,7 +250,7 @@ fn a_masked_round_of_another_number_or_plan_is_refused() {
 }
 
 #[test]
-fn a_masked_round_without_a_signature_of_each_author_is_refused() {
+fn a_secagg_round_without_a_signature_of_each_author_is_refused() {
     let one = signed(4);
     let few = proposal(&one, |round| {
         round.inclusions = round.inclusions[..3].iter().copied().collect();
@@ -259,7 +260,7 @@ fn a_masked_round_without_a_signature_of_each_author_is_refused() {
 }
 
 #[test]
-fn a_masked_round_with_the_sheet_of_another_list_is_refused() {
+fn a_secagg_round_with_another_lists_manifest_is_refused() {
     let epoch = two_groups();
     let me = follows(&epoch, 0..3);
     let mut one = contributed_by(epoch, me);
@@ -287,7 +288,7 @@ fn left_out() -> (One, Vec<MemberIndex>) {
 }
 
 #[test]
-fn a_masked_round_without_a_member_with_a_receipt_is_refused_by_it() {
+fn a_secagg_round_without_a_receipts_holder_is_refused_by_it() {
     let (mut one, others) = left_out();
     let entry = keys(&one, one.me).id(&one.epoch.federation, 1, one.me);
     one.hear_lead(1, Body::Receipt { entry });
@@ -300,7 +301,7 @@ fn a_masked_round_without_a_member_with_a_receipt_is_refused_by_it() {
 }
 
 #[test]
-fn a_masked_round_of_fewer_members_than_agreed_is_refused() {
+fn a_secagg_round_of_fewer_members_than_agreed_is_refused() {
     // A quorum of five can open sums, and six are agreed.
     let epoch = epoch_with(7, 5, |protocol| {
         mask(protocol, 7, vec![group(0..3)]);
@@ -321,7 +322,7 @@ fn a_masked_round_of_fewer_members_than_agreed_is_refused() {
 }
 
 #[test]
-fn a_masked_round_without_too_many_members_waits_for_patience() {
+fn a_secagg_round_without_too_many_members_waits_the_timeout() {
     // Of six members four are a quorum, and one may be missing.
     let epoch = epoch_with(6, 5, |protocol| mask(protocol, 6, vec![group(0..3)]));
     let me = follows(&epoch, 0..3);

@@ -51,7 +51,7 @@ fn contributed(epoch: Arc<Epoch>) -> One {
 }
 
 #[test]
-fn noised_rounds_go_on_without_a_member_and_with_it_again() {
+fn dp_rounds_continue_without_a_member_and_with_it_again() {
     let mut table = TestFederation::of(noised(4, 3, 3), false);
     table.kill(3);
     table.pass_while(200, |table| table.finals(0).is_empty());
@@ -77,7 +77,7 @@ fn noised_rounds_go_on_without_a_member_and_with_it_again() {
 }
 
 #[test]
-fn with_too_few_ready_members_a_noised_round_waits_and_says_who_is_missing() {
+fn a_dp_round_with_too_few_ready_waits_and_names_the_missing() {
     let mut table = TestFederation::of(noised(4, 2, 4), false);
     table.kill(3);
     table.pass_while(60, |table| {
@@ -94,7 +94,7 @@ fn with_too_few_ready_members_a_noised_round_waits_and_says_who_is_missing() {
 }
 
 #[test]
-fn a_list_of_too_few_authors_of_a_noised_sum_is_refused() {
+fn a_list_of_too_few_authors_of_a_dp_sum_is_refused() {
     let mut one = contributed(too_few());
     let (ready, fewest) = (4, 5);
     let expected = one.refuses_lead(1, Refusal::ListTooSmall { ready, fewest });
@@ -103,7 +103,7 @@ fn a_list_of_too_few_authors_of_a_noised_sum_is_refused() {
 }
 
 #[test]
-fn no_share_is_given_away_for_a_noised_sum_of_too_few_authors() {
+fn no_share_is_given_away_for_a_dp_sum_of_too_few_authors() {
     for (epoch, unmasks) in [(noised(4, 5, 4), true), (too_few(), false)] {
         let mut one = contributed(epoch);
         let proposal = proposal(&one, |_| {});

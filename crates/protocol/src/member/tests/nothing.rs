@@ -40,7 +40,7 @@ fn known(member: MemberIndex, round: u64) -> Effect {
 }
 
 #[test]
-fn a_member_whose_training_failed_says_so_to_all_and_again_every_few_beats() {
+fn failed_training_is_reported_to_all_every_few_heartbeats() {
     let mut one = One::follower(4);
     let mut expected = vec![report(&one)];
     expected.extend(says(&one, &one.others(), 1));
@@ -58,7 +58,7 @@ fn a_member_whose_training_failed_says_so_to_all_and_again_every_few_beats() {
 }
 
 #[test]
-fn a_member_that_may_not_sign_and_one_in_an_older_format_say_nothing() {
+fn who_may_not_sign_or_speaks_an_older_format_never_abstains() {
     let mut one = One::in_format(1, 4);
     let failed = report(&one);
     assert_eq!(fails(&mut one), [failed.clone()]);
@@ -94,7 +94,7 @@ fn a_contribution_counts_all_the_same() {
 }
 
 #[test]
-fn a_set_with_fewer_than_the_fewest_entries_is_not_closed_though_nothing_more_comes() {
+fn a_set_with_too_few_entries_stays_open_though_no_more_come() {
     let mut one = with(4, 1);
     for member in [one.others()[1], one.others()[2]] {
         assert_eq!(hears(&mut one, member, 1), [known(member, 1)]);
@@ -104,7 +104,7 @@ fn a_set_with_fewer_than_the_fewest_entries_is_not_closed_though_nothing_more_co
 }
 
 #[test]
-fn members_do_not_wait_for_patience_where_those_that_are_missing_have_nothing() {
+fn no_straggler_timeout_runs_if_all_that_are_missing_abstain() {
     let (mut one, proposal) = three_of_five();
     // One may be missing anyway.
     let peer = one.epoch.lead(3);
@@ -136,7 +136,7 @@ fn who_had_nothing_is_waited_for_in_the_next_round() {
 }
 
 #[test]
-fn what_is_said_early_counts_for_its_round_and_what_is_said_late_for_none() {
+fn an_early_abstention_counts_for_its_round_and_a_late_for_none() {
     let mut one = One::follower(4).contributed();
     let missing = one.others()[2];
     assert_eq!(hears(&mut one, missing, 2), [known(missing, 2)]);
@@ -149,7 +149,7 @@ fn what_is_said_early_counts_for_its_round_and_what_is_said_late_for_none() {
     assert_eq!(hears(&mut one, missing, 1), []);
 }
 
-/// What a member reports when round 1 is over without it, after this long.
+/// Returns the report of a member when round 1 has ended without it, after this long.
 fn over_without(one: &mut One, after: Duration) -> Option<(u64, Option<Duration>, Duration)> {
     one.now = Time::ZERO + after;
     let authors = one.others();

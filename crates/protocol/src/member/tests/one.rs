@@ -16,7 +16,7 @@ use crate::parameters::privacy::Voids;
 use crate::parameters::{Epoch, Verification};
 
 pub(super) const SEED: [u8; 32] = [7; 32];
-/// What a vote for a learning block says was checked.
+/// Checks that a vote for a learning block declares.
 pub(super) const CHECKED: Checked = Checked::Outcome(Verification::Full);
 
 thread_local! {

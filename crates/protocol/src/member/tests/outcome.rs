@@ -41,7 +41,7 @@ pub(super) fn three_of_five() -> (One, Proposal) {
 }
 
 #[test]
-pub(super) fn a_proposal_without_enough_entries_waits_for_patience() {
+pub(super) fn a_proposal_without_enough_entries_waits_for_stragglers() {
     let (mut one, proposal) = three_of_five();
     one.now = Time::since_start(Duration::from_millis(19_999));
     let (phase, counter) = (Phase::Voting, 19);
@@ -53,7 +53,7 @@ pub(super) fn a_proposal_without_enough_entries_waits_for_patience() {
 }
 
 #[test]
-pub(super) fn an_excused_member_does_not_count_as_missing() {
+pub(super) fn a_member_marked_absent_does_not_count_as_missing() {
     let (mut one, proposal) = three_of_five();
     // One may be missing anyway; the other is marked absent.
     let peer = one.epoch.lead(3);
@@ -65,7 +65,7 @@ pub(super) fn an_excused_member_does_not_count_as_missing() {
 }
 
 #[test]
-pub(super) fn of_few_participants_none_may_be_missing_unless_excused() {
+pub(super) fn of_few_participants_none_may_be_missing_unless_marked_absent() {
     for marked_absent in [true, false] {
         let mut one = One::follower(4);
         let other = one.epoch.lead(2);
@@ -85,7 +85,7 @@ pub(super) fn of_few_participants_none_may_be_missing_unless_excused() {
 }
 
 #[test]
-pub(super) fn a_round_without_entries_waits_for_patience_though_all_are_excused() {
+pub(super) fn an_empty_round_waits_for_the_timeout_with_all_marked_absent() {
     let mut one = One::follower(4);
     let peer = one.epoch.lead(2);
     one.plan_with(|plan| plan.participants = Some(vec![peer]));
@@ -108,7 +108,7 @@ fn without_mine() -> (One, Proposal) {
 }
 
 #[test]
-pub(super) fn a_sheet_without_the_own_receipted_entry_is_refused() {
+pub(super) fn a_manifest_without_the_own_receipted_entry_is_refused() {
     let (mut one, proposal) = without_mine();
     let receipt = Body::Receipt {
         entry: one.entry(one.me).id,
@@ -198,7 +198,7 @@ pub(super) fn another_outcome_than_the_recomputed_one_is_refused() {
 }
 
 #[test]
-pub(super) fn work_that_lacks_a_model_is_tried_again_after_a_beat() {
+pub(super) fn work_that_lacks_a_model_is_tried_again_after_a_heartbeat() {
     let mut one = One::follower(4).signed();
     let entry = one.entry(one.me).id;
     one.hear_lead(1, Body::Receipt { entry });
@@ -220,7 +220,7 @@ pub(super) fn work_that_lacks_a_model_is_tried_again_after_a_beat() {
 }
 
 #[test]
-pub(super) fn a_sheet_with_other_scores_has_another_root() {
+pub(super) fn a_manifest_with_other_scores_has_another_root() {
     let one = One::follower(4);
     let (entries, scores) = (one.entries(&one.all()), Some(vec![vec![0.0; 4]; 4]));
     let scored = RoundManifest { entries, scores };
@@ -228,7 +228,7 @@ pub(super) fn a_sheet_with_other_scores_has_another_root() {
 }
 
 #[test]
-pub(super) fn a_member_missing_in_the_last_round_is_excused_in_the_next() {
+pub(super) fn a_member_missing_last_round_is_marked_absent_in_the_next() {
     // Three of five entries; one may be missing anyway.
     for absent in [3, 1] {
         let one = One::follower(5);
@@ -264,7 +264,7 @@ pub(super) fn models_that_were_fetched_to_check_a_proposal_are_held() {
 }
 
 #[test]
-fn a_judged_sheet_is_kept_when_leads_send_more_sheets() {
+fn a_judged_manifest_is_kept_when_leads_send_more_manifests() {
     // It does not have the models, so as lead it does not take the manifest over.
     let mut one = One::follower(4).contributed();
     one.hear_lead(1, one.contribution_list(&one.all()));

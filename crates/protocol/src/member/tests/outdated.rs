@@ -54,7 +54,7 @@ fn signs_nothing(one: &mut One) {
 }
 
 #[test]
-fn a_reminder_of_a_vote_or_a_contribution_shows_that_a_journal_is_an_older_copy() {
+fn a_reminder_of_vote_or_contribution_shows_an_outdated_journal() {
     let (block, checked) = (Hash::of(b"a block"), CHECKED);
     let contribution = |one: &One| Body::Contribution(one.contribution(one.me));
     let (one, _) = kept(vec![]);
@@ -100,7 +100,7 @@ fn a_reminder_counts_even_if_a_later_block_is_final_by_now() {
 }
 
 #[test]
-fn an_own_vote_in_a_certificate_shows_that_a_journal_is_an_older_copy() {
+fn an_own_vote_in_a_certificate_shows_an_outdated_journal() {
     let block = Hash::of(b"a block");
     for (verdict, kind) in [
         (Verdict::Nullified, Kind::Nullify),
@@ -134,7 +134,7 @@ fn an_own_vote_in_a_certificate_shows_that_a_journal_is_an_older_copy() {
 }
 
 #[test]
-fn an_own_signature_in_a_final_block_shows_that_a_journal_is_an_older_copy() {
+fn an_own_signature_in_a_final_block_shows_an_outdated_journal() {
     for kind in ["inclusion", "vote", "neither"] {
         let (mut one, _) = kept(vec![]);
         let x = one.others()[0];
@@ -200,7 +200,7 @@ fn own_signatures_that_the_journal_holds_show_nothing() {
 }
 
 #[test]
-fn a_message_under_its_key_from_outside_shows_that_a_journal_is_an_older_copy() {
+fn a_foreign_message_under_its_key_shows_an_outdated_journal() {
     let mut one = One::follower(4).contributed();
     let me = one.me;
     // Its own messages, passed on by others, show nothing.
@@ -228,7 +228,7 @@ fn a_message_under_its_key_from_outside_shows_that_a_journal_is_an_older_copy() 
 }
 
 #[test]
-fn evidence_against_itself_shows_that_a_journal_is_an_older_copy() {
+fn evidence_against_itself_shows_an_outdated_journal() {
     let mut one = One::follower(4);
     one.pass(3000);
     let me = one.me;
@@ -253,7 +253,7 @@ fn evidence_against_itself_shows_that_a_journal_is_an_older_copy() {
 }
 
 #[test]
-fn a_member_with_an_outdated_journal_repeats_nothing_and_does_not_sign_for_sheets() {
+fn an_outdated_journal_repeats_nothing_and_signs_no_manifests() {
     // It waits for the models of a manifest for which it would sign, and repeats its contribution.
     let mut one = One::follower(4).contributed();
     assert_ne!(one.hear_lead(1, one.contribution_list(&one.all())), []);
@@ -315,7 +315,7 @@ fn an_outdated_journal_stays_outdated_after_a_restart() {
 }
 
 #[test]
-fn a_member_whose_key_another_process_uses_signs_nothing_more_and_says_so_once() {
+fn a_member_with_a_twin_signs_nothing_more_and_reports_it_once() {
     let (mut one, _) = kept(vec![]);
     let told = one.step(Input::KeyElsewhere);
     assert_eq!(told, [Effect::Report(Report::KeyElsewhere)]);

@@ -54,8 +54,7 @@ fn proposes(one: &One, view: u64, proposal: &Proposal, checked: Checked) -> Vec<
 }
 
 #[test]
-pub(super) fn after_the_decision_the_outcome_is_computed_and_the_proposal_durable_before_it_is_sent()
- {
+pub(super) fn a_decided_proposal_is_computed_and_durable_before_it_is_sent() {
     let mut one = with(4, 0);
     deciding(&mut one, 1);
     let settle = Effect::Work(Request::Settle {
@@ -80,7 +79,7 @@ pub(super) fn after_the_decision_the_outcome_is_computed_and_the_proposal_durabl
 }
 
 #[test]
-pub(super) fn a_lead_that_cannot_decide_or_compute_the_outcome_votes_against_its_view() {
+pub(super) fn a_lead_without_decision_or_outcome_votes_against_its_view() {
     for error in [WorkError::Unavailable, no("no")] {
         let mut one = with(4, 0);
         deciding(&mut one, 1);
@@ -166,7 +165,7 @@ pub(super) fn a_proposal_carries_the_certificate_of_the_last_final_block() {
 }
 
 #[test]
-pub(super) fn a_notarised_block_that_is_not_final_after_d_gets_an_empty_one_on_top() {
+pub(super) fn a_notarised_block_not_final_after_d_gets_an_empty_one_on_top() {
     let mut one = One::leading(4, 2);
     one.now = Time::since_start(Duration::from_millis(250));
     let block = Hash::of(b"a block");
@@ -219,7 +218,7 @@ fn proposed(holds: bool) -> One {
 }
 
 #[test]
-pub(super) fn a_sheet_that_was_proposed_is_taken_over_with_its_inclusions() {
+pub(super) fn a_manifest_that_was_proposed_is_taken_over_with_inclusions() {
     let mut one = proposed(true);
     let nullified = one.certificate(1, Verdict::Nullified);
     let mut expected = one.leaves_by(&nullified);
@@ -289,7 +288,7 @@ fn collects(one: &One) -> Vec<Effect> {
 }
 
 #[test]
-pub(super) fn a_sheet_whose_models_are_not_all_here_is_not_taken_over() {
+pub(super) fn a_manifest_whose_models_are_not_all_here_is_not_taken_over() {
     let mut one = proposed(false);
     let mut expected = collects(&one);
     // It still fetches them, so that it can serve them to others.
@@ -303,7 +302,7 @@ pub(super) fn a_sheet_whose_models_are_not_all_here_is_not_taken_over() {
 }
 
 #[test]
-pub(super) fn a_sheet_is_taken_over_once_its_models_are_here() {
+pub(super) fn a_manifest_is_taken_over_once_its_models_are_here() {
     let mut one = proposed(false);
     one.skip(1);
     let x = one.others()[0];
@@ -314,7 +313,7 @@ pub(super) fn a_sheet_is_taken_over_once_its_models_are_here() {
 }
 
 #[test]
-pub(super) fn a_sheet_that_lacks_a_receipt_of_the_view_is_not_taken_over() {
+pub(super) fn a_manifest_lacking_a_receipt_of_the_view_is_not_taken_over() {
     let one = One::leading(4, 2);
     let mut one = one.contributed();
     let x = one.others().into_iter().find(|&x| x != one.epoch.lead(1));
@@ -328,7 +327,7 @@ pub(super) fn a_sheet_that_lacks_a_receipt_of_the_view_is_not_taken_over() {
 }
 
 #[test]
-pub(super) fn a_sheet_that_has_not_enough_entries_now_is_not_taken_over() {
+pub(super) fn a_manifest_without_enough_entries_now_is_not_taken_over() {
     let epoch = epoch(5, 5);
     for waited_for in [false, true] {
         let mut one = One::of(epoch.clone(), epoch.lead(2)).contributed();
@@ -349,7 +348,7 @@ pub(super) fn a_sheet_that_has_not_enough_entries_now_is_not_taken_over() {
 }
 
 #[test]
-pub(super) fn a_sheet_on_which_work_failed_is_not_taken_over() {
+pub(super) fn a_manifest_on_which_work_failed_is_not_taken_over() {
     let mut one = proposed(true);
     one.skip(1);
     decided(&mut one, Err(WorkError::Unavailable));
@@ -357,7 +356,7 @@ pub(super) fn a_sheet_on_which_work_failed_is_not_taken_over() {
 }
 
 #[test]
-pub(super) fn a_proposal_is_sent_again_to_members_that_have_not_voted_and_after_a_restart() {
+pub(super) fn a_proposal_is_resent_to_members_without_vote_and_on_restart() {
     let mut one = with(4, 0);
     deciding(&mut one, 1);
     decided(&mut one, Ok(b"decision".to_vec()));

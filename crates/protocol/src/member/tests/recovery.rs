@@ -104,7 +104,7 @@ fn alone() -> (One, Passage) {
 }
 
 #[test]
-fn a_member_signs_its_standing_durably_and_does_nothing_more_in_the_epoch() {
+fn a_member_signs_its_standing_durably_and_ends_its_epoch() {
     let mut one = One::follower(4).contributed();
     let lost = one.first_others(2);
     let other = one.others()[2];
@@ -124,7 +124,7 @@ fn a_member_signs_its_standing_durably_and_does_nothing_more_in_the_epoch() {
     assert_eq!(one.propose(1, &proposal), []);
     let proof = one.certificate(1, Verdict::Final(proposal.block.hash()));
     assert_eq!(one.add_certificate(&proof), []);
-    // What it signed is sent again every four heartbeats, and to whoever comes back.
+    // Its standing is sent again every four heartbeats, and to whoever comes back.
     let again = one.pass(100_000);
     let sent = expected[1].clone();
     assert!(again.iter().all(|effect| *effect == sent), "{again:?}");
@@ -160,7 +160,7 @@ fn a_member_signs_its_standing_durably_and_does_nothing_more_in_the_epoch() {
 }
 
 #[test]
-fn one_of_two_goes_on_alone_from_the_last_final_round() {
+fn one_of_two_resumes_alone_from_the_last_final_round() {
     let (one, passage) = alone();
     let recovery = passage.recovery().unwrap();
     assert_eq!(recovery.lost, one.others());
@@ -196,7 +196,7 @@ fn one_of_two_goes_on_alone_from_the_last_final_round() {
 }
 
 #[test]
-fn a_federation_without_a_final_round_goes_on_from_its_start() {
+fn a_federation_without_a_final_round_resumes_from_its_start() {
     let mut one = One::follower(2);
     let lost = one.others();
     let passage = over(&one.step(recover(&lost))).unwrap();
@@ -205,7 +205,7 @@ fn a_federation_without_a_final_round_goes_on_from_its_start() {
 }
 
 #[test]
-fn members_that_remain_go_on_from_the_newest_round_that_one_of_them_has() {
+fn survivors_resume_from_the_newest_round_that_one_of_them_has() {
     let mut ahead = One::follower(4).signed();
     ahead.finish_round(&ahead.all());
     let (me, lost) = (ahead.me, ahead.first_others(2));
@@ -272,7 +272,7 @@ fn members_that_remain_go_on_from_the_newest_round_that_one_of_them_has() {
 }
 
 #[test]
-fn a_member_declared_lost_is_told_once_and_goes_on_as_before() {
+fn a_member_declared_lost_learns_it_once_and_stays_as_before() {
     let (one, passage) = alone();
     let lost = one.others()[0];
     let frame = envelope::sign_passage(&one.epoch, &passage);
@@ -323,7 +323,7 @@ fn a_round_whose_models_nobody_has_is_named_and_done_again() {
         let mut effects = one.step(unavailable());
         effects.extend(one.at(second * 1000));
         passage = passage.or(over(&effects));
-        assert_eq!(passage.is_some(), second >= 8, "after {second} beats");
+        assert_eq!(passage.is_some(), second >= 8, "after {second} heartbeats");
     }
     let passage = passage.unwrap();
     let recovery = passage.recovery().unwrap();
@@ -553,7 +553,7 @@ fn standings_that_contradict_each_other_lead_nowhere() {
 }
 
 #[test]
-fn the_blocks_of_a_recovery_are_rounds_and_empty_blocks_of_its_epoch() {
+fn blocks_of_a_recovery_are_rounds_and_empty_ones_of_its_epoch() {
     let one = One::follower(4);
     let lost = one.first_others(2);
     let with_head = |block: Block| {

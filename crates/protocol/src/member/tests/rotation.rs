@@ -69,7 +69,7 @@ fn a_final_round_gives_the_view_that_has_begun_back_to_its_lead() {
 }
 
 #[test]
-fn an_empty_block_of_the_member_that_led_before_its_parent_was_known_to_be_final_gets_a_vote() {
+fn the_earlier_leads_empty_block_gets_a_vote_after_finality() {
     let (one, order) = third();
     let mut one = one.contributed();
     let (proposal, last) = notarised(&mut one);
@@ -101,7 +101,7 @@ fn an_empty_block_of_the_member_that_led_before_its_parent_was_known_to_be_final
 }
 
 #[test]
-fn a_member_that_proposed_before_the_view_got_another_lead_proposes_nothing_else_in_it() {
+fn who_proposed_before_the_lead_changed_proposes_nothing_else() {
     for rotation in [Rotation::OnFailure, Rotation::Reliability] {
         let epoch = under(rotation, 4);
         let me = epoch.lead(2);
@@ -150,7 +150,7 @@ fn a_member_that_proposed_before_the_view_got_another_lead_proposes_nothing_else
 }
 
 #[test]
-fn while_a_round_may_become_final_the_next_lead_does_not_announce_itself_at_once() {
+fn while_a_round_may_become_final_the_next_lead_stays_quiet() {
     let epoch = under(Rotation::OnFailure, 4);
     let me = epoch.lead(2);
     let mut one = One::of(epoch, me).contributed();
@@ -188,7 +188,7 @@ fn a_restarted_member_knows_whose_turn_it_is() {
     }
 }
 
-/// Who led the final rounds, as their blocks' members reported it.
+/// Returns the leads of the final rounds, as their blocks' members reported them.
 fn led(table: &TestFederation) -> Vec<MemberIndex> {
     let mut led = BTreeMap::new();
     for (_, report) in &table.reports {

@@ -57,7 +57,7 @@ pub(super) fn a_round_is_planned_trained_once_and_contributed_durably() {
 }
 
 #[test]
-pub(super) fn a_contribution_is_sent_again_until_its_receipt_and_to_every_new_lead() {
+pub(super) fn a_contribution_is_resent_until_its_receipt_and_to_new_leads() {
     let mut one = One::follower(4).contributed();
     let again = one.contributes(one.epoch.lead(1));
     assert_eq!(one.pass(1000), [again.clone()]);
@@ -121,7 +121,7 @@ pub(super) fn a_member_that_the_plan_does_not_name_does_not_train() {
 }
 
 #[test]
-pub(super) fn a_bundle_with_the_own_entry_is_signed_once_all_models_are_here() {
+pub(super) fn a_contribution_list_is_signed_once_all_its_models_are_here() {
     let mut one = One::follower(4).contributed();
     let (manifest, others) = (one.manifest(&one.all()), one.entries(&one.others()));
     let contribution_list = one.contribution_list(&one.all());
@@ -141,7 +141,7 @@ pub(super) fn a_bundle_with_the_own_entry_is_signed_once_all_models_are_here() {
 }
 
 #[test]
-fn bundles_and_sheets_of_another_round_are_ignored() {
+fn lists_and_manifests_of_another_round_are_ignored() {
     let mut one = One::follower(4).contributed();
     one.hold_all();
     let lead = one.epoch.lead(1);
@@ -151,7 +151,7 @@ fn bundles_and_sheets_of_another_round_are_ignored() {
 }
 
 #[test]
-fn a_fetch_for_the_lead_of_an_earlier_view_does_not_delay_the_next() {
+fn a_fetch_for_an_earlier_views_lead_does_not_delay_the_next() {
     let mut one = One::follower(4).contributed();
     let hold = |view| holds(&one, one.entries(&one.others()), view);
     let (first, second) = (hold(1), hold(2));
@@ -176,7 +176,7 @@ pub(super) fn metrics_of_the_own_training_are_cut_to_what_others_accept() {
 }
 
 #[test]
-pub(super) fn models_that_could_not_be_fetched_are_requested_again_with_the_next_bundle() {
+pub(super) fn missing_models_are_requested_with_the_next_contribution_list() {
     let mut one = One::follower(4).contributed();
     let held = |result| {
         Input::Done(Answer::Held {
@@ -210,7 +210,7 @@ pub(super) fn models_that_could_not_be_fetched_are_requested_again_with_the_next
 }
 
 #[test]
-pub(super) fn a_sheet_without_the_own_entry_unchanged_is_not_signed() {
+pub(super) fn a_manifest_without_the_own_entry_unchanged_is_not_signed() {
     let mut one = One::follower(4).contributed();
     one.hold_all();
     assert_eq!(one.hear_lead(1, one.contribution_list(&one.others())), []);
@@ -228,7 +228,7 @@ pub(super) fn a_sheet_without_the_own_entry_unchanged_is_not_signed() {
 }
 
 #[test]
-pub(super) fn at_most_f_plus_2_sheets_are_signed_in_a_view() {
+pub(super) fn at_most_f_plus_2_manifests_are_signed_in_a_view() {
     let mut one = One::follower(7).contributed();
     one.hold_all();
     // f + 2 = 4 manifests of five to seven entries, all with its own.
@@ -256,7 +256,7 @@ fn refuses(mut one: One, body: Body, reason: Refusal) {
 }
 
 #[test]
-pub(super) fn a_bundle_with_too_few_or_too_many_entries_is_refused() {
+pub(super) fn a_contribution_list_of_too_few_or_many_entries_is_refused() {
     let participants = 4;
     for listed in [2, 5] {
         let one = One::follower(4).contributed();
@@ -276,7 +276,7 @@ pub(super) fn a_bundle_with_too_few_or_too_many_entries_is_refused() {
 }
 
 #[test]
-pub(super) fn a_bundle_with_entries_out_of_order_is_refused() {
+pub(super) fn a_contribution_list_out_of_order_is_refused() {
     let changes: [fn(&mut Vec<Entry>); 3] = [
         |entries| entries.swap(0, 1),
         |entries| entries.swap(2, 3),
@@ -290,7 +290,7 @@ pub(super) fn a_bundle_with_entries_out_of_order_is_refused() {
 }
 
 #[test]
-pub(super) fn a_bundle_with_a_model_of_another_size_is_refused() {
+pub(super) fn a_contribution_list_with_an_odd_sized_model_is_refused() {
     let one = One::follower(4).contributed();
     let (got, needed) = (BLOB - 1, BLOB);
     let body = contribution_list(&one, |entries| entries[3].fields.size = BLOB - 1);
@@ -298,7 +298,7 @@ pub(super) fn a_bundle_with_a_model_of_another_size_is_refused() {
 }
 
 #[test]
-pub(super) fn a_bundle_with_fields_that_the_plan_does_not_ask_for_is_refused() {
+pub(super) fn a_contribution_list_with_fields_not_in_the_plan_is_refused() {
     let one = One::follower(4).contributed();
     let body = contribution_list(&one, |entries| entries[3].fields.weight = Some(1));
     refuses(one, body, Refusal::EntryFields);
@@ -329,7 +329,7 @@ fn evaluated(one: &mut One, result: Result<Vec<(Hash, f64)>, WorkError>) -> Vec<
 }
 
 #[test]
-pub(super) fn a_bundle_of_a_round_with_scores_is_evaluated_and_the_scores_go_to_the_lead() {
+pub(super) fn a_contribution_list_is_evaluated_and_scores_go_to_the_lead() {
     let mut one = crossing();
     let (contribution_list, all) = (one.contribution_list(&one.all()), one.all());
     let evaluate = evaluates(&one, one.entries(&all));
@@ -387,7 +387,7 @@ fn measured() -> One {
 }
 
 #[test]
-pub(super) fn a_sheet_is_signed_only_if_the_own_row_is_equal_bit_by_bit() {
+pub(super) fn a_manifest_is_signed_only_if_the_own_row_is_bitwise_equal() {
     let mut one = measured();
     let good = manifest(&one, |_| {});
     assert_eq!(
@@ -412,7 +412,7 @@ pub(super) fn a_sheet_is_signed_only_if_the_own_row_is_equal_bit_by_bit() {
 }
 
 #[test]
-pub(super) fn a_sheet_without_a_finite_score_of_every_entry_by_every_entry_is_refused() {
+pub(super) fn a_manifest_without_finite_scores_of_all_by_all_is_refused() {
     let changes: [fn(&mut Vec<Vec<f64>>); 4] = [
         |rows| drop(rows.pop()),
         |rows| rows[2].truncate(3),
@@ -438,7 +438,7 @@ pub(super) fn a_sheet_without_a_finite_score_of_every_entry_by_every_entry_is_re
 }
 
 #[test]
-pub(super) fn the_own_model_is_given_only_to_the_lead_until_the_bundle_is_here() {
+pub(super) fn only_the_lead_gets_a_model_before_the_contribution_list() {
     let mut one = One::follower(4).contributed();
     let (own, lead, other) = (blob(one.me), one.epoch.lead(1), one.epoch.lead(2));
     assert!(one.member.may_serve(lead, &own) && !one.member.may_serve(other, &own));
@@ -456,7 +456,7 @@ pub(super) fn the_own_model_is_given_only_to_the_lead_until_the_bundle_is_here()
 }
 
 #[test]
-pub(super) fn the_next_lead_gets_no_contribution_while_the_round_may_become_final() {
+pub(super) fn while_a_round_may_become_final_the_next_lead_gets_nothing() {
     let mut one = One::follower(4).signed();
     let block = one.proposal(1, &one.all()).block.hash();
     one.at(900);

@@ -51,7 +51,7 @@ fn members(rows: [u64; 4]) -> Vec<(MemberIndex, u64)> {
 }
 
 #[test]
-pub(super) fn a_contribution_that_claims_more_rows_than_its_author_declared_is_refused() {
+pub(super) fn a_contribution_with_more_rows_than_declared_is_refused() {
     let cases = [
         (Some(100), 100, None),
         (Some(100), 101, Some(100)),
@@ -95,8 +95,8 @@ fn hears(rows: [u64; 4]) -> (One, Vec<Effect>) {
 }
 
 #[test]
-pub(super) fn a_bundle_that_claims_more_rows_than_the_participants_declared_is_refused() {
-    // Whose entry is whose is not known: only the order of sizes counts.
+pub(super) fn a_contribution_list_with_more_rows_than_declared_is_refused() {
+    // The author of an entry is not known: only the order of sizes counts.
     for fits in [[100, 200, 300, 400], [1, 1, 1, 400], [100, 200, 300, 1]] {
         let (one, effects) = hears(fits);
         let manifest = RoundManifest {
@@ -121,7 +121,7 @@ pub(super) fn a_bundle_that_claims_more_rows_than_the_participants_declared_is_r
 }
 
 #[test]
-pub(super) fn a_sheet_that_claims_more_rows_than_its_signers_declared_is_refused() {
+pub(super) fn a_manifest_with_more_rows_than_declared_is_refused() {
     // Without the member that declared most, nobody can have claimed 400 rows. All four members take
     // part, so the contribution list alone does not show it.
     let largest = MemberIndex(3);
@@ -158,7 +158,7 @@ pub(super) fn a_sheet_that_claims_more_rows_than_its_signers_declared_is_refused
 }
 
 #[test]
-pub(super) fn an_entry_with_a_name_is_held_against_what_that_member_declared() {
+pub(super) fn a_named_entry_is_held_against_what_that_member_declared() {
     // Sorted by size these claims would fit.
     for (rows, refusal) in [([100, 200, 300, 400], None), ([101, 1, 1, 1], Some(101))] {
         let epoch = declaring(|protocol| protocol.privacy = Privacy::ClearWithNames);
@@ -177,7 +177,7 @@ pub(super) fn an_entry_with_a_name_is_held_against_what_that_member_declared() {
 }
 
 #[test]
-fn an_entry_with_more_than_half_of_the_weight_is_reported_when_its_round_is_final() {
+fn an_entry_over_half_of_the_weight_is_reported_once_final() {
     for (rows, heavy) in [([1, 1, 1, 3], false), ([1, 1, 1, 4], true)] {
         let (mut one, _) = hears(rows);
         let manifest = RoundManifest {
@@ -223,7 +223,7 @@ fn sums_of_the_largest_claims_do_not_overflow() {
 }
 
 #[test]
-fn declared_rows_are_part_of_the_ids_and_without_any_the_ids_are_as_before() {
+fn declared_rows_are_part_of_the_ids_and_no_rows_change_none() {
     let ids = |rows: &[u64]| {
         let epoch = epoch_declaring(4, 5, rows, |_| {});
         (epoch.federation, epoch.id)

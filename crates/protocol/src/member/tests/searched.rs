@@ -42,7 +42,7 @@ fn contributed(voids: &Voids) -> One {
 }
 
 #[test]
-fn in_a_search_a_vector_is_masked_for_a_list_of_two_sums_with_half_of_the_suspects_each() {
+fn in_a_search_a_list_has_two_sums_of_half_the_suspects_each() {
     let voids = among(0..7);
     let mut one = contributed(&voids);
     let list = list_after(&one, &voids, &one.all());
@@ -81,7 +81,7 @@ fn whoever_is_left_alone_trains_nothing_and_draws_no_noise() {
 }
 
 #[test]
-fn a_list_with_the_one_that_is_left_alone_is_refused_and_one_without_it_is_answered() {
+fn only_a_list_without_the_one_left_alone_is_answered() {
     let voids = alone(6);
     let one = contributed(&voids);
     let body = Body::KeyList(key_list(&one, &one.all()));
@@ -96,7 +96,7 @@ fn a_list_with_the_one_that_is_left_alone_is_refused_and_one_without_it_is_answe
 }
 
 #[test]
-fn a_lead_lists_all_others_at_once_and_does_not_wait_for_the_one_that_is_left_alone() {
+fn a_lead_lists_all_others_and_does_not_wait_for_the_one_alone() {
     let epoch = noised(7, 5, 3);
     let left_out = if epoch.lead(1).0 == 6 { 5 } else { 6 };
     let mut one = leading_after(epoch, &alone(left_out));
@@ -109,7 +109,7 @@ fn a_lead_lists_all_others_at_once_and_does_not_wait_for_the_one_that_is_left_al
 }
 
 #[test]
-fn rounds_go_on_without_the_one_that_is_left_alone_and_it_votes_and_adopts() {
+fn rounds_continue_and_the_one_left_alone_votes_and_adopts() {
     // The first round is planned before.
     let mut table = TestFederation::of(noised(7, 3, 3), false);
     table.voids = |_| alone(3);

@@ -22,7 +22,7 @@ pub(super) fn final_round(n: u16) -> (One, Hash) {
     (one, block)
 }
 
-/// What is to be opened of the final round.
+/// Returns the part of the final round that is to be opened.
 fn of(one: &One, block: Hash) -> Arc<FinalMasked> {
     let Content::Masked(round) = proposal(one, |_| {}).block.content else {
         unreachable!("a secure-aggregation round was built")
@@ -70,7 +70,7 @@ fn no_shares_are_given_away_for_a_round_that_is_only_notarised() {
 }
 
 #[test]
-fn the_sums_of_a_final_round_are_opened_and_voted_for_with_t_unmaskings() {
+fn t_unmaskings_open_the_sums_of_a_final_round_for_a_vote() {
     let (mut one, block) = final_round(4);
     let of = of(&one, block);
     let (holders, me) = (one.others(), one.me);
@@ -168,7 +168,7 @@ pub(super) fn shares_that_are_unproven_or_of_no_ready_member_are_refused() {
     assert_eq!(effects, refused);
     // They are not taken again.
     assert_eq!(one.hear(by, 1, 0, unmasking(by, block)), []);
-    // What failed is tried again in the step after the heartbeat.
+    // Failed work is tried again in the step after the heartbeat.
     let later = [one.at(1000), one.at(1001)].concat();
     let works = |effect: &Effect| matches!(effect, Effect::Work(_));
     assert!(!later.iter().any(works), "{later:?}");
@@ -193,7 +193,7 @@ fn two_votes_for_outcomes_of_a_block_are_evidence() {
 }
 
 #[test]
-fn an_outcome_that_others_certify_is_adopted_and_another_own_one_is_said() {
+fn a_certified_outcome_is_adopted_and_another_own_one_reported() {
     let (mut one, block) = final_round(4);
     for by in one.others() {
         one.hear(by, 1, 0, unmasking(by, block));
@@ -250,13 +250,13 @@ fn a_restarted_member_votes_for_no_second_outcome() {
         })),
         []
     );
-    // What it voted for is sent again with the next heartbeat.
+    // Its vote is sent again with the next heartbeat.
     let sends = one.sends(one.others()[0], 0, 1, body);
     assert!(one.at(1000).contains(&sends));
 }
 
 #[test]
-fn a_lead_waits_for_the_outcome_and_a_proposal_before_it_is_known_waits() {
+fn a_lead_and_an_early_proposal_wait_for_the_outcome() {
     let (mut one, block) = final_round(4);
     assert_eq!((one.member.view(), one.member.round()), (2, 1));
     let next = Content::Masked(MaskedRound {
@@ -329,7 +329,7 @@ fn a_change_follows_the_certified_outcome_of_the_last_round() {
 }
 
 #[test]
-fn a_recovery_goes_on_from_the_last_round_whose_outcome_a_member_has() {
+fn a_recovery_resumes_from_the_last_outcome_that_a_member_has() {
     let (mut one, block) = final_round(7);
     let lost = vec![one.others()[0]];
     let abandon = false;
@@ -384,7 +384,7 @@ fn who_lost_the_journal_votes_for_no_outcome() {
 }
 
 #[test]
-fn three_members_do_not_go_on_with_masked_rounds() {
+fn three_members_do_not_continue_secure_aggregation() {
     let (mut one, _) = final_round(4);
     let lost = vec![one.others()[0]];
     let abandon = false;

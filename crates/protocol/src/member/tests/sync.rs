@@ -61,7 +61,7 @@ pub(super) fn away() -> One {
 }
 
 #[test]
-fn a_member_that_was_away_asks_the_first_peer_and_with_every_beat_the_next() {
+fn a_member_that_was_away_asks_another_peer_every_heartbeat() {
     let mut one = away();
     let [x, y, z] = one.others()[..] else {
         panic!("three others")
@@ -139,7 +139,7 @@ fn catches_up(one: &One) -> Vec<Effect> {
 }
 
 #[test]
-fn blocks_that_continue_the_chain_to_a_final_certificate_are_final() {
+fn blocks_continuing_the_chain_to_a_final_certificate_are_final() {
     let mut one = away();
     let x = one.others()[0];
     up(&mut one, x);
@@ -197,7 +197,7 @@ fn a_final_block_is_taken_once_its_ancestors_are_known() {
 /// Two members may each hold one of two blocks, the second of which is final. Each gives the other
 /// the missing one, though neither knows it to be final.
 #[test]
-fn missing_ancestors_of_a_final_block_are_fetched_from_any_member() {
+fn a_final_blocks_missing_ancestors_are_fetched_from_any_member() {
     // It knows that the second block is final, and has neither.
     let mut one = away();
     let blocks = chain(&one, 2);
@@ -245,7 +245,7 @@ fn missing_ancestors_of_a_final_block_are_fetched_from_any_member() {
 }
 
 #[test]
-fn the_own_position_is_known_only_in_the_sheet_of_the_current_round() {
+fn the_own_position_is_known_only_in_the_current_manifest() {
     let epoch = epoch(4, 5);
     let (one, _) = One::restart(epoch.clone(), epoch.lead(0), vec![]);
     let mut one = one.signed();
@@ -391,7 +391,7 @@ fn certificates_of_an_answer_lead_to_the_current_view() {
 }
 
 #[test]
-fn a_peer_with_more_is_asked_again_as_long_as_its_answers_have_something_new() {
+fn a_peer_with_more_is_asked_again_while_its_answers_are_new() {
     let mut one = away();
     let x = one.others()[0];
     up(&mut one, x);

@@ -108,7 +108,7 @@ pub(super) struct TestFederation {
     pub(super) cross_evaluate: bool,
     /// The participants of each round; None for all.
     pub(super) participants: fn(u64) -> Option<Vec<MemberIndex>>,
-    /// What void sums have shown before each round.
+    /// Findings of void sums before each round.
     pub(super) voids: fn(u64) -> Voids,
     pub(super) journal: Vec<Vec<Record>>,
     /// Blobs that each member keeps.
@@ -119,7 +119,7 @@ pub(super) struct TestFederation {
     verifier: Remembering,
     pub(super) reports: Vec<(usize, Report)>,
     pub(super) trainings: usize,
-    /// What members keep of masked rounds.
+    /// Secrets that members keep of secure-aggregation rounds.
     pub(super) toys: Toys,
     /// Frames for which this returns true are lost.
     pub(super) lost: fn(usize, &Message) -> bool,
@@ -191,7 +191,7 @@ impl TestFederation {
         }
     }
 
-    /// Whether a member has a blob, after asking these others for it.
+    /// Returns true if a member has a blob, after asking these others for it.
     pub(super) fn fetch(&mut self, i: usize, blob: Hash, holders: &[MemberIndex]) -> bool {
         let by = MemberIndex(i as u16);
         let gives = |table: &Self, holder: usize| {

@@ -6,7 +6,7 @@ use super::table::TestFederation;
 use crate::effects::{FinalMasked, WorkError};
 use crate::message::{Blob, MaskedManifest, MaskedVector, PublicKeys};
 
-/// What members keep of masked rounds.
+/// Secrets that members keep of secure-aggregation rounds.
 #[derive(Default)]
 pub(super) struct Toys {
     /// The manifests that were ever checked; who has one keeps it on its shelf.

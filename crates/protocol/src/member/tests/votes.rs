@@ -22,7 +22,7 @@ fn votes(one: &mut One, by: MemberIndex, view: u64, body: Body) -> Vec<Effect> {
 }
 
 #[test]
-fn a_notarisation_is_passed_on_answered_with_finalize_and_ends_the_view() {
+fn a_notarisation_is_passed_on_finalized_and_ends_the_view() {
     let mut one = One::follower(4).contributed();
     let block = block(b"a block");
     let notarised = one.certificate(1, Verdict::Notarised(block));
@@ -84,7 +84,7 @@ fn after_finalize_there_is_no_nullify() {
 }
 
 #[test]
-fn a_late_notarisation_is_answered_with_finalize_without_going_back() {
+fn a_late_notarisation_gets_finalize_without_going_back() {
     let mut one = One::follower(4);
     one.skip(1);
     let block = block(b"a block");
@@ -328,7 +328,7 @@ fn a_late_vote_is_answered_with_the_certificate() {
 }
 
 #[test]
-fn votes_are_sent_again_with_every_beat_until_a_certificate_answers_them() {
+fn votes_are_resent_every_heartbeat_until_a_certificate_answers() {
     let mut one = One::follower(4).signed();
     let entry = one.entry(one.me).id;
     one.hear_lead(1, Body::Receipt { entry });
@@ -381,7 +381,7 @@ fn nullify_is_sent_again_to_all_with_the_best_certificates() {
 }
 
 #[test]
-fn the_collectors_are_the_leads_of_the_view_and_the_next_other_one() {
+fn the_collectors_are_the_lead_of_the_view_and_the_next_other() {
     // Where one member leads a view and the next, the lead after that collects too.
     let epoch = epoch(4, 5);
     let twice = (4..400).find(|&view| epoch.lead(view) == epoch.lead(view + 1));
@@ -422,7 +422,7 @@ fn missing_ancestors_are_asked_for_once_a_block_is_final() {
 }
 
 #[test]
-fn a_block_that_arrives_after_its_final_certificate_is_final_at_once() {
+fn a_block_after_its_final_certificate_is_final_at_once() {
     let mut one = One::follower(4).signed();
     let proposal = one.proposal(1, &one.all());
     let hash = proposal.block.hash();

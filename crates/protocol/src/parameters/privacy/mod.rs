@@ -1,4 +1,4 @@
-//! What members see of each other's contributions, as the parameter set says: models, or sums only.
+//! Protection of contributions against the other members, by the protocol parameters: models are shown, or sums only.
 
 mod mode;
 mod noise;
@@ -14,7 +14,7 @@ pub use mode::RoundMode;
 pub use noise::{Noise, Real, Release, Unit};
 pub use voids::{CorrupterSearch, Voids};
 
-/// What members see of a contribution.
+/// Protection of contributions against the other members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Privacy {
     /// The model, without its author's name: nothing ties entries to members from round to round.
@@ -36,11 +36,11 @@ pub struct Masked {
     /// Names of the institutions, ascending, whose updates an amendment makes visible because it changes
     /// groups: all concerned have to approve it. Mostly none.
     pub shows: Vec<String>,
-    /// Whose vectors are added up.
+    /// Members whose vectors are added up.
     pub sums: Sums,
 }
 
-/// Whose vectors are added up.
+/// Members whose vectors are added up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sums {
     /// Those of groups. A silo is in one at most; those in none only help others to open sums.
@@ -176,8 +176,9 @@ impl Masked {
         }
     }
 
-    /// Whether so many members can search by halves who corrupts sums: with noise, where two sums of a round have enough
-    /// authors. Sums without noise that have other authors than before would tell what single members sent.
+    /// Returns true if so many members can search by halves for the member that corrupts sums: with noise, where two
+    /// sums of a round have enough authors. Sums without noise that have other authors than before would tell what
+    /// single members sent.
     pub fn may_search(&self, members: usize) -> bool {
         self.noise().is_some() && 2 * self.fewest_authors() <= members
     }
@@ -332,7 +333,7 @@ impl Sum {
         self.authors.iter().map(|(author, _)| *author)
     }
 
-    /// Whether a member is one of its authors.
+    /// Returns true if a member is one of its authors.
     pub fn has(&self, member: MemberIndex) -> bool {
         self.authors.iter().any(|(author, _)| *author == member)
     }

@@ -2,8 +2,8 @@
 
 use super::{Masked, Noise, Privacy, Sums};
 
-/// What becomes of a contribution, with what is agreed on it. Whatever depends on it outside of this crate
-/// matches every mode by name, so that the compiler finds all places that a further mode concerns.
+/// Treatment of contributions, with what is agreed on it. Whatever depends on it outside of this crate matches every
+/// mode by name, so that the compiler finds all places that a further mode concerns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RoundMode<'a> {
     /// Every member sees every model, without its author's name.
@@ -12,7 +12,7 @@ pub enum RoundMode<'a> {
     Named,
     /// The models of groups are added up, and nothing but the sums is opened.
     Masked(&'a Masked),
-    /// What rows say is added up over all ready members, and nothing but the sum with noise is opened.
+    /// Sums over the rows of all ready members are added up, and nothing but the sum with noise is opened.
     Noised(&'a Masked, &'a Noise),
 }
 
@@ -37,7 +37,7 @@ impl Privacy {
         }
     }
 
-    /// Whether silos add noise to what they send, which bounds what is told about a row.
+    /// Returns true if silos add noise to what they send, which bounds what is disclosed about a row.
     pub fn is_noised(&self) -> bool {
         match self.mode() {
             RoundMode::Noised(..) => true,

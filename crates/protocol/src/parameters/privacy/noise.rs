@@ -8,9 +8,9 @@ use crate::parameters::ParametersError;
 /// nearly follows from z, δ and the number of rounds; the formulas are not the protocol's business.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noise {
-    /// What is opened.
+    /// Statistic that is opened.
     pub release: Release,
-    /// What one bound holds for.
+    /// Unit that one bound protects.
     pub unit: Unit,
     /// C: the norm to which the vector of a unit is clipped.
     pub clip: Real,
@@ -20,7 +20,7 @@ pub struct Noise {
     pub delta: Real,
 }
 
-/// What the noised sums of a federation are sums of.
+/// Summands of the differentially private sums of a federation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Release {
     /// One full-batch gradient a round.
@@ -36,7 +36,7 @@ pub enum Release {
     },
 }
 
-/// Whose presence the noise hides.
+/// Privacy unit: the noise hides its presence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// A row.

@@ -46,7 +46,7 @@ fn agreed(groups: Vec<Group>) -> Masked {
     }
 }
 
-/// Why n members cannot agree on this parameter set; `None` if they can.
+/// Returns the reason for which n members cannot agree on these protocol parameters; `None` if they can.
 fn why(n: u8, protocol: ProtocolParameters) -> Option<ParametersError> {
     Epoch::first(&Genesis {
         silos: roster(n),
@@ -70,7 +70,7 @@ fn range(key: &'static str, value: u64, allowed: &str) -> Option<ParametersError
 }
 
 #[test]
-fn a_masked_federation_begins_in_format_3_and_a_clear_one_in_format_2() {
+fn secure_aggregation_begins_in_format_3_and_clear_rounds_in_2() {
     let silos = roster(4);
     let masked = Genesis {
         silos,
@@ -264,7 +264,7 @@ fn noise_that_bounds_nothing_is_refused() {
 }
 
 #[test]
-fn a_noised_sum_has_all_ready_members_and_none_has_fewer_than_agreed() {
+fn a_dp_sum_has_all_ready_members_and_never_fewer_than_agreed() {
     let epoch = Epoch::first(&noised(7, 5, |_| {}, 0)).unwrap();
     let masked = epoch.protocol.privacy.masked().unwrap();
     let members = |some: &[u16]| some.iter().copied().map(MemberIndex).collect::<Vec<_>>();
@@ -288,7 +288,7 @@ fn a_noised_sum_has_all_ready_members_and_none_has_fewer_than_agreed() {
 }
 
 #[test]
-fn names_of_those_who_are_shown_ascend_and_there_are_none_with_noise() {
+fn names_of_shown_members_ascend_and_there_are_none_with_noise() {
     let shows = |names: &[&str]| {
         let mut masked = of_all(4);
         masked.shows = names.iter().map(|name| (*name).to_owned()).collect();
@@ -306,7 +306,7 @@ fn names_of_those_who_are_shown_ascend_and_there_are_none_with_noise() {
 }
 
 #[test]
-fn members_may_leave_until_there_are_too_few_for_a_noised_sum() {
+fn members_may_leave_until_there_are_too_few_for_a_dp_sum() {
     let genesis = noised(7, 5, |_| {}, 0);
     let protocol = genesis.protocol;
     let after = |n: usize| {
@@ -357,7 +357,7 @@ fn a_group_is_a_sum_only_if_all_of_its_members_are_ready() {
 }
 
 #[test]
-fn circles_are_equal_where_authors_are_the_same_and_weights_proportional() {
+fn circles_of_equal_authors_and_proportional_weights_are_equal() {
     let before = Roster::new(roster(7)).unwrap();
     let mut silos = roster(7);
     silos.reverse();

@@ -9,10 +9,10 @@ use crate::roster::MemberIndex;
 
 /// The highest trust in a member, and that with which it begins.
 const FULL_TRUST: u8 = 6;
-/// What a lost view costs.
+/// Trust that a lost view costs.
 const LOST_VIEW: u8 = 3;
 
-/// Who leads the views after the last final learning block: what the rotation takes from the chain.
+/// Leads of the views after the last final learning block: the part of the chain that the rotation needs.
 ///
 /// With v the view of that block (0 before the first round), the leads of the views v+1, v+2, … are
 /// all members in a circle, from one that the policy names:

@@ -1,4 +1,4 @@
-//! Who leads when, under every policy.
+//! Order of leads under every policy.
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::identity::SecretKey;
@@ -33,7 +33,7 @@ fn leads(turns: &Turns, epoch: &Epoch, views: std::ops::RangeInclusive<u64>) -> 
 }
 
 #[test]
-fn any_n_views_after_a_final_round_have_n_leads_except_under_fixed() {
+fn n_views_after_a_final_round_have_n_leads_except_under_fixed() {
     for policy in Rotation::ALL {
         for n in [1, 2, 4, 7, 50] {
             let epoch = epoch(n, policy);
@@ -59,7 +59,7 @@ fn any_n_views_after_a_final_round_have_n_leads_except_under_fixed() {
 }
 
 #[test]
-fn on_failure_the_lead_of_a_final_round_goes_on_and_a_failed_view_passes_to_the_next() {
+fn on_failure_only_a_failed_view_passes_the_lead_to_the_next() {
     let epoch = epoch(5, Rotation::OnFailure);
     let mut turns = epoch.turns();
     let order = leads(&turns, &epoch, 1..=5);
@@ -75,7 +75,7 @@ fn on_failure_the_lead_of_a_final_round_goes_on_and_a_failed_view_passes_to_the_
 }
 
 #[test]
-fn every_k_rounds_the_lead_changes_and_a_failed_view_begins_k_anew() {
+fn the_lead_changes_every_k_rounds_and_failed_views_restart_k() {
     let epoch = epoch(4, Rotation::EveryRounds(3));
     let mut turns = epoch.turns();
     let order = leads(&turns, &epoch, 1..=4);
@@ -98,7 +98,7 @@ fn every_k_rounds_the_lead_changes_and_a_failed_view_begins_k_anew() {
 }
 
 #[test]
-fn under_fixed_the_first_silo_leads_and_another_member_collects_votes_too() {
+fn fixed_keeps_the_first_lead_and_another_collects_votes_too() {
     let epoch = epoch(4, Rotation::Fixed);
     let mut turns = epoch.turns();
     let mut others = Vec::new();
@@ -125,11 +125,11 @@ fn epoch_of_one() -> Epoch {
 }
 
 #[test]
-fn a_member_that_lost_views_seldom_leads_first_until_it_has_contributed_again() {
+fn who_lost_views_seldom_leads_first_until_it_contributes_again() {
     let epoch = epoch(4, Rotation::Reliability);
     let mut turns = epoch.turns();
     let all = everybody(&epoch);
-    // How often each member leads the view after a final round.
+    // Number of times that each member leads the view after a final round.
     let run = |turns: &mut Turns, authors: &[MemberIndex], rounds| {
         let mut first = [0; 4];
         for _ in 0..rounds {

@@ -20,7 +20,7 @@ use crate::{
 };
 use site::{Life, Lives};
 
-/// How events at the same time are counted.
+/// Handling of events at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ties {
@@ -59,7 +59,7 @@ pub struct Cox {
     /// A column whose levels have baseline hazards of their own within each site.
     #[serde(default)]
     pub strata: Option<String>,
-    /// How ties are counted.
+    /// Handling of ties.
     #[serde(default)]
     pub ties: Ties,
     /// The penalty ½·ridge·β² of every coefficient per unit of its column. With it there are no intervals.

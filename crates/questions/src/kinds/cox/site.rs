@@ -1,4 +1,4 @@
-//! What one site computes from its lifetimes.
+//! Computations of one site from its lifetimes.
 
 use std::collections::BTreeMap;
 

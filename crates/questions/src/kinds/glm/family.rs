@@ -1,4 +1,4 @@
-//! What one row adds to the log likelihood, by family.
+//! Contribution of one row to the log likelihood, by family.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What one site computes, with its own intercept profiled out.
+//! Computations of one site, with its own intercept profiled out.
 
 use super::GlmFamily;
 use super::family::FamilyRow;

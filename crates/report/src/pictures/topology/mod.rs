@@ -73,7 +73,7 @@ pub(super) fn section(story: &Story) -> Markup {
     }
 }
 
-/// Where everything is.
+/// Places of the drawing.
 struct DrawnTopology {
     places: Vec<Pair>,
     width: f64,

@@ -32,7 +32,7 @@ fn story(silos: usize, outside: usize) -> Story {
 }
 
 #[test]
-fn the_first_and_the_last_graph_are_drawn_with_what_came_and_went() {
+fn the_first_and_last_graph_are_drawn_with_what_came_and_went() {
     let page = section(&story(6, 2)).into_string();
     assert!(page.contains(
         "First learned after round 2, with 5 of 15 pairs joined; last changed after round 4, with 7 of 15 pairs \
@@ -92,7 +92,7 @@ fn changing(silos: usize, rounds: u64) -> Story {
 }
 
 #[test]
-fn every_graph_between_the_first_and_the_last_is_drawn_beside_the_one_before() {
+fn every_graph_in_between_is_drawn_beside_the_one_before() {
     let page = section(&changing(8, 5)).into_string();
     assert_inside(&page);
     assert_eq!(page.matches("<svg role").count(), 2 + 3);
@@ -111,7 +111,7 @@ fn every_graph_between_the_first_and_the_last_is_drawn_beside_the_one_before() {
 }
 
 #[test]
-fn of_many_graphs_some_are_drawn_and_it_is_said() {
+fn of_many_graphs_some_are_drawn_and_it_is_stated() {
     let page = section(&changing(8, 40)).into_string();
     assert_eq!(page.matches("<svg role").count(), 2 + 12);
     let said = "Drawn are 12 of the 38; the summary as JSON has all of them.";
@@ -134,7 +134,7 @@ fn of_many_graphs_some_are_drawn_and_it_is_said() {
 }
 
 #[test]
-fn a_graph_of_another_number_of_clusters_is_not_drawn_in_the_places_of_the_last() {
+fn a_graph_of_another_number_of_clusters_is_laid_out_anew() {
     let mut story = changing(6, 3);
     for (round, nodes) in story.rounds.iter_mut().zip([4, 3, 3]) {
         let graph = json!({ "nodes": nodes, "edges": [[0, 1]] });

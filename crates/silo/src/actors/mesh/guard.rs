@@ -15,7 +15,7 @@ use crate::run_state::Counters;
 /// Least time between two notices of one kind about one member.
 const NOTICE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What a complaint is about.
+/// Subject of a complaint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ComplaintSubject {
     Unopened,
@@ -37,11 +37,11 @@ pub(super) struct Guard {
     counters: Rc<Counters>,
 }
 
-/// What follows from a frame that was not let in.
+/// Consequence of a frame that was not let in.
 pub(super) struct Consequence {
     /// Notices to send; none while the last is recent.
     pub(super) notices: Vec<Notice>,
-    /// How long the neighbour that passed it on is muted from now on.
+    /// Time from now for which the neighbour that passed it on is muted.
     pub(super) mute: Option<Duration>,
 }
 

@@ -30,7 +30,7 @@ const MAILBOX: usize = 1024;
 /// The worker, once it has asked for blobs.
 type FetchRecipient = Rc<RefCell<Option<Recipient<Fetched>>>>;
 
-/// What is needed to open envelopes.
+/// Inputs for opening envelopes.
 #[derive(Clone)]
 pub(crate) struct Opener {
     pub(crate) epoch: Arc<Epoch>,

@@ -14,7 +14,7 @@ use crate::record::JournalRecord;
 use crate::site::{LedgerLine, LedgerReminders};
 use crate::trimmed::TrimmedJournal;
 
-/// What a step needs.
+/// State that a step needs.
 pub(crate) struct MemberAndJournal {
     pub(crate) member: Member,
     pub(crate) journal: TrimmedJournal,
@@ -26,9 +26,9 @@ pub(crate) struct MemberAndJournal {
     pub(super) commits: u64,
     /// Time that these transactions took.
     pub(super) disk: Duration,
-    /// What final blocks show of the silo's contributions, where the institution has a ledger.
+    /// The silo's contributions in final blocks, where the institution has a ledger.
     reminders: Option<LedgerReminders>,
-    /// Why the ledger refused the last line; taken after each step.
+    /// Reason for which the ledger refused the last line; taken after each step.
     refused: Option<String>,
 }
 
@@ -118,7 +118,7 @@ impl MemberAndJournal {
     }
 }
 
-/// Why the seat is there when a message is taken.
+/// Reason for which the seat is there when a message is taken.
 const HERE: &str = "no message is taken while the seat is away";
 
 /// A seat that was away, and how its work ended.
@@ -139,7 +139,7 @@ impl SiloActor {
         std::mem::take(&mut self.seat_mut().effects)
     }
 
-    /// Why the ledger refused the line of the last result.
+    /// Returns the reason for which the ledger refused the line of the last result.
     pub(super) fn take_refusal(&mut self) -> Option<String> {
         self.seat_mut().refused.take()
     }

@@ -448,7 +448,8 @@ impl WorkerActor {
     }
     /// Keeps the silo's secret of a round that is being adopted, with the blobs of the round, if its sum was
     /// void: from it others can see whether this silo corrupted the sum. The record goes behind the adoption.
-    /// With noise nothing is kept: a disclosure would be a release with this silo's noise alone.
+    /// With noise nothing is kept: a disclosure would be a release with this silo's noise alone. Nor is anything of a
+    /// question, for which no silo shows its numbers.
     pub(super) fn secret_of_void(&mut self, settled: &Settled) -> Option<JournalRecord> {
         let (round, me) = (settled.document.round, self.config.member.me);
         let note = settled.document.masked.as_ref()?;
@@ -457,7 +458,7 @@ impl WorkerActor {
         let prepared = self.prepared.as_ref().filter(|last| last.round == round)?;
         match prepared.input {
             PreparedInput::Model(_) => {}
-            PreparedInput::Noised(_) => return None,
+            PreparedInput::Integers(_) => return None,
         }
         let kept = self.trained.as_ref().filter(|last| last.round == round)?;
         let (blob, personal) = (kept.blob.0, kept.personal.hash.0);

@@ -56,14 +56,14 @@ pub(crate) struct WorkerActor {
     pub(crate) base: Arc<RoundBase>,
     pub(crate) own: OwnState,
     pub(crate) trained: Option<LastTraining>,
-    /// What this silo keeps to itself for the secure-aggregation round under way.
+    /// Secret state of this silo for the secure-aggregation round under way.
     pub(crate) prepared: Option<Arc<PreparedRound>>,
     /// Gives the secrets of secure-aggregation rounds.
     pub(crate) secrets: Box<dyn RoundSecrets>,
     /// The final secure-aggregation round that is being opened.
     pub(crate) opening: Option<Arc<OpeningRound>>,
-    /// What rounding left out of the model contributed last, for the next one. Not durable: a silo
-    /// that restarts begins without.
+    /// Rounding error of the model contributed last, for the next one. Not durable: a silo that restarts begins
+    /// without.
     pub(crate) rest: Option<Params>,
     /// True if an outcome is being adopted: one at a time.
     pub(crate) applying: bool,
@@ -76,7 +76,7 @@ pub(crate) struct WorkerActor {
     pub(crate) again: Option<Hash>,
     pub(crate) round: CurrentRound,
     pub(crate) wants: WaitingWork,
-    /// What the institution has set.
+    /// Settings of the institution.
     pub(crate) site: SiteRules,
 }
 

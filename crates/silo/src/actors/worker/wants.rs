@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn work_begins_with_its_last_blob_and_each_blob_is_requested_once() {
+    fn work_begins_with_its_last_blob_and_each_is_requested_once() {
         let mut wants = Wants::default();
         let asked = wants.wait("first", &hashes([1, 2])).into_iter();
         let asked: BTreeMap<_, _> = asked.map(|wish| (wish.hash, wish.limit)).collect();

@@ -1,6 +1,7 @@
 //! A final round with a sum that tells nothing, and what its authors' secrets show of them.
 
 use bytes::Bytes;
+use methods::strategy::asked_in_vain;
 use privacy::masks::{
     CHECKS, ExamineError, Fixed, MaskDeviation, MaskError, MemberKeys, ReadyList, Secret,
     SentParts, Shape, examine,
@@ -14,7 +15,7 @@ use super::{authors, read_list, ready_of};
 use crate::outcome::{Document, VoidSum};
 use crate::rounds::sums::{may_disclose, reach};
 
-/// Why nobody can be blamed for a round.
+/// Reason for which nobody can be blamed for a round.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotVoid {
     /// All sums told something, so the secrets of their authors are gone and stay secret.
@@ -31,6 +32,12 @@ pub enum NotVoid {
          silo alone, for which no ledger has a line: this version refuses it"
     )]
     Noised,
+    /// A round in which a question was asked.
+    #[error(
+        "a question was asked in it, and a disclosure would show the numbers of one institution, which agreed to show \
+         sums alone: ask the question again, or leave out the institution that is suspected"
+    )]
+    Question,
     /// Its outcome is that of another round.
     #[error("the outcome that is kept for it does not fit its list")]
     Other,
@@ -71,9 +78,12 @@ impl<'a> VoidRound<'a> {
         if !may_disclose(&epoch.protocol.privacy) {
             return Err(NotVoid::Noised);
         }
+        if asked_in_vain(&document.memory, document.round) {
+            return Err(NotVoid::Question);
+        }
         let list = blob(&of.round.list).ok_or(NotVoid::Missing("list"))?;
         let list = read_list(&list, of.threshold).ok_or(NotVoid::Other)?;
-        let manifest = blob(&of.round.manifest).ok_or(NotVoid::Missing("sheet"))?;
+        let manifest = blob(&of.round.manifest).ok_or(NotVoid::Missing("manifest"))?;
         let manifest = MaskedManifest::read(&manifest).ok_or(NotVoid::Other)?;
         let named = (list.root, list.round, manifest.root());
         if named != (of.round.list, document.round, of.round.manifest)
@@ -136,7 +146,7 @@ impl<'a> VoidRound<'a> {
     /// transcript by hash. `None`: all that it sent is right.
     ///
     /// # Errors
-    /// Why the author cannot be examined, as a sentence.
+    /// Reason for which the author cannot be examined, as a sentence.
     pub fn examine(
         &self,
         author: MemberIndex,
@@ -148,7 +158,7 @@ impl<'a> VoidRound<'a> {
         let mut entries = self.manifest.entries.iter();
         let entry = entries.find(|entry| entry.member == author);
         let name = self.epoch.roster.name(author);
-        let entry = entry.ok_or_else(|| format!("{name} is not on the sheet of the round"))?;
+        let entry = entry.ok_or_else(|| format!("{name} is not on the manifest of the round"))?;
         let part = |hash: &Hash, what: &str| {
             blob(hash).ok_or_else(|| {
                 format!("the {what} of {name} is not kept here any more: ask another member")

@@ -11,7 +11,7 @@ use protocol::{Hash, MemberIndex};
 
 use super::{OpeningRound, authors, unmaskings_blob};
 use crate::config::SiloConfig;
-use crate::outcome::{MaskedNote, Nothing, Settled, SumNote, VoidSum, unchanged};
+use crate::outcome::{MaskedNote, Nothing, Settled, SumNote, VoidSum};
 use crate::rounds::RoundBase;
 use crate::rounds::sums::{OpenedTotal, SumBasis, Summand, summand};
 
@@ -64,10 +64,10 @@ struct SealedSum {
     authors: SumAuthors,
     /// In the order of the authors.
     vectors: Vec<Bytes>,
-    /// What the sum is divided by.
+    /// Divisor of the sum.
     weights: u64,
     group: u16,
-    /// Why it tells nothing, as soon as that is known.
+    /// Reason for which it tells nothing, as soon as that is known.
     void: Option<VoidSum>,
 }
 
@@ -184,8 +184,8 @@ impl LiveSums<'_> {
         summand: &dyn Summand,
         of: SumBasis<'_>,
     ) -> Result<Option<Result<Params, String>>, String> {
-        // Whether a sum tells something is known at its end only. If one does not, the others are added
-        // up again without it.
+        // A sum shows at its end only if it tells something. If it does not, the others are added up again
+        // without it.
         loop {
             if self.weights() == 0 {
                 return Ok(None);
@@ -210,6 +210,11 @@ impl OpenedTotal for LiveSums<'_> {
 
     fn authors(&self) -> usize {
         self.live().map(|sum| sum.authors.authors().len()).sum()
+    }
+
+    fn members(&self) -> Vec<MemberIndex> {
+        let all = self.live().flat_map(|sum| sum.authors.authors());
+        all.map(|by| MemberIndex(*by)).collect()
     }
 
     fn each_block(&mut self, block: &mut dyn FnMut(usize, &[i64])) -> Result<bool, String> {
@@ -285,11 +290,9 @@ pub(super) fn settle(
         search,
     };
     let (vectors, assignment) = (of.vectors.clone(), vec![0; of.authors.len()]);
-    let state = state.unwrap_or_else(|| {
-        let before = unchanged(base.next(), &base.state).state;
-        methods::State::clone(&before)
-    });
-    Settled::masked(base.next(), vectors, assignment, state, note)
+    let round = base.next();
+    let state = state.unwrap_or_else(|| config.strategy.nothing_told(&base.state, round));
+    Settled::masked(round, vectors, assignment, state, note)
 }
 
 /// The strategy's state after a round whose only entry is this model.

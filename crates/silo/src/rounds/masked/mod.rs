@@ -91,7 +91,7 @@ fn authors(ready: &ReadyList, sum: &Sum) -> Result<SumAuthors, String> {
     SumAuthors::new(ready, &authors).map_err(|error| error.to_string())
 }
 
-/// What a silo sends for a list.
+/// Bytes that a silo sends for a list.
 pub(crate) struct MaskedVectorBytes {
     pub(crate) vector: Bytes,
     pub(crate) transcript: Bytes,
@@ -120,15 +120,10 @@ pub(crate) fn mask(
     let mask = Mask::derive(&ready, &keys, &authors(&ready, sum)?);
     let mask = mask.map_err(|error| error.to_string())?;
     let shape = shape(config, base, sum)?;
-    let start = base.start()?;
-    let input = MaskInput {
-        weight,
-        start: start.values(),
-        prepared: &prepared.input,
-    };
+    let input = (base, weight, &prepared.input);
     let (vector, clipped) = match shape.width() {
-        Width::Bits32 => masked::<u32>(&mask, shape, &input)?,
-        Width::Bits64 => masked::<u64>(&mask, shape, &input)?,
+        Width::Bits32 => masked::<u32>(&mask, shape, input)?,
+        Width::Bits64 => masked::<u64>(&mask, shape, input)?,
     };
     Ok(MaskedVectorBytes {
         vector,
@@ -137,20 +132,18 @@ pub(crate) fn mask(
     })
 }
 
-/// What is masked, with its weight in the sum.
-struct MaskInput<'a> {
-    weight: u64,
-    start: &'a [f32],
-    prepared: &'a PreparedInput,
-}
-
-/// The masked vector as bytes, and how many coordinates were clipped.
-fn masked<W: Word>(mask: &Mask, shape: Shape, of: &MaskInput<'_>) -> Result<(Bytes, u64), String> {
-    let masked = match of.prepared {
+/// The masked vector as bytes, and how many coordinates were clipped. A model has this weight in the sum.
+fn masked<W: Word>(
+    mask: &Mask,
+    shape: Shape,
+    (base, weight, prepared): (&RoundBase, u64, &PreparedInput),
+) -> Result<(Bytes, u64), String> {
+    let masked = match prepared {
         PreparedInput::Model(model) => {
-            mask.vector::<W>(shape, Fixed::MODEL, of.weight, of.start, model.values())
+            let start = base.start()?;
+            mask.vector::<W>(shape, Fixed::MODEL, weight, start.values(), model.values())
         }
-        PreparedInput::Noised(integers) => {
+        PreparedInput::Integers(integers) => {
             let bytes = mask.integers::<W>(shape, integers.all());
             bytes.map(|bytes| MaskedBytes { bytes, clipped: 0 })
         }
@@ -183,8 +176,8 @@ pub(crate) fn check_transcripts(
     checked.collect()
 }
 
-/// Why a transcript of a member for a list of this epoch is wrong; `None` if it is right, or if that cannot
-/// be told because the list cannot be read.
+/// Returns the fault of a transcript of a member for a list of this epoch; `None` if it is right, or if that
+/// cannot be told because the list cannot be read.
 pub fn wrong_transcript(
     epoch: &Epoch,
     author: MemberIndex,
@@ -230,7 +223,7 @@ impl OpeningRound {
             |what: &str| WorkError::Refused(format!("what the block names as its {what} is none"));
         let list = read_list(&found(&of.round.list)?, of.threshold).ok_or_else(|| other("list"))?;
         let manifest =
-            MaskedManifest::read(&found(&of.round.manifest)?).ok_or_else(|| other("sheet"))?;
+            MaskedManifest::read(&found(&of.round.manifest)?).ok_or_else(|| other("manifest"))?;
         let ready = ready(&config.member.epoch, &list).map_err(WorkError::Refused)?;
         let transcript = |entry: &MaskedEntry| blob(&entry.transcript.hash);
         let transcripts = check_transcripts(config, &ready, &manifest, held, transcript)?;

@@ -24,7 +24,7 @@ impl NoiseDraws {
     }
 }
 
-/// What a silo adds to the sum of a round.
+/// Summand of a silo in the sum of a round.
 #[derive(Debug, Clone)]
 pub struct NoisedShare {
     integers: SecretIntegers,
@@ -46,7 +46,7 @@ impl NoisedShare {
 /// Returns what the silo adds to the sum of the next round; `None` where no noise is agreed on.
 ///
 /// # Errors
-/// Why the silo has nothing to contribute.
+/// Reason for which the silo has nothing to contribute.
 pub fn noised_share(
     config: &SiloConfig,
     base: &RoundBase,
@@ -66,7 +66,7 @@ pub fn noised_share(
     }))
 }
 
-/// What a silo adds to the sum of a round, in two parts. Nobody but the silo itself knows them apart.
+/// Summand of a silo in the sum of a round, in two parts. Nobody but the silo itself knows them apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoisedPart {
     /// The clipped and rounded numbers of its units, added up and saturated at what the units that it declared
@@ -109,7 +109,7 @@ pub fn unit_vectors(
     with: &mut dyn FnMut(&[i64]),
 ) -> Result<(), String> {
     let of = SumBasis { config, base };
-    agreed(of)?.units(of, with)
+    agreed(of)?.single_units(of, with)
 }
 
 /// The outcome of the next round, in which the members opened this sum of these authors, ascending.
@@ -125,7 +125,7 @@ pub fn noised_outcome(
     let all = of_all(authors.iter().copied());
     let of = SumBasis { config, base };
     let noised = agreed(of)?;
-    let told = (noised.weight(of, &all), authors.len());
+    let told = (noised.weight(of, &all), authors);
     let model = noised.model_of(of, sum, told);
     let notes = vec![SumNote {
         group: 0,
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_silo_are_those_of_its_vector_and_its_units_add_up() {
+    fn a_silos_parts_are_those_of_its_vector_and_its_units_add_up() {
         let config = silo(2);
         let base = base(&config);
         let part = noised_part(&config, &base, [3; 32]).unwrap();

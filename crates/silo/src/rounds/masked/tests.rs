@@ -217,7 +217,7 @@ fn note(settled: &Settled) -> &MaskedNote {
 }
 
 #[test]
-fn the_mean_of_all_is_opened_with_any_three_unmaskings_and_kept_in_the_document() {
+fn any_three_unmaskings_open_the_mean_and_the_document_has_it() {
     let mut opened = OpenedRound::after(&genesis(), |_, _| {});
     let whole = opened.combine();
     assert!(whole.unproven.is_empty());
@@ -305,7 +305,7 @@ fn a_false_unmasking_is_named_and_another_one_takes_its_place() {
 }
 
 #[test]
-fn wrong_streams_void_the_sum_the_models_stay_and_after_three_rounds_the_group_is_suspended() {
+fn wrong_streams_void_sums_and_three_rounds_suspend_the_group() {
     // The last word is a check coordinate.
     let corrupted = |i: usize, vector: &mut Vec<u8>| {
         if i == 2 {
@@ -389,7 +389,7 @@ fn public_keys_that_are_no_points_or_the_identity_are_refused() {
 }
 
 #[test]
-fn masked_rounds_do_not_begin_with_numbers_beyond_8() {
+fn secure_aggregation_does_not_begin_with_numbers_beyond_8() {
     let reach = |value: f32| Fixed::MODEL.check_start(model(value).values());
     assert!(reach(-8.0).is_ok());
     for bad in [8.5, f32::NAN] {
@@ -398,7 +398,7 @@ fn masked_rounds_do_not_begin_with_numbers_beyond_8() {
 }
 
 #[test]
-fn the_author_that_spoiled_a_sum_is_named_from_its_secret_and_no_other_is() {
+fn only_the_author_that_corrupted_a_sum_is_named_by_its_secret() {
     let corrupted = |i: usize, vector: &mut Vec<u8>| {
         if i == 2 {
             *vector.last_mut().unwrap() ^= 1;
@@ -444,7 +444,7 @@ fn sums_are_opened_again_one_by_one_from_what_is_kept() {
 }
 
 #[test]
-fn a_transcript_that_holds_is_checked_once_for_its_list_author_and_bytes() {
+fn a_valid_transcript_is_checked_once_per_list_author_and_bytes() {
     let [first, second] = [3, 5].map(|numbers| OpenedRound::first(numbers, 1, |_, _| ()));
     let entries = &first.round.manifest.entries;
     let named = |at: usize| (entries[at].member, entries[at].transcript.hash);

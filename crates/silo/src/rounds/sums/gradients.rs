@@ -1,11 +1,11 @@
 //! Gradients of units: the opened sum, divided by the rows that the authors declared, is the mean gradient, and all
 //! take one step of gradient descent along it.
 
-use methods::learner::{Optimiser, UnitGradients, UnitRows};
+use methods::learner::{Optimiser, UnitRows};
 use methods::{Params, Task};
 
 use super::SumBasis;
-use super::units::{NoisySum, UnitNumbers};
+use super::units::{NoisySum, UnitNumbers, units_of};
 
 /// One step along the mean gradient of a model with so many numbers.
 pub(super) struct GradientStep(pub(super) usize);
@@ -15,18 +15,17 @@ impl UnitNumbers for GradientStep {
         self.0
     }
 
-    fn check(&self, _: SumBasis<'_>, _: &dyn UnitGradients) -> Result<(), String> {
-        Ok(())
+    fn check(&self, of: SumBasis<'_>) -> Result<(), String> {
+        units_of(of).map(|_| ())
     }
 
     fn each(
         &self,
-        start: &Params,
-        units: &dyn UnitGradients,
+        of: SumBasis<'_>,
         unit: UnitRows,
         add: &mut dyn FnMut(&[f64]),
     ) -> Result<f64, String> {
-        let loss = units.unit_gradients(start, unit, add);
+        let loss = units_of(of)?.unit_gradients(&of.base.start()?, unit, add);
         loss.map_err(|error| error.to_string())
     }
 

@@ -1,13 +1,15 @@
-//! What silos add up in secure-aggregation rounds. The protocol knows vectors of integers, lists of their authors and sums;
-//! what the integers say of a silo, and what follows from the sum of all, is here, one file for each:
+//! Sums of silos in secure-aggregation rounds. The protocol knows vectors of integers, lists of their authors
+//! and sums; the meaning of the integers, and the conclusions from the sum of all, are here, one file for each:
 //!
 //! - [`models`]: trained models, weighted as agreed. The sum is their mean;
+//! - [`answers`]: answers to a question, in the rounds whose plan has one;
 //! - [`noised`]: what every row or person says, clipped and rounded by itself, with noise. The numbers of a unit are
 //!   those of an agreed release: [`gradients`] of a step, or [`products`] that the model is solved from.
 //!
 //! Whoever adds a summand that has noise adds its numbers ([`UnitNumbers`](units::UnitNumbers)); another one adds a
 //! [`Summand`] and its mode.
 
+mod answers;
 mod gradients;
 mod models;
 mod noised;
@@ -18,17 +20,18 @@ mod units;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use methods::Params;
+use methods::{Params, Task};
 use privacy::masks::{Secret, Shape};
 use privacy::noise::Seed;
-use protocol::Hash;
 use protocol::privacy::{Privacy, RoundMode, Sum};
+use protocol::{Hash, MemberIndex};
 
 use super::{Contributed, Personal, RoundBase};
 use crate::config::SiloConfig;
 use crate::environment::WorkSize;
 use crate::secrets::RoundSecrets;
 
+use answers::SumOfAnswers;
 use models::MeanOfModels;
 pub(crate) use models::reach;
 pub(crate) use noised::Noised;
@@ -44,12 +47,12 @@ pub(crate) struct SumBasis<'a> {
     pub(crate) base: &'a RoundBase,
 }
 
-/// What silos add up.
+/// Kind of vectors that silos add up.
 pub(crate) trait Summand: Send {
     /// Checks that a silo can take part in such rounds.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// Reason for which it cannot.
     fn check(&self, of: SumBasis<'_>) -> Result<(), String>;
 
     /// The shape of the vectors of a sum.
@@ -73,7 +76,7 @@ pub(crate) trait Summand: Send {
     /// Returns what a silo adds to the sum of the next round. `lay` puts bytes where they take no memory.
     ///
     /// # Errors
-    /// Why the silo has nothing to add.
+    /// Reason for which the silo has nothing to add.
     fn prepare(
         &self,
         of: SumBasis<'_>,
@@ -99,15 +102,15 @@ pub(crate) type ToldModel = (Result<Params, String>, bool);
 /// The training of the round under way.
 pub(crate) type Train<'a> = Box<dyn FnOnce() -> Result<Contributed, String> + 'a>;
 
-/// What is random in a silo's vector.
+/// Random parts of a silo's vector.
 pub(crate) struct DrawnSecrets {
-    /// What its masks follow from.
+    /// Secret that its masks follow from.
     pub(crate) secret: Secret,
-    /// What its noise follows from, where there is some.
+    /// Seed that its noise follows from, where there is some.
     pub(crate) noise: Option<Seed>,
 }
 
-/// What a silo has prepared for a sum.
+/// Prepared summand of a silo.
 pub(crate) struct PreparedSummand {
     pub(crate) secret: Secret,
     pub(crate) input: PreparedInput,
@@ -118,7 +121,7 @@ pub(crate) struct PreparedSummand {
     pub(crate) personal: Option<Personal>,
     /// Mean loss of the rows, not a number where there are none. It stays at home.
     pub(crate) loss: f64,
-    /// What else the learner says of its training, by name. It stays at home.
+    /// Further metrics that the learner reports of its training, by name. They stay at home.
     pub(crate) metrics: BTreeMap<String, f64>,
     /// Training rows.
     pub(crate) samples: u64,
@@ -132,6 +135,9 @@ pub(crate) trait OpenedTotal {
     /// Returns the number of vectors that are in them.
     fn authors(&self) -> usize;
 
+    /// Returns whose vectors are in them.
+    fn members(&self) -> Vec<MemberIndex>;
+
     /// Gives `block` each block of coordinates of the total, with its beginning. Returns whether none of the sums
     /// turned out to be void.
     ///
@@ -140,7 +146,7 @@ pub(crate) trait OpenedTotal {
     fn each_block(&mut self, block: &mut dyn FnMut(usize, &[i64])) -> Result<bool, String>;
 }
 
-/// Returns what the silos of a federation add up.
+/// Returns what the silos of a federation add up in the next round.
 ///
 /// # Errors
 /// Rounds are in clear, or the agreed numbers give no noise that can be drawn.
@@ -148,8 +154,14 @@ pub(crate) fn summand(of: SumBasis<'_>) -> Result<Box<dyn Summand>, String> {
     let numbers = of.base.gate.layout.len();
     match of.config.member.epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named => Err("rounds in clear open no sums".into()),
-        RoundMode::Masked(_) => Ok(Box::new(MeanOfModels)),
-        RoundMode::Noised(masked, noise) => Ok(Box::new(Noised::new(masked, noise, numbers)?)),
+        RoundMode::Masked(_) => match of.base.plan(of.config).task {
+            Task::Answer(_) => Ok(Box::new(SumOfAnswers)),
+            Task::Train(_) | Task::Summarise | Task::Keep => Ok(Box::new(MeanOfModels)),
+        },
+        RoundMode::Noised(masked, noise) => Ok(Box::new(match of.base.plan(of.config).task {
+            Task::Answer(question) => Noised::of_question(of, (masked, noise), question)?,
+            Task::Train(_) | Task::Summarise | Task::Keep => Noised::new(masked, noise, numbers)?,
+        })),
     }
 }
 
@@ -179,7 +191,7 @@ pub(crate) fn check_start(privacy: &Privacy, start: Option<&Params>) -> Result<(
 /// Checks that a silo can take part in the rounds of its federation.
 ///
 /// # Errors
-/// Why it cannot.
+/// Reason for which it cannot.
 pub(crate) fn check_summand(of: SumBasis<'_>) -> Result<(), String> {
     match of.config.member.epoch.protocol.privacy.mode() {
         RoundMode::Clear | RoundMode::Named => Ok(()),
@@ -187,8 +199,8 @@ pub(crate) fn check_summand(of: SumBasis<'_>) -> Result<(), String> {
     }
 }
 
-/// Whether the authors of a sum that told nothing may disclose their secrets: with noise a disclosure would publish
-/// a vector with the noise of one silo alone.
+/// Returns true if the authors of a sum that told nothing may disclose their secrets: with noise a disclosure
+/// would publish a vector with the noise of one silo alone.
 pub(crate) fn may_disclose(privacy: &Privacy) -> bool {
     match privacy.mode() {
         RoundMode::Clear | RoundMode::Named | RoundMode::Masked(_) => true,

@@ -1,4 +1,4 @@
-//! What a silo keeps to itself for a secure-aggregation round.
+//! Secret state of a silo for a secure-aggregation round.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ use crate::config::SiloConfig;
 /// numbers of the model lie as in the model's own document.
 const PREPARED: &[u8; 16] = b"rota prepared 1\n";
 
-/// Begins that of a silo that adds noise. Behind the secret stand the id of the epoch and the integers.
-const NOISED: &[u8; 16] = b"rota prepared 2\n";
+/// Begins that of integers that are added up as they are. Behind the secret stand the id of the epoch and the integers.
+const INTEGERS: &[u8; 16] = b"rota prepared 2\n";
 
-/// What a silo keeps to itself for a secure-aggregation round until it is adopted: all that it sends follows from it
+/// Secret state of a silo for a secure-aggregation round until it is adopted: all that it sends follows from it
 /// and from the list. Nobody can guess the hash of its blob, because the blob has the secret in it.
 #[derive(Debug, Clone)]
 pub(crate) struct PreparedRound {
@@ -26,21 +26,22 @@ pub(crate) struct PreparedRound {
     pub(crate) input: PreparedInput,
 }
 
-/// What is masked.
+/// Input that is masked.
 #[derive(Clone)]
 pub(crate) enum PreparedInput {
     /// The trained model.
     Model(Params),
-    /// Integers with their noise. They are drawn once for an epoch and round, whatever lists, leads and
-    /// restarts there are: the same noise in two sums would show what these differ by.
-    Noised(SecretIntegers),
+    /// Integers that are added up as they are: with their noise, or answers. Noise is drawn once for an epoch and
+    /// round, whatever lists, leads and restarts there are: the same noise in two sums would show what these differ
+    /// by.
+    Integers(SecretIntegers),
 }
 
 impl fmt::Debug for PreparedInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Model(_) => "Model(..)",
-            Self::Noised(_) => "Noised(..)",
+            Self::Integers(_) => "Integers(..)",
         })
     }
 }
@@ -53,6 +54,11 @@ impl SecretIntegers {
     /// So many zeros. There are never more, so no copy is left behind by growing.
     pub(crate) fn zeros(count: usize) -> Self {
         Self(Zeroizing::new(vec![0; count]))
+    }
+
+    /// These integers.
+    pub(crate) fn of(integers: &[i64]) -> Self {
+        Self(Zeroizing::new(integers.to_vec()))
     }
 
     pub(crate) fn all(&self) -> &[i64] {
@@ -73,26 +79,27 @@ impl fmt::Debug for SecretIntegers {
 }
 
 /// The secret in a blob that a silo keeps to itself for a secure-aggregation round, if its institution may disclose it.
-/// Where it adds noise it may not: the vector would be known with this silo's noise alone.
+/// Where it adds noise it may not: the vector would be known with this silo's noise alone. Nor may it in the round of
+/// a question, for which nobody agreed to show the numbers of one silo.
 pub fn disclosed_secret(blob: &[u8]) -> Option<Secret> {
     let rest = blob.strip_prefix(PREPARED)?;
     rest.first_chunk().copied().map(Secret::new)
 }
 
 impl PreparedRound {
-    /// Where the document of the model begins in the blob.
+    /// Beginning of the document of the model in the blob.
     pub(crate) const BEGINNING: usize = PREPARED.len() + 32;
 
     /// Returns whether a blob is of this kind. It is given to nobody, whoever finds out its hash.
     pub(crate) fn is(blob: &[u8]) -> bool {
-        blob.starts_with(PREPARED) || blob.starts_with(NOISED)
+        blob.starts_with(PREPARED) || blob.starts_with(INTEGERS)
     }
 
-    /// The bytes that are kept where integers with noise are masked, in this epoch only.
-    pub(crate) fn noised_blob(secret: &Secret, epoch: &Hash, integers: &[i64]) -> Bytes {
-        let size = NOISED.len() + 64 + 8 * integers.len();
+    /// The bytes that are kept where integers are masked, in this epoch only.
+    pub(crate) fn integers_blob(secret: &Secret, epoch: &Hash, integers: &[i64]) -> Bytes {
+        let size = INTEGERS.len() + 64 + 8 * integers.len();
         let mut blob = Zeroizing::new(Vec::with_capacity(size));
-        for part in [NOISED, &secret.expose()[..], &epoch.0] {
+        for part in [INTEGERS, &secret.expose()[..], &epoch.0] {
             blob.extend_from_slice(part);
         }
         blob.extend(integers.iter().flat_map(|integer| integer.to_le_bytes()));
@@ -105,7 +112,7 @@ impl PreparedRound {
         Bytes::from_owner(Zeroizing::new(blob))
     }
 
-    /// Reads a blob that [`PreparedRound::blob`] or [`PreparedRound::noised_blob`] made. `admit` reads a model.
+    /// Reads a blob that [`PreparedRound::blob`] or [`PreparedRound::integers_blob`] made. `admit` reads a model.
     /// Noise of another epoch is not used again.
     pub(crate) fn read(
         round: u64,
@@ -113,8 +120,8 @@ impl PreparedRound {
         epoch: &Hash,
         admit: impl FnOnce(Bytes) -> Result<Params, String>,
     ) -> Result<Self, String> {
-        if let Some(rest) = blob.strip_prefix(NOISED) {
-            return Self::read_noised(round, rest, epoch);
+        if let Some(rest) = blob.strip_prefix(INTEGERS) {
+            return Self::read_integers(round, rest, epoch);
         }
         let secret = blob
             .strip_prefix(PREPARED)
@@ -127,7 +134,7 @@ impl PreparedRound {
         })
     }
 
-    fn read_noised(round: u64, rest: &[u8], epoch: &Hash) -> Result<Self, String> {
+    fn read_integers(round: u64, rest: &[u8], epoch: &Hash) -> Result<Self, String> {
         let (secret, rest) = rest
             .split_first_chunk::<32>()
             .ok_or("the blob holds no secret")?;
@@ -148,7 +155,7 @@ impl PreparedRound {
         Ok(Self {
             round,
             secret: Secret::new(*secret),
-            input: PreparedInput::Noised(integers),
+            input: PreparedInput::Integers(integers),
         })
     }
 

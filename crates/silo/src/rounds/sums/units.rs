@@ -1,7 +1,8 @@
-//! What single units say, and what follows from the sum of all.
+//! Numbers of single units, and the conclusions from the sum of all.
 
 use methods::Params;
 use methods::learner::{UnitGradients, UnitRows};
+use protocol::MemberIndex;
 
 use super::SumBasis;
 
@@ -14,7 +15,7 @@ pub(super) trait UnitNumbers: Send {
     ///
     /// # Errors
     /// It has none.
-    fn check(&self, of: SumBasis<'_>, units: &dyn UnitGradients) -> Result<(), String>;
+    fn check(&self, of: SumBasis<'_>) -> Result<(), String>;
 
     /// Gives `add` the numbers of every unit of the silo, and returns the mean loss of its rows under the model that
     /// the round starts from.
@@ -23,11 +24,15 @@ pub(super) trait UnitNumbers: Send {
     /// The silo has no such numbers.
     fn each(
         &self,
-        start: &Params,
-        units: &dyn UnitGradients,
+        of: SumBasis<'_>,
         unit: UnitRows,
         add: &mut dyn FnMut(&[f64]),
     ) -> Result<f64, String>;
+
+    /// Returns how many units a silo may have for each row that it declared.
+    fn units_per_row(&self) -> u64 {
+        1
+    }
 
     /// The model that an opened sum gives.
     ///
@@ -36,12 +41,23 @@ pub(super) trait UnitNumbers: Send {
     fn model(&self, of: SumBasis<'_>, sum: &NoisySum<'_>) -> Result<Params, String>;
 }
 
+/// The units of a silo's learner.
+///
+/// # Errors
+/// It has none.
+pub(super) fn units_of(of: SumBasis<'_>) -> Result<&dyn UnitGradients, String> {
+    let units = of.config.learner.units();
+    units.map_err(|error| error.to_string())
+}
+
 /// An opened sum with noise.
 pub(super) struct NoisySum<'a> {
     /// Its integers, in steps of this size.
     pub(super) total: &'a [i64],
     pub(super) step: f64,
-    /// The rows that its authors declared.
+    /// Its authors, ascending.
+    pub(super) authors: &'a [MemberIndex],
+    /// The rows that they declared.
     pub(super) rows: u64,
     /// Standard deviation of its noise in each number.
     pub(super) noise: f64,

@@ -1,4 +1,4 @@
-//! What stands around the number of a cell and is none of it: a unit, or the sign of a bound.
+//! Text around the number of a cell that is no part of it: a unit, or the sign of a bound.
 
 use super::Format;
 use super::grammar::{folded, is_space};
@@ -17,13 +17,13 @@ pub enum LimitSide {
 pub struct AroundNumber {
     /// The number itself.
     pub value: f64,
-    /// Whether it is a bound.
+    /// The side of the limit, if it is a bound.
     pub bound: Option<LimitSide>,
     /// The text before or behind the digits, such as `mg`.
     pub unit: Option<String>,
 }
 
-/// What stands before a bound. Longer ones first, because the shorter are their beginnings.
+/// Signs that stand before a bound. Longer ones first, because the shorter are their beginnings.
 const BOUNDS: [(&str, LimitSide); 20] = [
     ("<=", LimitSide::Below),
     ("=<", LimitSide::Below),

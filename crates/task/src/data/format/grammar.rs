@@ -1,17 +1,17 @@
-//! What counts as a number: the marks in it, and what people write around it.
+//! Grammar of numbers: the marks in them, and the text around them.
 
 /// A number as a cell writes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrittenNumber {
     /// Value of the number, finite.
     pub value: f64,
-    /// What stands beside the digits: a currency, a sign of per cent.
+    /// Text beside the digits: a currency, a sign of per cent.
     pub unit: Option<String>,
-    /// How a negative number is marked.
+    /// Mark of a negative number.
     pub negative: Negative,
 }
 
-/// How a cell marks a negative number.
+/// Way in which a cell marks a negative number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Negative {
     /// The number is not negative.
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn raised_points_are_before_decimals_and_quotation_marks_are_around() {
+    fn raised_decimal_points_and_quotation_marks_are_read() {
         for text in [
             "2\u{B7}55",
             "2\u{22C5}55",
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn currencies_per_cent_and_the_minus_of_accountants_stand_around_a_number() {
+    fn currencies_per_cent_and_accounting_minus_are_read() {
         let us = |text: &str| written(text, '.', Some(','));
         let german = |text: &str| written(text, ',', Some('.'));
         let of = |value, unit: Option<&str>, negative| {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::Charset;
 use super::words::{Western, are_signs, eastern, is_foreign, languages, odd, russian};
 
-/// What is known of the encoding of a text.
+/// Knowledge of the encoding of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EncodingGuess {
     /// This one, and a word of the text in it.
@@ -48,7 +48,7 @@ const LINES: usize = 2000;
 /// Fewest different Chinese letters by which a text is told from a Korean one.
 const MANY: usize = 8;
 
-/// How a text reads in one encoding.
+/// A text, read in one encoding.
 struct TextReading {
     charset: Charset,
     /// Its words with letters that are not ASCII, in the order of the lines.
@@ -130,8 +130,8 @@ fn read(charset: Charset, lines: &BTreeSet<&[u8]>) -> Option<TextReading> {
     })
 }
 
-/// Whether a text has what texts in an encoding of many letters have: several of these; Japanese ones syllables,
-/// and those of Taiwan letters whose second byte is an ASCII one.
+/// Returns true if a text has the signs of texts in an encoding of many letters, several of these: Japanese
+/// ones syllables, and those of Taiwan letters whose second byte is an ASCII one.
 fn is_like_its_texts(charset: Charset, words: &[String], lines: &BTreeSet<&[u8]>) -> bool {
     let letters = eastern(words);
     match &*charset.label() {

@@ -1,8 +1,8 @@
-//! What means a missing value in one column: a word may be a value of one and a gap in another.
+//! Marks of a missing value in one column: a word may be a value of one and a gap in another.
 
 use super::{Format, MISSING};
 
-/// What is known of the texts of one column, besides what the format says of all columns.
+/// Knowledge of the texts of one column, besides the format that holds for all columns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnMarks {
     /// Texts that a person gave a meaning here: values, whatever the format says.
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_a_value_of_its_column_whatever_the_format_says() {
+    fn a_code_is_a_value_of_its_column_in_any_format() {
         let coded = column(&["-", "None"], &["stable", "worse"], &[]);
         let chosen = Format {
             missing: ["-", "None", "x"].map(String::from).to_vec(),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_a_person_chose_for_all_columns_stay_marks_of_agreed_values() {
+    fn marks_chosen_for_all_columns_stay_marks_of_agreed_values() {
         let agreed = column(&[], &["unknown", "none", "x"], &[]);
         let chosen = Format {
             missing: ["unknown", "none"].map(String::from).to_vec(),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_of_one_column_is_a_value_in_the_others_and_may_be_a_number() {
+    fn a_mark_of_one_column_is_a_value_in_others_even_a_number() {
         let own = column(&[], &["none"], &["none", "-9", "999"]);
         let format = Format::default();
         for text in ["none", "-9", "-9.0", "999", "999,0".trim_end_matches(",0")] {

@@ -1,4 +1,4 @@
-//! How a text file writes its cells: separator, decimal mark, encoding, missing values.
+//! Format of the cells of a text file: separator, decimal mark, encoding, missing values.
 
 use encoding_rs::Encoding;
 use serde::{Deserialize, Serialize};
@@ -105,11 +105,11 @@ fn usual(missing: &Vec<String>) -> bool {
     *missing == MISSING
 }
 
-/// What to do where a number has a unit around it that nobody agreed on.
+/// Remedy where a number has a unit around it that nobody agreed on.
 const UNIT: &str = ": if that is its unit, say so with `unit` in the schema, or for these files alone with \
                     `units` in their `names` (--unit COLUMN=TEXT)";
 
-/// What to do where a bound stands in place of a number.
+/// Remedy where a bound stands in place of a number.
 const BOUND: &str = ": say with `censored` in the schema how such a one is read, write the number, or leave it \
                      empty";
 

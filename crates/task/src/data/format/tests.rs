@@ -12,7 +12,7 @@ fn german() -> Format {
 }
 
 #[test]
-fn marks_of_missing_values_are_those_of_the_programs_that_write_tables() {
+fn missing_value_marks_are_those_of_programs_that_write_tables() {
     let format = Format::default();
     let marks = [
         "",
@@ -161,7 +161,7 @@ fn texts_of_categories_keep_their_digits_and_change_their_marks() {
 }
 
 #[test]
-fn a_text_that_is_no_number_is_told_what_to_write() {
+fn a_text_that_is_no_number_is_refused_with_a_remedy() {
     let plain = Format::default();
     let cases = [
         ("fast", "a number is needed"),

@@ -1,4 +1,4 @@
-//! Whether letters make words: of one script, with capitals where they may be, and of a language.
+//! Recognition of words among letters: of one script, with capitals where they may be, and of a language.
 
 use std::collections::BTreeSet;
 

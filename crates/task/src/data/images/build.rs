@@ -11,7 +11,7 @@ use crate::data::partition::{PartitionConfig, PartitionedSilo, RowsToPartition, 
 use crate::data::{DataError, DataSet, Table, Target};
 use crate::random::{shuffle, stream};
 
-/// What one value of a row becomes.
+/// Scaling of one value of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueKind {
     /// From 0 to 255 to −1 to 1.
@@ -253,7 +253,7 @@ fn chosen(
 /// Makes tables, all with the same columns.
 struct TableBuilder<'a> {
     config: &'a ImagesConfig,
-    /// What the values of each set become.
+    /// Scaling of the values of each set.
     kinds: Vec<ValueKind>,
     size: Option<usize>,
     /// True if all pictures get three channels.

@@ -44,7 +44,7 @@ const CLOTHES: [&str; 10] = [
     "ankle boot",
 ];
 
-/// What a data set is where the configuration says nothing.
+/// Defaults of a data set, where the configuration gives no value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Defaults {
     /// Silos of each domain.

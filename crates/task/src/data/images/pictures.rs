@@ -15,11 +15,11 @@ const PICTURE: u64 = 64 << 20;
 pub(crate) struct Pictures {
     /// The file or folder.
     pub path: PathBuf,
-    /// How the pictures are kept.
+    /// Storage of the pictures.
     pub kept: PictureStorage,
 }
 
-/// How pictures are kept.
+/// Storage of pictures.
 pub(crate) enum PictureStorage {
     /// One byte per value.
     Bytes(Grid, Vec<u8>),
@@ -29,16 +29,16 @@ pub(crate) enum PictureStorage {
     Jpegs {
         /// The bytes that all begin with.
         header: Vec<u8>,
-        /// What follows, picture after picture.
+        /// Rest of each file, picture after picture.
         blob: Vec<u8>,
-        /// Where each ends in `blob`.
+        /// End of each picture in `blob`.
         ends: Vec<usize>,
     },
     /// A file each.
     Files(Vec<PathBuf>),
 }
 
-/// How the values of equally large pictures are arranged.
+/// Arrangement of the values of equally large pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grid {
     /// Channels, height and width; of features 1, 1 and their number.
@@ -54,7 +54,7 @@ impl Grid {
     /// features.
     ///
     /// # Errors
-    /// What was expected, in words.
+    /// Expected shape, as text.
     pub(crate) fn of(shape: &[usize]) -> Result<Self, String> {
         let grid = |shape, channels_last, pictures| Self {
             shape,
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shape_of_an_array_says_what_it_holds() {
+    fn the_shape_of_an_array_shows_what_it_holds() {
         assert_eq!(shape(&[5, 28, 28]), ([1, 28, 28], false, true));
         assert_eq!(shape(&[5, 28, 30, 3]), ([3, 28, 30], true, true));
         assert_eq!(shape(&[5, 28, 30, 1]), ([1, 28, 30], true, true));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::pictures::Pictures;
 
-/// What a reader gives: rows, and what is known of each.
+/// Output of a reader: rows, and the traits of each.
 pub(crate) struct Labelled {
     /// The rows.
     pub pictures: Pictures,
@@ -62,7 +62,7 @@ pub(crate) struct PoolRow {
 /// All rows of a source.
 #[derive(Default)]
 pub(crate) struct PicturePool {
-    /// Where the values are.
+    /// Sets that hold the values.
     pub sets: Vec<Pictures>,
     /// The masks of every set, where it has any.
     pub masks: Vec<Option<Pictures>>,
@@ -74,7 +74,7 @@ pub(crate) struct PicturePool {
     pub domains: Vec<String>,
     /// Names of the users; empty where none are known.
     pub users: Vec<String>,
-    /// What is to be said about the data.
+    /// Remarks about the data.
     pub notes: Vec<String>,
 }
 

@@ -81,7 +81,7 @@ impl Picture {
     }
 }
 
-/// What a new pixel takes from the old ones along one axis.
+/// Weights of the old pixels in a new one along one axis.
 struct ResizeKernel {
     first: usize,
     weights: Vec<f32>,

@@ -1,4 +1,4 @@
-//! What is inside of a file that is compressed with gzip.
+//! Content of a file that is compressed with gzip.
 
 use std::fmt;
 use std::io::{self, BufRead, ErrorKind, Read};
@@ -10,7 +10,7 @@ use super::limits::{SPLIT, most};
 /// The first bytes of a gzip file.
 pub(super) const GZIP: &[u8] = &[0x1F, 0x8B];
 
-/// Why a content is refused, and what to try.
+/// Reason for the refusal of a content, with a remedy.
 #[derive(Debug)]
 pub(super) struct GzipRefused {
     pub(super) reason: String,
@@ -39,7 +39,7 @@ pub(super) struct Gunzip<R> {
 }
 
 enum GzipPart<R> {
-    /// Where a part may begin.
+    /// Possible begin of a part.
     Begin(R),
     Within(Box<GzDecoder<R>>),
 }

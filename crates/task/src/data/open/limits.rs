@@ -1,11 +1,11 @@
-//! How much a file of rows may hold.
+//! Limits on the size of a file of rows.
 
 use std::path::Path;
 
 use crate::data::DataError;
 use crate::file;
 
-/// What to do with a file that is too large.
+/// Remedy for a file that is too large.
 pub(super) const SPLIT: &str = ": leave out the columns that are not needed, or split it into several files of one \
                      silo, which may have up to that size each";
 

@@ -16,7 +16,7 @@ use gzip::{GZIP, Gunzip, GzipRefused};
 use kind::FileKind;
 use limits::SPLIT;
 
-/// What a file holds.
+/// Content of a file.
 pub enum FileContent {
     /// Parquet.
     Parquet(Vec<u8>),
@@ -77,7 +77,7 @@ pub fn open_columns(
 /// columns, the first bytes may be those of a row: then the name of the file says what it is.
 ///
 /// # Errors
-/// What is wrong with the file, whatever rows it has: [`DataError::File`], [`DataError::TwoColumns`],
+/// Faults of the file, whatever rows it has: [`DataError::File`], [`DataError::TwoColumns`],
 /// [`DataError::OpenQuote`].
 pub fn open_row_by_row(path: PathBuf, format: &Format) -> Result<RawFile, DataError> {
     let (content, notes) = match &format.columns {

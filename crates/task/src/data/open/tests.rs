@@ -230,7 +230,7 @@ fn every_encoding_of_unicode_is_read() {
 }
 
 #[test]
-fn row_by_row_no_row_says_what_the_file_is() {
+fn row_by_row_no_row_shows_what_the_file_is() {
     let names = vec!["a".to_owned(), "b".to_owned()];
     let bare = Format {
         columns: Some(names.clone()),

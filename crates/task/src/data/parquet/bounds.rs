@@ -10,10 +10,10 @@ use flate2::read::MultiGzDecoder;
 use parquet::basic::Compression;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
-/// What any file may take in memory, in bytes.
+/// Memory that any file may take, in bytes.
 const MOST: u64 = 1 << 30;
-/// What it may take for each of its bytes, where that is more: a table of many rows with few levels is packed to a
-/// few bits a cell.
+/// Bytes of memory for each byte of a file, where that is more: a table of many rows with few levels is packed
+/// to a few bits a cell.
 const EACH: u64 = 64;
 /// Bytes of a value of a dictionary beside its text.
 const VALUE: u64 = 40;
@@ -142,7 +142,7 @@ fn column_takes(bytes: &[u8], column: &ColumnChunkMetaData, most: u64) -> Result
 fn gives_more(codec: Compression, data: &[u8], says: u64, most: u64) -> bool {
     let more = |reader: &mut dyn Read| {
         let given = io::copy(&mut reader.take(says + 1), &mut io::sink());
-        // What is damaged is refused by the reader.
+        // The reader refuses damaged data.
         given.is_ok_and(|given| given > says)
     };
     match codec {
@@ -155,7 +155,7 @@ fn gives_more(codec: Compression, data: &[u8], says: u64, most: u64) -> bool {
     }
 }
 
-/// What the header of a page says.
+/// Fields of the header of a page.
 #[derive(Default)]
 struct ParquetPage {
     /// Bytes as they stand in the file.
@@ -179,7 +179,7 @@ impl ParquetPage {
         };
         let mut negative = false;
         compact.structure(&mut Vec::new(), &mut |path, value| {
-            // What is not here is any number.
+            // Fields that are not named here may be any number.
             negative |= value < 0 && matches!(path, [2 | 3] | [7, 1] | [8, 5 | 6]);
             match path {
                 [2] => found.size = value as u64,

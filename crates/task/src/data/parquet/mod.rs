@@ -47,7 +47,7 @@ pub(super) fn read_row_by_row(path: PathBuf, bytes: Vec<u8>) -> Result<RawFile, 
 /// Stands for bytes that are no text: no number, no date, and hardly an agreed value.
 const NO_TEXT: &str = "\u{FFFD}";
 
-/// What becomes of bytes that are no text.
+/// Treatment of bytes that are no text.
 #[derive(Clone, Copy, PartialEq)]
 enum Unprintable {
     /// The column is left out.
@@ -56,7 +56,7 @@ enum Unprintable {
     IsMarked,
 }
 
-/// How the values of a column are written.
+/// Form of the values of a column.
 #[derive(Clone, Copy)]
 enum ParquetKind {
     /// As the values are.

@@ -147,7 +147,7 @@ fn every_codec_is_read() {
 }
 
 #[test]
-fn lists_structures_and_bytes_are_left_out_and_said() {
+fn lists_structures_and_bytes_are_left_out_and_reported() {
     let schema = "message table { required int32 age; repeated int32 many; required binary picture;
         required group place { required int32 x; } required fixed_len_byte_array(16) id (UUID); }";
     let columns = [
@@ -271,7 +271,7 @@ fn said(bytes: &[u8], most: u64) -> String {
 }
 
 #[test]
-fn a_small_file_of_many_rows_is_refused_before_they_fill_the_memory() {
+fn a_small_file_of_many_rows_is_refused_before_memory_is_full() {
     let (schema, many) = ("message table { required binary text (STRING); }", 100_000);
     let bytes = written(
         schema,
@@ -290,7 +290,7 @@ fn a_small_file_of_many_rows_is_refused_before_they_fill_the_memory() {
 }
 
 #[test]
-fn a_small_file_of_a_long_text_is_refused_before_it_is_decompressed() {
+fn a_small_file_of_a_long_text_is_refused_before_decompression() {
     let text: &'static [u8] = vec![b'a'; 4 << 20].leak();
     let columns = [TestColumn::Bytes(vec![text, text])];
     let schema = "message table { required binary text (STRING); }";

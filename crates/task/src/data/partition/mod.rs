@@ -21,7 +21,7 @@ use deal::{deal, dirichlet, groups};
 /// Draws after which a Dirichlet partition gives up finding one with enough rows in every silo.
 const DRAWS: u64 = 1000;
 
-/// What a partition knows of a row.
+/// Traits of a row that a partition may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traits {
     /// Class of the row.
@@ -37,7 +37,7 @@ pub struct Traits {
 /// All rows that are to be partitioned.
 #[derive(Debug, Clone, Copy)]
 pub struct RowsToPartition<'a> {
-    /// What is known of each row.
+    /// Traits of each row.
     pub rows: &'a [Traits],
     /// Number of classes.
     pub classes: usize,
@@ -71,8 +71,8 @@ impl PartitionConfig {
     /// The silos: as many as are asked for, or as [`fixed`](Self::fixed) says.
     ///
     /// # Errors
-    /// What is wrong, in words: a setting out of range, a source without what the partition needs, or
-    /// too few rows.
+    /// Description of the fault, as text: a setting out of range, a source without the traits that the
+    /// partition needs, or too few rows.
     pub fn divide(
         &self,
         population: &RowsToPartition<'_>,

@@ -1,4 +1,4 @@
-//! What every partition promises, and what each of them does.
+//! Properties of every partition, and of single ones.
 
 use proptest::prelude::*;
 
@@ -81,7 +81,7 @@ fn any_partition() -> impl Strategy<Value = PartitionConfig> {
 
 proptest! {
     #[test]
-    fn every_row_is_in_one_silo_at_most_and_a_seed_gives_the_same_silos(
+    fn every_row_is_in_one_silo_at_most_and_a_seed_repeats_silos(
         config in any_partition(), silos in 2usize..7, seed in any::<u64>(),
     ) {
         let rows = rows(4, 3, 20, 6);
@@ -127,7 +127,7 @@ fn iid_silos_are_equally_large_in_both_parts() {
 }
 
 #[test]
-fn dirichlet_shares_are_those_of_the_test_rows_too_and_a_small_alpha_concentrates() {
+fn dirichlet_shares_hold_for_test_rows_and_small_alphas_skew() {
     let rows = rows(10, 1, 400, 200);
     let largest = |alpha: f64| {
         let config = PartitionConfig::Dirichlet { alpha, rows: 10 };
@@ -152,7 +152,7 @@ fn dirichlet_shares_are_those_of_the_test_rows_too_and_a_small_alpha_concentrate
 }
 
 #[test]
-fn dirichlet_partitions_give_every_silo_its_rows_or_say_that_they_cannot() {
+fn dirichlet_partitions_give_every_silo_its_rows_or_are_refused() {
     let rows = rows(2, 1, 50, 0);
     let config = PartitionConfig::Dirichlet {
         alpha: 0.5,

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_breaks_off_at_the_end_is_said() {
+    fn a_value_that_breaks_off_at_the_end_is_reported() {
         for (values, last) in [
             (["2.55", "9.37"], "9.3"),
             (["2.55", "9.37"], "9."),

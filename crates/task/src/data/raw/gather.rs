@@ -34,7 +34,7 @@ pub(in crate::data) struct Gathering<'a> {
     rows: RawRows,
     /// The last records, as far as they may sum up the others.
     tail: Vec<CsvRecord>,
-    /// How often a word that sums up rows begins one, by its place.
+    /// Counts of records that begin with a word for a sum, by its place and the word.
     words: BTreeMap<(usize, String), usize>,
     before: Option<String>,
     empty: Vec<u64>,

@@ -27,7 +27,7 @@ pub(super) struct OpenQuote {
     pub(super) why: Quote,
 }
 
-/// What is wrong with a cell in quotation marks.
+/// Fault of a cell in quotation marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quote {
     /// The cell is open at the end of the file.

@@ -20,8 +20,8 @@ impl RawFile {
     /// has them: then it is a row like all others, and a mark of the encoding or `sep=;` in it says nothing.
     ///
     /// # Errors
-    /// What is wrong with the file, whatever rows it has: [`DataError::File`], an encoding whose lines cannot be
-    /// told apart, no names; [`DataError::TwoColumns`]; [`DataError::OpenQuote`] among the names.
+    /// Faults of the file, whatever rows it has: [`DataError::File`], an encoding whose lines cannot be told
+    /// apart, no names; [`DataError::TwoColumns`]; [`DataError::OpenQuote`] among the names.
     pub fn of_lines(path: PathBuf, bytes: &[u8], format: &Format) -> Result<Self, DataError> {
         let failed = |reason: String, hint: &str| DataError::File {
             path: path.clone(),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_breaks_off_is_said_and_read_as_it_is() {
+    fn a_value_that_breaks_off_is_reported_and_read_as_it_is() {
         let text = b"x,y\n1,22.5\n1,23.5\r1,24.5\r\n1,25.5\n1,26.5\n".as_slice();
         for (last, says) in [
             ("1,2", true),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_without_names_are_not_read_and_names_alone_are_no_error() {
+    fn columns_without_names_are_not_read_and_names_alone_are_valid() {
         let file = read(b"\xEF\xBB\xBFsep=;\n;x;y;;\n7;1;a;;\n8;2;b;9\n");
         assert_eq!(file.header, ["x", "y"]);
         assert_eq!(

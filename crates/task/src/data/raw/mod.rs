@@ -35,17 +35,18 @@ pub(super) use window::TextWindow;
 
 /// One file.
 pub struct RawFile {
-    /// Where the file is.
+    /// Path of the file.
     pub path: PathBuf,
     /// Names of the columns.
     pub header: Vec<String>,
     /// Rows of the file below the header.
     pub rows: RawRows,
-    /// What is read otherwise than it stands in the file, or left out; sentences without a full stop.
+    /// Remarks on text that is left out, or read otherwise than it stands in the file; sentences without a full
+    /// stop.
     pub notes: Vec<String>,
     /// Columns that the file has and that are left out, each with what it holds.
     pub left_out: Vec<(String, String)>,
-    /// What is wrong with rows that were put aside, where rows are read one by one.
+    /// Faults of rows that were put aside, where rows are read one by one.
     pub unreadable: Vec<DataError>,
 }
 
@@ -295,8 +296,8 @@ fn cells(
     }
 }
 
-/// Whether a cell over several lines holds a line that looks like a row, as it does where a mark is forgotten and
-/// the next one is many lines below.
+/// Returns true if a cell over several lines holds a line that looks like a row, as it does where a mark is
+/// forgotten and the next one is many lines below.
 fn takes_rows_in(record: &CsvRecord, width: usize, delimiter: char) -> bool {
     let like_a_row = |line: &str| {
         let cells: Vec<&str> = line.split(delimiter).collect();

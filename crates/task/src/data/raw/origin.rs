@@ -1,9 +1,9 @@
-//! Where the records of a table come from.
+//! Origins of the records of a table.
 
-/// What a record of a sheet is called.
+/// Word for a record of a sheet.
 pub(super) const ROW: &str = "row";
 
-/// Where records come from.
+/// Origin of records.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::data) enum Origin<'a> {
     /// From a text, which begins so.

@@ -10,19 +10,19 @@ use crate::data::open::limits::too_large;
 #[derive(Debug, Clone, Default)]
 pub struct RawRows {
     text: String,
-    /// Where every kept cell ends in the text.
+    /// End of every kept cell in the text.
     ends: Vec<u32>,
     rows: Vec<RowStart>,
     /// The place of every column among the kept ones, [`NONE`] of one that is not kept.
     slots: Vec<u32>,
-    /// Whether rows are told by their lines, or else by their numbers.
+    /// `true` if rows are named by their lines, and not by their numbers.
     lines: bool,
 }
 
 /// A column that is not kept.
 const NONE: u32 = u32::MAX;
 
-/// Where a row begins.
+/// Beginning of a row.
 #[derive(Debug, Clone, Copy)]
 struct RowStart {
     /// Its line or number.
@@ -34,7 +34,7 @@ struct RowStart {
 /// One row, with as many cells as there are columns.
 #[derive(Debug, Clone, Copy)]
 pub struct RawRow<'a> {
-    /// Where the row stands.
+    /// Place of the row.
     pub at: RowPlace,
     /// Cells of the row, in the order of the header.
     pub cells: RowCells<'a>,
@@ -44,7 +44,7 @@ pub struct RawRow<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct RowCells<'a> {
     text: &'a str,
-    /// Where the first cell begins.
+    /// Beginning of the first cell.
     start: usize,
     ends: &'a [u32],
     slots: &'a [u32],

@@ -1,5 +1,5 @@
-//! What records say of themselves: titles and comments before a table, rows of totals behind it, names of columns
-//! and of rows, lines of units.
+//! Records that are no plain rows: titles and comments before a table, rows of totals behind it, names of
+//! columns and of rows, lines of units.
 
 use csv::StringRecord;
 
@@ -169,8 +169,8 @@ pub(super) fn labels_beside_names(
     )
 }
 
-/// What to say of the first record below the names, if it is a second line of names or of units: no cell of it is a
-/// number, and where all others of a column are, it has a text.
+/// Returns the remark on the first record below the names, if it is a second line of names or of units: no cell
+/// of it is a number, and where all others of a column are, it has a text.
 pub(super) fn second_names(
     header: &StringRecord,
     records: &[CsvRecord],

@@ -34,7 +34,7 @@ fn an_ordinary_table_has_nothing_to_say() {
 }
 
 #[test]
-fn a_quotation_mark_that_is_never_closed_is_an_error_where_it_began() {
+fn an_unclosed_quotation_mark_is_an_error_where_it_began() {
     let rest = "52,6.8,ok\n".repeat(20);
     let cases = [
         (
@@ -162,7 +162,7 @@ fn a_file_takes_less_than_three_times_its_numbers() {
 }
 
 #[test]
-fn texts_over_many_lines_are_read_unless_a_line_of_them_looks_like_a_row() {
+fn multiline_texts_are_read_unless_a_line_looks_like_a_row() {
     let note = (1..=40).map(|at| format!("{at}. seen, and well\n"));
     let note: String = note.collect();
     for (text, end) in [
@@ -195,7 +195,7 @@ fn texts_over_many_lines_are_read_unless_a_line_of_them_looks_like_a_row() {
 }
 
 #[test]
-fn the_labels_of_rows_are_left_out_and_said() {
+fn the_labels_of_rows_are_left_out_and_reported() {
     // Of pandas, of two tables one after the other, of a table put into another order, of texts, of R.
     let nameless = [
         ["0", "1", "2"],
@@ -268,7 +268,7 @@ fn the_labels_of_rows_are_left_out_and_said() {
 }
 
 #[test]
-fn a_second_line_of_names_or_units_is_left_out_and_said() {
+fn a_second_line_of_names_or_units_is_left_out_and_reported() {
     for second in [
         "years,mg/dl,",
         "years,mg/dl,ward name",
@@ -298,7 +298,7 @@ fn a_second_line_of_names_or_units_is_left_out_and_said() {
 }
 
 #[test]
-fn titles_and_comments_before_the_table_are_left_out_and_said() {
+fn titles_and_comments_before_the_table_are_left_out() {
     let cases = [
         (
             "# exported 2024-05-01\n",
@@ -343,7 +343,7 @@ fn titles_and_comments_before_the_table_are_left_out_and_said() {
 }
 
 #[test]
-fn totals_behind_the_table_are_left_out_and_said() {
+fn totals_behind_the_table_are_left_out_and_reported() {
     let totals = [
         "Total,14.4,3",
         "total,14.4,",
@@ -382,7 +382,7 @@ fn totals_behind_the_table_are_left_out_and_said() {
 }
 
 #[test]
-fn names_that_come_again_are_left_out_and_said() {
+fn names_that_come_again_are_left_out_and_reported() {
     let file = read(&format!(
         "{NAMES}37,2.5,general\n52,6.8,surgery\n{NAMES}68,5.1,general\n"
     ))
@@ -401,7 +401,7 @@ fn names_that_come_again_are_left_out_and_said() {
 }
 
 #[test]
-fn lines_and_columns_of_nothing_are_left_out_and_said() {
+fn empty_lines_and_columns_are_left_out_and_reported() {
     let cases = [
         (
             "age,lab,ward,,\n37,2.5,general,,\n52,6.8,surgery,,\n68,5.1,general,,\n",

@@ -1,5 +1,5 @@
-//! What a file says of a row beside features and target: the part that it belongs to, its time, its group
-//! and its subgroup.
+//! Columns of a file beside features and target: the part that a row belongs to, its time, its group and its
+//! subgroup.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use methods::learner::Split;
 use crate::data::{DataError, Format, RawFile, RawRow, SplitConfig, date};
 use crate::schema::{FileLayout, LocalNames};
 
-/// Where a file says it.
+/// Places of the extra columns in a file.
 pub(super) struct ExtraColumns<'a> {
     file: &'a RawFile,
     format: &'a Format,
@@ -19,13 +19,13 @@ pub(super) struct ExtraColumns<'a> {
     group: Option<usize>,
 }
 
-/// What is said of one row.
+/// Extra facts about one row.
 #[derive(Default)]
 pub(super) struct Extra {
     pub(super) part: Option<Split>,
     pub(super) time: Option<f64>,
     pub(super) subgroup: Option<String>,
-    /// What its cell holds. It is compared with those of other rows.
+    /// Content of its cell. It is compared with those of other rows.
     pub(super) group: Option<String>,
 }
 

@@ -28,7 +28,7 @@ impl ColumnsConfig {
         }
         let features = self.features.clone().unwrap_or_else(|| {
             let rest = first.header.iter().filter(|name| {
-                !self.target.names().contains(name)
+                !self.target.names().contains(&name.as_str())
                     && !beside.contains(&name.as_str())
                     && !self.drop.contains(name)
             });
@@ -87,17 +87,25 @@ impl ColumnsConfig {
             TargetColumns::One(name) => (ColumnNames::One(name.clone()), false),
             TargetColumns::Several(names) => (ColumnNames::Several(names.clone()), false),
             TargetColumns::Mask { mask } => (ColumnNames::Several(mask.clone()), true),
+            TargetColumns::Survival {
+                event,
+                time,
+                entry,
+                at,
+            } => {
+                return Ok(TargetColumn {
+                    unit: self.unit.clone(),
+                    at: at.clone(),
+                    ..TargetColumn::survival(event, time, entry.as_deref())
+                });
+            }
         };
         let classes = self.classes.iter().flatten().cloned().map(ClassValues::One);
         let mut target = TargetColumn {
             name,
-            unit: self.unit.clone(),
-            range: None,
-            censored: None,
             classes: self.classes.as_ref().map(|_| classes.collect()),
-            positive: None,
-            rule: None,
             mask,
+            ..TargetColumn::number("", self.unit.clone())
         };
         match &self.positive {
             Some(rule) if rule.is_order() => target.rule = Some(rule.clone()),
@@ -114,7 +122,7 @@ impl ColumnsConfig {
         rule: &Rule,
         formats: &[Format],
     ) -> Result<Vec<ClassValues>, DataError> {
-        let name = &self.target.names()[0];
+        let name = self.target.names()[0];
         let all = occurring(files, name, formats)?;
         let (positive, negative): (Vec<String>, Vec<String>) = all
             .into_iter()

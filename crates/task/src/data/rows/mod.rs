@@ -76,7 +76,9 @@ pub struct RowsConfig {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ColumnsConfig {
     /// The column to predict; or a list of columns that hold numbers in one unit; or
-    /// `{ mask = [columns] }` for the pixels of a mask, each 0 or 1.
+    /// `{ mask = [columns] }` for the pixels of a mask, each 0 or 1; or `{ event, time, entry, at }` for a time to an
+    /// event, with the columns of the event (1, or 0 where it was not observed), of its time, and of the entry into
+    /// observation where rows have one.
     pub target: TargetColumns,
     /// Makes the target two classes: the rule, such as `"> 0"`, says which rows are positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,10 +115,12 @@ pub struct ColumnsConfig {
 }
 
 /// Which columns are to be predicted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     untagged,
-    expecting = "the name of a column, a list of columns, or { mask = [columns] } is needed"
+    deny_unknown_fields,
+    expecting = "the name of a column, a list of columns, { mask = [columns] }, or { event = \"column\", time = \
+                 \"column\" } is needed"
 )]
 pub enum TargetColumns {
     /// This one.
@@ -128,14 +132,38 @@ pub enum TargetColumns {
         /// Row by row.
         mask: Vec<String>,
     },
+    /// A time to an event.
+    Survival {
+        /// The column that says whether the event was observed, 1 or 0.
+        event: String,
+        /// The column of the time at which it was, or observation ended.
+        time: String,
+        /// The column of the time from which a row is observed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        entry: Option<String>,
+        /// Times at which survival is predicted, in ascending order; none by default.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        at: Vec<f64>,
+    },
 }
 
 impl TargetColumns {
     /// Names of the columns.
-    pub fn names(&self) -> &[String] {
+    pub fn names(&self) -> Vec<&str> {
         match self {
-            Self::One(name) => std::slice::from_ref(name),
-            Self::Several(names) | Self::Mask { mask: names } => names,
+            Self::One(name) => vec![name],
+            Self::Several(names) | Self::Mask { mask: names } => {
+                names.iter().map(String::as_str).collect()
+            }
+            Self::Survival {
+                event, time, entry, ..
+            } => {
+                let entry = entry.as_deref();
+                [event.as_str(), time.as_str()]
+                    .into_iter()
+                    .chain(entry)
+                    .collect()
+            }
         }
     }
 }

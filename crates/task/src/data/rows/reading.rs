@@ -2,7 +2,7 @@
 
 use crate::data::DataError;
 
-/// How far rows decide about each other when they are read.
+/// Influence of rows on each other when they are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// The files as a whole have to fit; how their cells are written is told by many of them.
@@ -17,7 +17,7 @@ const NAMED: usize = 5;
 /// The rows of a file that cannot be read and count as nothing.
 #[derive(Default)]
 pub(super) struct UnreadableRows {
-    /// What is wrong with the first of them.
+    /// Fault of the first of them.
     named: Vec<String>,
     more: usize,
 }

@@ -1,4 +1,4 @@
-//! What silos are called that nobody has named.
+//! Names of silos that nobody has named.
 
 use std::path::Path;
 

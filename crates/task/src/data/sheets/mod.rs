@@ -38,11 +38,11 @@ struct SheetRow {
     /// Its number, from 1.
     at: u64,
     cells: Vec<String>,
-    /// Whether a cell is a number, as far as there are any.
+    /// `true` for each cell that is a number, as far as there are any.
     numbers: Vec<bool>,
 }
 
-/// What takes the rows of a sheet.
+/// Receiver of the rows of a sheet.
 type Sink<'s> = &'s mut dyn FnMut(&SheetRow) -> Result<(), DataError>;
 
 impl SheetRow {
@@ -74,7 +74,7 @@ impl SheetRow {
     }
 }
 
-/// What a person should know of the cells of a sheet.
+/// Peculiarities of the cells of a sheet that a person should know.
 #[derive(Default)]
 struct Peculiar {
     /// Formulas that have failed.

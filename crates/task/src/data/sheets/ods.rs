@@ -118,7 +118,7 @@ fn times(book: &Book<'_>, element: &BytesStart<'_>, name: &str) -> Result<usize,
     Ok(count.unwrap_or(1).clamp(1, 1 << 40))
 }
 
-/// What stands at the begin of a cell.
+/// Attributes at the begin of a cell.
 #[derive(Default)]
 struct OdsCell {
     kind: String,

@@ -161,7 +161,7 @@ fn cells_of_every_kind_are_read_as_text() {
 }
 
 #[test]
-fn the_names_are_found_below_titles_beside_margins_and_above_totals() {
+fn names_are_found_below_titles_beside_margins_and_above_totals() {
     let names = ["age", "lab", "ward", "died"];
     let values = [
         ["37", "2.5", "north", "no"],
@@ -256,7 +256,7 @@ fn numbers_have_the_decimal_mark_of_the_format() {
 }
 
 #[test]
-fn row_by_row_the_first_row_has_the_names_and_no_row_decides_about_another() {
+fn row_by_row_the_first_row_has_names_and_rows_are_independent() {
     let rows = cells(2, &["age", "ward \"a, b\""])
         + &cells(4, &["37", "no\nrth"])
         + &cells(5, &["Total", "x"]);

@@ -1,8 +1,8 @@
-//! How the values of cells are written as text.
+//! Values of cells, written as text.
 
 use crate::data::date::{moment_text, time_text};
 
-/// What the format of a cell makes of its number.
+/// Form in which the format of a cell shows its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShownCell {
     /// A number as it is.

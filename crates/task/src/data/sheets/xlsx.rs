@@ -9,7 +9,7 @@ use super::values::{ShownCell, iso};
 use super::{COLUMNS, Peculiar, SheetName, SheetRow, Sink, at_most};
 use crate::data::DataError;
 
-/// What the sheets of a file have in common.
+/// Common parts of the sheets of a file.
 pub(super) struct Workbook {
     pub(super) sheets: Vec<SheetName>,
     strings: Vec<String>,
@@ -17,7 +17,7 @@ pub(super) struct Workbook {
     since_1904: bool,
 }
 
-/// Where the main part of a document usually is.
+/// Usual place of the main part of a document.
 const USUAL: &str = "xl/workbook.xml";
 
 /// Targets of the relations of a part, by their ids, each with its kind.
@@ -223,7 +223,7 @@ impl Workbook {
     }
 }
 
-/// What stands at the begin of a cell.
+/// Attributes at the begin of a cell.
 struct XlsxCell {
     place: Option<usize>,
     style: Option<usize>,
@@ -250,7 +250,7 @@ fn column(name: &str) -> Option<usize> {
     number.checked_sub(1)
 }
 
-/// What a cell, or an item of the texts that cells share, holds.
+/// Content of a cell, or of an item of the texts that cells share.
 struct XlsxContent {
     value: Option<String>,
     /// True if a formula stands there.

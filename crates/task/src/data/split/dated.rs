@@ -1,5 +1,5 @@
-//! Who is held out from an agreed date on: the part of a row, or of all rows of a group, depends on its own
-//! time, and on no other row.
+//! Split by an agreed date, from which on rows are held out: the part of a row, or of all rows of a group,
+//! depends on its own time, and on no other row.
 
 use methods::learner::Split;
 

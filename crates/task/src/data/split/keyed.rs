@@ -1,5 +1,5 @@
-//! Who is held out by a keyed hash of itself: the part of a row, or of all rows of a group, depends on what
-//! it holds and on a secret, and on no other row.
+//! Split by a keyed hash: the part of a row, or of all rows of a group, depends on its content and on a secret,
+//! and on no other row.
 
 use methods::learner::Split;
 use zeroize::Zeroize;
@@ -11,7 +11,7 @@ use crate::data::{DataSet, Table};
 /// does not know it cannot tell in which part a row is that they know.
 pub struct SplitKey([u8; 32]);
 
-/// What a hash is of: the first byte under the key.
+/// Kind of hashed content: the first byte under the key.
 const GROUP: u8 = 0;
 const ROW: u8 = 1;
 

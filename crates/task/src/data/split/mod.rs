@@ -409,7 +409,7 @@ fn last(table: &Table, units: &Units, rows: &mut Vec<usize>, count: usize) -> Ve
     units.rows(&taken)
 }
 
-/// What is divided: the rows of every group, or every row by itself.
+/// Units of the division: the rows of every group, or every row by itself.
 struct Units(Vec<Vec<usize>>);
 
 impl Units {

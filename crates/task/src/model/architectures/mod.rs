@@ -61,7 +61,7 @@ pub struct Design {
     pub layers: Vec<LayerConfig>,
     /// The size of image that the network is for, if that is given.
     pub image: Option<[usize; 3]>,
-    /// How weights are drawn at first.
+    /// Distribution of the initial weights.
     pub start: StartWeights,
 }
 

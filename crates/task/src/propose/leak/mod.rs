@@ -4,7 +4,7 @@
 use crate::data::{DataSet, Table, Target};
 use crate::metrics::roc_auc;
 use crate::random::{shuffle, stream};
-use crate::schema::{ReadCells, Schema};
+use crate::schema::{FeatureValues, Schema};
 
 /// Area under the ROC curve from which on a column gives a class away.
 const AREA: f64 = 0.99;
@@ -64,22 +64,31 @@ pub fn leaks(tables: &[&Table], target: &Target, schema: Option<&Schema>) -> Vec
     let wanted = LeakTarget::of(&rows, target, schema, columns.len());
     let mut halves: Vec<usize> = (0..rows.len()).collect();
     shuffle(&mut stream(0, "halves"), &mut halves);
-    let found = columns.iter().take(MOST_COLUMNS).filter_map(|column| {
+    let mut found: Vec<Leak> = Vec::new();
+    for column in columns.iter().take(MOST_COLUMNS) {
         let best = wanted.iter().filter_map(|wanted| {
             let (score, what) = column.score(&rows, wanted, &halves)?;
             Some((score, wanted.said(score, what)))
         });
-        let (score, said) = best.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(Leak {
+        let Some((score, said)) = best.max_by(|a, b| a.0.total_cmp(&b.0)) else {
+            continue;
+        };
+        let leak = Leak {
             column: column.name.clone(),
             score,
             question: format!(
                 "{:?} alone {said}: is it known before the outcome?",
                 column.name
             ),
-        })
-    });
-    found.collect()
+        };
+        // Of a date every part may tell: one question is enough.
+        match found.last_mut().filter(|last| last.column == leak.column) {
+            Some(last) if last.score < leak.score => *last = leak,
+            Some(_) => {}
+            None => found.push(leak),
+        }
+    }
+    found
 }
 
 /// One thing to predict, of every row.
@@ -87,7 +96,7 @@ struct LeakTarget {
     values: Vec<f64>,
     /// True if they are 0 and 1.
     class: bool,
-    /// How the target is called after a number; empty for the only two classes.
+    /// Name of the target behind a number; empty for the only two classes.
     name: String,
 }
 
@@ -126,6 +135,19 @@ impl LeakTarget {
                 });
                 each.collect()
             }
+            // Another time of follow-up orders rows as the time does, and a cause of death tells that there was one.
+            Target::Survival { .. } => vec![
+                Self {
+                    values: value(0).collect(),
+                    class: true,
+                    name: name(0).map_or_else(String::new, |name| format!(" for {name:?}")),
+                },
+                Self {
+                    values: value(1).collect(),
+                    class: false,
+                    name: name(1).map_or_else(|| " the time".into(), |name| format!(" {name:?}")),
+                },
+            ],
             Target::Mask { .. } => Vec::new(),
         };
         wanted
@@ -162,7 +184,7 @@ impl LeakTarget {
     }
 }
 
-/// What a score is.
+/// Kind of score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Area,
@@ -170,16 +192,17 @@ enum What {
     Explained,
 }
 
-/// A column of the schema, by its places among the encoded columns.
+/// A feature of a column of the schema, by its places among the encoded columns.
 struct ColumnPlaces {
+    /// The column's name.
     name: String,
-    /// The number, where it holds numbers.
+    /// The number, where it is one.
     number: Option<usize>,
     /// The levels but the first.
     levels: Vec<usize>,
 }
 
-/// The columns of a schema.
+/// The features of the columns of a schema, those of one column together.
 fn columns(table: &Table, schema: Option<&Schema>) -> Vec<ColumnPlaces> {
     let place = |name: &str| table.columns.iter().position(|own| own == name);
     let plain = |(at, name): (usize, &String)| ColumnPlaces {
@@ -190,21 +213,23 @@ fn columns(table: &Table, schema: Option<&Schema>) -> Vec<ColumnPlaces> {
     let Some(schema) = schema else {
         return table.columns.iter().enumerate().map(plain).collect();
     };
-    let column = |(name, feature): (&str, &crate::schema::FeatureColumns)| {
-        let begin = format!("{name}=");
-        let own = table.columns.iter().enumerate();
-        let levels = own.filter(|(_, own)| own.starts_with(&begin));
-        let (number, levels) = match feature.kind.cells() {
-            ReadCells::Numbers { .. } | ReadCells::Days(_) => (place(name), Vec::new()),
-            ReadCells::Levels(_) => (None, levels.map(|(at, _)| at).collect()),
+    let columns = schema.columns().flat_map(|(name, column)| {
+        let of = move |feature: crate::schema::ColumnFeature| {
+            let numbers = feature.numbers();
+            let mut places = numbers.iter().filter_map(|number| place(number));
+            let (number, levels) = match feature.values {
+                FeatureValues::Number { .. } => (places.next(), Vec::new()),
+                FeatureValues::Levels(_) => (None, places.collect()),
+            };
+            ColumnPlaces {
+                name: name.to_owned(),
+                number,
+                levels,
+            }
         };
-        ColumnPlaces {
-            name: name.to_owned(),
-            number,
-            levels,
-        }
-    };
-    schema.columns().map(column).collect()
+        column.kind.features(name).into_iter().map(of)
+    });
+    columns.collect()
 }
 
 impl ColumnPlaces {

@@ -91,7 +91,7 @@ fn hospital(draw: &mut dyn FnMut() -> f64, at: usize) -> StayRow {
 }
 
 #[test]
-fn a_level_or_a_gap_that_tells_who_died_is_asked_about_by_name() {
+fn a_level_or_a_gap_that_shows_who_died_is_asked_about_by_name() {
     let schema = schema(DIED);
     let found = questions(&table(&schema, 200, hospital), &schema);
     assert_eq!(
@@ -104,7 +104,7 @@ fn a_level_or_a_gap_that_tells_who_died_is_asked_about_by_name() {
 }
 
 #[test]
-fn a_level_for_every_row_and_chance_in_few_rows_are_no_reason_to_ask() {
+fn unique_levels_and_chance_in_few_rows_are_no_reason_to_ask() {
     let schema = schema(DIED);
     // Sixty rows with a bed each, and a number by chance.
     let none = |draw: &mut dyn FnMut() -> f64, at: usize| StayRow {
@@ -124,7 +124,7 @@ fn a_level_for_every_row_and_chance_in_few_rows_are_no_reason_to_ask() {
 }
 
 #[test]
-fn numbers_that_give_a_number_away_are_found_by_rank_and_by_level() {
+fn numbers_that_leak_a_number_are_found_by_rank_and_by_level() {
     let schema = schema(DAYS);
     // `after` is what the stay cost; `lab` says something.
     let stay = |draw: &mut dyn FnMut() -> f64, at: usize| {
@@ -202,7 +202,7 @@ fn a_strong_but_honest_column_is_not_asked_about() {
 }
 
 #[test]
-fn rows_of_all_silos_are_looked_at_together_and_without_a_schema_as_numbers() {
+fn rows_of_all_silos_are_examined_together_without_a_schema() {
     let mut silos = Vec::new();
     for silo in 0..3 {
         let mut table = Table::new(vec!["a".into(), "b".into()]);
@@ -229,6 +229,31 @@ fn rows_of_all_silos_are_looked_at_together_and_without_a_schema_as_numbers() {
 }
 
 #[test]
+fn a_date_is_asked_about_once_whatever_its_parts() {
+    let schema: Schema = toml::from_str(&format!(
+        "{DIED}\n[[feature]]\nname = \"died_at\"\ntype = \"date\"\nsince = \"2020-01-01\"\n\
+         parts = [\"year\", \"month\"]\nmissing = \"mean\"\n[[feature]]\nname = \"lab\"\n"
+    ))
+    .unwrap();
+    schema.check().unwrap();
+    let mut table = Table::encoded(&schema.encoded());
+    let mut rng = stream(7, "dates");
+    for _ in 0..200 {
+        let died = uniform(&mut rng) < 0.3;
+        // Those who live have no date.
+        let cell = |value: f64| if died { value } else { f64::NAN };
+        let mut row = vec![cell(2020.0), uniform(&mut rng)];
+        row.extend([cell(0.0); 11]);
+        table.push(&row, f64::from(died));
+    }
+    let found = questions(&table, &schema);
+    assert_eq!(
+        found,
+        ["\"died_at\" alone gives AUC 1.000: is it known before the outcome?"]
+    );
+}
+
+#[test]
 fn many_rows_take_little_time() {
     let mut table = Table::new((0..40).map(|at| format!("c{at}")).collect());
     let mut rng = stream(1, "many");
@@ -242,4 +267,37 @@ fn many_rows_take_little_time() {
     let found = leaks(&[&table], &target, None);
     assert_eq!(found.len(), 1);
     assert!(begun.elapsed().as_secs() < 10);
+}
+
+#[test]
+fn a_cause_and_a_further_time_give_an_event_away() {
+    let schema = schema("target = { event = 'died', time = 'days' }");
+    // `lab` is a time of follow-up, too, `discharge` tells who died, and `after` neither.
+    let with = |lab: fn(f64, f64) -> f64, discharge: fn(bool, f64) -> usize| {
+        let rows = table(&schema, 200, |draw, at| {
+            let (died, days) = (draw() < 0.4, 1.0 + (400.0 * draw()).floor());
+            StayRow {
+                lab: lab(days, draw()),
+                after: draw(),
+                discharge: discharge(died, draw()),
+                bed: at % 60,
+                target: if died { days } else { -days },
+            }
+        });
+        let mut timed = Table::encoded(&schema.encoded());
+        for row in 0..rows.len() {
+            let signed = rows.targets(row)[0];
+            let event = f64::from(u8::from(signed > 0.0));
+            timed.push_all(rows.row(row), &[event, signed.abs(), 0.0]);
+        }
+        questions(&timed, &schema)
+    };
+    let leaking = with(|days, _| days + 2.0, |died, _| usize::from(died));
+    let [lab, discharge] = &leaking[..] else {
+        panic!("{leaking:?}");
+    };
+    assert!(lab.starts_with("\"lab\" alone has the rank correlation") && lab.contains("\"days\""));
+    assert!(discharge.starts_with("\"discharge\" alone gives AUC 1.000 for \"died\""));
+    let honest = with(|_, draw| draw, |_, draw| usize::from(draw < 0.5));
+    assert_eq!(honest, [""; 0]);
 }

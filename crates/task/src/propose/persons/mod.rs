@@ -109,7 +109,7 @@ pub struct GroupColumn {
     pub groups: usize,
     /// Rows that have a value.
     pub rows: usize,
-    /// Why, in one sentence without a full stop.
+    /// Reason, in one sentence without a full stop.
     pub reason: String,
 }
 

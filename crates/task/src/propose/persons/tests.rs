@@ -22,7 +22,7 @@ fn lab(row: usize) -> String {
 }
 
 #[test]
-fn a_column_is_proposed_whose_name_says_that_it_names_persons() {
+fn a_column_whose_name_names_persons_is_proposed() {
     let visits = |row: usize| format!("north{}", row / 6);
     for name in [
         "patient",
@@ -50,7 +50,7 @@ fn a_column_is_proposed_whose_name_says_that_it_names_persons() {
                 .contains(&format!("split = {{ group = {name:?} }}"))
         );
     }
-    // What is measured of a patient is not who it is; a row each, two kinds, and a gap are no persons.
+    // A measurement of a patient does not identify it; a row each, two kinds, and a gap are no persons.
     for name in ["patient_age", "pathology", "caseload", "personal"] {
         assert_eq!(
             found(120, &[("lab", &lab), (name, &visits)], &[]),
@@ -67,7 +67,7 @@ fn a_column_is_proposed_whose_name_says_that_it_names_persons() {
 }
 
 #[test]
-fn an_identifier_with_companions_that_never_change_is_proposed_and_says_so() {
+fn an_identifier_with_constant_companions_is_proposed_with_them() {
     let id = |row: usize| format!("x{:03}", row % 40);
     let sex = |row: usize| {
         if (row % 40).is_multiple_of(3) {
@@ -110,7 +110,7 @@ fn an_identifier_with_companions_that_never_change_is_proposed_and_says_so() {
 }
 
 #[test]
-fn of_patients_and_their_cases_the_patient_is_taken_and_silos_are_apart() {
+fn patients_come_before_their_cases_and_silos_number_their_own() {
     let case = |row: usize| format!("c{}", row / 2);
     let patient = |row: usize| (row / 6).to_string();
     let proposed = found(120, &[("case_id", &case), ("patient_id", &patient)], &[]);
@@ -129,7 +129,7 @@ fn table(rows: &[[f64; 3]]) -> Table {
 }
 
 #[test]
-fn rows_that_are_there_twice_are_counted_within_a_silo_and_at_two() {
+fn duplicate_rows_are_counted_within_and_between_silos() {
     let silos = [
         (
             "north".to_owned(),

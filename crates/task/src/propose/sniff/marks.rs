@@ -3,7 +3,7 @@
 use super::Marks;
 use crate::data::{DataError, Format, RAISED, RawFile, core, grouped};
 
-/// What a cell tells of a mark.
+/// Evidence of a cell about a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     /// The mark is before decimals.
@@ -83,7 +83,7 @@ impl FirstCell {
 const DECIMALS: [char; 2] = ['.', ','];
 const THOUSANDS: [char; 5] = [',', '.', '\'', ' ', '_'];
 
-/// What columns of numbers tell, by mark.
+/// Evidence of columns of numbers, by mark.
 #[derive(Debug, Clone, Default)]
 struct MarkCounts {
     decimal: [FirstCell; 2],

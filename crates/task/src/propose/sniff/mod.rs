@@ -13,7 +13,7 @@ mod marks;
 /// Lines that are looked at.
 const LINES: usize = 200;
 
-/// What the user says of how the files are written, where they could be read in two ways.
+/// Statements of the user about the format of the files, where they could be read in two ways.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
     /// The mark before decimals.
@@ -108,7 +108,7 @@ fn delimiter(lines: &[&str]) -> char {
             .filter(|count| *count > 0)
             .collect();
         let same = |own: usize| counts.iter().filter(|&&count| count == own).count();
-        // How many lines agree, then how many cells.
+        // The number of lines that agree counts first, then that of cells.
         counts.iter().map(|&count| (same(count), count)).max()
     };
     let candidates = [',', ';', '\t', '|'];
@@ -152,8 +152,8 @@ fn same_marks(one: &Format, other: &Format) -> bool {
     one.delimiter == other.delimiter && one.writes_as(other)
 }
 
-/// What was noticed in the files: what is left out or read otherwise than it stands there. `marks` tells what is
-/// known of the texts of a column.
+/// Returns remarks on the files: on text that is left out or read otherwise than it stands there. `marks` has
+/// the known texts of a column.
 ///
 /// # Errors
 /// [`DataError::Mixed`]: the numbers of a column are written in two ways.
@@ -163,7 +163,7 @@ pub(super) fn file_notes(
     marks: impl Fn(&str) -> ColumnMarks,
 ) -> Result<Vec<String>, DataError> {
     let first = formats.first();
-    // What another file has otherwise is a question.
+    // Differences from another file are questions.
     let odd = mojibake(raw).into_iter().filter(|odd| !odd.elsewhere);
     let mut notes: Vec<String> = odd.map(|odd| odd.to_string()).collect();
     for (format, file) in formats.iter().zip(raw) {

@@ -182,7 +182,7 @@ fn a_point_beside_a_quoted_decimal_comma_is_a_question() {
 }
 
 #[test]
-fn decimal_points_and_decimal_commas_in_one_file_are_refused_with_both_columns() {
+fn mixed_decimal_marks_are_refused_with_both_columns() {
     for text in [
         "y,x\n\"2,55\",9.37\n",
         "x,y\n9.37,\"2,55\"\n1.5,\"3,25\"\n",
@@ -250,7 +250,7 @@ fn the_encoding_is_found_or_asked_for() {
     };
     let (_, file) = sniffed(&street, given.clone()).unwrap();
     assert_eq!(file.rows.row(0).cells.get(0), Some("Straße"));
-    // What is UTF-8 is read as such.
+    // UTF-8 is read as such.
     let (format, _) = sniffed(rows("Süd").as_bytes(), given).unwrap();
     assert_eq!(format.encoding, "utf-8");
     let error = sniffed(b"a,b\n\x81\xFF\x8F\x9D\xFE,1\n", Marks::default());

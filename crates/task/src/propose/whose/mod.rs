@@ -39,9 +39,10 @@ pub(super) fn group(
         return Some((column.clone(), "as you said".to_owned()));
     }
     let header = &raw.first()?.0.header;
+    let beside = [&wishes.silo_column, &wishes.time, &wishes.entry];
     let others = header
         .iter()
-        .filter(|name| *name != target && Some(*name) != wishes.silo_column.as_ref());
+        .filter(|name| *name != target && !beside.iter().any(|own| own.as_ref() == Some(*name)));
     let known = |name: &&String| {
         let listed = [&wishes.numbers, &wishes.categories];
         !listed.iter().any(|names| names.contains(name))
@@ -97,7 +98,9 @@ pub(super) fn identifiers_of(
 ) -> Result<Vec<RowQuestion>, DataError> {
     let header = raw.first().map_or(&[][..], |(file, _)| &file.header);
     let other = |name: &&String| {
-        let beside = [Some(target), group, wishes.silo_column.as_deref()];
+        let known = [&wishes.silo_column, &wishes.time, &wishes.entry].map(|own| own.as_deref());
+        let beside = [Some(target), group].into_iter().chain(known);
+        let beside: Vec<Option<&str>> = beside.collect();
         !beside.contains(&Some(name.as_str())) && !wishes.drop.contains(name)
     };
     let mut names: Vec<String> = Vec::new();

@@ -47,7 +47,7 @@ fn visits(name: &str, number: fn(usize) -> String) -> String {
     text
 }
 
-/// How a number of a person is written.
+/// Spelling of a person's number.
 type Spelling = fn(usize) -> String;
 
 #[test]
@@ -111,7 +111,7 @@ fn the_answer_that_a_number_is_learned_from_stays_with_the_rows() {
     };
     let proposal = of("tariff", &text, &number).unwrap();
     assert_eq!(proposal.answers.learn, ["tariff"]);
-    // What nobody asked about needs no answer.
+    // Columns without a question need no answer.
     let more = Wishes {
         numbers: vec!["tariff".into(), "age".into()],
         ..wishes()
@@ -123,7 +123,7 @@ fn the_answer_that_a_number_is_learned_from_stays_with_the_rows() {
 }
 
 #[test]
-fn numbers_that_may_be_missing_values_are_a_question_with_both_answers() {
+fn numbers_that_may_be_missing_values_are_asked_about() {
     for odd in ["999", "-99", "-999", "999.9", "-2147483648"] {
         let mut text = String::from("lab,age,outcome\n");
         for row in 0..90_usize {

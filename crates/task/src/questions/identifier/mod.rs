@@ -27,7 +27,7 @@ const COLUMNS: usize = 2_000;
 /// Most values of a column whose rows are compared, and most rows of one.
 const LEVELS: usize = 2_000;
 const ROWS: usize = 20;
-/// How much of the difference of two rows by chance has to vanish within a value and stay beside it.
+/// Share of the difference of two rows by chance that has to vanish within a value and stay beside it.
 const ALIKE: f64 = 0.5;
 /// The same where hardly anything differs within a value.
 const CONSTANT: f64 = 0.8;
@@ -97,7 +97,7 @@ struct FoundKey {
     what: String,
 }
 
-/// Why a column may say whose a row is, and how much it does.
+/// Reason for which a column may say whose a row is, with its strength.
 struct KeyReason {
     strength: f64,
     reason: String,
@@ -217,8 +217,9 @@ impl<'a> KeyColumn<'a> {
         (own.levels.len() >= FEWEST && !own.like_ages()).then_some(own)
     }
 
-    /// Whether these may well be ages, pulses or scores: whole numbers that stand close together, begin above 1,
-    /// where persons are counted from, and end where ages do. Rows that are alike there are no reason to ask.
+    /// Returns true if these may well be ages, pulses or scores: whole numbers that stand close together, begin
+    /// above 1, where persons are counted from, and end where ages do. Rows that are alike there are no reason
+    /// to ask.
     fn like_ages(&self) -> bool {
         if self.kind != RowValues::Numbers {
             return false;
@@ -241,7 +242,7 @@ impl<'a> KeyColumn<'a> {
         )
     }
 
-    /// Why it may say whose a row is.
+    /// Returns the reason for which it may say whose a row is.
     fn why(&self, name: &str, companions: &[Companion]) -> Option<KeyReason> {
         let repeated = self.order.len() - self.levels.len();
         let because = |strength: f64, reason: &str| KeyReason {
@@ -356,7 +357,8 @@ impl<'a> KeyColumn<'a> {
         &self.order[begin..end.min(begin + ROWS)]
     }
 
-    /// Whether nearly all rows of one value follow each other, and the values are codes, or far apart, or counted.
+    /// Returns true if nearly all rows of one value follow each other, and the values are codes, or far apart,
+    /// or counted.
     fn in_runs(&self) -> bool {
         let (mut runs, mut up, mut down) = (0, 0, 0);
         let mut before: Option<(u32, f64)> = None;
@@ -420,7 +422,8 @@ impl<'a> KeyColumn<'a> {
         values.len() >= COUNTED && first <= 1.0 && last - first == (values.len() - 1) as f64
     }
 
-    /// Whether every row has another number: counted, or far apart in the order of the rows, or of as many digits.
+    /// Returns true if every row has another number: counted, or far apart in the order of the rows, or of as
+    /// many digits.
     fn is_count(&self) -> bool {
         let each = self.order.len() == self.levels.len() && self.order.len() > EACH;
         if self.kind != RowValues::Numbers || !each {

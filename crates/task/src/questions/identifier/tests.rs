@@ -79,7 +79,7 @@ fn again(row: usize) -> usize {
 }
 
 #[test]
-fn a_patients_number_is_asked_about_whatever_its_name_and_its_digits() {
+fn a_patients_number_is_asked_about_in_any_name_and_digits() {
     // An outcome from a coin for each patient: nothing predicts it but who it is.
     let ten_digits = |row: usize| (4_000_000_000.0 + 9e8 * chance("nhs", again(row))).round();
     for (name, number) in [
@@ -139,7 +139,7 @@ fn a_patients_number_is_asked_about_whatever_its_name_and_its_digits() {
 }
 
 #[test]
-fn a_number_that_stands_in_runs_is_asked_about_where_nothing_else_repeats() {
+fn a_number_in_runs_is_asked_about_where_nothing_else_repeats() {
     let of_row = |row: usize| {
         (10_000.0 + 80_000.0 * chance("number", row / 4))
             .round()

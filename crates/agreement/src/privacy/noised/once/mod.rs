@@ -1,4 +1,4 @@
-//! What does not go with a model that is solved at once from one differentially private sum.
+//! Settings that exclude a model that is solved at once from one differentially private sum.
 
 use methods::strategy::Method;
 use task::loss::RegressionLoss;
@@ -35,7 +35,7 @@ fn of_task(task: &TaskConfig, table: &PrivacyTable) -> Option<KeyFault> {
             "must have `loss = \"squared\"` where the model is solved at once, because it is solved by least \
              squares: or choose `mechanism = \"gradients\"`",
         ),
-        ModelConfig::Mlp { .. } | ModelConfig::Network(_) => fault(
+        ModelConfig::Mlp { .. } | ModelConfig::Network(_) | ModelConfig::Cox => fault(
             "task.table.model",
             "cannot be solved at once: sums of products are all that a linear model needs, but not enough for \
              another one. \

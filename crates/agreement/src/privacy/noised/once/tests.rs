@@ -27,7 +27,7 @@ fn read(edits: &[(&str, &str)]) -> Agreement {
 }
 
 #[test]
-fn the_bound_is_that_of_one_round_and_the_clipping_follows_from_both_norms() {
+fn the_bound_is_that_of_one_round_and_norms_give_the_clipping() {
     let agreement = read(&[("privacy.ridge", "0.25")]);
     let noise = noise_of(&agreement);
     let release = Release::Once {
@@ -74,7 +74,7 @@ fn an_agreement_is_written_with_the_keys_that_it_was_read_from() {
 type RefusedCase<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a str);
 
 #[test]
-fn what_does_not_go_with_it_is_refused_with_why_and_what_to_choose() {
+fn what_cannot_be_solved_at_once_is_refused_with_a_remedy() {
     let fedadam = strategy("fedadam", "", TRAINING);
     let momentum = strategy("fedavg", "momentum = 0.9, ", TRAINING);
     let personal = strategy("fedavg", "personal = [\"bias\"], ", TRAINING);

@@ -73,7 +73,7 @@ fn is(found: &[f32], expected: [f64; 3]) {
 }
 
 #[test]
-fn one_model_of_all_rows_of_a_linear_task_is_that_of_scikit_learn() {
+fn a_linear_model_of_all_rows_equals_that_of_scikit_learn() {
     // LinearRegression(); Ridge(alpha=0.4), whose sum of squares is eight times our mean.
     let squared = |decay| model(LearnerKind::Squared, &NUMBERS, decay);
     is(&squared(0.0), [1.192_148_76, -0.003_443_53, 2.491_735_54]);
@@ -88,7 +88,7 @@ fn one_model_of_all_rows_of_a_linear_task_is_that_of_scikit_learn() {
 }
 
 #[test]
-fn labels_that_a_column_separates_and_columns_that_are_equal_have_a_model_of_all_rows() {
+fn separable_labels_and_equal_columns_have_a_model_of_all_rows() {
     let apart = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0];
     let found = model(LearnerKind::Logistic, &apart, 0.0);
     assert!(

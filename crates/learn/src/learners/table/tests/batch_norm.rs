@@ -95,7 +95,7 @@ fn used(name: &str, options: Value, rounds: u64) -> Vec<Params> {
 }
 
 #[test]
-fn ditto_with_lambda_zero_is_training_alone_to_the_bit_with_batch_norms() {
+fn ditto_at_lambda_0_with_batch_norms_equals_local_bit_by_bit() {
     let alone = used("local", json!({}), 3);
     let ditto = used("ditto", json!({ "lambda": 0.0 }), 3);
     for (own, alone) in ditto.iter().zip(&alone) {

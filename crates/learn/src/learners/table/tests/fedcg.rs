@@ -1,4 +1,4 @@
-//! What FedCG asks of a silo with rows, and FedCG with it.
+//! Requests of FedCG to a silo with rows, and FedCG with it.
 
 use methods::domains::{Activation, Projection, Propagation, residual};
 use methods::learner::{Classifiers, Outputs, RowResults};
@@ -513,7 +513,7 @@ fn domains_of_rows_mixed_in_every_silo_reach_their_branches() {
 }
 
 #[test]
-fn a_student_of_given_domains_sorts_the_rows_of_silos_without_a_domain() {
+fn a_student_of_given_domains_sorts_rows_of_silos_without_one() {
     let accuracy = |given: &[Option<u32>; 2]| {
         let by = |table: &Table, domain: Option<u32>| {
             let options = json!({

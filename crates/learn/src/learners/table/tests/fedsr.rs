@@ -7,7 +7,7 @@ use super::fedcg::strategy;
 use super::*;
 
 #[test]
-fn stochastic_representations_learn_classes_and_keep_those_of_classes_at_home() {
+fn stochastic_representations_learn_and_class_ones_stay_home() {
     for standardise in [Standardise::Silo, Standardise::Federation] {
         let table = table(300, 1, true);
         let bare = Arc::new(learner(LearnerKind::Mlp, &table, standardise));

@@ -1,4 +1,4 @@
-//! What silos with a dozen rows make alone, and what they serve.
+//! Models that silos with a dozen rows make alone, and models that they serve.
 
 use methods::learner::ExactFit;
 use methods::robust::Ridge;
@@ -101,7 +101,7 @@ fn most(values: &[f64]) -> f64 {
 }
 
 #[test]
-fn with_a_dozen_rows_the_own_model_is_about_as_good_as_the_share_of_each_class() {
+fn with_a_dozen_rows_a_local_model_about_equals_class_shares() {
     let (mut own, mut constant) = (Vec::new(), Vec::new());
     for seed in 0..SILOS {
         let learner = small(seed);
@@ -121,7 +121,7 @@ fn with_a_dozen_rows_the_own_model_is_about_as_good_as_the_share_of_each_class()
 }
 
 #[test]
-fn with_a_dozen_rows_the_choice_does_no_harm_whatever_the_common_model() {
+fn with_a_dozen_rows_no_global_model_makes_the_choice_harmful() {
     // The global model knows more rows than any silo has.
     let all = of(&stays(1, 4_000), 0.3, 1);
     let fit = ExactFit {
@@ -185,7 +185,7 @@ fn telling(seed: u64, rows: usize) -> Table {
 }
 
 #[test]
-fn few_rows_that_tell_much_do_not_hold_the_own_model_back() {
+fn few_telling_rows_do_not_hold_the_local_model_back() {
     for (rows, most) in [(20, 0.08), (42, 0.035), (51, 0.035), (200, 0.02)] {
         let (mut own, mut best) = (Vec::new(), Vec::new());
         for seed in 0..SILOS {

@@ -85,7 +85,7 @@ fn a_target_far_from_zero_is_predicted_as_one_at_zero() {
 }
 
 #[test]
-fn without_scaling_columns_that_single_precision_cannot_hold_are_refused_by_name() {
+fn unscaled_columns_beyond_single_precision_are_refused_by_name() {
     let prepare = |table: &Table| {
         let target = Target::Number { unit: "d".into() };
         let split = SplitConfig::default();

@@ -26,6 +26,7 @@ mod large;
 mod own_intercept;
 mod robust_losses;
 mod shrunken;
+mod survival;
 mod units;
 
 /// `y = 3·a − 2·b + 5` with a little noise, features on odd scales; or the class `y > 5`.
@@ -344,7 +345,7 @@ fn capabilities_are_those_of_the_model_family_and_the_loss() {
 }
 
 #[test]
-fn a_missing_capability_an_unfit_model_and_a_divergence_are_errors() {
+fn missing_capabilities_unfit_models_and_divergence_are_errors() {
     let mlp = learner(LearnerKind::Mlp, &table(50, 2, true), Standardise::Silo);
     let (start, none) = (mlp.initial(0), Params::empty());
     let by: &dyn Learner = &mlp;

@@ -19,7 +19,7 @@ fn moved(model: &Params, by: f32) -> Params {
 }
 
 #[test]
-fn a_common_model_that_fits_is_kept_and_one_that_does_not_is_left() {
+fn a_global_model_that_fits_is_kept_and_another_is_left() {
     for (kind, classes) in [(LearnerKind::Squared, false), (LearnerKind::Logistic, true)] {
         let rows = table(60, 4, classes);
         let learner = learner(kind, &rows, Standardise::None);

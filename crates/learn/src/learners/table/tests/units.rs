@@ -73,7 +73,7 @@ fn the_mean_of_the_gradients_is_the_step_of_a_full_batch() {
 }
 
 #[test]
-fn a_row_has_the_same_bits_alone_in_any_batch_at_any_place_with_any_number_of_threads() {
+fn a_row_has_the_same_bits_in_any_batch_place_and_thread_count() {
     for kind in KINDS {
         let learner = learner(kind, &table(60, 2, true), Standardise::None);
         let model = start(&learner);
@@ -100,7 +100,7 @@ fn a_row_has_the_same_bits_alone_in_any_batch_at_any_place_with_any_number_of_th
 }
 
 #[test]
-fn a_person_has_the_same_bits_in_whatever_order_the_rows_stand_and_whoever_else_is_there() {
+fn a_person_has_the_same_bits_in_any_row_order_and_company() {
     let mut visits = table(90, 4, true);
     visits.groups = (0..90).map(|row| row % 18).collect();
     let learner = learner(LearnerKind::Mlp, &visits, Standardise::None);
@@ -159,7 +159,7 @@ fn squares(learner: &dyn Learner, unit: UnitRows) -> Vec<Vec<(Vec<f32>, f64)>> {
 }
 
 #[test]
-fn least_squares_has_the_rows_of_linear_models_with_classes_as_targets_of_two() {
+fn least_squares_has_rows_of_linear_models_and_classes_as_two() {
     let numbers = learner(
         LearnerKind::Squared,
         &table(60, 2, false),

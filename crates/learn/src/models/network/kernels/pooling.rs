@@ -72,7 +72,7 @@ impl<C: CheckpointStrategy> PoolingBackend for Autodiff<Flex, C> {
     }
 }
 
-/// Where the largest values lie.
+/// Positions of the largest values.
 #[derive(Debug, Clone)]
 struct Places {
     /// Images, channels, height, width of what was pooled.
@@ -143,7 +143,7 @@ impl PoolWindows {
     }
 }
 
-/// What the windows see of a plane, and memory for it.
+/// Values of a plane that the windows see, and memory for them.
 struct SeenPlane {
     windows: PoolWindows,
     /// Height and width of the plane.
@@ -152,7 +152,7 @@ struct SeenPlane {
     around: Option<Vec<f32>>,
     /// Height and width of what is seen.
     sides: [usize; 2],
-    /// Where every window begins in it.
+    /// Position at which every window begins in it.
     begins: Vec<u32>,
     /// Windows in a row.
     wide: usize,

@@ -5,7 +5,7 @@ use task::model::Architecture;
 use task::model::LayerConfig;
 use task::model::NormConfig;
 
-/// How far to go along a direction, in turn: rounding weighs less in long steps, and ReLUs and
+/// Lengths of steps along a direction, in turn: rounding weighs less in long steps, and ReLUs and
 /// poolings change sides less in short ones.
 const STEPS: [f32; 4] = [1.0 / 128.0, 1.0 / 512.0, 1.0 / 2048.0, 1.0 / 8192.0];
 

@@ -195,7 +195,7 @@ fn names_in_alphabetical_order_are_in_order_of_depth() {
 }
 
 #[test]
-fn names_say_kind_and_depth() {
+fn names_state_kind_and_depth() {
     let block = LayerConfig::Residual(vec![LayerConfig::bare(4, 3, 2), LayerConfig::Norm]);
     let config = listed(
         vec![LayerConfig::conv(2, 3), block, LayerConfig::Relu],
@@ -364,7 +364,7 @@ fn frozen_tensors_keep_their_values() {
     }
 }
 
-/// Why there is no network of these layers.
+/// Returns the reason for which there is no network of these layers.
 fn refusal(
     layers: Vec<LayerConfig>,
     image: Option<[usize; 3]>,
@@ -441,7 +441,7 @@ fn layers_that_do_not_fit_are_refused_with_the_reason() {
 }
 
 #[test]
-fn groups_and_widths_that_do_not_fit_are_refused_with_the_reason() {
+fn unfit_groups_and_widths_are_refused_with_the_reason() {
     let one = LastLayer::Dense(1);
     let groups = NetworkConfig {
         norm: NormConfig::Group(3),
@@ -513,7 +513,7 @@ fn a_network_is_written_as_a_name_or_as_layers() {
     );
 }
 
-/// What a training step of every network costs at its paper's batch size:
+/// Cost of a training step of every network at its paper's batch size:
 /// `cargo test --release -p learn --lib -- --ignored --nocapture network_step_costs`.
 #[test]
 #[ignore = "a measurement, not a test"]

@@ -1,4 +1,4 @@
-//! What the models of FedCG say beside what they predict: λ and `A`, for reports.
+//! Findings in the models of FedCG besides their predictions: λ and `A`, for reports.
 
 use std::collections::BTreeMap;
 

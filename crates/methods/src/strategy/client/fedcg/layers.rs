@@ -6,7 +6,7 @@ use crate::params::{Layer, Layout, Role, layers, layers_by_depth};
 use crate::strategy::EquipError;
 use crate::strategy::wrappers::personal_layers::{is_norm, quoted, without_norms};
 
-/// Which layers have branches: a kind of layers, or their names.
+/// Layers that have branches: a kind of layers, or their names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     untagged,
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_without_convolutions_has_branches_in_its_output_layer() {
+    fn without_convolutions_a_model_branches_in_its_output_layer() {
         let dense = |name: &str| TensorSpec::new(format!("{name}.weight"), [4, 4], Role::Weight);
         let model = Layout::by_depth(vec![dense("layer0"), dense("layer1")]).unwrap();
         let of = |asked: &Branches| branched(&model, Some(asked));

@@ -100,14 +100,14 @@ pub struct FedCg {
     /// Edges of the graph before the first aggregation. Default `"identity"`.
     #[serde(skip_serializing_if = "is_identity")]
     pub adjacency_start: AdjacencyStart,
-    /// Whether one graph connects the branches of all layers, or every layer has its own. Default
+    /// One graph that connects the branches of all layers, or one of its own for every layer. Default
     /// `"one"`.
     #[serde(skip_serializing_if = "is_one")]
     pub graphs: Graphs,
     /// Share β of a domain's own branch in its neighbourhood. Default 0.5, as in the paper.
     #[schemars(range(min = 0, max = 1))]
     pub beta: f64,
-    /// Which branches evaluate a row, given the student's probabilities of its domains.
+    /// Branches that evaluate a row, given the student's probabilities of its domains.
     pub assignment: Assignment,
     /// Number of rounds after which the student replaces the teacher, if there is one. Default 10,
     /// a guess: the paper gives no number.
@@ -136,7 +136,7 @@ pub enum AdjacencyStart {
     Uniform,
 }
 
-/// How many graphs of domains there are.
+/// Number of graphs of domains.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -172,7 +172,7 @@ pub enum Mixing {
     None,
 }
 
-/// Which domains are neighbours.
+/// Neighbours of a domain.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -190,7 +190,7 @@ pub enum Neighbours {
     Identity,
 }
 
-/// How the student's domains of a row are used.
+/// Use of the student's domains of a row.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]

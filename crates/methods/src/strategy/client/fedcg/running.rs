@@ -94,8 +94,8 @@ impl<'a> FedCgTraining<'a> {
 
     /// One step on the rows `batch`, of which `labels` has the domains; their mean loss before it.
     ///
-    /// Where rows of a step influence each other (batch normalisation), all of them go through the
-    /// silo's own learner together. Otherwise those of every domain go by themselves, one domain
+    /// Rows of a step that influence each other (batch normalisation) all go through the silo's own
+    /// learner together. Otherwise those of every domain go by themselves, one domain
     /// after the other: what is personal, and buffers, are handed on from one to the next;
     /// everything else starts from the same values.
     pub(super) fn step(

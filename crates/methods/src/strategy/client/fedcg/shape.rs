@@ -1,4 +1,4 @@
-//! What FedCG adds to a model, as tensors that travel with it.
+//! Parts that FedCG adds to a model, as tensors that travel with it.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ pub(super) struct FedCgShape {
 /// A model of FedCG, taken apart.
 #[derive(Clone)]
 pub(super) struct FedCgParts {
-    /// What all domains share.
+    /// Tensors that all domains share.
     pub(super) base: Params,
     /// Branches and what connects them.
     pub(super) graph: BranchGraph,

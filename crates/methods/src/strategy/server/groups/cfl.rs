@@ -106,9 +106,9 @@ fn products(manifest: &LoadedManifest, starts: &[&Params]) -> Result<Matrix, Dec
 /// first entry keeps the number, and the other gets the next new one, up to `most` clusters; beyond,
 /// a cluster stays in one piece.
 ///
-/// Where every member stays in its cluster there are never more clusters than members. A member
+/// Clusters never outnumber members if every member stays in its cluster. A member
 /// that claims to belong to one cluster after the other can leave empty ones behind; `most` bounds
-/// how many.
+/// their number.
 fn numbered(own: &[u32], parts: &[u32], clusters: usize, most: usize) -> Vec<u32> {
     let mut continued = vec![false; clusters];
     let mut numbers: Vec<Option<u32>> = vec![None; parts.len()];

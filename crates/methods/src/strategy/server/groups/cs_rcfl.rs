@@ -20,7 +20,7 @@ use crate::strategy::{
 /// newcomer) to the coalition whose start model is nearest to what it contributes.
 #[derive(Debug, Clone)]
 pub struct CsRcfl {
-    /// How a member finds its model in a round.
+    /// Fit of a member's model in a round.
     pub fit: Fitting,
     /// Number of coalitions, at least 1.
     pub coalitions: usize,
@@ -28,7 +28,7 @@ pub struct CsRcfl {
     pub gap: f64,
     /// Rounds that form coalitions anew; 0: all.
     pub freeze: u64,
-    /// What takes the place of the mean in a coalition.
+    /// Rule in the place of the mean in a coalition.
     pub rule: Aggregation,
 }
 

@@ -33,7 +33,7 @@ pub struct CsRcflOptions {
     #[schemars(extend("x-unit" = "rounds"))]
     #[serde(skip_serializing_if = "is_default")]
     pub warm_up: Option<u64>,
-    /// How silos find their models. With exact fits the ridge pulls towards the model of the silo's
+    /// Fit of the silos' models. With exact fits the ridge pulls towards the model of the silo's
     /// coalition (towards the start model in the first round). Default: `"exact-if-possible"` with
     /// `"auto"`, otherwise `"trained"`.
     #[serde(skip_serializing_if = "is_default")]
@@ -58,7 +58,7 @@ impl Default for CsRcflOptions {
     }
 }
 
-/// How many coalitions there are to be.
+/// Number of coalitions that are to be formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged, expecting = "a number of coalitions, or \"auto\"")]
 pub enum Coalitions {

@@ -21,7 +21,7 @@ pub struct Fesem {
     pub models: usize,
     /// Weight of a silo's model in the mean of its centre. Default equal.
     pub weight: WeightRule,
-    /// How silos are assigned to the centres in the first round. Default k-means.
+    /// Assignment of silos to the centres in the first round. Default k-means.
     pub start: First,
 }
 

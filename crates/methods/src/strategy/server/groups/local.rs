@@ -15,7 +15,7 @@ use crate::strategy::{
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LocalOptions {
-    /// How silos find their models. An exact fit does not depend on its start, so more rounds change
+    /// Fit of the silos' models. An exact fit does not depend on its start, so more rounds change
     /// nothing.
     #[serde(skip_serializing_if = "is_default")]
     pub fit: FitRule,
@@ -39,7 +39,7 @@ impl LocalOptions {
 /// its number, so that missing a round loses nothing, and newcomers get the next free ones.
 #[derive(Debug, Clone)]
 pub struct Local {
-    /// How a member finds its model in a round.
+    /// Fit of a member's model in a round.
     pub fit: Fitting,
     /// Members of the federation, at least 1: no more models than that are kept.
     pub members: usize,

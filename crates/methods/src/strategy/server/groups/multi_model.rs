@@ -1,4 +1,4 @@
-//! What IFCA, FLSC and FeSEM share: several models, of which every silo trains one or some.
+//! Common parts of IFCA, FLSC and FeSEM: several models, of which every silo trains one or some.
 //!
 //! Either all models are there before the first round ([`starts`]), and silos choose among them at
 //! once. Or there is one, from which all silos train in round 1; the contributions are grouped into as

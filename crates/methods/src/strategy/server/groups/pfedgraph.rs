@@ -15,7 +15,7 @@ use crate::strategy::{
     AssignAndAggregate, DecideError, LoadedManifest, SettleError, State, Strategy, StrategyError,
 };
 
-/// Where the model of before the first round is remembered.
+/// Name under which the model of before the first round is remembered.
 const FIRST: &str = "pfedgraph.first";
 
 /// Options of pFedGraph.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::strategy::{State, draws};
 use crate::topology::{Sample, Sampling, half, uniform};
 
-/// Who trains in a round.
+/// Members that train in a round.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -34,7 +34,7 @@ pub enum Losses {
     Uniform(usize),
 }
 
-/// How the members of a round are drawn. Everything is a function of λ, the agreed seed and the round,
+/// Sampling of the members of a round. Everything is a function of λ, the agreed seed and the round,
 /// so that every member can draw again.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientSampling {

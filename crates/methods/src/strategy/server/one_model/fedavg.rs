@@ -14,7 +14,7 @@ use crate::strategy::{
     AssignAndAggregate, LoadedManifest, ModelEntry, SettleError, State, Strategy, StrategyError,
 };
 
-/// How models weigh in a mean.
+/// Weights of models in a mean.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -85,12 +85,12 @@ impl Averaging {
 /// `θ ← Σ n_k θ_k / Σ n_k` over all contributions of a round, trained locally from `θ`.
 #[derive(Debug, Clone)]
 pub struct FedAvg {
-    /// What a member does in a round.
+    /// Training of a member in a round.
     pub training: Training,
     /// True if models weigh by training rows, as in the paper; else all alike. An exact number of
     /// rows may reveal the silo of a nameless contribution.
     pub weighted: bool,
-    /// What takes the place of the mean.
+    /// Rule in the place of the mean.
     pub rule: Aggregation,
 }
 

@@ -26,7 +26,7 @@ pub struct FedFa {
     pub alpha: f64,
 }
 
-/// What the weights of FedFa are made of.
+/// Information that the weights of FedFa are made of.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]

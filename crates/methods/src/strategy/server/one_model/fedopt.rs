@@ -54,7 +54,7 @@ impl Default for FedOpt {
     }
 }
 
-/// How the second moment is kept.
+/// Update rule of the second moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SecondMoment {
     /// `v ← β₂v + (1 − β₂)Δ²`.

@@ -36,7 +36,7 @@ pub struct MaxFl {
     pub warm_up: u64,
 }
 
-/// What silos do to whom the global model does not appeal.
+/// Behaviour of a silo to which the global model does not appeal.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]

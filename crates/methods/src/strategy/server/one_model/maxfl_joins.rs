@@ -74,7 +74,7 @@ struct JoiningLearner {
     personal: Attached,
 }
 
-/// What a silo keeps.
+/// Personal state of a silo.
 struct SiloModels {
     prior: Params,
     own: Params,

@@ -1,4 +1,4 @@
-//! What TFL, DRFA and AFL have in common: one model for the worst mixture of members,
+//! Common part of TFL, DRFA and AFL: one model for the worst mixture of members,
 //! `min_θ max_λ Σ λ_k·f_k(θ) − q·D(λ‖p)`.
 
 use std::sync::Arc;
@@ -31,13 +31,13 @@ pub(crate) struct Minimax {
     pub(crate) members: usize,
     pub(crate) sampling: ClientSampling,
     pub(crate) ascent: Ascent,
-    /// What the ascent's rate is multiplied by from round to round.
+    /// Factor of the ascent's rate from round to round.
     pub(crate) decay: f64,
-    /// Where the prior comes from; uniform without.
+    /// Source of the prior; uniform without.
     pub(crate) learned_prior: Option<TopologyPrior>,
 }
 
-/// What the state keeps of the weights of members.
+/// Weights of members in the state.
 struct Mixture {
     weights: Weights,
     /// p; uniform where it is not learned.

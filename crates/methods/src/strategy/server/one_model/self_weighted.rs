@@ -10,7 +10,7 @@ use crate::strategy::{
     AssignAndAggregate, DecideError, EquipError, LoadedManifest, ModelEntry, SettleError, State,
 };
 
-/// What a silo reports about itself with its contribution.
+/// Report of a silo about itself with its contribution.
 pub(crate) struct SelfReported {
     /// The reported numbers, in the order of their names.
     pub(crate) values: Vec<f64>,

@@ -31,7 +31,7 @@ pub(crate) struct TopologyPrior {
     pub(crate) clusters: usize,
 }
 
-/// Why there is no topology of the models of a round.
+/// Reason for which there is no topology of the models of a round.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TopologyError {
     #[error(transparent)]
@@ -44,7 +44,7 @@ pub(crate) enum TopologyError {
     Centroids(#[from] MeanError),
 }
 
-/// What is learned of a list of models.
+/// Prior that is learned of a list of models.
 struct LearnedPrior {
     /// One number per model.
     prior: Vec<f64>,
@@ -64,7 +64,7 @@ impl TopologyPrior {
     /// Keeps the models that were trained in a round, and gives the prior after it: learned anew in
     /// every `period`-th round, else `prior`.
     ///
-    /// Where all members train, a member that is absent in a round that learns keeps its prior;
+    /// Members that are absent in a round that learns keep their prior if all members train;
     /// those present share the rest by their graph.
     pub(crate) fn round(
         &self,

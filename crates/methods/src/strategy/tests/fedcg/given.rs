@@ -72,7 +72,7 @@ fn the_report_counts_the_silos_of_every_given_domain() {
 }
 
 #[test]
-fn given_domains_come_apart_where_a_teacher_that_cannot_tell_leaves_them_together() {
+fn given_domains_separate_what_an_unsure_teacher_leaves_whole() {
     let wanted = silos();
     let apart = |federation: QuadraticFederation, domains: [usize; 2]| -> f64 {
         let model = &federation.rounds(60).state.models[0];
@@ -106,7 +106,7 @@ fn the_student_learns_the_given_domain_and_there_is_no_teacher() {
 }
 
 #[test]
-fn a_silo_without_a_domain_or_with_an_unknown_one_is_refused_before_the_first_round() {
+fn silos_of_no_or_unknown_domain_are_refused_before_round_one() {
     let take_part = |given, domain| {
         let silo = silos().remove(0).in_domain(domain);
         let strategy = strategy("fedcg", options(given));

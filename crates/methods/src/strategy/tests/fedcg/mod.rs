@@ -264,7 +264,7 @@ fn graph_and_teacher_are_not_taken_from_a_contribution() {
 }
 
 #[test]
-fn contributions_with_an_absurd_lambda_or_projection_are_refused() {
+fn contributions_of_absurd_lambda_or_projection_are_refused() {
     let federation = federation(json!({})).rounds(1);
     let model = &federation.state.models[0];
     let with = |name: &str, value: f32| ModelEntry {

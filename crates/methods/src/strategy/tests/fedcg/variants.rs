@@ -32,7 +32,7 @@ fn without_an_agnostic_part_a_layer_is_its_branches_alone() {
 }
 
 #[test]
-fn the_first_graph_is_the_identity_or_drawn_or_uniform_and_then_by_distance() {
+fn a_first_graph_is_identity_drawn_or_uniform_then_by_distance() {
     let options = json!({ "domains": 3, "beta": 0.4 });
     let first = |start: &str| {
         let federation = with(&options, json!({ "adjacency-start": start }));

@@ -120,7 +120,7 @@ fn drawing_by_weights_is_right_on_average() {
 }
 
 #[test]
-fn draws_differ_from_round_to_round_and_not_from_member_to_member() {
+fn draws_differ_by_round_and_not_by_member() {
     let options = json!({ "participants": { "sample": 3 }, "losses": { "uniform": 1 } });
     let of = |state: &State, round| {
         let one = strategy("tfl", 9, options.clone());
@@ -162,7 +162,7 @@ fn without_replacement_as_many_train_as_are_drawn() {
 }
 
 #[test]
-fn who_only_tells_a_loss_is_not_in_the_mean() {
+fn who_only_reports_a_loss_is_not_in_the_mean() {
     let strategy = strategy("tfl", 4, json!({ "participants": { "sample": 1 } }));
     let state = genesis(1);
     let [drawn] = trains(&*strategy, &state, 1, 4)[..] else {

@@ -1,4 +1,4 @@
-//! Where the prior comes from.
+//! Sources of the prior.
 
 use super::*;
 
@@ -167,7 +167,7 @@ fn equal_models_give_a_uniform_prior() {
 }
 
 #[test]
-fn a_sign_flipped_adversary_is_alone_and_gets_the_smallest_prior() {
+fn a_sign_flipped_adversary_is_alone_with_the_smallest_prior() {
     let models = [
         [1.0, 0.1, 0.2],
         [0.9, 0.3, 0.1],

@@ -345,7 +345,7 @@ fn unusable_entries_are_refused_by_name() {
                 .is_err()
         );
         let settled = strategy.settle(&genesis(1), &manifest, &decision, 2);
-        assert_eq!(settled.unwrap_err(), SettleError::LoadedManifest(error));
+        assert_eq!(settled.unwrap_err(), SettleError::Manifest(error));
     }
     let none = strategy.decide(&genesis(1), &manifest(Vec::new()), 1);
     assert_eq!(none, Err(DecideError::NoEntries));

@@ -96,7 +96,7 @@ fn known_centralities_of_a_path() {
 }
 
 #[test]
-fn known_centralities_of_a_cycle_with_a_tail_and_an_isolated_node() {
+fn known_centralities_of_a_tailed_cycle_and_an_isolated_node() {
     let graph = plain(6, &[(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)]);
     let counts = [0.5, 1.0, 1.0, 3.5, 0.0, 0.0];
     assert_close(&raw(&graph, Centrality::Betweenness), &counts, 1e-12);

@@ -21,7 +21,7 @@ impl Judging<'_> {
     /// check it.
     ///
     /// # Errors
-    /// What R1 demands instead.
+    /// The demand of R1 instead.
     pub(in crate::member) fn vote_for_learning(&mut self) -> Result<Ruling, Opinion> {
         let Some(learning) = self.learning() else {
             return Err(Opinion::Refuse(Refusal::OtherMode));
@@ -105,7 +105,7 @@ impl Judging<'_> {
         ))
     }
 
-    /// Whether this member holds the lead's receipt and its entry is missing in the manifest.
+    /// Returns true if this member holds the lead's receipt and its entry is missing in the manifest.
     fn left_out(&self, learning: &Learning) -> bool {
         let manifest = self.round.manifests.get(&learning.manifest);
         self.receipted && !manifest.is_some_and(|manifest| self.round.own.listed(&manifest.entries))
@@ -190,7 +190,7 @@ impl Judging<'_> {
         self.refuse(reason)
     }
 
-    /// Whether a decision is acceptable became known.
+    /// Takes the result of checking a decision.
     ///
     /// # Errors
     /// The rule that the lead broke.

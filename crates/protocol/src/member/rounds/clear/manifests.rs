@@ -28,7 +28,7 @@ struct KeptManifest {
     manifest: Arc<RoundManifest>,
     /// The view in which the manifest was last received, and a number that ascends with every arrival.
     since: (u64, u64),
-    /// Whether the manifest stays in this round: this member judged a block with it, or leads with it.
+    /// `true` if the manifest stays in this round: this member judged a block with it, or leads with it.
     needed: bool,
 }
 
@@ -66,8 +66,8 @@ impl Manifests {
         }
     }
 
-    /// Whether this member may sign for a manifest in `view`: it already did, or it has signed for
-    /// fewer manifests than an honest lead issues. Counts the manifest as signed.
+    /// Returns true if this member may sign for a manifest in `view`: it already did, or it has signed for fewer manifests
+    /// than an honest lead issues. Counts the manifest as signed.
     pub(in crate::member) fn may_sign(&mut self, root: &Hash, view: u64, per_view: usize) -> bool {
         if self.signed.0 != view {
             self.signed = (view, BTreeSet::new());
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn sheets_that_a_lead_invents_push_out_only_its_own() {
+    fn manifests_that_a_lead_forges_push_out_only_its_own() {
         let mut manifests = Manifests::default();
         let (voted, other) = (manifest(1000), manifest(1001));
         manifests.keep(voted.0, voted.1.clone(), 1, 3);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn at_most_64_sheets_are_kept_however_many_views_fail() {
+    fn at_most_64_manifests_are_kept_however_many_views_fail() {
         let mut manifests = Manifests::default();
         for view in 0..1000 {
             let (root, manifest) = manifest(view);
@@ -147,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn as_many_sheets_are_signed_in_a_view_as_an_honest_lead_issues() {
+    fn as_many_manifests_are_signed_as_an_honest_lead_issues() {
         let mut manifests = Manifests::default();
         let mut signed = 0;
         for name in 0..10 {
             let (root, manifest) = manifest(name);
             manifests.keep(root, manifest, 1, 10);
             signed += usize::from(manifests.may_sign(&root, 1, 3));
-            // What is signed once is signed again when it is sent again.
+            // A manifest that is signed once is signed again when it is sent again.
             assert!(signed == 3 || manifests.may_sign(&root, 1, 3));
         }
         assert_eq!(signed, 3);

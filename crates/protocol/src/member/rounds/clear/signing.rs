@@ -257,7 +257,7 @@ impl Signing<'_> {
         }
     }
 
-    /// Whether this member's row of the manifest equals its losses bit by bit.
+    /// Returns true if this member's row of the manifest equals its losses bit by bit.
     fn agrees(&self, manifest: &RoundManifest) -> bool {
         let Some(rows) = &manifest.scores else {
             return true;

@@ -10,15 +10,15 @@ use crate::work::{Request, WorkError};
 
 use super::Leading;
 
-/// What a lead needs to know of a contribution.
+/// Facts that a lead needs about a contribution.
 pub(in crate::member) struct Admission {
     /// The id by which a receipt names it.
     pub(in crate::member) id: Hash,
     /// The plan that it follows.
     pub(in crate::member) plan: Hash,
-    /// What is wrong with it beside that.
+    /// Another objection to it.
     pub(in crate::member) objection: Option<Refusal>,
-    /// How it is checked.
+    /// Work by which it is checked.
     pub(in crate::member) check: Request,
 }
 
@@ -83,7 +83,7 @@ impl Leading<'_> {
         }
     }
 
-    /// What is wrong with a contribution, before its model is fetched, or its keys are checked.
+    /// Returns the objection to a contribution, before its model is fetched, or its keys are checked.
     fn objection(&self, from: MemberIndex, admission: &Admission) -> Option<Refusal> {
         let plan = self.round.plan()?;
         if !self.round.participates(from) {
@@ -147,7 +147,7 @@ impl Leading<'_> {
         }
     }
 
-    /// Whether to close the set, without those who are missing.
+    /// Returns true if the set is to be closed, without those who are missing.
     fn closing(&mut self) -> bool {
         let ready = self
             .gathered

@@ -1,4 +1,4 @@
-//! What a lead has gathered for the block of a round, and in which stage it is with that.
+//! Content that a lead has gathered for the block of a round, and its stage.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,28 +10,28 @@ use crate::member::rounds::masked::stage::MaskedStage;
 use crate::message::{Entry, Phase};
 use crate::roster::MemberIndex;
 
-/// What a lead has gathered for a block in a view.
+/// Content that a lead has gathered for a block in a view.
 #[derive(Default)]
 pub(in crate::member) struct Gathered {
     pub(in crate::member) stage: RoundStage,
     /// The entries of members that got a receipt, by their ids.
     pub(in crate::member) receipts: ByMember<Hash>,
-    /// How often members were left out in this view.
+    /// Number of times that members were left out in this view.
     pub(in crate::member) reissues: usize,
-    /// How long the slowest answer to the first list of a masked round took.
+    /// Time of the slowest answer to the first list of a secure-aggregation round.
     pub(in crate::member) slowest: Option<Duration>,
     /// The members that were reported to be missing in groups.
     pub(in crate::member) missing: Option<Vec<MemberIndex>>,
 }
 
-/// How far a lead is with the block of a round.
+/// Stage of a lead with the block of a round.
 #[derive(Default)]
 pub(in crate::member) enum RoundStage {
     #[default]
     Collecting,
-    /// What follows of a round in clear.
+    /// Later stages of a round in clear.
     Clear(ClearStage),
-    /// What follows of a masked round.
+    /// Later stages of a secure-aggregation round.
     Masked(MaskedStage),
 }
 

@@ -5,8 +5,8 @@
 //! | `gathered` | what a lead has gathered, and its stage |
 //! | `collect` | contributions and receipts, until the set is closed |
 //!
-//! What follows is of the kind of round: `clear/lead` goes from scores to a decision, `masked/lead` from a list to
-//! a manifest of vectors.
+//! The later stages depend on the kind of round: `clear/lead` goes from scores to a decision, `masked/lead` from a list
+//! to a manifest of vectors.
 
 pub(in crate::member) mod collect;
 pub(in crate::member) mod gathered;
@@ -42,7 +42,7 @@ pub(in crate::member) struct Leading<'a> {
     pub(in crate::member) round: &'a mut Round,
     pub(in crate::member) presence: &'a Presence,
     pub(in crate::member) absences: &'a Absences,
-    /// What is gathered, while this member leads.
+    /// Content that is gathered, while this member leads.
     pub(in crate::member) gathered: Option<&'a mut Gathered>,
 }
 
@@ -108,7 +108,7 @@ impl Leading<'_> {
     /// Goes on with the present stage, as far as possible now. Gives a block to propose.
     ///
     /// # Errors
-    /// Why this member votes against its own view.
+    /// The reason for which this member votes against its own view.
     pub(in crate::member) fn go_on(&mut self) -> Result<Option<BlockDraft>, Refusal> {
         match self.gathered.as_ref().map(|gathered| &gathered.stage) {
             None => Ok(None),
@@ -170,7 +170,7 @@ impl LeadTiming<'_> {
         }
     }
 
-    /// When the spans that the lead waits for end.
+    /// Returns the ends of the spans that the lead waits for.
     pub(in crate::member) fn deadlines(&self) -> Vec<Time> {
         match self.gathered.map(|gathered| &gathered.stage) {
             Some(RoundStage::Collecting) => {

@@ -131,7 +131,7 @@ impl Masking<'_> {
         self.out.push(Effect::Work(Request::Mask { list }));
     }
 
-    /// Whether a sum without noise has the authors of the first one that this member answered (M3). Noted
+    /// Returns true if a sum without noise has the authors of the first one that this member answered (M3). Noted
     /// durably if it is the first.
     fn in_circle(&mut self, sum: &Sum) -> bool {
         let circle = sum.circle(&self.config.epoch.roster);

@@ -13,7 +13,7 @@ impl Judging<'_> {
     /// The manifest of a masked round that R1 allows, apart from checking the vectors.
     ///
     /// # Errors
-    /// What R1 demands instead.
+    /// The demand of R1 instead.
     fn judge_masked(&self, masked: &MaskedRound) -> Result<Hash, Opinion> {
         let Some(plan) = self.round.plan() else {
             return Err(Opinion::Wait);
@@ -71,7 +71,7 @@ impl Judging<'_> {
     /// open the sums, and can give others all that they need for it.
     ///
     /// # Errors
-    /// What R1 demands instead.
+    /// The demand of R1 instead.
     pub(in crate::member) fn vote_for_masked(&mut self) -> Result<Ruling, Opinion> {
         let judged = self.view.judged.as_ref();
         let masked = judged.and_then(|judged| judged.proposal()?.block.masked());

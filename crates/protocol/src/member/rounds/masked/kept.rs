@@ -23,13 +23,13 @@ pub(in crate::member) struct Masks {
     /// This member's vectors, by the root of their list; `None` while one is being masked.
     pub(in crate::member) vectors: BTreeMap<Hash, Option<MaskedVector>>,
     manifests: BTreeMap<Hash, Arc<MaskedManifest>>,
-    /// What was found of manifests, and of single vectors as manifests of one entry.
+    /// Results of checking manifests, and single vectors as manifests of one entry.
     pub(in crate::member) checks: BTreeMap<Hash, ManifestCheck>,
     /// The root of the manifest that this member signs for once all of it is here.
     pub(in crate::member) signing: Option<Hash>,
 }
 
-/// What was found of a manifest.
+/// Result of checking a manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::member) enum ManifestCheck {
     /// The manifest is being fetched and checked.
@@ -64,8 +64,8 @@ impl Masks {
         self.lists.iter().find(|list| list.root == *root)
     }
 
-    /// Whether a list with these members may follow those of this view: there are few, and it lacks
-    /// some of the members of the last one and has no others.
+    /// Returns true if a list with these members may follow those of this view: there are few, and it lacks some of the
+    /// members of the last one and has no others.
     pub(in crate::member) fn may_follow(&self, ready: &[MemberIndex]) -> bool {
         let Some(last) = self.lists.last() else {
             return true;

@@ -29,12 +29,12 @@ use crate::member::rounds::lead::Leading;
 use crate::member::rounds::lead::collect::Admission;
 
 impl Leading<'_> {
-    /// Whether a list of these members, ascending, has a sum, and enough of them to open it.
+    /// Returns true if a list of these members, ascending, has a sum, and enough of them to open it.
     fn may_list(&self, ready: &[MemberIndex]) -> bool {
         !self.round.sums(self.config, ready).is_empty() && ready.len() >= self.config.fewest_ready()
     }
 
-    /// What this lead needs to know of the keys of a contribution.
+    /// Returns what this lead needs to know of the keys of a contribution.
     pub(in crate::member) fn keys_admission(&self, message: &Message) -> Option<Admission> {
         let Body::Keys(keys) = &message.body else {
             return None;
@@ -55,7 +55,7 @@ impl Leading<'_> {
     /// Goes on with a masked round. Gives a block to propose.
     ///
     /// # Errors
-    /// Why this member votes against its own view.
+    /// The reason for which this member votes against its own view.
     pub(in crate::member) fn go_on_masked(&mut self) -> Result<Option<BlockDraft>, Refusal> {
         match self.gathered.as_ref().map(|gathered| &gathered.stage) {
             Some(RoundStage::Masked(MaskedStage::Masking(_))) => self.collect_vectors()?,
@@ -65,7 +65,7 @@ impl Leading<'_> {
         Ok(None)
     }
 
-    /// What members have not answered in a masked round.
+    /// Returns the message that members have not answered in a secure-aggregation round, and these members.
     pub(in crate::member) fn unanswered_masked(&self) -> Option<(Body, Vec<MemberIndex>)> {
         let RoundStage::Masked(stage) = &self.gathered.as_ref()?.stage else {
             return None;
@@ -86,7 +86,7 @@ impl Leading<'_> {
         })
     }
 
-    /// What the block of a masked round rests on.
+    /// Returns the messages on which the block of a secure-aggregation round rests.
     pub(in crate::member) fn list_and_manifest_of(&self, content: &Content) -> Vec<Body> {
         let Content::Masked(masked) = content else {
             return Vec::new();
@@ -100,7 +100,8 @@ impl Leading<'_> {
         list.into_iter().chain(manifest).collect()
     }
 
-    /// Whether the set may be closed with these members; once patience is over, says whom a list lacks.
+    /// Returns true if the set may be closed with these members; after the straggler timeout, reports whom a list
+    /// lacks.
     pub(in crate::member) fn may_close_with(&mut self, ready: &[MemberIndex]) -> bool {
         let may = self.may_list(ready);
         if !may && self.timing().waiting().patience_over() {
@@ -200,7 +201,7 @@ impl Leading<'_> {
     /// long, or wrong, makes a new list without their authors.
     ///
     /// # Errors
-    /// Why this member votes against its own view: too few are left.
+    /// The reason for which this member votes against its own view: too few are left.
     fn collect_vectors(&mut self) -> Result<(), Refusal> {
         let view = self.view.number;
         let Some(RoundStage::Masked(MaskedStage::Masking(gathering))) =
@@ -235,7 +236,7 @@ impl Leading<'_> {
         }
         let (due, over) = self.timing().vectors_due(gathering);
         let answered = held.len() + wrong.len() == authors.len();
-        // Whose vector is on its way to this lead is not silent.
+        // An author whose vector is on its way to this lead is not silent.
         let sent: Vec<_> = gathering.vectors.keys().copied().collect();
         let coming = |author: &MemberIndex| {
             let right = !wrong.iter().any(|(by, _)| by == author);
@@ -263,7 +264,7 @@ impl Leading<'_> {
     /// Sends a new list without members that were silent (M4).
     ///
     /// # Errors
-    /// Why this member votes against its own view: too few are left, or there were enough lists.
+    /// The reason for which this member votes against its own view: too few are left, or there were enough lists.
     fn list_without(
         &mut self,
         list: &MaskedList,
@@ -303,7 +304,7 @@ impl Leading<'_> {
         (lists < LISTS && enough).then_some(rest)
     }
 
-    /// How long the slowest answer to the list took.
+    /// Returns the time of the slowest answer to the list.
     fn slowest(&self) -> Duration {
         let Some(RoundStage::Masked(MaskedStage::Masking(gathering))) =
             self.gathered.as_ref().map(|gathered| &gathered.stage)
@@ -343,7 +344,7 @@ impl Leading<'_> {
     /// who did not in time.
     ///
     /// # Errors
-    /// Why this member votes against its own view: too few are left.
+    /// The reason for which this member votes against its own view: too few are left.
     fn sign_masked(&mut self) -> Result<Option<BlockDraft>, Refusal> {
         let Some(RoundStage::Masked(MaskedStage::SigningSum(sealing))) =
             self.gathered.as_ref().map(|gathered| &gathered.stage)
@@ -406,7 +407,7 @@ fn alone(author: MemberIndex, vector: &MaskedVector) -> MaskedManifest {
 }
 
 impl LeadTiming<'_> {
-    /// When the spans end that a lead waits for in a masked round.
+    /// Returns the ends of the spans that a lead waits for in a secure-aggregation round.
     pub(in crate::member) fn deadlines_masked(&self) -> Vec<Time> {
         match self.gathered.map(|gathered| &gathered.stage) {
             Some(RoundStage::Masked(MaskedStage::Masking(gathering))) => {
@@ -420,8 +421,8 @@ impl LeadTiming<'_> {
         }
     }
 
-    /// When members that have sent no vector are not waited for any longer, and when vectors that were sent
-    /// and are not here are not.
+    /// Returns the time after which members that have sent no vector are not waited for, and that for vectors that were
+    /// sent and are not here.
     fn vectors_due(&self, gathering: &Gathering) -> (Time, Time) {
         let over = self.masked_over(gathering.since);
         let silent = authors(&gathering.list).into_iter();
@@ -434,7 +435,7 @@ impl LeadTiming<'_> {
         }
     }
 
-    /// When missing signatures for a manifest of masked vectors are not waited for any longer.
+    /// Returns the time after which missing signatures for a manifest of masked vectors are not waited for.
     fn signatures_due(&self, sealing: &SigningSum) -> Time {
         let signed: &ByMember<Signature> = &sealing.signed;
         let silent = sealing
@@ -444,8 +445,8 @@ impl LeadTiming<'_> {
         self.masked_due(silent, sealing.since)
     }
 
-    /// When these silent members are not waited for any longer: after D if all are marked absent and this is the
-    /// first list of the view.
+    /// Returns the time after which these silent members are not waited for: after D if all are marked absent and this
+    /// is the first list of the view.
     fn masked_due(&self, mut silent: impl Iterator<Item = MemberIndex>, since: Time) -> Time {
         let first = self.gathered.is_none_or(|gathered| gathered.reissues == 0);
         if first && silent.all(|member| self.waiting().marked_absent(member)) {

@@ -31,7 +31,7 @@ impl Outcomes {
         self.own = Some((message, frame));
     }
 
-    /// Whether this member is known to have voted so.
+    /// Returns true if this member is known to have voted so.
     pub(in crate::member) fn remembers(&self, body: &Body) -> bool {
         let own = self.own.as_ref();
         own.is_some_and(|(signed, _)| signed.body == *body)

@@ -1,5 +1,5 @@
-//! What follows the finality of a masked round: opening its sums, voting for the outcome, and its
-//! certificate (M5, M6). Nobody leads here.
+//! Work after the finality of a secure-aggregation round: opening its sums, voting for the outcome, and its certificate
+//! (M5, M6). Nobody leads here.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::roster::MemberIndex;
 use crate::time::Time;
 use crate::work::{Request, WorkError};
 
-/// What this member has of the sums of the last final masked round.
+/// State of this member for the sums of the last final secure-aggregation round.
 #[derive(Default)]
 pub(in crate::member) struct Settlement {
     /// The round, until its outcome is certified here.
@@ -43,7 +43,7 @@ pub(in crate::member) struct Settlement {
     certified: Option<Certificate>,
 }
 
-/// How far a piece of work is.
+/// State of a piece of work.
 #[derive(Default)]
 enum WorkState<T> {
     #[default]
@@ -83,7 +83,7 @@ impl Member {
 }
 
 impl<T> WorkState<T> {
-    /// Whether the work has to be done now; it is under way then.
+    /// Returns true if the work has to be done now; it is under way then.
     fn begin(&mut self) -> bool {
         let due = matches!(self, Self::Due);
         if due {
@@ -288,7 +288,7 @@ impl Settling<'_> {
         None
     }
 
-    /// Where a block stands.
+    /// Returns the relation of a block to what is final here.
     fn relation(&self, block: Hash) -> Relation {
         if let Some(of) = self.settlement.open.clone().filter(|of| of.block == block) {
             return Relation::Open(of);
@@ -381,7 +381,7 @@ impl Settling<'_> {
     }
 }
 
-/// Where a block stands whose outcome a message is about.
+/// Relation to what is final here of the block whose outcome a message is about.
 enum Relation {
     /// The block's sums are being opened here.
     Open(Arc<FinalMasked>),

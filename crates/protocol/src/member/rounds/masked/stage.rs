@@ -1,4 +1,4 @@
-//! How far a lead is with a masked round, once the set is closed.
+//! Stages of a lead with a secure-aggregation round, once the set is closed.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::message::{MaskedManifest, Message, Phase};
 use crate::time::Time;
 use crate::work::MaskedList;
 
-/// How far a lead is with a masked round, once the set is closed.
+/// Stage of a lead with a secure-aggregation round, once the set is closed.
 pub(in crate::member) enum MaskedStage {
     /// The list is sent; waiting for vectors.
     Masking(Gathering),

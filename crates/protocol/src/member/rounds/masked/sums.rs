@@ -25,7 +25,7 @@ impl Config {
         self.masked().map(sums).unwrap_or_default()
     }
 
-    /// How many of so many ready members can open the sums of a masked round.
+    /// Returns the number of members, of so many ready ones, that can open the sums of a secure-aggregation round.
     pub(in crate::member) fn threshold(&self, ready: usize) -> usize {
         privacy::threshold(&self.epoch.roster, ready)
     }

@@ -10,18 +10,17 @@ use crate::roster::{MemberIndex, Roster};
 /// any more. With noise each of them has cost every author of it a line.
 const BUDGET: u8 = 3;
 
-/// What the void sums of an epoch have shown so far. It follows from the outcomes of its rounds, and is a part of
-/// each.
+/// Findings of the void sums of an epoch so far. They follow from the outcomes of its rounds, and are a part of each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Voids {
     /// For each group of the parameter set in how many rounds its sum was void. A good sum takes nothing back: a member
     /// could corrupt sums for ever otherwise, if it spares one from time to time.
     pub rounds: Vec<u8>,
-    /// Who may have corrupted the sums, where that is searched.
+    /// Members that may have corrupted the sums, where that is searched.
     pub search: CorrupterSearch,
 }
 
-/// How far the search for the member that corrupts sums with noise is. An honest author corrupts none, so whoever does
+/// State of the search for the member that corrupts sums with noise. An honest author corrupts none, so whoever does
 /// it alone is an author of every void sum.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CorrupterSearch {
@@ -64,7 +63,7 @@ impl Voids {
         Self { rounds, search }
     }
 
-    /// Whether no sum of a group is opened any more, in a federation of so many members. A search that goes on
+    /// Returns true if no sum of a group is opened any more, in a federation of so many members. A search that goes on
     /// bears as many void rounds as it may need: one of all members, and then one for each time that the suspects
     /// become half as many.
     pub fn suspended(&self, group: usize, members: usize) -> bool {

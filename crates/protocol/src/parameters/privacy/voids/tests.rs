@@ -102,7 +102,7 @@ fn halves_have_half_of_the_suspects_and_half_of_the_ready_each() {
 }
 
 #[test]
-fn one_that_spoils_every_sum_is_alone_after_four_void_rounds_of_eight_and_the_others_go_on() {
+fn one_of_eight_that_corrupts_all_is_alone_after_four_voids() {
     let mut federation = SearchedFederation::new(8, 3);
     let all = members(0..8);
     assert_eq!(federation.sums(&all), std::slice::from_ref(&all));
@@ -146,7 +146,7 @@ fn a_good_round_shows_nothing_and_costs_nothing() {
 }
 
 #[test]
-fn two_void_sums_of_a_round_end_the_search_and_the_third_void_round_all_sums() {
+fn two_void_sums_end_a_search_and_the_third_void_round_all_sums() {
     let mut federation = SearchedFederation::new(8, 4);
     for rounds in [1, 2] {
         assert!(federation.whole_round(&[0, 6]));
@@ -182,7 +182,7 @@ fn a_void_sum_without_a_suspect_ends_the_search() {
 }
 
 #[test]
-fn one_that_two_colluders_left_alone_is_cleared_by_the_next_void_sum_and_sums_end() {
+fn the_next_void_sum_clears_who_was_isolated_by_colluders() {
     let mut federation = SearchedFederation::new(8, 3);
     // 1 and 6 collude. 5 is honest, and an author of all void sums.
     for (corrupter, suspects) in [(6, 0..8), (6, 4..8), (1, 4..6)] {
@@ -201,7 +201,7 @@ fn one_that_two_colluders_left_alone_is_cleared_by_the_next_void_sum_and_sums_en
 }
 
 #[test]
-fn nobody_is_searched_without_noise_or_where_half_of_the_members_are_too_few() {
+fn nobody_is_searched_without_noise_or_if_half_are_too_few() {
     let all = members(0..7);
     let mut few = SearchedFederation::new(7, 4);
     for round in 1..=3 {
@@ -226,7 +226,7 @@ fn nobody_is_searched_without_noise_or_where_half_of_the_members_are_too_few() {
 }
 
 #[test]
-fn rounds_with_too_few_for_two_sums_spend_the_budget_of_the_search() {
+fn rounds_too_small_for_two_sums_spend_the_search_budget() {
     let mut federation = SearchedFederation::new(8, 4);
     let six = members(2..8);
     for _ in 0..4 {
@@ -261,7 +261,7 @@ fn ready(n: u16, fewest: u16, absent: u64) -> Vec<MemberIndex> {
 
 proptest! {
     #[test]
-    fn one_spoiler_is_alone_within_its_void_rounds_and_no_sum_is_void_then(
+    fn one_that_corrupts_is_alone_in_time_and_then_no_sum_is_void(
         (n, fewest, corrupter, rounds) in drawn(1)
     ) {
         let corrupter = MemberIndex(corrupter[0]);
@@ -280,7 +280,7 @@ proptest! {
     }
 
     #[test]
-    fn one_that_spoils_all_is_alone_after_one_void_round_and_one_for_each_time_that_n_is_halved(
+    fn one_that_corrupts_all_is_alone_after_1_plus_log_n_voids(
         (n, fewest, corrupter, _) in drawn(1)
     ) {
         let mut federation = SearchedFederation::new(n, fewest);
@@ -292,7 +292,7 @@ proptest! {
 
     /// Whatever two do, an agreement loses one void round more than a search may need, and then all sums.
     #[test]
-    fn two_spoilers_void_no_more_rounds_than_a_search_may_need_and_one(
+    fn two_that_corrupt_void_at_most_one_round_more_than_a_search(
         (n, fewest, corrupters, rounds) in drawn(2)
     ) {
         let mut federation = SearchedFederation::new(n, fewest);

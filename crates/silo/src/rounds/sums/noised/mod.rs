@@ -1,5 +1,5 @@
-//! What every unit of a silo says, clipped and rounded by itself, added up, with noise. The formulas are those of
-//! [`privacy::sensitivity`] and [`privacy::noise`].
+//! Numbers of every unit of a silo, clipped and rounded by itself, added up, with noise. The formulas are those
+//! of [`privacy::sensitivity`] and [`privacy::noise`].
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,11 @@ use methods::learner::UnitRows;
 use privacy::masks::{Reach, Shape};
 use privacy::noise::{Authors, Gaussian, Multiplier, Noise, Seed};
 use privacy::sensitivity::{Clip, Sensitivity};
-use protocol::Hash;
 use protocol::parameters::{Noise as AgreedNoise, Release, Unit};
 use protocol::privacy::{Masked, Sum};
+use protocol::{Hash, MemberIndex};
 
+use super::answers::RowAnswers;
 use super::gradients::GradientStep;
 use super::products::SolvedOnce;
 use super::units::{NoisySum, UnitNumbers};
@@ -52,11 +53,32 @@ impl Noised {
         noise: &AgreedNoise,
         numbers: usize,
     ) -> Result<Self, String> {
-        let said = |error: &dyn std::fmt::Display| error.to_string();
         let numbers: Box<dyn UnitNumbers> = match noise.release {
             Release::Steps => Box::new(GradientStep(numbers)),
             Release::Once { .. } => Box::new(SolvedOnce::new(noise.release, numbers)?),
         };
+        Self::of_units((masked, noise), numbers)
+    }
+
+    /// That of the round of a question.
+    ///
+    /// # Errors
+    /// The numbers give no noise that can be drawn, or the question has no bound for one row.
+    pub(crate) fn of_question(
+        of: SumBasis<'_>,
+        agreed: (&Masked, &AgreedNoise),
+        question: u32,
+    ) -> Result<Self, String> {
+        let clip = agreed.1.clip.value();
+        let numbers = RowAnswers::new(of, clip, question as usize)?;
+        Self::of_units(agreed, Box::new(numbers))
+    }
+
+    fn of_units(
+        (masked, noise): (&Masked, &AgreedNoise),
+        numbers: Box<dyn UnitNumbers>,
+    ) -> Result<Self, String> {
+        let said = |error: &dyn std::fmt::Display| error.to_string();
         let sensitivity = Sensitivity::new(numbers.count() as u64).map_err(|error| said(&error))?;
         let authors = Authors::new(masked.smallest_sum, masked.colluders);
         let authors = authors.map_err(|error| said(&error))?;
@@ -105,7 +127,7 @@ impl Noised {
         }
         self.clip
             .sensitivity()
-            .saturate(declared_by(of.config), integers);
+            .saturate(self.units(declared_by(of.config)), integers);
         self.add_noise(seed, integers);
         Ok(NoisedVector {
             integers: summed,
@@ -115,17 +137,19 @@ impl Noised {
     }
 
     fn each_unit(&self, of: SumBasis<'_>, add: &mut dyn FnMut(&[f64])) -> Result<f64, String> {
-        let start = of.base.start()?;
-        let units = of.config.learner.units();
-        let units = units.map_err(|error| error.to_string())?;
-        self.numbers.each(&start, units, self.rows, add)
+        self.numbers.each(of, self.rows, add)
+    }
+
+    /// The units that silos which declared so many rows may have.
+    fn units(&self, rows: u64) -> u64 {
+        rows.saturating_mul(self.numbers.units_per_row())
     }
 
     /// Gives `with` the integers of every unit of the silo.
     ///
     /// # Errors
     /// Its learner has no numbers of single units.
-    pub(crate) fn units(
+    pub(crate) fn single_units(
         &self,
         of: SumBasis<'_>,
         with: &mut dyn FnMut(&[i64]),
@@ -145,7 +169,7 @@ impl Noised {
         Noise::new(seed).add(self.gaussian, integers);
     }
 
-    /// The model that an opened sum of so many rows and authors gives.
+    /// The model that an opened sum of so many rows, by these authors, gives.
     ///
     /// # Errors
     /// It gives none in this round, or one that is not finite.
@@ -153,14 +177,15 @@ impl Noised {
         &self,
         of: SumBasis<'_>,
         total: &[i64],
-        (rows, authors): (u64, usize),
+        (rows, authors): (u64, &[MemberIndex]),
     ) -> Result<Params, String> {
         let step = self.clip.step();
         let sum = NoisySum {
             total,
             step,
+            authors,
             rows,
-            noise: self.gaussian.sigma() as f64 * (authors as f64).sqrt() * step,
+            noise: self.gaussian.sigma() as f64 * (authors.len() as f64).sqrt() * step,
         };
         self.numbers.model(of, &sum)
     }
@@ -168,13 +193,11 @@ impl Noised {
 
 impl Summand for Noised {
     fn check(&self, of: SumBasis<'_>) -> Result<(), String> {
-        let units = of.config.learner.units();
-        let units = units.map_err(|error| error.to_string())?;
-        self.numbers.check(of, units)
+        self.numbers.check(of)
     }
 
     fn shape(&self, of: SumBasis<'_>, sum: &Sum) -> Result<Shape, String> {
-        let reach = self.reach(declared(of.config, sum), sum.authors.len())?;
+        let reach = self.reach(self.units(declared(of.config, sum)), sum.authors.len())?;
         Shape::new(self.count(), reach).map_err(|error| error.to_string())
     }
 
@@ -206,10 +229,10 @@ impl Summand for Noised {
         let seed = noise.ok_or("no noise was drawn")?;
         let vector = self.vector(of, &seed)?;
         let (integers, epoch) = (vector.integers, &of.config.member.epoch.id);
-        let blob = lay(PreparedRound::noised_blob(&secret, epoch, integers.all()));
+        let blob = lay(PreparedRound::integers_blob(&secret, epoch, integers.all()));
         Ok(PreparedSummand {
             secret,
-            input: PreparedInput::Noised(integers),
+            input: PreparedInput::Integers(integers),
             hash: Hash::of(&blob),
             blob,
             // Nothing else is learned from rows.
@@ -221,12 +244,12 @@ impl Summand for Noised {
     }
 
     fn model(&self, of: SumBasis<'_>, opened: &mut dyn OpenedTotal) -> Result<ToldModel, String> {
-        let told = (opened.weights(), opened.authors());
+        let (rows, authors) = (opened.weights(), opened.members());
         let mut total = vec![0; self.count()];
         let whole = opened.each_block(&mut |at, block| {
             total[at..at + block.len()].copy_from_slice(block);
         })?;
-        Ok((self.model_of(of, &total, told), whole))
+        Ok((self.model_of(of, &total, (rows, &authors)), whole))
     }
 
     fn sigma(&self) -> Option<f64> {

@@ -1,4 +1,4 @@
-//! What a silo sends with noise, and the step that the sum of all gives.
+//! Vectors that a silo sends with noise, and the step that the sum of all gives.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -73,7 +73,7 @@ fn vector(config: &SiloConfig, seed: u8) -> Result<NoisedVector, String> {
 }
 
 #[test]
-fn a_vector_is_the_sum_of_the_units_and_noise_of_the_agreed_size() {
+fn a_vector_is_the_sum_of_its_units_and_noise_of_agreed_size() {
     let epoch = epoch(50, 20.0);
     let config = silo(&epoch, 2, 50);
     // The gradient of a row at 0 is −2; there are 1,024 steps in a norm of 8.
@@ -93,7 +93,7 @@ fn a_vector_is_the_sum_of_the_units_and_noise_of_the_agreed_size() {
 }
 
 #[test]
-fn the_sum_of_more_rows_than_declared_is_saturated_and_none_are_noise_alone() {
+fn sums_of_too_many_rows_saturate_and_no_rows_are_noise_alone() {
     let epoch = epoch(50, 20.0);
     let sum = |rows| {
         let config = silo(&epoch, 1, rows);
@@ -114,7 +114,7 @@ fn the_sum_of_more_rows_than_declared_is_saturated_and_none_are_noise_alone() {
 }
 
 #[test]
-fn the_rows_of_a_person_are_clipped_together_where_persons_are_protected() {
+fn a_protected_persons_rows_are_clipped_together() {
     let clipped = |unit| {
         let mut masked = noise(20.0);
         if let Sums::Noised(noise) = &mut masked.sums {
@@ -128,7 +128,7 @@ fn the_rows_of_a_person_are_clipped_together_where_persons_are_protected() {
 }
 
 #[test]
-fn noise_that_cannot_be_drawn_and_rows_without_gradients_are_refused_at_the_start() {
+fn undrawable_noise_and_missing_gradients_are_refused_at_start() {
     let mut config = silo(&epoch(50, 1_000_000.0), 0, 50);
     let checked = |config: &SiloConfig| {
         let base = base(config);
@@ -149,7 +149,7 @@ fn noise_that_cannot_be_drawn_and_rows_without_gradients_are_refused_at_the_star
 }
 
 #[test]
-fn an_opened_sum_is_divided_by_the_declared_rows_and_gives_one_step() {
+fn an_opened_sum_over_the_declared_rows_gives_one_step() {
     let epoch = epoch(50, 20.0);
     let config = silo(&epoch, 0, 50);
     let authors = (0..4).map(|by| (MemberIndex(by), 1)).collect();
@@ -162,7 +162,8 @@ fn an_opened_sum_is_divided_by_the_declared_rows_and_gives_one_step() {
         config: &config,
         base: &base,
     };
-    let model = noised(&config).model_of(of, &sum, (rows, 4));
+    let authors: Vec<_> = (0..4).map(MemberIndex).collect();
+    let model = noised(&config).model_of(of, &sum, (rows, &authors));
     assert_eq!(model.unwrap().values(), [0.75]);
 }
 
@@ -171,12 +172,12 @@ fn noise_of_another_epoch_is_not_used_again() {
     let config = silo(&epoch(50, 20.0), 1, 50);
     let epoch = config.member.epoch.id;
     let secret = privacy::masks::Secret::new([7; 32]);
-    let blob = PreparedRound::noised_blob(&secret, &epoch, &[3, -4]);
+    let blob = PreparedRound::integers_blob(&secret, &epoch, &[3, -4]);
     assert!(PreparedRound::is(&blob));
     let read = |epoch| PreparedRound::read(5, &blob, epoch, |_| Err("no model".into()));
     let same = read(&epoch).unwrap();
     assert_eq!(same.secret.expose(), secret.expose());
-    assert!(matches!(same.input, PreparedInput::Noised(integers) if integers.all() == [3, -4]));
+    assert!(matches!(same.input, PreparedInput::Integers(integers) if integers.all() == [3, -4]));
     let why = read(&protocol::Hash([9; 32])).unwrap_err();
     assert!(why.contains("another epoch"), "{why}");
 }

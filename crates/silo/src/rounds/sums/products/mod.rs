@@ -10,9 +10,9 @@ use privacy::least_squares::{RowNorms, RowProducts};
 use protocol::parameters::Release;
 
 use super::SumBasis;
-use super::units::{NoisySum, UnitNumbers};
+use super::units::{NoisySum, UnitNumbers, units_of};
 
-/// How a model is solved from one sum.
+/// Solver of a model from one sum.
 pub(super) struct SolvedOnce {
     products: RowProducts,
     /// The agreed ridge; without one it follows from the noise.
@@ -103,19 +103,19 @@ impl UnitNumbers for SolvedOnce {
         self.numbers()
     }
 
-    fn check(&self, of: SumBasis<'_>, units: &dyn UnitGradients) -> Result<(), String> {
-        check(units, &of.base.gate.layout)
+    fn check(&self, of: SumBasis<'_>) -> Result<(), String> {
+        check(units_of(of)?, &of.base.gate.layout)
     }
 
     fn each(
         &self,
-        start: &Params,
-        units: &dyn UnitGradients,
+        of: SumBasis<'_>,
         unit: UnitRows,
         add: &mut dyn FnMut(&[f64]),
     ) -> Result<f64, String> {
+        let (start, units) = (of.base.start()?, units_of(of)?);
         self.units(units, unit, add)?;
-        let loss = units.unit_gradients(start, UnitRows::One, &mut |_| {});
+        let loss = units.unit_gradients(&start, UnitRows::One, &mut |_| {});
         loss.map_err(|error| error.to_string())
     }
 

@@ -85,7 +85,7 @@ fn sum(once: &SolvedOnce, unit: UnitRows) -> (Vec<i64>, f64, usize) {
 }
 
 #[test]
-fn all_solve_the_same_model_with_the_agreed_ridge_or_one_that_follows_from_the_noise() {
+fn all_solve_one_model_with_an_agreed_or_noise_derived_ridge() {
     let layout = layout();
     let with = SolvedOnce::new(release(Some(0.25)), 3).unwrap();
     assert_eq!(with.numbers(), 9);
@@ -125,7 +125,7 @@ fn the_rows_of_a_person_are_added_before_they_are_clipped() {
 }
 
 #[test]
-fn other_models_and_too_many_features_are_refused_at_the_start_with_what_to_choose() {
+fn other_models_and_too_many_features_are_refused_with_a_remedy() {
     assert_eq!(check(&FourRows, &layout()), Ok(()));
     let quadratic = learner(0.0);
     let quadratic: &dyn Learner = &quadratic;

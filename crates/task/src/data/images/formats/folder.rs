@@ -91,7 +91,7 @@ pub(crate) fn list(path: &Path) -> Result<PictureFolder, DataError> {
     })
 }
 
-/// What is in a folder, in the order of the alphabet.
+/// Contents of a folder, in the order of the alphabet.
 struct Entries {
     folders: Vec<(String, PathBuf)>,
     pictures: Vec<PathBuf>,

@@ -28,7 +28,7 @@ pub(crate) struct Leaf {
     pub rows: LeafRows,
 }
 
-/// What the rows are.
+/// Kind of rows.
 #[derive(Debug, PartialEq)]
 pub(crate) enum LeafRows {
     /// Numbers, `width` for every row.

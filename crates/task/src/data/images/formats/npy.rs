@@ -28,7 +28,7 @@ impl Array {
     /// Reads the content of a file.
     ///
     /// # Errors
-    /// What was expected and what was found, in words.
+    /// Expected and found content, as text.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let header = NpyHeader::parse(bytes)?;
         let count = header
@@ -138,7 +138,7 @@ fn to_c_order<T: Clone>(values: &[T], shape: &[usize]) -> Vec<T> {
     ordered
 }
 
-/// What the bytes of a value mean.
+/// Type of the values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum NpyKind {
     Unsigned(usize),
@@ -240,12 +240,12 @@ fn text(bytes: &[u8]) -> Result<String, String> {
         .collect()
 }
 
-/// What stands before the values.
+/// Header before the values.
 struct NpyHeader {
     kind: NpyKind,
     fortran: bool,
     shape: Vec<usize>,
-    /// Where the values begin.
+    /// Offset of the first value.
     end: usize,
 }
 

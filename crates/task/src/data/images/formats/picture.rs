@@ -26,7 +26,7 @@ pub(crate) struct Decoded {
 /// Decodes a file, by how it begins. Transparency is left out, and 16 bits become 8.
 ///
 /// # Errors
-/// What was expected and what was found, in words.
+/// Expected and found content, as text.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Decoded, String> {
     if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
         png(bytes)

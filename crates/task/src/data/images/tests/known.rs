@@ -187,7 +187,7 @@ fn published_files_are_read_in_place_of_repacked_ones() {
 }
 
 #[test]
-fn an_absent_set_says_how_to_get_it() {
+fn an_absent_set_states_how_to_get_it() {
     let scratch = Scratch::new();
     let config = config("[images]\nfrom = 'pacs'");
     let error = config.read(None, 8, None, 1).err().unwrap().to_string();

@@ -195,7 +195,7 @@ fn a_test_file_gives_every_silo_its_test_rows() {
 }
 
 #[test]
-fn folders_of_pictures_of_any_size_and_colour_are_brought_to_one() {
+fn folders_of_pictures_of_any_size_and_colour_get_one_shape() {
     let scratch = Scratch::new();
     for (domain, side, level) in [("Art", 2, 40), ("Photo", 6, 200)] {
         for class in ["mug", "pen"] {

@@ -1,5 +1,5 @@
-//! What a file is, by its first bytes: a table that can be read, or something else, with the line that makes a table
-//! of it.
+//! Type of a file, by its first bytes: a table that can be read, or something else, with the line that makes a
+//! table of it.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::data::{DataError, Reading, by_zero_bytes};
 
 mod printed;
 
-/// What kind of table a file holds.
+/// Type of table in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileKind {
     Parquet,
@@ -16,7 +16,8 @@ pub(super) enum FileKind {
     Text,
 }
 
-/// What is no table, and what to do. `FILE` stands for the name of the file, `NAME` for the name without its ending.
+/// Description of a file that is no table, and remedy. `FILE` stands for the name of the file, `NAME` for the
+/// name without its ending.
 pub(super) type Other = (&'static str, &'static str);
 
 /// First bytes of files that are no tables of text.
@@ -119,9 +120,9 @@ const PICKLE: Other = (
     "a pickle of Python",
     "convert it: python3 -c \"import pandas; pandas.read_pickle('FILE').to_csv('NAME.csv', index=False)\"",
 );
-/// How zip archives begin: those that have entries.
+/// Beginning of zip archives that have entries.
 const ZIP: &[u8] = b"PK\x03\x04";
-/// How old documents of Microsoft Office begin, and new ones with a password.
+/// Beginning of old documents of Microsoft Office, and of new ones with a password.
 const COMPOUND: &[u8] = b"\xD0\xCF\x11\xE0";
 
 impl FileKind {

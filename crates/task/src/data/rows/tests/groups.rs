@@ -12,7 +12,7 @@ fn read(folder: &Folder, config: &str, split: &str) -> Result<DataSet, DataError
 }
 
 #[test]
-fn a_group_is_no_feature_and_becomes_a_number_that_means_nothing() {
+fn a_group_is_no_feature_and_becomes_a_meaningless_number() {
     let folder = Folder::with(&[("a.csv", VISITS)]);
     let data = read(&folder, A, "group = 'patient'").unwrap();
     let table = &data.silos[0].1;
@@ -25,7 +25,7 @@ fn a_group_is_no_feature_and_becomes_a_number_that_means_nothing() {
 }
 
 #[test]
-fn a_row_without_its_group_is_refused_by_line_and_so_is_a_group_that_is_a_feature() {
+fn a_missing_group_and_a_group_as_a_feature_are_refused_by_line() {
     let folder = Folder::with(&[("a.csv", &VISITS.replace("emil", "NA"))]);
     let error = read(&folder, A, "group = 'patient'")
         .unwrap_err()
@@ -55,7 +55,7 @@ fn a_row_without_its_group_is_refused_by_line_and_so_is_a_group_that_is_a_featur
 }
 
 #[test]
-fn pretend_silos_do_not_share_a_patient_and_files_of_one_silo_do() {
+fn synthetic_silos_share_no_patient_and_files_of_one_silo_do() {
     let folder = Folder::with(&[("a.csv", VISITS)]);
     let dealt = A.replace("[columns]", "split-into = 2\n[columns]");
     let data = read(&folder, &dealt, "group = 'patient'").unwrap();

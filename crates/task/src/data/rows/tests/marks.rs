@@ -85,7 +85,7 @@ fn a_mark_of_one_column_is_missing_there_and_a_number_elsewhere() {
 }
 
 #[test]
-fn a_column_that_a_site_does_not_have_counts_as_the_middle_of_what_is_agreed() {
+fn a_column_that_a_site_lacks_counts_as_the_agreed_middle() {
     let text = "therapy,y\nnone,none\ndrug,some\n";
     let names = "{ absent = ['dose', 'lactate', 'way'] }";
     let data = read(names, "", text).unwrap();
@@ -105,7 +105,7 @@ fn a_column_that_a_site_does_not_have_counts_as_the_middle_of_what_is_agreed() {
 }
 
 #[test]
-fn what_cannot_be_absent_is_said() {
+fn what_cannot_be_absent_is_reported() {
     for (names, text, said) in [
         (
             "{ absent = ['dose', 'dosee'] }",

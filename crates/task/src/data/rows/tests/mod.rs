@@ -10,6 +10,7 @@ mod groups;
 mod marks;
 mod ranges;
 mod row_by_row;
+mod survival;
 
 /// A folder of its own for one test, removed at the end.
 struct Folder(PathBuf);
@@ -94,7 +95,7 @@ fn one_file_with_a_silo_column() {
 }
 
 #[test]
-fn rows_are_dealt_to_pretend_silos_in_turn() {
+fn rows_are_dealt_to_synthetic_silos_in_turn() {
     let folder = Folder::with(&[
         ("a.csv", "x,y\n1,0\n2,0\n3,0\n"),
         ("b.csv", "x,y\n4,0\n5,0\n"),
@@ -300,7 +301,7 @@ fn masks_are_zeros_and_ones() {
 }
 
 #[test]
-fn targets_are_written_to_columns_that_are_read_as_the_same_target() {
+fn targets_are_written_to_columns_that_read_as_the_same_target() {
     let number = Target::Number { unit: "m".into() };
     let numbers = Target::Numbers {
         unit: "m".into(),

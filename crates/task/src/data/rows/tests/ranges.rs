@@ -48,7 +48,7 @@ const INCOME: &str = "range = [1000, 9000]";
 const TARGET: &str = ", range = [0, 20]";
 
 #[test]
-fn the_middle_of_an_agreed_range_is_nothing_and_its_ends_are_half_a_unit_away() {
+fn the_middle_of_an_agreed_range_is_0_and_its_ends_half_a_unit() {
     let folder = Folder::with(&[("a.csv", ROWS)]);
     let task = within(&folder, task(INCOME, TARGET));
     task.check().unwrap();
@@ -72,7 +72,7 @@ fn the_middle_of_an_agreed_range_is_nothing_and_its_ends_are_half_a_unit_away() 
         (vec![0.5, 0.5, 0.5, -0.5], 0.25),
     ];
     assert_eq!(found, expected);
-    // What is exported with a model.
+    // The values that are exported with a model.
     assert_eq!(prepared.preparation.means[..2], [60.0, 5000.0]);
     assert_eq!(prepared.preparation.deviations[..2], [80.0, 8000.0]);
     assert_eq!(prepared.preparation.target_deviation, 20.0);

@@ -171,9 +171,9 @@ fn a_row_is_filled_in_and_scaled_by_no_other() {
     assert_eq!(train("1e12,1,5,train\n"), two);
 }
 
-/// What is said of silos that share a file, and of small ones.
+/// Remarks on silos that share a file, and on small ones.
 #[test]
-fn rows_that_cannot_be_read_are_named_whoever_has_them_and_small_silos_are_left_out() {
+fn unreadable_rows_are_named_and_small_silos_are_left_out() {
     let (_folder, task) = task(
         "age,kind,y,part,at\n20,1,5,train,a\n30,1,5,train,b\n40,1,5,train,a\nold,1,5,train,b\n",
     );

@@ -74,7 +74,7 @@ fn lines() -> impl Strategy<Value = Vec<DatedLine>> {
     proptest::collection::vec(line, 2..40)
 }
 
-/// What is known of rows beside their cells.
+/// Facts about rows, beside their cells, that a split uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Rows,
@@ -166,7 +166,7 @@ proptest! {
 }
 
 #[test]
-fn equal_rows_fall_together_and_another_secret_or_name_gives_another_split() {
+fn equal_rows_stay_together_and_another_key_or_name_splits_anew() {
     let keyed = split("keyed = true");
     let mut table = Table::new(vec!["a".into(), "b".into()]);
     for row in 0..200 {
@@ -188,7 +188,7 @@ fn equal_rows_fall_together_and_another_secret_or_name_gives_another_split() {
 }
 
 #[test]
-fn the_fractions_hold_roughly_and_validation_rows_come_from_training_rows() {
+fn fractions_hold_roughly_and_training_rows_give_the_validation() {
     let rows = table(&vec![0; 10_000]);
     let size = |split: &SplitConfig| {
         let parts = split.parts(&rows, &[], 1, "a").unwrap();
@@ -229,7 +229,7 @@ fn groups_and_rows_from_a_date_on_are_never_trained_on() {
 }
 
 #[test]
-fn keys_that_contradict_each_other_are_refused_with_what_to_write() {
+fn keys_that_contradict_each_other_are_refused_with_a_remedy() {
     let text = |text: &str| toml::from_str::<SplitConfig>(text).unwrap().check();
     for (wrong, said) in [
         ("keyed = true\ntime = 'day'", "write `test-from`"),

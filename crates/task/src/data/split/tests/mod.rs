@@ -60,7 +60,7 @@ fn by_time_the_last_rows_are_held_out() {
 }
 
 #[test]
-fn given_parts_are_kept_and_validation_rows_come_from_the_training_rows() {
+fn given_parts_are_kept_and_training_rows_give_the_validation() {
     let classes = [0; 20];
     let mut table = table(&classes);
     let part = |row| if row < 5 { Split::Test } else { Split::Train };
@@ -110,7 +110,7 @@ fn fractions_must_leave_rows_to_train_on() {
 
 proptest! {
     #[test]
-    fn every_row_is_in_exactly_one_part_and_a_seed_gives_the_same_parts(
+    fn every_row_is_in_exactly_one_part_and_a_seed_repeats_them(
         classes in proptest::collection::vec(0usize..3, 4..60),
         seed in any::<u64>(),
     ) {
@@ -125,7 +125,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn the_test_rows_are_the_same_whatever_the_validation_fraction_is(
+    fn the_test_rows_do_not_depend_on_the_validation_fraction(
         classes in proptest::collection::vec(0usize..3, 8..60),
         seed in any::<u64>(),
         validation in 0.0..0.5f64,
@@ -182,7 +182,7 @@ fn a_split_by_group_is_divided_by_the_classes_of_groups() {
 }
 
 #[test]
-fn groups_that_begin_last_are_held_out_by_time_and_no_training_row_is_later() {
+fn groups_that_begin_last_are_held_out_and_none_trains_later() {
     // Patient 0 comes at 0 and 9, patient 1 at 1 and 2, patient 2 at 3 and 4, patient 3 at 5 and 8.
     let mut table = grouped_table(&[0; 8], &[0, 0, 1, 1, 2, 2, 3, 3]);
     table.times = vec![0.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 8.0];
@@ -198,7 +198,7 @@ fn groups_that_begin_last_are_held_out_by_time_and_no_training_row_is_later() {
 }
 
 #[test]
-fn given_parts_must_not_divide_a_group_and_validation_rows_are_taken_by_group() {
+fn given_parts_keep_groups_whole_and_validation_is_by_group() {
     let groups: Vec<u32> = (0..40).map(|row| row / 4).collect();
     let mut table = grouped_table(&[0; 40], &groups);
     let part = |row| if row < 8 { Split::Test } else { Split::Train };

@@ -1,4 +1,4 @@
-//! What the windows of a convolution see, as columns of a matrix, tile by tile.
+//! Values below the windows of a convolution, as columns of a matrix, tile by tile.
 
 use std::ops::Range;
 

@@ -26,7 +26,7 @@ use super::has_kernels;
 
 /// Stride and padding, in both directions.
 type Shifts = [usize; 2];
-/// Whether gradients for input, weight and bias are asked for.
+/// `true` for each of input, weight and bias whose gradient is asked for.
 type WantedGradients = [bool; 3];
 
 /// The convolution of `x`, `[images, channels, height, width]`, with `weight`, `[outputs, channels,
@@ -65,9 +65,9 @@ trait ConvolutionBackend: Backend {
     ) -> FloatTensor<Self>;
 }
 
-/// How a backend computes a convolution and its gradients.
+/// Convolution and its gradients on a backend.
 trait ConvolutionKernel: Backend {
-    /// What the way back needs of the way forward.
+    /// Values of the forward pass that the backward pass needs.
     type Kept: Clone + Send + Debug + 'static;
 
     /// The outputs.

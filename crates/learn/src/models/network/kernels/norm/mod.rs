@@ -21,7 +21,7 @@ use burn_core::tensor::module::batch_norm_train;
 
 use super::has_kernels;
 
-/// What a batch is after its normalisation, and what it was before.
+/// Batch after its normalisation, and its statistics before.
 pub(crate) struct Normalised {
     pub(crate) output: Tensor<4>,
     /// Of every channel; without gradients.
@@ -71,9 +71,9 @@ trait NormBackend: Backend {
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 }
 
-/// How a backend normalises, and its gradients.
+/// Normalisation and its gradients on a backend.
 trait NormKernel: Backend {
-    /// What the way back needs of the way forward.
+    /// Values of the forward pass that the backward pass needs.
     type Kept: Clone + Send + Debug + 'static;
 
     /// Output, mean and variance.

@@ -21,7 +21,7 @@ impl NormBackend for Flex {
     }
 }
 
-/// What the way back needs: the input, the weight, and of every channel the mean and one over the
+/// Values that the backward pass needs: the input, the weight, and of every channel the mean and one over the
 /// deviation.
 #[derive(Debug, Clone)]
 pub(super) struct NormInputs {
@@ -117,7 +117,7 @@ impl NormKernel for Flex {
     }
 }
 
-/// Where the values of rows and channels lie.
+/// Positions of the values of rows and channels.
 struct Planes {
     rows: usize,
     channels: usize,

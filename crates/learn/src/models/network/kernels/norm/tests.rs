@@ -10,7 +10,7 @@ fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
 }
 
 #[test]
-fn outputs_statistics_and_gradients_are_those_of_burns_own_operation() {
+fn outputs_statistics_and_gradients_equal_those_of_burn() {
     for device in every() {
         for shape in [[3, 2, 5, 4], [1, 4, 1, 3], [7, 1, 4, 8], [1, 3, 1, 1]] {
             equals_burns_own(shape, device.tensors());

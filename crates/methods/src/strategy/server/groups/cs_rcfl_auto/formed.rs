@@ -1,4 +1,4 @@
-//! What the first round of a pair leaves to the second, and the layout of what that reports.
+//! State that the first round of a pair leaves to the second, and the layout of what that reports.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ const CANDIDATES: &str = "coalitions.candidates";
 /// from; and by table, these models.
 const STARTS: &str = "coalitions.starts";
 
-/// What the first round of a pair leaves to the second; entry by entry, the models are
+/// State that the first round of a pair leaves to the second; entry by entry, the models are
 /// [`State::models`].
 pub(super) struct Formed<'a> {
     pub(super) models: &'a [Params],
     pub(super) candidates: &'a [Vec<u32>],
     pub(super) starts: Vec<&'a Params>,
-    /// What every model counts in a mean.
+    /// Weight of every model in a mean.
     pub(super) weights: Vec<f64>,
 }
 

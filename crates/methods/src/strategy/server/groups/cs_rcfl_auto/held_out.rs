@@ -15,7 +15,7 @@ pub(crate) struct FoldModels {
 struct Fold {
     /// The silo without the fold, which is its validation part.
     learner: Arc<dyn Learner>,
-    /// What the silo learned without the fold.
+    /// Update that the silo learned without the fold.
     update: Update,
     /// Rows of the fold.
     rows: u64,

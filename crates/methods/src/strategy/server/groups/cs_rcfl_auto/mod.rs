@@ -35,7 +35,7 @@ pub(super) use numbers::grid;
 /// odd ones every silo keeps the model it trained; in the even ones silos only measure.
 #[derive(Debug, Clone)]
 pub struct AutoCsRcfl {
-    /// How a member finds its model in a round.
+    /// Fit of a member's model in a round.
     pub fit: Fitting,
     /// Rounds before coalitions are first formed, in which all silos train one model together; by
     /// default 0 for learners with exact fits, otherwise 2, because the mean of networks that were
@@ -45,7 +45,7 @@ pub struct AutoCsRcfl {
     pub folds: usize,
     /// Pairs of rounds that form coalitions anew; 0: all.
     pub freeze: u64,
-    /// What takes the place of the mean in a coalition.
+    /// Rule in the place of the mean in a coalition.
     pub rule: Aggregation,
     /// True if a model counts by its training rows in a mean; otherwise all models count alike.
     pub by_rows: bool,
@@ -60,7 +60,7 @@ const WARM_UP: &str = "coalitions.warm-up";
 /// Number of these rounds for learners without exact fits.
 const WARM_UP_ROUNDS: u64 = 2;
 
-/// What a round is for.
+/// Purpose of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AutoPhase {
     /// All silos train one model.
@@ -178,7 +178,7 @@ impl AutoCsRcfl {
     }
 }
 
-/// What a measuring round comes to.
+/// Result of a measuring round.
 struct MeasuredRound<'a> {
     /// The coalition of every entry of this round.
     assignment: Vec<u32>,

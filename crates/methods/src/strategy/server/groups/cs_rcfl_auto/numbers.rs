@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fewer_coalitions_are_taken_within_a_part_of_the_standard_error() {
+    fn fewer_coalitions_win_within_a_part_of_the_standard_error() {
         // Differences to the last are 3 and −1: mean 1, standard deviation √8, standard error 2.
         let reported: [&[f32]; 2] = [&[9.0, 5.0, 2.0], &[9.0, 1.0, 2.0]];
         assert_eq!(fewest(&reported, 2, 0.0), 2);

@@ -1,6 +1,6 @@
 //! The coefficients of a round as whole numbers, and how a decision carries them.
 
-/// What a rule says of a round. A coefficient is a whole number divided by the sum of its row.
+/// Result of a rule for a round. A coefficient is a whole number divided by the sum of its row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GroupCoefficients {
     /// The group of every entry, in contribution list order.

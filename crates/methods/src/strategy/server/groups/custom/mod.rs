@@ -29,9 +29,9 @@ use crate::strategy::{
 pub use coefficients::GroupCoefficients;
 use combined::combined;
 
-/// Where the models that a rule keeps are remembered.
+/// Name under which the models that a rule keeps are remembered.
 const KEPT: &str = "custom.kept";
-/// Where the numbers that a rule keeps are remembered.
+/// Name under which the numbers that a rule keeps are remembered.
 const NUMBERS: &str = "custom.numbers";
 /// The rule that needs no process of its own: the mean of all entries.
 const MEAN: &str = "mean";
@@ -43,7 +43,7 @@ pub struct Custom {
     /// The rule, by the name under which the process that runs the federation knows it, as `rota.simulate` of
     /// Python does; default `"mean"`, the mean of all members' models.
     pub rule: String,
-    /// What the rule sees of a round: `"rows"`, the numbers of training rows; `"numbers:NAME"`, a number that silos
+    /// Inputs of the rule from a round: `"rows"`, the numbers of training rows; `"numbers:NAME"`, a number that silos
     /// report with their trainings, such as `"numbers:steps"`; `"gram"`, the inner products of the changes; `"scores"`,
     /// the losses of all models on the rows of all members; `"updates"`, the models; `"state"`, what it kept in
     /// the round before; `"names"`, whose entry is which. Default `["rows"]`.
@@ -59,7 +59,7 @@ impl Default for Custom {
     }
 }
 
-/// What a rule sees of a round.
+/// Inputs of a rule from a round.
 pub struct SeenRound<'a> {
     /// The round, from 1.
     pub round: u64,

@@ -217,7 +217,7 @@ fn coefficients_that_fit_no_round_are_refused_in_words() {
 }
 
 #[test]
-fn a_rule_that_no_process_provides_is_refused_before_the_first_round() {
+fn a_rule_that_no_process_provides_is_refused_before_round_one() {
     let options = Custom {
         rule: "nobody's".into(),
         ..Custom::default()

@@ -45,7 +45,7 @@ pub struct FedCollab {
     /// every round. Default 1.
     #[schemars(extend("x-unit" = "rounds"))]
     pub freeze: u64,
-    /// How silos find their models. Default `"trained"`.
+    /// Fit of the silos' models. Default `"trained"`.
     #[serde(skip_serializing_if = "is_default")]
     pub fit: FitRule,
     /// Strength of the ridge of exact fits: a number, or `{ folds, grid }` to choose it by
@@ -120,7 +120,7 @@ struct Collaborating {
     orders: u32,
 }
 
-/// What the coalitions of a round are formed from.
+/// Data from which the coalitions of a round are formed.
 struct FedCollabCase {
     rows: Vec<u64>,
     divergences: Matrix,

@@ -27,7 +27,7 @@ const FOLDS: usize = 5;
 /// of their silos, which the mean of models that were trained apart does not show.
 const TOLERANCE: f64 = 0.5;
 
-/// What every member demands of the candidates.
+/// Rule for the candidates that every member checks.
 const RULE: &str =
     "the candidates have to be the merge tree of this round, cut at every number of groups";
 

@@ -26,7 +26,7 @@ use crate::strategy::{
     Objection, Outcome, Participant, Plan, SettleError, State, Strategy, StrategyError, Watch,
 };
 
-/// Where HCCT-E remembers the layer that it compares: its number in the order of [`layers`].
+/// Name under which HCCT-E remembers the layer that it compares: its number in the order of [`layers`].
 const LAYER: &str = "hcct.layer";
 
 /// Options of HCCT and HCCT-P.
@@ -45,9 +45,9 @@ pub struct Hcct {
     /// round, as in the paper. Default 3.
     #[schemars(extend("x-unit" = "rounds"))]
     pub freeze: u64,
-    /// When groups are formed, and of which models.
+    /// Time at which groups are formed, and the models that they are formed of.
     pub grouping: When,
-    /// Which new groups replace the present ones. Default: with `grouping = "trained"` those of higher
+    /// New groups that replace the present ones. Default: with `grouping = "trained"` those of higher
     /// utility than the present ones had, with `"paper"` all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regroup: Option<Regroup>,
@@ -69,9 +69,9 @@ pub struct HcctE {
     /// round, as in the paper. Default 3.
     #[schemars(extend("x-unit" = "rounds"))]
     pub freeze: u64,
-    /// When groups are formed, and of which models.
+    /// Time at which groups are formed, and the models that they are formed of.
     pub grouping: When,
-    /// Which new groups replace the present ones. Default: with `grouping = "trained"` those of higher
+    /// New groups that replace the present ones. Default: with `grouping = "trained"` those of higher
     /// utility than the present ones had, with `"paper"` all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regroup: Option<Regroup>,
@@ -111,7 +111,7 @@ impl Default for HcctE {
     }
 }
 
-/// When groups are formed, and which models a new group averages, by rows.
+/// Time at which groups are formed, and the models that a new group averages, by rows.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]

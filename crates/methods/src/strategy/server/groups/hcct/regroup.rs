@@ -1,4 +1,4 @@
-//! Which new groups replace the present ones.
+//! Replacement of the present groups by new ones.
 //!
 //! Silos whose models hardly change any more move in directions that are mostly noise, by which groups
 //! that were right fall apart. Their utility shows it: directions that agree raise it, those that are
@@ -14,10 +14,10 @@ use crate::strategy::{Decision, Kept, LoadedManifest, Objection, State};
 /// [`State::memory`](crate::strategy::State::memory).
 const UTILITY: &str = "hcct.utility";
 
-/// What entries do in a round without new groups.
+/// Rule for entries in a round without new groups.
 pub(super) const KEEPS: &str = "every entry keeps its group";
 
-/// Which new groups replace the present ones.
+/// New groups that replace the present ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Regroup {

@@ -1,4 +1,4 @@
-//! What silos contribute to a round: numbers of double precision, each as two of single precision.
+//! Contributions of silos to a round: numbers of double precision, each as two of single precision.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::strategy::split_double;
 const SUMS: &str = "hierarchical.sums";
 const REST: &str = "hierarchical.sums.rest";
 
-/// What the members do in a round.
+/// Work of the members in a round.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum SumsPhase {
     /// Sums of the models that are not done.

@@ -1,4 +1,4 @@
-//! What the members keep from round to round: the estimates of every model, in double precision.
+//! Memory of the members from round to round: the estimates of every model, in double precision.
 
 use crate::matrix::Matrix;
 use crate::mixed::{MixedProgress, MixedSettings, Varying};
@@ -22,7 +22,7 @@ pub(super) const CHOSEN: &str = "hierarchical.chosen";
 pub(super) const LOSSES: &str = "hierarchical.losses";
 /// Numbers that every site has contributed so far.
 pub(super) const OPENED: &str = "hierarchical.opened";
-/// Whether all is done.
+/// Count of 1 once all is done.
 pub(super) const ENDED: &str = "hierarchical.ended";
 
 fn name(varying: Varying, of: &str) -> String {

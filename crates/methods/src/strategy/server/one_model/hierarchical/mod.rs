@@ -102,7 +102,7 @@ struct MixedModel {
     settings: MixedSettings,
 }
 
-/// What all know before a round.
+/// Common knowledge before a round.
 struct Before {
     common: Common,
     known: Estimates,

@@ -19,12 +19,12 @@ const ATTACHED: &str = "hierarchical";
 const STRENGTHS: &str = "strengths";
 /// The variance of the noise; 0 for classes, which have none.
 const NOISE: &str = "noise";
-/// Whether the silos are better off with fits of their own rows alone: 0 or 1.
+/// 1 if the silos are better off with fits of their own rows alone, otherwise 0.
 const ALONE: &str = "alone";
 
 /// Names in the personal state: which fits there are, the one around the global model, the one alone.
 const PERSONAL: [&str; 3] = ["hierarchical", "hierarchical-own", "hierarchical-alone"];
-/// How many of the fits there are: 0, 1 or 2, in the order of [`PERSONAL`].
+/// Number of the fits: 0, 1 or 2, in the order of [`PERSONAL`].
 const FITS: &str = "fits";
 
 /// Most coefficients: the numbers of a round grow with their square.
@@ -35,7 +35,7 @@ pub(super) struct Common {
     models: Attached,
 }
 
-/// What a global model says.
+/// Estimates in a global model.
 #[derive(Debug, Clone)]
 pub(super) struct Estimates {
     pub(super) mean: Vec<f64>,

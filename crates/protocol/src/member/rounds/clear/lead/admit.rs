@@ -1,4 +1,4 @@
-//! What a contributed model must be, and the contribution list that closes the set.
+//! Admission of a contributed model, and the contribution list that closes the set.
 
 use super::stage::ClearStage;
 use crate::member::rounds::lead::Leading;
@@ -12,7 +12,7 @@ use crate::roster::MemberIndex;
 use crate::work::{Request, WorkError};
 
 impl Leading<'_> {
-    /// What this lead needs to know of a contributed model.
+    /// Returns what this lead needs to know of a contributed model.
     pub(in crate::member) fn model_admission(&self, message: &Message) -> Option<Admission> {
         let Body::Contribution(contribution) = &message.body else {
             return None;
@@ -32,7 +32,7 @@ impl Leading<'_> {
         })
     }
 
-    /// What is wrong with the entry of a contributed model.
+    /// Returns the objection to the entry of a contributed model.
     fn objection_to_model(
         &self,
         message: &Message,

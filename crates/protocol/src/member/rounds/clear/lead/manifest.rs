@@ -56,7 +56,7 @@ impl Leading<'_> {
     /// Sends the manifest once all scores are here, or those missing are not waited for any longer.
     ///
     /// # Errors
-    /// Why this member votes against its own view: too many scores are missing.
+    /// The reason for which this member votes against its own view: too many scores are missing.
     pub(in crate::member) fn collect_scores(&mut self) -> Result<(), Refusal> {
         let Some(Gathered {
             stage: RoundStage::Clear(ClearStage::Scoring { entries, since }),
@@ -121,7 +121,7 @@ impl Leading<'_> {
     /// Leaves out the authors of entries that are not `kept`.
     ///
     /// # Errors
-    /// Why this member votes against its own view: that is not allowed.
+    /// The reason for which this member votes against its own view: that is not allowed.
     fn leave_out(
         &mut self,
         entries: &[Entry],
@@ -183,7 +183,7 @@ impl Leading<'_> {
     /// Decides once all inclusions are here, or issues the manifest again without those missing.
     ///
     /// # Errors
-    /// Why this member votes against its own view: too many inclusions are missing.
+    /// The reason for which this member votes against its own view: too many inclusions are missing.
     pub(in crate::member) fn collect_inclusions(&mut self) -> Result<(), Refusal> {
         let Some(Gathered {
             stage:
@@ -246,7 +246,7 @@ impl Leading<'_> {
 }
 
 impl LeadTiming<'_> {
-    /// When missing scores are not waited for any longer.
+    /// Returns the time after which missing scores are not waited for.
     pub(in crate::member) fn scores_due(&self, entries: &[Entry], since: Time) -> Time {
         let silent = |member: &MemberIndex| {
             let scores = self.round.inbox.scores.get(member);
@@ -255,8 +255,8 @@ impl LeadTiming<'_> {
         self.answers_due(entries, silent, since)
     }
 
-    /// When missing inclusions are not waited for any longer. They get as long as scores, because
-    /// a member fetches all models before it signs.
+    /// Returns the time after which missing inclusions are not waited for. They get as long as scores, because a member
+    /// fetches all models before it signs.
     pub(in crate::member) fn inclusions_due(
         &self,
         entries: &[Entry],
@@ -267,8 +267,8 @@ impl LeadTiming<'_> {
         self.answers_due(entries, silent, since)
     }
 
-    /// When authors that owe something are not waited for any longer: patience (at least D) after
-    /// `since`, or D if all of them are marked absent.
+    /// Returns the time after which authors that owe something are not waited for: the straggler timeout (at least D)
+    /// after `since`, or D if all of them are marked absent.
     fn answers_due(
         &self,
         entries: &[Entry],

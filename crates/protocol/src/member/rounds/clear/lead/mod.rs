@@ -23,7 +23,7 @@ use crate::time::Time;
 use stage::ClearStage;
 
 impl Leading<'_> {
-    /// How far this lead is with a round in clear.
+    /// Returns the stage of this lead with a round in clear.
     fn clear(&self) -> Option<&ClearStage> {
         match &self.gathered.as_ref()?.stage {
             RoundStage::Clear(stage) => Some(stage),
@@ -34,7 +34,7 @@ impl Leading<'_> {
     /// Goes on with a round in clear. Gives a block to propose.
     ///
     /// # Errors
-    /// Why this member votes against its own view.
+    /// The reason for which this member votes against its own view.
     pub(in crate::member) fn go_on_in_clear(&mut self) -> Result<Option<BlockDraft>, Refusal> {
         match self.clear() {
             Some(ClearStage::Scoring { .. }) => self.collect_scores()?,
@@ -45,7 +45,7 @@ impl Leading<'_> {
         Ok(None)
     }
 
-    /// What members have not answered in a round in clear.
+    /// Returns the message that members have not answered in a round in clear, and these members.
     pub(in crate::member) fn unanswered_in_clear(&self) -> Option<(Body, Vec<MemberIndex>)> {
         let gathered = self.gathered.as_ref()?;
         Some(match self.clear()? {
@@ -79,7 +79,7 @@ impl Leading<'_> {
         })
     }
 
-    /// What the block of a round in clear rests on.
+    /// Returns the messages on which the block of a round in clear rests.
     pub(in crate::member) fn manifest_of(&self, content: &Content) -> Vec<Body> {
         let Content::Learning(learning) = content else {
             return Vec::new();
@@ -93,7 +93,7 @@ impl Leading<'_> {
 }
 
 impl LeadTiming<'_> {
-    /// When the spans end that a lead waits for in a round in clear.
+    /// Returns the ends of the spans that a lead waits for in a round in clear.
     pub(in crate::member) fn deadlines_in_clear(&self) -> Vec<Time> {
         match self.gathered.map(|gathered| &gathered.stage) {
             Some(RoundStage::Clear(ClearStage::Scoring { entries, since })) => {
@@ -110,7 +110,7 @@ impl LeadTiming<'_> {
     }
 }
 
-/// How a manifest travels: without scores it is the contribution list.
+/// Returns the body in which a manifest travels: without scores it is the contribution list.
 fn manifest_body(manifest: &RoundManifest) -> Body {
     if manifest.scores.is_some() {
         Body::Manifest(manifest.clone())

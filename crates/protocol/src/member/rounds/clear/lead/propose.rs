@@ -67,7 +67,7 @@ impl Leading<'_> {
     /// A decision was made.
     ///
     /// # Errors
-    /// Why this member votes against its own view: there is no decision.
+    /// The reason for which this member votes against its own view: there is no decision.
     pub(in crate::member) fn decided(
         &mut self,
         root: Hash,
@@ -126,7 +126,7 @@ impl Leading<'_> {
     /// Drafts the block of the round once its outcome is computed.
     ///
     /// # Errors
-    /// Why this member votes against its own view: there is no outcome.
+    /// The reason for which this member votes against its own view: there is no outcome.
     pub(in crate::member) fn propose_settled(&mut self) -> Result<Option<BlockDraft>, Refusal> {
         let Some(Gathered {
             stage:

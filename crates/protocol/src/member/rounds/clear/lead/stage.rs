@@ -1,4 +1,4 @@
-//! How far a lead is with a round in clear, once the set is closed.
+//! Stages of a lead with a round in clear, once the set is closed.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::message::{Entry, Phase, RoundManifest};
 use crate::time::Time;
 use crate::work::Case;
 
-/// How far a lead is with a round in clear, once the set is closed.
+/// Stage of a lead with a round in clear, once the set is closed.
 pub(in crate::member) enum ClearStage {
     Scoring {
         entries: Vec<Entry>,

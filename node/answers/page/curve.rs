@@ -2,9 +2,10 @@
 
 use maud::{Markup, html};
 use questions::kinds::km::KmOutcome;
+use questions::outcome::LEVEL;
 use questions::outcome::curves::{JoinedPoint, joined};
 
-use crate::svg::{AxisScale, colour, described, px, tick_text};
+use formatting::svg::{AxisScale, colour, described, px, tick_text};
 
 const WIDTH: f64 = 860.0;
 const LEFT: f64 = 110.0;
@@ -37,7 +38,7 @@ pub(super) fn section(found: &KmOutcome, smallest: u64) -> Markup {
         section {
             h2 { "Survival" }
             figure { (drawing(&curves, end)) }
-            p.note { "At risk is counted before the step that a time belongs to. Steps with few events are joined with the next." }
+            p.note { "Bands are 95 % intervals. At risk is counted before the step that a time belongs to. Steps with few events are joined with the next." }
         }
     }
 }
@@ -74,6 +75,7 @@ fn drawing(curves: &[(String, Vec<JoinedPoint>)], end: f64) -> Markup {
             }
             text.tick x="0" y=(below + 14.0) { "at risk" }
             @for (at, (name, points)) in curves.iter().enumerate() {
+                g class=(colour(Some(at))) { path.band style="fill:var(--k)" d=(band(points, &across, &up)) {} }
                 g class=(format!("curve {}", colour(Some(at)))) {
                     path d=(path(points, &across, &up)) {}
                     @if let Some(last) = points.last() {
@@ -103,6 +105,29 @@ fn path(points: &[JoinedPoint], across: &AxisScale, up: &AxisScale) -> String {
         );
     }
     path
+}
+
+/// The intervals as an area: their upper ends in steps to the right, and the lower ones back.
+fn band(points: &[JoinedPoint], across: &AxisScale, up: &AxisScale) -> String {
+    let ends = |point: &JoinedPoint| {
+        point
+            .point
+            .interval(LEVEL)
+            .unwrap_or([point.point.survival; 2])
+    };
+    let mut path = format!("M{},{}", px(across.at(0.0)), px(up.at(1.0)));
+    for point in points {
+        path += &format!("H{}V{}", across.at(point.point.time), up.at(ends(point)[1]));
+    }
+    for (at, point) in points.iter().enumerate().rev() {
+        let before = match at.checked_sub(1) {
+            Some(before) => ends(&points[before])[0],
+            None => 1.0,
+        };
+        path += &format!("V{}H{}", up.at(ends(point)[0]), across.at(point.point.time));
+        path += &format!("V{}", up.at(before));
+    }
+    path + "Z"
 }
 
 /// Rows at risk before the step that a time belongs to.

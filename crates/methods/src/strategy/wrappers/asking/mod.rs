@@ -3,31 +3,29 @@
 
 use std::sync::Arc;
 
-use crate::learner::{LearnError, Learner, Task, Update};
+use crate::learner::{LearnError, OwnAnswer, Task, Update};
 use crate::merging::MergeTree;
-use crate::params::{Layout, Params, Role, TensorSpec};
+use crate::params::{Layout, Params};
 use crate::strategy::{
-    DecideError, Decision, EquipError, Kept, LoadedManifest, Memory, ModelEntry, Names, Newcomer,
-    Objection, Outcome, OwnRadius, Participant, Plan, Scored, SettleError, State, Strategy, Watch,
+    DecideError, Decision, Kept, LoadedManifest, Memory, ModelEntry, Newcomer, Objection, Outcome,
+    Participant, Plan, Scored, SettleError, State, Strategy, Watch,
 };
 
-/// Tensor of a contribution: the pseudonym of the silo, for this question.
-const SITE: &str = "answer.site";
-/// Tensor of a contribution: the silo's numbers.
-const WORDS: &str = "answer.words";
-/// Values of single precision in which a number of 64 bits travels: 16 bits each, which it holds exactly.
-const DIGITS: usize = 4;
-/// Value of a digit's place.
-const PLACE: u64 = 1 << 16;
+mod words;
+
+use words::layout;
+pub use words::{AnswerWords, REFUSAL_RULES, answer_size};
+
 /// Rounds in a row without the same silos as before after which a question ends without an answer.
 const PATIENCE: u64 = 3;
 /// Begins the names of all that is kept of questions.
 const KEPT: &str = "question.";
 /// Name of the count of all rounds that questions took.
 const ROUNDS: &str = "question.rounds";
-
 /// Name of the count of rounds of the inner strategy.
 const LEARNED: &str = "question.learned";
+/// Name of the last round of a question that told nothing.
+const NOTHING: &str = "question.nothing";
 
 /// The rounds of a question, as a function of what they have opened.
 pub trait QuestionRounds: Send + Sync {
@@ -36,23 +34,47 @@ pub trait QuestionRounds: Send + Sync {
 
     /// No sum of it is longer.
     fn largest(&self) -> usize;
+
+    /// The norm by which one row changes the sum of the next round at most, where silos add noise to it; `None` where
+    /// they add none.
+    fn row_norm(&self, opened: &[Vec<u64>]) -> Option<f64> {
+        let _ = opened;
+        None
+    }
+
+    /// The words of a sum of the next round that was opened with noise: `sum` has the bits of numbers of double
+    /// precision. `None` if it is no such sum.
+    fn noised(&self, opened: &[Vec<u64>], sum: &AnswerWords) -> Option<Vec<u64>> {
+        let _ = (opened, sum);
+        None
+    }
 }
 
-/// How far a question has come, read from what the strategy keeps.
+/// Progress of a question, read from what the strategy keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QuestionState {
     /// The sums that its rounds opened, in order, modulo 2⁶⁴.
     pub opened: Vec<Vec<u64>>,
-    /// The silos that answered its first round, by their pseudonyms, ascending.
+    /// The silos that answered its first round, by their pseudonyms, ascending; where sums alone are opened that of
+    /// all authors together.
     pub sites: Vec<u64>,
-    /// Rounds in a row in which other silos answered.
+    /// Rounds in a row that some of these silos did not answer, or whose sum told nothing.
     pub missed: u64,
+    /// How many silos refused, by the number of the rule; empty where none did.
+    pub refused: Vec<u64>,
+    /// Whether a refusal ended it: of a silo that the sums cannot do without.
+    pub ended: bool,
 }
 
 impl QuestionState {
     /// Returns whether it ended because silos that had answered its first round stayed away.
     pub fn is_abandoned(&self) -> bool {
         self.missed >= PATIENCE
+    }
+
+    /// Returns whether it has no further round, whatever its sums say.
+    fn is_over(&self) -> bool {
+        self.ended || self.is_abandoned()
     }
 
     /// Reads what a strategy keeps of a question, counted from 0 as the agreement lists them.
@@ -66,6 +88,8 @@ impl QuestionState {
             opened: rounds.collect(),
             sites: counts(sites_name(question)).unwrap_or_default(),
             missed: memory.count(&missed_name(question)).unwrap_or(0),
+            refused: counts(refused_name(question)).unwrap_or_default(),
+            ended: memory.count(&ended_name(question)).is_some(),
         }
     }
 }
@@ -82,11 +106,28 @@ fn missed_name(question: usize) -> String {
     format!("{KEPT}{question}.missed")
 }
 
+fn refused_name(question: usize) -> String {
+    format!("{KEPT}{question}.refused")
+}
+
+fn ended_name(question: usize) -> String {
+    format!("{KEPT}{question}.ended")
+}
+
+/// Returns whether this round, after which a strategy keeps this memory, was one of a question and told nothing.
+pub fn asked_in_vain(memory: &Memory, round: u64) -> bool {
+    memory.count(NOTHING) == Some(round)
+}
+
 /// Questions are answered in the order in which the agreement lists them, before the rounds of the inner
 /// strategy go on. The sums are kept in the state, so that everybody can repeat every step.
 ///
 /// Every round of a question has the same silos as its first; one that lacks some of them opens nothing and is
-/// repeated. After three in a row the question ends without an answer.
+/// repeated. After three in a row the question ends without an answer. A silo that refuses says by which rule, and is
+/// left out of the first sum; where it cannot be left out, because sums alone are opened or it answered the first
+/// round, the question ends.
+///
+/// Where sums alone are opened, a round has one entry: the sum of all, with the pseudonym of its authors together.
 pub struct QuestionsFirst {
     inner: Arc<dyn Strategy>,
     questions: Vec<Arc<dyn QuestionRounds>>,
@@ -94,76 +135,10 @@ pub struct QuestionsFirst {
     learning: u64,
 }
 
-/// A contribution, read.
-struct ReadAnswer {
-    site: u64,
-    words: Vec<u64>,
-}
-
-impl ReadAnswer {
-    /// Reads a contribution, or gives the reason why it is no answer in one sentence.
-    fn read(model: &Params) -> Result<Self, String> {
-        let numbers = |name: &str| {
-            let digits = model.tensor(name);
-            let digits = digits.ok_or_else(|| format!("the answer has no tensor {name:?}"))?;
-            let whole = |digit: &&f32| digit.fract() == 0.0 && (0.0..PLACE as f32).contains(*digit);
-            if !digits.iter().all(|digit| whole(&digit)) {
-                return Err(
-                    "the answer holds a digit that is no whole number of 16 bits".to_owned(),
-                );
-            }
-            let number = |digits: &[f32]| {
-                let places = digits.iter().rev();
-                places.fold(0, |number: u64, &digit| {
-                    number.wrapping_mul(PLACE).wrapping_add(digit as u64)
-                })
-            };
-            Ok(digits.chunks(DIGITS).map(number).collect::<Vec<_>>())
-        };
-        let site = numbers(SITE)?;
-        let &[site] = site.as_slice() else {
-            return Err("the answer has not one pseudonym".into());
-        };
-        Ok(Self {
-            site,
-            words: numbers(WORDS)?,
-        })
-    }
-
-    /// The contribution.
-    fn write(&self) -> Params {
-        let digits = |word: &u64| {
-            let mut rest = *word;
-            std::array::from_fn::<_, DIGITS, _>(|_| {
-                let digit = rest % PLACE;
-                rest /= PLACE;
-                digit as f32
-            })
-        };
-        let numbers = [self.site];
-        let numbers = numbers.iter().chain(&self.words);
-        let values: Vec<f32> = numbers.flat_map(digits).collect();
-        Params::from_values(&layout(self.words.len()), &values)
-    }
-}
-
-/// Layout of an answer of so many numbers.
-fn layout(words: usize) -> Arc<Layout> {
-    Layout::new(vec![
-        TensorSpec::new(SITE, [1, DIGITS], Role::Buffer),
-        TensorSpec::new(WORDS, [words, DIGITS], Role::Buffer),
-    ])
-    .expect("two tensors with different names")
-}
-
-/// Bytes of an answer of so many numbers.
-pub fn answer_size(words: usize) -> u64 {
-    layout(words).document_len() as u64
-}
-
 /// The round under way of a question.
-struct AskedRound {
+struct AskedRound<'a> {
     question: usize,
+    rounds: &'a dyn QuestionRounds,
     state: QuestionState,
     words: usize,
 }
@@ -183,22 +158,21 @@ impl QuestionsFirst {
     }
 
     /// The round of a question that comes next; `None` where the inner strategy goes on.
-    fn asked(&self, state: &State) -> Option<AskedRound> {
-        let rounds = self.questions.iter().enumerate();
-        rounds
-            .filter_map(|(question, rounds)| {
-                let state = QuestionState::of(&state.memory, question);
-                if state.is_abandoned() {
-                    return None;
-                }
-                let words = rounds.next(&state.opened)?;
-                Some(AskedRound {
-                    question,
-                    state,
-                    words,
-                })
+    fn asked(&self, state: &State) -> Option<AskedRound<'_>> {
+        let mut rounds = self.questions.iter().enumerate();
+        rounds.find_map(|(question, rounds)| {
+            let state = QuestionState::of(&state.memory, question);
+            if state.is_over() {
+                return None;
+            }
+            let words = rounds.next(&state.opened)?;
+            Some(AskedRound {
+                question,
+                rounds: &**rounds,
+                state,
+                words,
             })
-            .next()
+        })
     }
 
     /// The round of the inner strategy.
@@ -213,9 +187,9 @@ fn coalitions(manifest: &LoadedManifest) -> Vec<u32> {
     entries.map(|entry| entry.coalition.unwrap_or(0)).collect()
 }
 
-impl AskedRound {
+impl AskedRound<'_> {
     /// The answers of a manifest, or which entry is unusable and why.
-    fn answers(&self, manifest: &LoadedManifest) -> Result<Vec<ReadAnswer>, DecideError> {
+    fn answers(&self, manifest: &LoadedManifest) -> Result<Vec<AnswerWords>, DecideError> {
         manifest.not_empty()?;
         let mut answers = Vec::with_capacity(manifest.entries.len());
         for (entry, ModelEntry { model, .. }) in manifest.entries.iter().enumerate() {
@@ -225,8 +199,8 @@ impl AskedRound {
         Ok(answers)
     }
 
-    fn read(&self, model: &Params) -> Result<ReadAnswer, String> {
-        let answer = ReadAnswer::read(model)?;
+    fn read(&self, model: &Params) -> Result<AnswerWords, String> {
+        let answer = AnswerWords::read(model)?;
         if answer.words.len() != self.words {
             return Err(format!(
                 "the answer has {} numbers, the question asks for {}",
@@ -238,28 +212,50 @@ impl AskedRound {
     }
 
     /// The state after the round.
-    fn settle(self, before: &State, answers: &[ReadAnswer]) -> State {
+    fn settle(self, before: &State, answers: &[AnswerWords]) -> State {
         let Self {
             question,
+            rounds,
             state,
             words,
         } = self;
-        let mut after = before.clone();
-        let rounds = before.memory.count(ROUNDS).unwrap_or(0);
-        after.memory.insert(ROUNDS, Kept::Count(rounds + 1));
+        let mut after = counted(before);
+        let first = state.opened.is_empty();
+        // Whoever comes later is in none of the sums.
+        let belongs = |answer: &&AnswerWords| first || state.sites.contains(&answer.site);
+        let belonging = answers.iter().filter(belongs);
+        let (refusals, answers): (Vec<_>, Vec<_>) = belonging.partition(|answer| answer.refuses());
+        if !refusals.is_empty() {
+            let mut refused = vec![0; REFUSAL_RULES];
+            for answer in &refusals {
+                // Whoever sends something else than 0 or 1 only makes the question end.
+                let silos = answer
+                    .refused
+                    .iter()
+                    .map(|silos| *silos.min(&answer.authors));
+                add(&mut refused, &silos.collect::<Vec<_>>());
+            }
+            let name = refused_name(question);
+            after.memory.insert(name, Kept::Counts(refused));
+            if !first || answers.is_empty() {
+                after.memory.insert(ended_name(question), Kept::Count(1));
+                return after;
+            }
+        }
         let mut sites: Vec<u64> = answers.iter().map(|answer| answer.site).collect();
         sites.sort_unstable();
-        let first = state.opened.is_empty();
         if !first && sites != state.sites {
-            let missed = Kept::Count(state.missed + 1);
-            after.memory.insert(missed_name(question), missed);
+            miss(&mut after, question, state.missed);
             return after;
         }
         let mut sum = vec![0u64; words];
-        for answer in answers {
-            for (sum, word) in sum.iter_mut().zip(&answer.words) {
-                *sum = sum.wrapping_add(*word);
+        match &answers[..] {
+            [one] if rounds.row_norm(&state.opened).is_some() => {
+                sum = rounds.noised(&state.opened, one).unwrap_or(sum);
             }
+            _ => answers
+                .iter()
+                .for_each(|answer| add(&mut sum, &answer.words)),
         }
         let name = sum_name(question, state.opened.len());
         after.memory.insert(name, Kept::Counts(sum));
@@ -273,29 +269,34 @@ impl AskedRound {
     }
 }
 
+/// Adds numbers to others, modulo 2⁶⁴.
+fn add(sum: &mut [u64], words: &[u64]) {
+    for (sum, word) in sum.iter_mut().zip(words) {
+        *sum = sum.wrapping_add(*word);
+    }
+}
+
+/// The state after one more round of a question.
+fn counted(before: &State) -> State {
+    let mut after = before.clone();
+    let rounds = before.memory.count(ROUNDS).unwrap_or(0);
+    after.memory.insert(ROUNDS, Kept::Count(rounds + 1));
+    after
+}
+
+/// Counts a round in which silos of a question were missing, after so many in a row.
+fn miss(after: &mut State, question: usize, before: u64) {
+    let missed = Kept::Count(before + 1);
+    after.memory.insert(missed_name(question), missed);
+}
+
 impl Strategy for QuestionsFirst {
     fn name(&self) -> &'static str {
         self.inner.name()
     }
 
-    fn names(&self) -> Names {
-        self.inner.names()
-    }
-
-    fn draws_members(&self) -> bool {
-        self.inner.draws_members()
-    }
-
-    fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
-        self.inner.equip(learner)
-    }
-
-    fn can_take_part(&self, learner: &dyn Learner, radius: &OwnRadius) -> Result<(), EquipError> {
-        self.inner.can_take_part(learner, radius)
-    }
-
-    fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
-        self.inner.initial_state(learner, seed)
+    fn inner(&self) -> Option<&dyn Strategy> {
+        Some(&*self.inner)
     }
 
     fn plan(&self, state: &State, round: u64) -> Plan {
@@ -320,9 +321,15 @@ impl Strategy for QuestionsFirst {
                 .contribute(state, plan, round, participant, progress);
         };
         let answers = participant.learner.answers()?;
-        let answer = ReadAnswer {
-            site: answers.pseudonym(asked.question),
-            words: answers.answer(asked.question, &asked.state.opened)?,
+        let site = answers.pseudonym(asked.question);
+        let answer = match answers.answer(asked.question, &asked.state.opened)? {
+            OwnAnswer::Numbers(words) => AnswerWords {
+                site,
+                authors: 1,
+                words,
+                refused: vec![0; REFUSAL_RULES],
+            },
+            OwnAnswer::Refused(rule) => AnswerWords::refusal(site, asked.words, rule),
         };
         let samples = participant.learner.samples();
         let update = Update::kept(&answer.write(), participant.personal, samples);
@@ -455,6 +462,22 @@ impl Strategy for QuestionsFirst {
             assignment: decision.assignment.clone(),
             state: after,
         })
+    }
+
+    fn row_norm(&self, state: &State) -> Option<f64> {
+        let asked = self.asked(state)?;
+        asked.rounds.row_norm(&asked.state.opened)
+    }
+
+    fn nothing_told(&self, state: &State, round: u64) -> State {
+        let Some(asked) = self.asked(state) else {
+            let round = Self::inner_round(state, round);
+            return self.inner.nothing_told(state, round);
+        };
+        let mut after = counted(state);
+        after.memory.insert(NOTHING, Kept::Count(round));
+        miss(&mut after, asked.question, asked.state.missed);
+        after
     }
 
     fn ends(&self, state: &State) -> bool {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use questions::Estimate;
 use questions::outcome::LEVEL;
 
-use crate::svg::{AxisScale, described, tick_text};
+use formatting::svg::{AxisScale, described, tick_text};
 
 const WIDTH: f64 = 860.0;
 /// Room for the numbers at the right.
@@ -39,7 +39,7 @@ fn drawing(title: &str, ratios: bool, lines: &[(String, f64, [f64; 2])]) -> Mark
         .iter()
         .flat_map(|(_, _, interval)| *interval)
         .chain([0.0]);
-    let (low, high) = crate::svg::range(ends).unwrap_or((-1.0, 1.0));
+    let (low, high) = formatting::svg::range(ends).unwrap_or((-1.0, 1.0));
     let longest = lines
         .iter()
         .map(|(name, ..)| name.chars().count())

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use questions::kinds::trees::{ColumnImportance, TreesOutcome};
 
-use crate::svg::{AxisScale, colour, described, px, tick_text};
+use formatting::svg::{AxisScale, colour, described, px, tick_text};
 
 const WIDTH: f64 = 860.0;
 const LEFT: f64 = 70.0;
@@ -56,7 +56,7 @@ fn curves(found: &TreesOutcome) -> Markup {
     ];
     let lines: Vec<(&str, Vec<f64>)> = lines.into_iter().flatten().collect();
     let values = lines.iter().flat_map(|(_, line)| line.iter().copied());
-    let (low, high) = crate::svg::range(values).unwrap_or((0.0, 1.0));
+    let (low, high) = formatting::svg::range(values).unwrap_or((0.0, 1.0));
     let across = AxisScale::new(
         (0.0, (found.losses.len() - 1) as f64),
         (LEFT, WIDTH - NAMES),

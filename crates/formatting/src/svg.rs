@@ -3,13 +3,13 @@
 use maud::{Markup, html};
 
 /// A coordinate: a tenth of a unit is enough.
-pub(crate) fn px(value: f64) -> f64 {
+pub fn px(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
 /// The CSS class of a coalition's colour; grey without a coalition. There are seven colours, which
 /// repeat, so the coalition's letter is always shown too.
-pub(crate) fn colour(coalition: Option<usize>) -> String {
+pub fn colour(coalition: Option<usize>) -> String {
     match coalition {
         Some(index) => format!("k{}", index % 7),
         None => "k-none".to_owned(),
@@ -17,23 +17,18 @@ pub(crate) fn colour(coalition: Option<usize>) -> String {
 }
 
 /// A drawing of that size in a box that scrolls sideways where the window is narrow.
-pub(crate) fn drawing(label: &str, width: f64, height: f64, content: Markup) -> Markup {
+pub fn drawing(label: &str, width: f64, height: f64, content: Markup) -> Markup {
     shrinking(label, (width, height), 0.8, content)
 }
 
 /// A drawing of that size, drawn at no less than this share of its width.
-pub(crate) fn shrinking(
-    label: &str,
-    (width, height): (f64, f64),
-    least: f64,
-    content: Markup,
-) -> Markup {
+pub fn shrinking(label: &str, (width, height): (f64, f64), least: f64, content: Markup) -> Markup {
     framed((label, ""), (width, height), (least, None), content)
 }
 
 /// A drawing as [`drawing`], with a sentence that says what it shows, for those who cannot see it; hardly
 /// larger than its size, so that small drawings do not have large letters.
-pub(crate) fn described(label: &str, said: &str, size: (f64, f64), content: Markup) -> Markup {
+pub fn described(label: &str, said: &str, size: (f64, f64), content: Markup) -> Markup {
     framed((label, said), size, (0.8, Some(1.15)), content)
 }
 
@@ -61,7 +56,7 @@ fn framed(
 
 /// Moves heights, ascending, apart until each is so far from the next, and none is below `floor`, as far
 /// as there is room above it.
-pub(crate) fn spaced(heights: &mut [f64], apart: f64, floor: f64) {
+pub fn spaced(heights: &mut [f64], apart: f64, floor: f64) {
     for at in 1..heights.len() {
         heights[at] = heights[at].max(heights[at - 1] + apart);
     }
@@ -74,7 +69,7 @@ pub(crate) fn spaced(heights: &mut [f64], apart: f64, floor: f64) {
 
 /// A map from values to coordinates, linear or logarithmic.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct AxisScale {
+pub struct AxisScale {
     from: f64,
     to: f64,
     start: f64,
@@ -84,7 +79,7 @@ pub(crate) struct AxisScale {
 
 impl AxisScale {
     /// Maps `from..=to` to `start..=end`; an empty range of values goes to the middle.
-    pub(crate) fn new((from, to): (f64, f64), (start, end): (f64, f64)) -> AxisScale {
+    pub fn new((from, to): (f64, f64), (start, end): (f64, f64)) -> AxisScale {
         AxisScale {
             from,
             to,
@@ -95,7 +90,7 @@ impl AxisScale {
     }
 
     /// Maps a frame of values to `start..=end`.
-    pub(crate) fn framed(frame: &AxisFrame, ends: (f64, f64)) -> AxisScale {
+    pub fn framed(frame: &AxisFrame, ends: (f64, f64)) -> AxisScale {
         if frame.log {
             AxisScale {
                 log: true,
@@ -107,7 +102,7 @@ impl AxisScale {
     }
 
     /// The coordinate of a value.
-    pub(crate) fn at(&self, value: f64) -> f64 {
+    pub fn at(&self, value: f64) -> f64 {
         let value = if self.log { value.log10() } else { value };
         let span = self.to - self.from;
         let part = if span > 0.0 {
@@ -119,7 +114,7 @@ impl AxisScale {
     }
 
     /// About `wanted` round values in the range.
-    pub(crate) fn ticks(&self, wanted: usize) -> Vec<f64> {
+    pub fn ticks(&self, wanted: usize) -> Vec<f64> {
         if self.log {
             let (first, last) = (self.from.ceil() as i32, self.to.floor() as i32);
             let every = ((last - first) as usize).div_ceil(wanted.max(1)).max(1);
@@ -150,7 +145,7 @@ fn round_step(step: f64) -> f64 {
 }
 
 /// A tick's value, as short as its step allows.
-pub(crate) fn tick_text(ticks: &[f64], value: f64) -> String {
+pub fn tick_text(ticks: &[f64], value: f64) -> String {
     if let [a, b, ..] = ticks
         && (b / a - (b / a).round()).abs() < 1e-9
         && (*a < 1.0 / 1024.0 || *b >= 1e5)
@@ -163,11 +158,11 @@ pub(crate) fn tick_text(ticks: &[f64], value: f64) -> String {
         _ => 1.0,
     };
     let decimals = (-step.log10().floor()).clamp(0.0, 6.0) as usize;
-    super::numbers::value(value, decimals)
+    crate::numbers::value(value, decimals)
 }
 
 /// The smallest and the largest finite value, with a margin.
-pub(crate) fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+pub fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (low, high) = values
         .filter(|value| value.is_finite())
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
@@ -185,15 +180,15 @@ pub(crate) fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 
 /// The values that an axis shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct AxisFrame {
+pub struct AxisFrame {
     /// The smallest.
-    pub(crate) low: f64,
+    pub low: f64,
     /// The largest.
-    pub(crate) high: f64,
+    pub high: f64,
     /// True if the axis is logarithmic: for values over more than four powers of ten.
-    pub(crate) log: bool,
+    pub log: bool,
     /// Values above it that would flatten all others: how many, and the largest.
-    pub(crate) above: Option<(usize, f64)>,
+    pub above: Option<(usize, f64)>,
 }
 
 impl AxisFrame {
@@ -203,7 +198,7 @@ impl AxisFrame {
     const LINEAR: f64 = 1e4;
 
     /// The frame of these values; `None` if none is finite.
-    pub(crate) fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+    pub fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let mut finite: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         finite.sort_by(f64::total_cmp);
         let mut sizes: Vec<f64> = finite.iter().map(|value| value.abs()).collect();
@@ -235,7 +230,7 @@ impl AxisFrame {
     }
 
     /// The value, or the edge of the frame that it is beyond.
-    pub(crate) fn inside(&self, value: f64) -> f64 {
+    pub fn inside(&self, value: f64) -> f64 {
         value.clamp(self.low, self.high)
     }
 }

@@ -1,0 +1,204 @@
+//! Answers to a question: the sum says what the rows of all authors have in common, and no step of learning follows
+//! from it. Every author counts once, whatever weight its models have.
+
+use bytes::Bytes;
+use methods::Params;
+use methods::learner::UnitRows;
+use methods::strategy::{AnswerWords, QuestionState, REFUSAL_RULES};
+use privacy::masks::{Fixed, Reach, Secret, Shape};
+use privacy::sensitivity::Sensitivity;
+use protocol::privacy::Sum;
+use protocol::{Hash, MemberIndex};
+
+use super::units::{NoisySum, UnitNumbers};
+use super::{
+    DrawnSecrets, OpenedTotal, PreparedInput, PreparedRound, PreparedSummand, SecretIntegers,
+    SumBasis, Summand, ToldModel, Train,
+};
+use crate::config::SiloConfig;
+use crate::environment::WorkSize;
+use crate::secrets::RoundSecrets;
+
+/// The sum of the answers of all authors, of numbers up to ± 2²² in steps of 2⁻³⁰ ([`Fixed::QUESTION`]).
+pub(super) struct SumOfAnswers;
+
+impl Summand for SumOfAnswers {
+    fn check(&self, _: SumBasis<'_>) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Words of any value: one that refuses sends random ones, so that the sum of the others stays unknown.
+    fn shape(&self, of: SumBasis<'_>, sum: &Sum) -> Result<Shape, String> {
+        let said = |error: &dyn std::fmt::Display| error.to_string();
+        let once = vec![1; sum.authors.len()];
+        // A sum of so many answers must not pass the largest word.
+        Reach::of(&once, Fixed::QUESTION).map_err(|error| said(&error))?;
+        let reach = Reach::new(i64::MAX as u64).map_err(|error| said(&error))?;
+        let integers = AnswerWords::integers_of(&of.base.gate.layout);
+        Shape::new(integers, reach).map_err(|error| said(&error))
+    }
+
+    fn weight(&self, _: SumBasis<'_>, sum: &Sum) -> u64 {
+        sum.authors.len() as u64
+    }
+
+    fn draw(&self, secrets: &mut dyn RoundSecrets) -> Result<DrawnSecrets, String> {
+        Ok(DrawnSecrets {
+            secret: secrets.mask()?,
+            noise: None,
+        })
+    }
+
+    fn effort(&self, _: &SiloConfig, training: WorkSize) -> WorkSize {
+        training
+    }
+
+    fn prepare(
+        &self,
+        of: SumBasis<'_>,
+        drawn: DrawnSecrets,
+        train: Train<'_>,
+        lay: &dyn Fn(Bytes) -> Bytes,
+    ) -> Result<PreparedSummand, String> {
+        let answered = train()?;
+        let mut answer = AnswerWords::read(&answered.admitted)?;
+        if answer.refuses() {
+            hide(&mut answer.words, &drawn.secret);
+        }
+        let integers = SecretIntegers::of(&answer.integers());
+        let (secret, epoch) = (drawn.secret, &of.config.member.epoch.id);
+        let blob = lay(PreparedRound::integers_blob(&secret, epoch, integers.all()));
+        Ok(PreparedSummand {
+            secret,
+            input: PreparedInput::Integers(integers),
+            hash: Hash::of(&blob),
+            blob,
+            personal: None,
+            loss: answered.loss(),
+            metrics: answered.further(),
+            samples: answered.samples,
+        })
+    }
+
+    fn model(&self, of: SumBasis<'_>, opened: &mut dyn OpenedTotal) -> Result<ToldModel, String> {
+        let site = pseudonym(of, &opened.members());
+        let authors = opened.authors() as u64;
+        let mut total = vec![0; AnswerWords::integers_of(&of.base.gate.layout)];
+        let whole = opened.each_block(&mut |at, block| {
+            total[at..at + block.len()].copy_from_slice(block);
+        })?;
+        let sum = AnswerWords::of_integers((site, authors), &total);
+        Ok((Ok(sum.write()), whole))
+    }
+
+    fn sigma(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// What every row says to a question, for sums with noise.
+pub(super) struct RowAnswers {
+    question: usize,
+    numbers: usize,
+    /// The clipped norm of a unit in steps, by the norm of a row: whole, so that counts stay exact.
+    steps: f64,
+    /// One of these steps.
+    step: f64,
+}
+
+/// A silo declares the rows that it trains on, and answers from all.
+const ALL_PER_TRAINED: u64 = 8;
+
+impl RowAnswers {
+    /// Those of the next round, where units are clipped to this norm.
+    ///
+    /// # Errors
+    /// The question has no bound for one row, or opens nothing.
+    pub(super) fn new(of: SumBasis<'_>, clip: f64, question: usize) -> Result<Self, String> {
+        let norm = of.config.strategy.row_norm(&of.base.state);
+        let norm = norm.ok_or("one row has no bound in this question, so no noise can hide it")?;
+        let integers = AnswerWords::integers_of(&of.base.gate.layout);
+        let numbers = integers.saturating_sub(REFUSAL_RULES);
+        let sensitivity = Sensitivity::new(numbers as u64).map_err(|error| error.to_string())?;
+        Ok(Self {
+            question,
+            numbers,
+            steps: (sensitivity.steps() / norm).floor(),
+            step: clip / sensitivity.steps(),
+        })
+    }
+}
+
+impl UnitNumbers for RowAnswers {
+    fn count(&self) -> usize {
+        self.numbers
+    }
+
+    fn check(&self, _: SumBasis<'_>) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn each(
+        &self,
+        of: SumBasis<'_>,
+        unit: UnitRows,
+        add: &mut dyn FnMut(&[f64]),
+    ) -> Result<f64, String> {
+        match unit {
+            UnitRows::One => {}
+            UnitRows::Group => return Err("the rows of a person have no bound in questions".into()),
+        }
+        let answers = of.config.learner.answers();
+        let answers = answers.map_err(|error| error.to_string())?;
+        let opened = QuestionState::of(&of.base.state.memory, self.question).opened;
+        let mut scaled = Vec::with_capacity(self.numbers);
+        let given = answers.row_answers(self.question, &opened, &mut |numbers| {
+            scaled.clear();
+            scaled.extend(numbers.iter().map(|number| number * self.steps * self.step));
+            add(&scaled);
+        });
+        given.map_err(|error| error.to_string())?;
+        Ok(f64::NAN)
+    }
+
+    fn units_per_row(&self) -> u64 {
+        ALL_PER_TRAINED
+    }
+
+    /// The sum, with the bits of its numbers as words: the strategy knows what they are.
+    fn model(&self, of: SumBasis<'_>, sum: &NoisySum<'_>) -> Result<Params, String> {
+        let numbers = sum.total.iter().map(|steps| *steps as f64 / self.steps);
+        let answer = AnswerWords {
+            site: pseudonym(of, sum.authors),
+            authors: sum.authors.len() as u64,
+            words: numbers.map(f64::to_bits).collect(),
+            refused: vec![0; REFUSAL_RULES],
+        };
+        Ok(answer.write())
+    }
+}
+
+/// Puts words that nobody can guess in the place of these. The sum with them says nothing of those of the others: it
+/// would be one of fewer authors than a sum may have.
+fn hide(words: &mut [u64], secret: &Secret) {
+    for (at, word) in words.iter_mut().enumerate() {
+        let drawn = Hash::labelled(
+            "words of a refusal",
+            &[&secret.expose()[..], &(at as u64).to_le_bytes()],
+        );
+        let mut first = [0; 8];
+        first.copy_from_slice(&drawn.0[..8]);
+        *word = u64::from_le_bytes(first);
+    }
+}
+
+/// A number that is the same for the same authors, by their names.
+fn pseudonym(of: SumBasis<'_>, authors: &[MemberIndex]) -> u64 {
+    let roster = &of.config.member.epoch.roster;
+    let mut names: Vec<_> = authors.iter().map(|by| roster.name(*by)).collect();
+    names.sort_unstable();
+    let names: Vec<_> = names.into_iter().map(str::as_bytes).collect();
+    let mut first = [0; 8];
+    first.copy_from_slice(&Hash::labelled("authors of an answer", &names).0[..8]);
+    u64::from_le_bytes(first)
+}
