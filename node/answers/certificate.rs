@@ -31,7 +31,7 @@ impl AnswerCertificate {
     pub(crate) fn of(round: &HeldRound, agreement: &Agreement) -> Self {
         let epoch = &agreement.epoch;
         Self {
-            federation: epoch.charter.name.clone(),
+            federation: epoch.protocol.name.clone(),
             federation_id: format!("{:#}", epoch.federation),
             round: round.round,
             block: format!("{:#}", round.block),
