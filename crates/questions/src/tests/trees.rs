@@ -193,10 +193,7 @@ fn bits(rounds: &[QuestionRound]) -> Vec<Vec<u64>> {
         let numbers = round.sum.numbers.iter();
         numbers.map(|number| number.to_bits()).collect()
     };
-    rounds[1..]
-        .iter()
-        .map(|round| of(round).collect())
-        .collect()
+    rounds[1..].iter().map(of).collect()
 }
 
 #[test]
