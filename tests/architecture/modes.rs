@@ -136,10 +136,7 @@ const ASKED: [(&str, &str); 25] = [
     ("node/chain/links.rs", "why a round has no sum"),
     ("node/chain/mod.rs", "words for void sums"),
     ("node/commands/amend/mod.rs", "what a change waits for"),
-    (
-        "node/commands/amend/show.rs",
-        "what a question waits for",
-    ),
+    ("node/commands/amend/show.rs", "what a question waits for"),
     (
         "node/commands/counted.rs",
         "whether a contribution is counted",
