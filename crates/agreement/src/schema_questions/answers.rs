@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use questions::QuestionMode;
 use serde::Deserialize;
 use serde_json::Value;
 use task::schema::{ReadCells, Schema};
@@ -27,6 +28,7 @@ pub struct AnswerFileError {
 #[derive(Deserialize)]
 struct SavedNodeAnswer {
     number: usize,
+    mode: QuestionMode,
     state: String,
     answer: Vec<SavedTable>,
 }
@@ -135,9 +137,15 @@ impl SchemaAnswers {
             let nodes: Vec<SavedNodeAnswer> = serde_json::from_value(value).map_err(broken)?;
             for answer in nodes {
                 let source = format!("question {}", answer.number);
-                match &*answer.state {
-                    "answered" => answers.push((source, answer.answer)),
-                    state => self
+                match (&*answer.state, answer.mode) {
+                    // A level that few have and one that nobody has look alike.
+                    ("answered", QuestionMode::Noised) => self.unused.push(format!(
+                        "{source} of {file} was answered with noise, by which no schema is settled"
+                    )),
+                    ("answered", QuestionMode::Masked | QuestionMode::Clear) => {
+                        answers.push((source, answer.answer));
+                    }
+                    (state, _) => self
                         .unused
                         .push(format!("{source} of {file} has no answer (`{state}`)")),
                 }
@@ -435,17 +443,24 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_nodes_are_read_and_open_ones_are_named() {
+    fn exact_answers_of_nodes_are_read_and_others_are_named() {
         let table = r#"{"name": "columns", "title": "Columns", "columns": ["column", "n", "missing", "mean", "standard_deviation"],
                         "rows": [["age", 386, 24, 61.5, 12.0], ["bmi", "suppressed", "suppressed", "suppressed", "suppressed"]], "notes": []}"#;
         let text = format!(
-            r#"[{{"number": 1, "state": "open", "answer": []}}, {{"number": 2, "state": "answered", "answer": [{ROWS}, {table}]}}]"#
+            r#"[{{"number": 1, "mode": "clear", "state": "open", "answer": []}},
+                {{"number": 2, "mode": "secure-aggregation", "state": "answered", "answer": [{ROWS}, {table}]}},
+                {{"number": 3, "mode": "differential-privacy", "state": "answered", "answer": [{ROWS}, {table}]}}]"#
         );
         let mut answers = SchemaAnswers::default();
         answers.add("answers.json", &text, &schema()).unwrap();
         assert_eq!(answers.means.len(), 1);
         assert_eq!(answers.means["age"].of.source, "question 2");
-        assert_eq!(answers.unused.len(), 1, "{:?}", answers.unused);
+        let unused = &answers.unused;
+        assert_eq!(unused.len(), 2, "{unused:?}");
+        assert!(
+            unused[0].contains("`open`") && unused[1].contains("with noise"),
+            "{unused:?}"
+        );
     }
 
     #[test]

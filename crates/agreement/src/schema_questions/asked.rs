@@ -138,8 +138,11 @@ impl AskedColumns {
     fn add_target(&mut self, schema: &Schema) -> Option<(String, [f64; 2])> {
         let target = &schema.target;
         let ColumnNames::One(name) = &target.name else {
-            let several = "several columns are predicted together: nothing is asked about them";
-            self.left_out.push(several.to_owned());
+            let why = match target.survival {
+                true => "the columns of a time to an event settle nothing",
+                false => "several columns are predicted together: nothing is asked about them",
+            };
+            self.left_out.push(why.to_owned());
             return None;
         };
         if let Some(classes) = &target.classes {

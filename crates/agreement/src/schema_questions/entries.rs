@@ -4,7 +4,7 @@ use serde::Serialize;
 use toml::{Table, Value};
 
 /// The keys of schemas and questions, in the order in which they are written; others follow.
-const ORDER: [&str; 24] = [
+const ORDER: [&str; 26] = [
     "reason",
     "kind",
     "rows",
@@ -29,6 +29,8 @@ const ORDER: [&str; 24] = [
     "positive",
     "rule",
     "mask",
+    "survival",
+    "at",
 ];
 
 /// The keys of a table with their values.
