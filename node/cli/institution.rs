@@ -9,7 +9,10 @@ use clap::{Args, Subcommand};
 use protocol::{Hash, PublicKey};
 
 use super::members::member;
-use super::{Amend, NewFederation, NodePlace, NumberMarks, OwnNames, StatePlace, rows};
+use super::{
+    Amend, NewFederation, NodePlace, NumberMarks, OwnNames, ProposeSettings, StatePlace,
+    WriteQuestions, rows,
+};
 
 /// Options of `rota run`.
 #[derive(Debug, Args)]
@@ -228,6 +231,16 @@ pub enum NodeFederationCommand {
     Print(PrintAgreement),
     /// Check an agreement, and whether an institution's rows fit it
     Check(CheckAgreement),
+    /// Write the questions whose answers settle a schema
+    ///
+    /// Quantiles of columns of numbers and counts of levels, over the rows of all institutions, in place of the table
+    /// of the one that drafts. A file for each question, to read and to ask.
+    Questions(WriteQuestions),
+    /// Propose ranges, fillings and levels of a schema by answers
+    ///
+    /// Prints the schema as TOML, with the reason of each value: which answer, of how many rows and sites, and what
+    /// may lie beyond. Nothing is in force by that: an agreement with it is read and signed as any other.
+    Settings(ProposeSettings),
     /// Changes of the agreement while the federation runs
     #[command(flatten)]
     Amend(Amend),

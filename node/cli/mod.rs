@@ -18,6 +18,7 @@ mod model;
 mod names;
 mod place;
 mod program;
+mod settings;
 mod typed;
 
 use std::path::{Path, PathBuf};
@@ -47,6 +48,7 @@ pub use model::{
 pub use names::OwnNames;
 pub use place::{NoNode, NodePlace, StatePlace, config_in};
 pub use program::{PrintMan, ProgramCommand};
+pub use settings::{ProposeSettings, WriteQuestions};
 pub use typed::{quoted, typed};
 
 /// How the log is written, by all commands.

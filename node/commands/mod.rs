@@ -33,6 +33,7 @@ mod refused;
 mod rows;
 mod run;
 mod scenario_rows;
+mod settings;
 mod status;
 mod verify;
 
@@ -110,6 +111,8 @@ pub fn run_federation(
         NodeFederationCommand::Show { file } => federation::show(file),
         NodeFederationCommand::Print(options) => print::run(options),
         NodeFederationCommand::Check(options) => federation::check(options),
+        NodeFederationCommand::Questions(options) => settings::questions(options),
+        NodeFederationCommand::Settings(options) => settings::settings(options),
         NodeFederationCommand::Amend(amend) => amend::amend(amend),
     }
 }

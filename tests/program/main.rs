@@ -17,6 +17,7 @@ mod pasted;
 mod pictures;
 mod place;
 mod rare;
+mod settings;
 mod shell;
 mod signing;
 #[path = "../skipped/mod.rs"]

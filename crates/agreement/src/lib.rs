@@ -37,6 +37,7 @@ mod renamed;
 mod request;
 mod rotation;
 mod schema;
+mod schema_questions;
 mod seed;
 mod source;
 mod span;
@@ -69,6 +70,10 @@ pub use renamed::current;
 pub use request::{JoinRequest, RequestError};
 pub use rotation::RotationName;
 pub use schema::schema_of;
+pub use schema_questions::{
+    AnswerFileError, SchemaAnswers, SchemaQuestion, SchemaQuestions, SettledSchema,
+    schema_questions, settled, with_schema,
+};
 pub use seed::silo_seed;
 pub use source::{FileError, TomlText};
 pub use span::Span;

@@ -115,7 +115,7 @@ impl AgreedQuestion {
     }
 
     /// The question without regard to who sees what.
-    fn plain(&self) -> FederatedQuestion {
+    pub(crate) fn plain(&self) -> FederatedQuestion {
         self.question(&Privacy::Clear)
     }
 

@@ -234,10 +234,11 @@ fn of_tables(
     if let (None, Some(ask)) = (&wishes.target, ask.as_deref_mut()) {
         let chosen = target(&proposal, files, &wishes, ask)?;
         let found = &proposal.schema.target;
-        let mut names = found.name.iter().map(str::to_owned);
+        let names: Vec<&str> = found.name.iter().collect();
         // Whoever takes the event that was found takes its time, too.
-        if found.survival && names.next().as_ref() == Some(&chosen) {
-            (wishes.time, wishes.entry) = (names.next(), names.next());
+        if found.survival && names.first() == Some(&chosen.as_str()) {
+            let column = |place: usize| names.get(place).map(|name| (*name).to_owned());
+            (wishes.time, wishes.entry) = (column(1), column(2));
         }
         wishes.target = Some(chosen);
         proposal = proposed(files, &mut wishes, Some(ask))?;

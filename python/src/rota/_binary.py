@@ -79,13 +79,14 @@ def binary() -> str:
     )
 
 
-def command(arguments: Sequence[str], *, text: str | None = None) -> str:
-    """Runs `rota` with these arguments, with `text` as its standard input, and returns its output.
+def command(arguments: Sequence[str], *, text: str | None = None, inside: str | None = None) -> str:
+    """Runs `rota` with these arguments, with `text` as its standard input, and returns its output. What it exchanges with
+    learners lies in a folder `inside` of this one, by default that for temporary files.
 
     Raises `RotaError` with the program's own words where it fails.
     """
     # What it exchanges with learners goes with this folder, however it ends.
-    with TemporaryDirectory(prefix="rota-") as folder, subprocess.Popen(
+    with TemporaryDirectory(prefix="rota-", dir=inside) as folder, subprocess.Popen(
         [binary(), *arguments],
         env=os.environ | {"TMPDIR": folder},
         stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
@@ -131,13 +132,15 @@ def orderly(what: str = "a simulation") -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def document(arguments: Sequence[str], *, text: str | None = None, kind: Callable[[Any], Any] = lambda it: it) -> Any:
+def document(
+    arguments: Sequence[str], *, text: str | None = None, kind: Callable[[Any], Any] = lambda it: it, inside: str | None = None
+) -> Any:
     """Runs `rota` with these arguments and reads its output as JSON, as a `kind` of document.
 
     Where the program fails after it has printed one, the document is the `summary` of the error.
     """
     try:
-        return kind(json.loads(command(arguments, text=text)))
+        return kind(json.loads(command(arguments, text=text, inside=inside)))
     except RotaError as error:
         with contextlib.suppress(ValueError, TypeError):
             error.summary = kind(json.loads(error.output))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._strategy import Strategy, answer
+from ._turn import Level
 from ._where import said as where
 
 
@@ -40,8 +41,11 @@ OnRound = Callable[[RoundDone], Any]
 
 
 @contextlib.contextmanager
-def called(strategies: Mapping[str, Strategy], on_round: OnRound | None, errors: list[BaseException]) -> Iterator[list[str]]:
-    """The options by which the program finds this process. Errors of the institution's code are noted."""
+def called(
+    strategies: Mapping[str, Strategy], on_round: OnRound | None, errors: list[BaseException], level: Level
+) -> Iterator[list[str]]:
+    """The options by which the program finds this process. Errors of the institution's code are noted. It draws from
+    the generators as they were before the learners of `level` did."""
     if not strategies and on_round is None:
         yield []
         return
@@ -59,6 +63,7 @@ def called(strategies: Mapping[str, Strategy], on_round: OnRound | None, errors:
             question = json.loads(read.read(size) or b"null")
             if question is None:
                 return
+            level.give_back()
             try:
                 found = said(question)
             except BaseException as error:  # The program is told, and ends.

@@ -9,6 +9,7 @@ import site
 import sys
 import sysconfig
 import types
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -93,15 +94,26 @@ def _inside(one: Any) -> Iterator[Any]:
         yield from _methods(type(one))
 
 
+#: Whether objects of these types are leaves.
+_leaves: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
 def _is_leaf(one: Any) -> bool:
-    if isinstance(one, (*_PLAIN, np.ndarray, np.generic, np.random.Generator, np.random.RandomState, random.Random)):
+    kind = type(one)
+    if (known := _leaves.get(kind)) is None:
+        known = _leaves[kind] = _are_leaves(kind)
+    return known
+
+
+def _are_leaves(kind: type) -> bool:
+    if issubclass(kind, (*_PLAIN, np.ndarray, np.generic, np.random.Generator, np.random.RandomState, random.Random)):
         return True
     torch: Any = sys.modules.get("torch")
-    if torch is not None and isinstance(one, (torch.Tensor, torch.Generator, torch.device, torch.dtype)):
+    if torch is not None and issubclass(kind, (torch.Tensor, torch.Generator, torch.device, torch.dtype)):
         return True
-    root = type(one).__module__.partition(".")[0]
+    root = kind.__module__.partition(".")[0]
     # Locks, files, threads and the like have no state that a training changes.
-    own = isinstance(one, (dict, list, tuple, set, frozenset, deque, types.FunctionType, types.MethodType, types.CellType, functools.partial))
+    own = issubclass(kind, (dict, list, tuple, set, frozenset, deque, types.FunctionType, types.MethodType, types.CellType, functools.partial))
     return not own and root in sys.stdlib_module_names and root not in ("__main__", "types", "collections", "argparse")
 
 
@@ -127,7 +139,8 @@ class Traces:
         """`without` are arrays and tensors that somebody else puts back."""
         self._undo: list[Callable[[], None]] = []
         others = {id(one) for one in without}
-        for one in reached(roots):
+        self._reached = reached(roots)
+        for one in self._reached:
             if id(one) not in others and (undo := _kept(one)) is not None:
                 self._undo.append(undo)
 
@@ -135,6 +148,10 @@ class Traces:
         """Puts everything back."""
         for undo in self._undo:
             undo()
+
+    def generators(self) -> list[Any]:
+        """The generators of random numbers among what was reached, as `generators` has them."""
+        return _generators(self._reached)
 
 
 def _same(one: Iterable[Any], other: Iterable[Any]) -> bool:
@@ -265,13 +282,17 @@ def _generator(one: Any) -> Callable[[], None] | None:
 def generators(roots: Iterable[Any]) -> list[Any]:
     """The generators of random numbers that these objects hold, of PyTorch, NumPy and Python. Those of a whole process
     are not among them."""
+    return _generators(reached(roots))
+
+
+def _generators(found: Iterable[Any]) -> list[Any]:
     torch: Any = sys.modules.get("torch")
     kinds: tuple[type, ...] = (np.random.Generator, np.random.RandomState, random.Random)
     shared: list[Any] = [getattr(random, "_inst", None), getattr(np.random.mtrand, "_rand", None)]
     if torch is not None:
         kinds = (*kinds, torch.Generator)
         shared.append(torch.default_generator)
-    return [one for one in reached(roots) if isinstance(one, kinds) and not any(one is other for other in shared)]
+    return [one for one in found if isinstance(one, kinds) and not any(one is other for other in shared)]
 
 
 def seed_all(found: Iterable[Any], seed: int) -> None:

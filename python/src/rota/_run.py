@@ -19,6 +19,8 @@ from typing import Any
 from . import _notes, _toml, _turn
 from ._binary import RotaError, document, orderly
 from ._caller import OnRound, RoundDone, called
+from ._exchange import content_of, folder_for
+from ._frames import Looking
 from ._learner import Factory, Learner, Silo
 from ._resumed import MODELS, Folder, Recalled
 from ._shelf import Shelf
@@ -60,12 +62,12 @@ def _file(scenario: Scenario) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _served(learner: Factory | Learner, errors: list[BaseException], recalled: Recalled | None) -> Iterator[str]:
+def _served(
+    learner: Factory | Learner, errors: list[BaseException], recalled: Recalled | None, level: _turn.Level
+) -> Iterator[str]:
     """Serves a learner of this process at a socket that only this user can open, and notes what it
-    raises."""
+    raises. Of the learners of a `level` one at a time has its turn, however many simulations run in this process."""
     make: Factory = (lambda _: learner) if isinstance(learner, Learner) else learner
-    # One at a time in this process, however many simulations run in it.
-    lock = _turn.inner()
     with tempfile.TemporaryDirectory(prefix="rota-") as folder, socket.socket(socket.AF_UNIX) as listener:
         path = os.path.join(folder, "s")
         listener.bind(path)
@@ -85,11 +87,10 @@ def _served(learner: Factory | Learner, errors: list[BaseException], recalled: R
                 thread.start()
 
         def speak(connection: socket.socket) -> None:
-            _turn.use(lock)
-            suppressed = contextlib.suppress(OSError)
+            _turn.use(level)
             # The program may be gone before what was written to it has arrived.
-            with suppressed, connection, connection.makefile("rb") as read, connection.makefile("wb") as write:
-                talk(make, read, write, turn=_turn.turn, seeds=True, failed=errors.append, shelf=shelf, recalled=recalled)
+            with contextlib.suppress(OSError), connection:
+                talk(make, Looking(connection), turn=_turn.turn, seeds=True, failed=errors.append, shelf=shelf, recalled=recalled)
 
         accepts = threading.Thread(target=accept, daemon=True)
         accepts.start()
@@ -105,10 +106,11 @@ def _served(learner: Factory | Learner, errors: list[BaseException], recalled: R
                     connection.shutdown(socket.SHUT_RDWR)
                 # A training that reports no progress goes on to its end.
                 thread.join(ENDING)
+            level.give_back()
 
 
 @contextlib.contextmanager
-def _program(learner: Program | None, recalled: Recalled | None = None) -> Iterator[list[str]]:
+def _program(learner: Program | None, level: _turn.Level, recalled: Recalled | None = None) -> Iterator[list[str]]:
     """The options for a learner."""
     if learner is None:
         yield []
@@ -124,7 +126,7 @@ def _program(learner: Program | None, recalled: Recalled | None = None) -> Itera
     else:
         errors: list[BaseException] = []
         try:
-            with _served(learner, errors, recalled) as place:
+            with _served(learner, errors, recalled, level) as place:
                 yield ["--learner", place]
         except RotaError as error:
             if errors:
@@ -261,14 +263,15 @@ def simulate(
     recalled = place.recalled() if place else None
     held = TemporaryDirectory(prefix="rota-models-") if keep == "models" and place is None else None
     try:
-        with orderly(), _because(errors), called(rules, watch, errors) as caller, _file(scenario) as file, _program(learner, recalled) as program:
+        level = _turn.inner()
+        with orderly(), _because(errors), called(rules, watch, errors, level) as caller, _file(scenario) as file, _program(learner, level, recalled) as program:
             named = strategy if isinstance(strategy, str) else None
             folder: Any = os.path.join(held.name, MODELS) if held else place.path / MODELS if place and keep == "models" else keep
             options = _options(seed=seed, rounds=rounds, silos=silos, strategy=named, data=data, mesh=mesh, keep=folder)
             rest = [] if references else ["--no-references"]
             asks = [*caller, *told, *(["--watched"] if watch else [])]
             arguments = ["simulate", file, "--json", "--quiet", *options, *program, *asks, *rest]
-            summary = document(arguments, kind=Summary)
+            summary = document(arguments, kind=Summary, inside=folder_for(content_of(scenario), silos))
         if errors:
             raise errors[0]
         if place:
@@ -317,7 +320,8 @@ def compare(
     errors: list[BaseException] = []
     chosen = [strategies] if isinstance(strategies, (str, Strategy)) else list(strategies)
     rules, told = _rules(chosen)
-    with orderly(), _because(errors), called(rules, None, errors) as caller, _program(learner) as program:
+    level = _turn.inner()
+    with orderly(), _because(errors), called(rules, None, errors, level) as caller, _program(learner, level) as program:
         with _file(experiment) as file:
             options = _options(seeds=seeds, threads=threads, data=data, out=out, shard=shard)
             mine = iter(rules)
@@ -329,7 +333,7 @@ def compare(
             here = isinstance(experiment, Mapping), callable(learner) or isinstance(learner, Learner)
             _called_so(out, here, file, program[-1].removeprefix("unix:") if program else "")
             try:
-                found: Comparison = document(arguments, kind=Comparison)
+                found: Comparison = document(arguments, kind=Comparison, inside=folder_for(content_of(experiment), None))
             finally:
                 _called_so(out, here)
             return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import queue
 import signal
 import sys
 import threading
@@ -13,10 +12,11 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
+from ._frames import Connection, Listening, frame_of
 from ._learner import Factory, Given, Learner, Modifier, Silo, Split, Stopped, Tensor, Training, numbers
 from ._resumed import Recalled
 from ._shelf import Shelf
@@ -26,7 +26,6 @@ from ._turn import seeded
 from ._where import said
 
 PROTOCOL = 1
-LARGEST = 16 << 20
 #: Letters of a reason; some exceptions quote whole arrays.
 LONGEST = 10_000
 #: Seconds between two signs of a training.
@@ -35,72 +34,10 @@ BETWEEN = 0.05
 ENDING = 10.0
 
 
-class _Connection:
-    """Frames to and from the silo. A thread reads, so that `stop` is heard during a training; it
-    calls `gone` when the silo is."""
-
-    def __init__(self, read: BinaryIO, write: BinaryIO, gone: Callable[[], None] | None) -> None:
-        self._read, self._write, self._gone = read, write, gone
-        self._requests: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        self.stop = threading.Event()
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        try:
-            while True:
-                size = self._exactly(4)
-                body = self._exactly(int.from_bytes(size, "little")) if size else b""
-                if not body:
-                    break
-                request = json.loads(body)
-                if request["type"] == "stop":
-                    self.stop.set()
-                else:
-                    self._requests.put(request)
-        except (OSError, ValueError):
-            pass
-        # The silo is gone: nobody needs a training.
-        self.stop.set()
-        self._requests.put(None)
-        if self._gone is not None:
-            self._gone()
-
-    def _exactly(self, size: int) -> bytes:
-        parts = []
-        while size > 0:
-            part = self._read.read(size)
-            if not part:
-                return b""
-            parts.append(part)
-            size -= len(part)
-        return b"".join(parts)
-
-    def hear(self) -> dict[str, Any] | None:
-        return self._requests.get()
-
-    def say(self, frame: bytes) -> None:
-        self._write.write(frame)
-        self._write.flush()
-
-
-def _frame(answer: Mapping[str, Any]) -> bytes:
-    body = json.dumps(answer, allow_nan=False, default=_plain).encode()
-    if len(body) > LARGEST:
-        raise ValueError(f"a message of {len(body)} bytes is larger than a frame may be")
-    return len(body).to_bytes(4, "little") + body
-
-
 def _given(path: str | None) -> Arrays:
     """The tensors of a file that the silo wrote, which a learner may change as it likes. They are not copied where a
     file can be removed while it is in use."""
     return read_tensors(path, mapped=os.name != "nt", writable=True) if path else {}
-
-
-def _plain(value: Any) -> Any:
-    """NumPy's numbers as Python's."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{value!r} is no number, text or list")
 
 
 def _numbers(metrics: Mapping[str, float]) -> dict[str, float | None]:
@@ -160,7 +97,7 @@ class _Session:
         """Number of rows of a part, whoever has them."""
         return len(self.silo.rows(split)[0]) if request["rows"] else getattr(self.learner.rows(), split)
 
-    def train(self, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
+    def train(self, request: dict[str, Any], connection: Connection) -> dict[str, Any]:
         if self.recalled is None:
             return self._train(request, connection)
         key = self.recalled.key(request)
@@ -171,9 +108,12 @@ class _Session:
                 self.recalled.keep(key, request, said)
         return said
 
-    def _train(self, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
+    def _train(self, request: dict[str, Any], connection: Connection) -> dict[str, Any]:
+        if connection.patient:
+            self._told = time.monotonic()
+
         def say(step: int, steps: int, loss: float | None) -> None:
-            if connection.stop.is_set():
+            if connection.is_stopped():
                 raise Stopped
             # Of many short steps some are told.
             if (now := time.monotonic()) - self._told < BETWEEN:
@@ -181,8 +121,8 @@ class _Session:
             self._told = now
             known = loss is not None and math.isfinite(loss)
             said = {"type": "progress", "step": step, "steps": steps, "loss": loss if known else None}
-            connection.say(_frame(said))
-            if connection.stop.is_set():
+            connection.say(frame_of(said))
+            if connection.is_stopped():
                 raise Stopped
 
         modifier = request["modifier"]
@@ -268,31 +208,28 @@ class _Session:
 
 def talk(
     factory: Factory,
-    read: BinaryIO,
-    write: BinaryIO,
+    connection: Connection,
     *,
     turn: Callable[[], AbstractContextManager[Any]] = nullcontext,
-    gone: Callable[[], None] | None = None,
     seeds: bool = False,
     failed: Callable[[BaseException], None] | None = None,
     shelf: Shelf | None = None,
     recalled: Recalled | None = None,
 ) -> None:
-    """Serves silos over two streams until the first one ends. Each request waits for its `turn`;
-    `gone` is called by another thread when the silo is, and `failed` gets what a learner raises.
+    """Serves silos until the other side of the connection is gone. Each request waits for its `turn`; `failed` gets what a
+    learner raises.
     With `seeds` a learner that seeds nothing draws by the seed of its training, and elsewhere by that of its silo: so the
     same question has the same answer, in whatever order silos are asked. Without it, silos draw from the process.
     Learners put on the `shelf` what they need not hold between their turns. Trainings that are `recalled` are not
     carried out again."""
-    connection = _Connection(read, write, gone)
     sessions: dict[int, _Session] = {}
     process = os.getpid()
     while (request := connection.hear()) is not None:
         # A `stop` that came after the end of its training stops no other.
-        connection.stop.clear()
+        connection.go_on()
         try:
             with turn():
-                frame = _frame(_answer(factory, sessions, request, connection, seeds, recalled))
+                frame = frame_of(_answer(factory, sessions, request, connection, seeds, recalled))
                 if shelf is not None and (session := sessions.get(request.get("silo", -1))) is not None:
                     session.learner._rest(shelf, session.silo.silos)
         except KeyboardInterrupt:
@@ -300,12 +237,12 @@ def talk(
         except BaseException as error:  # The silo is told, and goes on without this training.
             if os.getpid() != process:
                 raise  # In a fork, which has nobody to tell.
-            if isinstance(error, OSError) and connection.stop.is_set():
+            if isinstance(error, OSError) and connection.is_stopped(now=True):
                 return  # The silo is gone in the middle of it.
             traceback.print_exc(file=sys.stderr)
             if failed is not None:
                 failed(error)
-            frame = _frame({"type": "failed", "why": said(error, LONGEST)})
+            frame = frame_of({"type": "failed", "why": said(error, LONGEST)})
         try:
             connection.say(frame)
         except (OSError, ValueError):  # The silo is gone, or the stream is closed.
@@ -316,7 +253,7 @@ def _answer(
     factory: Factory,
     sessions: dict[int, _Session],
     request: dict[str, Any],
-    connection: _Connection,
+    connection: Connection,
     seeds: bool,
     recalled: Recalled | None,
 ) -> dict[str, Any]:
@@ -356,7 +293,7 @@ def _answer(
         return _asked(session, kind, request, connection)
 
 
-def _asked(session: _Session, kind: str, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
+def _asked(session: _Session, kind: str, request: dict[str, Any], connection: Connection) -> dict[str, Any]:
     if kind == "initial":
         return session.initial(request)
     if kind == "try":
@@ -383,7 +320,7 @@ def serve(factory: Factory | Learner) -> None:
     read, write = taken()
     make = (lambda _: factory) if isinstance(factory, Learner) else factory
     # Without a buffer, which a fork could copy in the middle of a message.
-    talk(make, os.fdopen(read, "rb", buffering=0), os.fdopen(write, "wb"), gone=_end_soon)
+    talk(make, Listening(os.fdopen(read, "rb", buffering=0), os.fdopen(write, "wb"), _end_soon))
 
 
 def _end_soon() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Mapping
@@ -22,33 +23,56 @@ _SMALL = 1 << 17
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
 
 
+_FLOATS = np.dtype("<f4")
+#: What a header says of each tensor: its name, type, first and last byte, and shape.
+_Spans = list[tuple[str, str, int, int, tuple[int, ...]]]
+#: The small file that was read last: its path and state, the bytes of its tensors, and where each of them lies.
+_last: tuple[tuple[Any, ...], npt.NDArray[np.uint8], _Spans] | None = None
+
+
+def _spans(path: Path, header: bytes) -> _Spans:
+    found: _Spans = []
+    for name, info in json.loads(header).items():
+        if name == "__metadata__":
+            continue
+        if info["dtype"] not in _TYPES:
+            raise ValueError(f"{path}: the tensor {name!r} has the type {info['dtype']}")
+        first, last = info["data_offsets"]
+        found.append((name, _TYPES[info["dtype"]], first, last, tuple(info["shape"])))
+    return found
+
+
+def _arrays(data: npt.NDArray[np.uint8], spans: _Spans) -> Arrays:
+    return {name: data[first:last].view(kind).reshape(shape) for name, kind, first, last, shape in spans}
+
+
 def read_tensors(path: str | os.PathLike[str], *, mapped: bool = False, writable: bool = False) -> Arrays:
     """The tensors of a safetensors file, by name.
 
     With `mapped` the arrays of all but small files are views of the file, which is read where it is used. They are read-only, unless
     they are `writable`: what is then written into them stays in memory, and the file as it is.
     """
+    global _last
+    state = os.stat(path)
+    small = state.st_size <= _SMALL
+    sign = (os.fspath(path), state.st_ino, state.st_size, state.st_mtime_ns)
+    if small and (last := _last) is not None and last[0] == sign:
+        # One model of a round is read for every silo.
+        return _arrays(last[1].copy(), last[2])
     path = Path(path)
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
-        if not 0 < size <= path.stat().st_size - 8:
+        if not 0 < size <= state.st_size - 8:
             raise ValueError(f"{path} is no safetensors file")
-        header = json.loads(file.read(size))
+        spans = _spans(path, file.read(size))
     data: npt.NDArray[np.uint8]
-    if mapped and path.stat().st_size > max(8 + size, _SMALL):
+    if mapped and not small and state.st_size > 8 + size:
         data = np.asarray(np.memmap(path, dtype=np.uint8, mode="c" if writable else "r", offset=8 + size))
     else:
         data = np.fromfile(path, dtype=np.uint8, offset=8 + size)
-    arrays: Arrays = {}
-    for name, info in header.items():
-        if name == "__metadata__":
-            continue
-        if info["dtype"] not in _TYPES:
-            raise ValueError(f"{path}: the tensor {name!r} has the type {info['dtype']}")
-        first, last = info["data_offsets"]
-        values = data[first:last].view(_TYPES[info["dtype"]])
-        arrays[name] = values.reshape(info["shape"])
-    return arrays
+    if small:
+        _last = (sign, data.copy(), spans)
+    return _arrays(data, spans)
 
 
 def copied(value: Any) -> npt.NDArray[Any]:
@@ -101,26 +125,47 @@ def _is_mapped(array: npt.NDArray[Any]) -> bool:
 def write_tensors(path: str | os.PathLike[str], arrays: Mapping[str, npt.ArrayLike], *, wide: bool = False) -> None:
     """Writes arrays as 32-bit floats to a safetensors file, in the order of their names. With `wide`, arrays
     that would be rounded are written as 64-bit floats."""
-    header = {}
-    blocks = []
-    offset = 0
-    for name in sorted(arrays):
-        given = np.asarray(arrays[name])
-        with np.errstate(over="ignore"):
-            array = given.astype("<f4", copy=False)
-        large = wide and array is not given and not np.array_equal(array, given, equal_nan=given.dtype.kind == "f")
-        array = given.astype("<f8") if large else array
-        shape = list(array.shape)
-        block = np.ascontiguousarray(array)
-        # It may be a map of the very file that is written.
-        block = block.copy() if _is_mapped(block) else block
-        header[name] = {"dtype": "F64" if large else "F32", "shape": shape, "data_offsets": [offset, offset + block.nbytes]}
-        offset += block.nbytes
-        blocks.append(block)
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    text += b" " * (-len(text) % 8)
+    names = sorted(arrays)
+    given = [np.asarray(arrays[name]) for name in names]
+    blocks = [one if one.dtype == _FLOATS else _as_written(one, wide) for one in given]
+    tensors = tuple((name, block.dtype.char, block.shape, block.nbytes) for name, block in zip(names, blocks))
+    blocks = [np.ascontiguousarray(block) for block in blocks]
+    if sum(block.nbytes for block in blocks) <= _SMALL:
+        _write(path, b"".join([_header(tensors), *blocks]))
+        return
+    # One may be a map of the very file that is written.
+    blocks = [block.copy() if _is_mapped(block) else block for block in blocks]
     with Path(path).open("wb") as file:
-        file.write(len(text).to_bytes(8, "little"))
-        file.write(text)
+        file.write(_header(tensors))
         for block in blocks:
             file.write(block.data)
+
+
+def _write(path: str | os.PathLike[str], content: bytes) -> None:
+    """Writes a small file."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        while content:
+            content = content[os.write(file, content) :]
+    finally:
+        os.close(file)
+
+
+def _as_written(array: npt.NDArray[Any], wide: bool) -> npt.NDArray[Any]:
+    """As 32-bit floats, or with `wide` as 64-bit ones where it would be rounded."""
+    with np.errstate(over="ignore"):
+        small = array.astype(_FLOATS)
+    rounded = wide and not np.array_equal(small, array, equal_nan=array.dtype.kind == "f")
+    return array.astype("<f8") if rounded else small
+
+
+@functools.lru_cache(maxsize=64)
+def _header(tensors: tuple[tuple[str, str, tuple[int, ...], int], ...]) -> bytes:
+    """The beginning of a file with these tensors: name, type as NumPy has it, shape and bytes of each."""
+    said, offset = {}, 0
+    for name, kind, shape, size in tensors:
+        said[name] = {"dtype": "F64" if kind == "d" else "F32", "shape": shape, "data_offsets": [offset, offset + size]}
+        offset += size
+    text = json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text

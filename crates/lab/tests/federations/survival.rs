@@ -132,7 +132,10 @@ fn noise_is_refused_for_times_to_an_event_in_a_sentence() {
     let text = text.replace("epochs = 5", "epochs = 1");
     let why = match Scenario::parse("survival.toml", &text) {
         Err(error) => error.to_string(),
-        Ok(scenario) => run(&scenario, Options::default()).unwrap_err().to_string(),
+        Ok(scenario) => run(&scenario, Options::default())
+            .err()
+            .unwrap()
+            .to_string(),
     };
     assert!(
         why.contains("predicts a time to an event, which does not go with noise"),
@@ -141,7 +144,7 @@ fn noise_is_refused_for_times_to_an_event_in_a_sentence() {
 }
 
 #[test]
-fn a_hospital_without_an_event_is_named_and_four_of_them_are_refused() {
+fn a_hospital_without_an_event_is_named_and_four_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let study = |events: fn(usize) -> bool| {
         let files = hospitals(folder.path(), events);

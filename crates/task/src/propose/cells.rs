@@ -38,13 +38,39 @@ fn one_digit(value: f64, whole: fn(f64) -> f64) -> f64 {
     if value == 0.0 {
         return 0.0;
     }
-    let power = value.abs().log10().floor() as i32;
+    to_step(value, (1.0, value.abs().log10().floor() as i32), whole)
+}
+
+/// The value as a whole multiple of a step: so many of a power of ten.
+fn to_step(value: f64, (times, power): (f64, i32), whole: fn(f64) -> f64) -> f64 {
     // Tens are exact, tenths are not: they are divided by.
     if power >= 0 {
-        whole(value / 10_f64.powi(power)) * 10_f64.powi(power)
+        let step = times * 10_f64.powi(power);
+        whole(value / step) * step
     } else {
-        whole(value * 10_f64.powi(-power)) / 10_f64.powi(-power)
+        let unit = 10_f64.powi(-power);
+        whole(value * unit / times) * times / unit
     }
+}
+
+/// A range rounded outwards: each bound to one digit of its own, or to the next step of 1, 2 or 5 times a power of ten
+/// that is a tenth of their distance or more, where that is nearer. So 131.2 to 148.7 becomes 130 to 150, and 0.02 to 1480 becomes 0.02 to 1600. The
+/// bounds are finite, the smaller one first.
+pub fn outward([low, high]: [f64; 2]) -> [f64; 2] {
+    if low >= high {
+        return [low, high];
+    }
+    let power = (high - low).log10().floor() as i32;
+    let times = match (high - low) / 10_f64.powi(power) {
+        ..2.0 => 2.0,
+        2.0..5.0 => 5.0,
+        _ => 10.0,
+    };
+    let step = (times, power - 1);
+    [
+        down(low).max(to_step(low, step, f64::floor)),
+        up(high).min(to_step(high, step, f64::ceil)),
+    ]
 }
 
 /// The cells of a column in all files.
@@ -258,6 +284,28 @@ impl<'a> Cells<'a> {
                 "{what}; {:.1} % missing",
                 100.0 * missing as f64 / self.count as f64
             ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_rounded_outwards_to_the_nearer_step() {
+        for (range, rounded) in [
+            ([131.2, 148.7], [130.0, 150.0]),
+            ([0.02, 1480.0], [0.02, 1600.0]),
+            ([23.4, 88.1], [20.0, 90.0]),
+            ([-3.0, 250.0], [-3.0, 250.0]),
+            ([-0.113, 0.17], [-0.15, 0.2]),
+            ([0.0, 39.6], [0.0, 40.0]),
+            ([0.0, 115.0], [0.0, 120.0]),
+            ([20.0, 90.0], [20.0, 90.0]),
+            ([7.0, 7.0], [7.0, 7.0]),
+        ] {
+            assert_eq!(outward(range), rounded, "{range:?}");
         }
     }
 }

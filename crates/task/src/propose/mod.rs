@@ -37,7 +37,7 @@ use crate::schema::{
     DateForm, FeatureColumns, LocalNames, MeasuredColumn, Schema, TargetColumn, merged,
 };
 
-pub use self::cells::Cells;
+pub use self::cells::{Cells, outward};
 use self::sorted::{Sorted, chosen_target, read_as_the_first};
 use self::survival::{SurvivalCells, SurvivalColumns};
 use self::unanswered::{OpenQuestions, odd_cells};

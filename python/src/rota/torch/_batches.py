@@ -11,6 +11,8 @@ from ._types import Refused
 
 #: Keys under which dictionaries have the targets.
 TARGETS = ("labels", "label", "targets", "target", "y")
+#: Types of rows that are picked in the shortest way.
+_PLAIN = {torch.float32, torch.float64, torch.int64, torch.uint8, torch.bool}
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -60,7 +62,15 @@ def moved(batch: Any, device: torch.device) -> Any:
 
 def picked(rows: Any, places: torch.Tensor) -> Any:
     """The rows at these places of tensors that have all rows."""
+    if type(rows) is tuple:
+        return tuple(_of_rows(one, places) if type(one) is torch.Tensor else picked(one, places) for one in rows)
     return _mapped(rows, lambda one: one[places])
+
+
+def _of_rows(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    plain = values.dtype in _PLAIN and values.layout == torch.strided and values.is_contiguous() and values.is_cpu
+    # What `values[places]` gives, sooner.
+    return values.index_select(0, places) if plain else values[places]
 
 
 def shapes_in(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any
@@ -27,6 +28,11 @@ class _Uses(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, places: Iterable[int]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._wanted, self.order = set(places), {}  # type: ignore[var-annotated]
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # To skip the compiler here, PyTorch would load it.
+        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         for one in tree_flatten((args, kwargs or {}))[0]:
@@ -68,6 +74,9 @@ def by_depth(model: nn.Module, tensors: Mapping[str, torch.Tensor], forward: Cal
 
 def _eager() -> Any:
     """Compiled modules run as they are written, where this version of PyTorch can do that."""
+    if "torch._dynamo" not in sys.modules:
+        # Nothing is compiled, and to load the compiler takes seconds.
+        return nullcontext()
     stance = getattr(getattr(torch, "compiler", None), "set_stance", None)
     return stance("force_eager") if stance is not None else nullcontext()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -15,25 +16,44 @@ from ._wrappers import modules_of, parameters_of
 _CHANCE = 1e-4
 #: Values of which the distribution is looked at.
 _MOST = 20_000
+#: Values of a tensor that is looked at anew, and smaller ones of which it is kept what was found.
+_LARGE, _KEPT = 1 << 20, 500
+#: What was found, by what was asked and the digest of the values.
+_known: dict[Any, float | str | dict[str, float]] = {}
 
 
 def described(model: nn.Module, name: str, value: torch.Tensor) -> float | str | dict[str, float]:
     """How an agreement describes the values of a tensor: one number; a bound, where they look freshly
     drawn, as PyTorch draws dense layers and convolutions by default, or with the same deviation; and
     `"program"` where only the program has them: trained weights, tables, masks."""
-    value = value.detach().float().cpu()
+    layer = modules_of(model).get(name.rpartition(".")[0])
+    weight = getattr(layer, "weight", None)
+    inputs = weight[0].numel() if isinstance(weight, torch.Tensor) and weight.ndim >= 2 and len(weight) else None
+    asked = name in parameters_of(model), inputs
+    value = value.detach().float().cpu().contiguous()
+    if value.numel() > _LARGE:
+        return _described(value, *asked)
+    # The modules of a simulation begin alike.
+    key = (*asked, tuple(value.shape), hashlib.sha256(value.numpy().tobytes()).digest())
+    if key not in _known:
+        if len(_known) == _KEPT:
+            _known.clear()
+        _known[key] = _described(value, *asked)
+    return _known[key]
+
+
+def _described(value: torch.Tensor, trained: bool, inputs: int | None) -> float | str | dict[str, float]:
+    """As `described`, of the values of a parameter or not, in a layer with so many inputs."""
     if value.numel() == 0:
         return 0.0
     # Neither is a number where one of the values is none.
     least, most = (float(one) for one in value.aminmax())
     if least == most:
         return least
-    if name not in parameters_of(model) or not math.isfinite(least) or not math.isfinite(most):
+    if not trained or not math.isfinite(least) or not math.isfinite(most):
         return "program"
-    layer = modules_of(model).get(name.rpartition(".")[0])
-    weight = getattr(layer, "weight", None)
-    if isinstance(weight, torch.Tensor) and weight.ndim >= 2:
-        bound = 1 / math.sqrt(weight[0].numel())
+    if inputs:
+        bound = 1 / math.sqrt(inputs)
         if max(-least, most) <= bound * (1 + 1e-6) and _looks_drawn(value, bound):
             return {"uniform": bound}
     deviation = float(value.std(unbiased=False))

@@ -53,6 +53,9 @@ class Pass:
             self._parameters = list(inspect.signature(called.forward).parameters.values())
         except (TypeError, ValueError):  # A compiled module without a signature.
             self._parameters = []
+        names = {one.name for one in self._parameters}
+        #: Whether a model that computes its own loss is given the targets by name.
+        self._labels = own and "labels" in names
 
     @property
     def is_own(self) -> bool:
@@ -76,6 +79,8 @@ class Pass:
             return Passed(*found)
         arguments, named, targets = self._split(batch)
         found = self._model(*arguments, **named)
+        if type(found) is torch.Tensor:
+            return Passed(found, targets)
         loss = _part(found, "loss")
         outputs = self._outputs(found)
         tensors = isinstance(outputs, torch.Tensor) and isinstance(targets, torch.Tensor)
@@ -100,9 +105,7 @@ class Pass:
             return self._by_name(dict(first) | {TARGETS[0]: targets})
         if isinstance(first, (tuple, list)) and self._required() != 1:
             return self._by_place(tuple(first), "the inputs of a batch have", len(first)), {}, targets
-        names = {one.name for one in self._parameters}
-        # A model that computes its own loss.
-        return (first,), {"labels": targets} if self._own and "labels" in names else {}, targets
+        return (first,), {"labels": targets} if self._labels else {}, targets
 
     def _required(self) -> int:
         return len([one for one in self._places() if one.default is one.empty])

@@ -6,7 +6,7 @@ import math
 import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, cast
 
 import numpy as np
@@ -28,6 +28,7 @@ from ._depth import looks_like_norm, norms_of
 from ._drawn import described
 from ._first import Looked, look
 from ._forward import Pass, Passed
+from ._held import Held
 from ._losses import check_loss, functional, gives_rows, has_classes, known, loss_of, targets_of
 from ._made_up import MEANS, computed, dimensions, made_up, sizes
 from ._measure import Measuring, batch_loss, counts, row_by_row
@@ -39,9 +40,16 @@ from ._steps import How, MakeOptimiser, MakeScheduler, Step, Steps
 from ._survival import gives_times
 from ._trial import ONE_ROW, Trial, unchanged
 from ._types import Batch, Data, Forward, Loss, Metrics, Refused, Shared, array, tensor
-from ._wrappers import buffers_of, modules_of, parameters_of
+from ._wrappers import modules_of
 
 _BATCH_NORMS = (nn.modules.batchnorm._BatchNorm,)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """A turn in which what is drawn is always the same."""
+    with turn(), seeded(0):
+        yield
 
 
 class Learner(_learner.Learner):
@@ -143,6 +151,7 @@ class Learner(_learner.Learner):
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self.model = model.to(self.device)
         check_kinds(self.model)
+        self._held = Held(self.model)
         if metrics is not None and not callable(metrics):
             raise Refused(
                 f"`metrics` is {type(metrics).__name__}, it must be a function from outputs and targets to a dictionary "
@@ -165,7 +174,8 @@ class Learner(_learner.Learner):
             "validation": data_of("validation", validation, kind),
             "test": data_of("test", test, kind),
         }
-        with turn(), seeded(0):
+        # Tensors of all rows are in order, and nothing is drawn for them.
+        with nullcontext() if all(data is None or is_batch(data) for data in self._parts.values()) else _alone():
             ordered_parts = {part: in_order(part, data) for part, data in self._parts.items()}
         self._in_order = {part: data for part, (data, _) in ordered_parts.items()}
         #: Whether the loader draws other rows in every epoch: a silo then weighs all rows of its data set.
@@ -196,7 +206,7 @@ class Learner(_learner.Learner):
         kept = {name: value for name, value in self._left.items() if not isinstance(value, nn.Parameter)}
         #: Buffers that do not travel, counters of batches among them, with the values that they keep:
         #: a training must not depend on the one before.
-        left = {name: value for name, value in buffers_of(self.model).items() if name not in travels}
+        left = {name: value for name, value in self._held.buffers().items() if name not in travels}
         self._still = {name: value.detach().clone() for name, value in left.items()}
         #: Those of them that training is not to change, with their values.
         fixed = looked.constant | looked.others
@@ -213,11 +223,11 @@ class Learner(_learner.Learner):
         self._last: Arrays | None = None
         self._drawn = {name: described(self.model, mine, state[mine]) for name, mine in self._names.items()}
         self._begun = False
-        self._generators = generators([*self._roots, *self._parts.values()])
+        drawing = [*traces.generators(), *generators(self._parts.values())]
+        self._generators = list({id(one): one for one in drawing}.values())
         if self._given is None:
-            traces = Traces(self._roots)
             try:
-                with turn(), seeded(0):
+                with _alone():
                     self._try()
                     for part in ("validation", "test"):
                         check_order(part, self._in_order[part], self._begin)
@@ -229,7 +239,7 @@ class Learner(_learner.Learner):
         if self._given is not None:
             return look(self.model, shared, buffers, None)
         passing = self._pass.state
-        with turn(), seeded(0):
+        with _alone():
             batch = first_of("train", self._parts["train"])
             if batch is None:
                 return look(self.model, shared, buffers, None)
@@ -298,11 +308,14 @@ class Learner(_learner.Learner):
     # What the model is.
 
     def _values(self) -> dict[str, torch.Tensor]:
+        return self._held.of("values", self._found)
+
+    def _found(self) -> dict[str, torch.Tensor]:
         state = state_of(self.model, self._moving)
         return {name: state[mine] for name, mine in self._names.items()}
 
     def tensors(self) -> Iterator[Tensor]:
-        parameters = set(parameters_of(self.model))
+        parameters = set(self._held.parameters())
         state = state_of(self.model, self._moving)
         for name, mine in self._names.items():
             value, norm = state[mine], self._norms[mine]
@@ -311,8 +324,8 @@ class Learner(_learner.Learner):
             yield Tensor(name, tuple(value.shape), role(mine, value, parameters), self._drawn[name], said)
 
     def _trained(self) -> dict[str, nn.Parameter]:
-        parameters = parameters_of(self.model)
-        return {name: parameters[mine] for name, mine in self._names.items() if mine in parameters}
+        parameters = self._held.parameters()
+        return self._held.of("trained", lambda: {name: parameters[mine] for name, mine in self._names.items() if mine in parameters})
 
     def frozen(self) -> str | None:
         return _learner.digest((name, array(exact(self._left[name]))) for name in sorted(self._left))
@@ -438,7 +451,7 @@ class Learner(_learner.Learner):
             self._kept = None
             self._last = model if self._rests else None
             if self._still:
-                left = buffers_of(self.model)
+                left = self._held.buffers()
                 for name, kept in self._still.items():
                     left[name].copy_(kept)
 
@@ -478,15 +491,16 @@ class Learner(_learner.Learner):
                 rows, step = passed.rows if rows is None else rows, step + 1
                 count += rows
                 # The mean over no targets is no number, and would make none of the model.
-                if counts(self._loss, self._known, self._classes(), passed) > 0:
+                value = loss.item() if self._known is not None and loss.is_cpu else math.nan
+                if not math.isnan(value) or counts(self._loss, self._known, self._classes(), passed) > 0:
                     taking.take(loss)
-                    total, told = total + float(loss.detach()) * rows, told + rows
+                    total, told = total + (loss.item() if math.isnan(value) else value) * rows, told + rows
                 training.progress(step, max(steps, step), total / told if told else None)
             taking.end()
             if count == 0:
                 raise ValueError("there are no training rows")
             mean = total / told if told else math.nan
-        state = buffers_of(self.model)
+        state = self._held.buffers()
         for name, kept_value in self._fixed.items():
             if name in state and not same(state[name], kept_value):
                 raise Refused(
@@ -495,8 +509,7 @@ class Learner(_learner.Learner):
                 )
         for name in self._moving:
             check_whole(name, state[name])
-        # Until the next training nobody needs the gradients.
-        taking.optimiser.zero_grad(set_to_none=True)
+        taking.over()
         model = {name: array(value) for name, value in self._values().items()}
         # A loader that draws rows more than once has no more of them, and one that draws others every time has all.
         samples = count if self._given is not None else self.rows().train if self._anew else min(count, self.rows().train)

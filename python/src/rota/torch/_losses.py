@@ -70,6 +70,8 @@ class Known:
             return float(outputs.numel())
         if targets.is_floating_point():
             return float(targets.numel() / outputs.shape[1])
+        if self.weight is None and not (targets == self.ignored).any():
+            return float(targets.numel())
         counted = targets[targets != self.ignored]
         if self.weight is not None:
             return float(self.weight.to(counted.device)[counted].sum())

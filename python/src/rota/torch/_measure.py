@@ -25,7 +25,7 @@ def batch_loss(loss: Loss | None, passed: Passed) -> torch.Tensor:
     if not isinstance(found, torch.Tensor) or found.numel() != 1:
         shape = tuple(found.shape) if isinstance(found, torch.Tensor) else type(found).__name__
         raise Refused(f"the loss of a batch is {shape}, it must be one number: the mean over its rows")
-    return found.reshape(())
+    return found.reshape(()) if found.ndim else found
 
 
 def counts(loss: Loss | None, known: Known | None, by_class: bool, passed: Passed) -> float:
@@ -178,8 +178,11 @@ def hits(outputs: torch.Tensor, targets: torch.Tensor, ignored: int) -> tuple[in
         return 0, 0
     if targets.is_floating_point():
         return int((told == targets.argmax(1)).sum()), told.numel()
+    right = told == targets
+    if not (targets == ignored).any():
+        return int(right.sum()), told.numel()
     counted = targets != ignored
-    return int((told == targets)[counted].sum()), int(counted.sum())
+    return int(right[counted].sum()), int(counted.sum())
 
 
 def row_by_row(passes: Iterable[Passed], rows: int = 0) -> Outputs:

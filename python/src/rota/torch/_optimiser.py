@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,11 +22,7 @@ def made(trained: Trained, training: Training, keep: str | None) -> torch.optim.
     values = {id(value): value for value in trained.values()}
     decayed = [value for value in values.values() if value.ndim >= 2]
     others = [value for value in values.values() if value.ndim < 2]
-    groups = [
-        {"params": decayed, "weight_decay": training.weight_decay},
-        {"params": others, "weight_decay": 0.0},
-    ]
-    groups = [group for group in groups if group["params"]]
+    groups = [{"params": some, "weight_decay": _decay(some[0], training)} for some in (decayed, others) if some]
     if keep not in (None, training.optimiser):
         raise ValueError(f"the agreed optimiser is {training.optimiser!r}, this learner keeps the state of {keep!r}")
     if training.optimiser == "sgd":
@@ -33,6 +30,46 @@ def made(trained: Trained, training: Training, keep: str | None) -> torch.optim.
     if training.optimiser == "adam":
         return torch.optim.Adam(groups, lr=training.rate)
     raise ValueError(f"there is no optimiser {training.optimiser!r} here")
+
+
+def _decay(value: torch.Tensor, training: Training) -> float:
+    """Biases, and scales of norm layers, are not decayed."""
+    return training.weight_decay if value.ndim >= 2 else 0.0
+
+
+class Descent:
+    """SGD without momentum on the processor, as PyTorch computes it. An optimiser of PyTorch loads its compiler, which
+    takes seconds and memory once, and its hooks take longer than the step of a small model."""
+
+    def __init__(self, trained: Trained, training: Training) -> None:
+        self._rate = training.rate
+        self._values = [(value, _decay(value, training)) for value in {id(value): value for value in trained.values()}.values()]
+
+    def zero_grad(self) -> None:
+        """Takes the gradients away."""
+        for value, _ in self._values:
+            value.grad = None
+
+    def step(self) -> None:
+        """A step by the gradients."""
+        with torch.no_grad():
+            for value, decay in self._values:
+                gradient = value.grad
+                if gradient is None:
+                    continue
+                if decay:
+                    gradient = gradient.add(value, alpha=decay)
+                value.add_(gradient, alpha=-self._rate)
+
+
+def is_descent(trained: Trained, training: Training, keep: str | None) -> bool:
+    """Whether the agreed optimiser is `Descent`: nothing goes on from training to training, and nobody else is told of
+    its steps."""
+    if training.optimiser != "sgd" or training.momentum or keep is not None:
+        return False
+    module = sys.modules[torch.optim.Optimizer.__module__]
+    hooks = (getattr(module, f"_global_optimizer_{when}_hooks", None) for when in ("pre", "post"))
+    return all(value.is_cpu for value in trained.values()) and not any(hooks)
 
 
 def restore(optimiser: torch.optim.Optimizer, trained: Trained, personal: Arrays, keep: str | None) -> None:
@@ -55,10 +92,12 @@ def restore(optimiser: torch.optim.Optimizer, trained: Trained, personal: Arrays
 def state_of_optimiser(optimiser: torch.optim.Optimizer, trained: Trained, keep: str | None) -> dict[str, Any]:
     """The state of the optimiser, as personal state."""
     kept: dict[str, Any] = {}
+    if keep is None:
+        return kept
     names = {"sgd": {"momentum_buffer": "momentum"}, "adam": {"exp_avg": "first", "exp_avg_sq": "second"}}
     for name, value in trained.items():
         state = optimiser.state.get(value, {})
-        for theirs, part in names.get(keep or "", {}).items():
+        for theirs, part in names[keep].items():
             found = state.get(theirs)
             kept[f"{name}.{part}"] = array(torch.zeros_like(value) if found is None else found)
         if keep == "adam":

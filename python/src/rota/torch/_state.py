@@ -44,7 +44,8 @@ def put(value: torch.Tensor, given: torch.Tensor) -> None:
     """Writes a mean that has travelled into a tensor: that of counters is rounded, and a flag is set if it is set at any
     silo."""
     whole = not (value.is_floating_point() or value.is_complex() or value.dtype == torch.bool)
-    value.copy_((given.round() if whole else given).reshape(value.shape))
+    given = given.round() if whole else given
+    value.copy_(given if given.shape == value.shape else given.reshape(value.shape))
 
 
 #: Beyond this, 32-bit floats skip whole numbers.

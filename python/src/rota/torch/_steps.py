@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
 
 from .._learner import Training
 from .._notes import note
-from ._optimiser import made, modify, restore, state_of_optimiser, terms_of
+from ._optimiser import Descent, is_descent, made, modify, restore, state_of_optimiser, terms_of
 from ._types import Refused
 
 #: From the module and the training to an optimiser.
@@ -66,7 +66,11 @@ class Steps:
         self, how: How, model: nn.Module, trained: Mapping[str, nn.Parameter], training: Training, keep: str | None, device: torch.device
     ) -> None:
         self._how, self._model, self._trained, self._training, self._keep = how, model, trained, training, keep
-        if how.optimiser is None:
+        self.optimiser: torch.optim.Optimizer | Descent
+        agreed = how.optimiser is None and how.scheduler is None and how.step is None
+        if agreed and is_descent(trained, training, keep):
+            self.optimiser = Descent(trained, training)
+        elif how.optimiser is None:
             self.optimiser = made(trained, training, keep)
             restore(self.optimiser, trained, training.personal, keep)
         else:
@@ -77,7 +81,7 @@ class Steps:
                 f"this silo trains with {type(self.optimiser).__name__} of its own, and not with the agreed {training.optimiser}, of "
                 "which it has what it takes from `training`, such as `training.rate`"
             )
-        self._schedule = None if how.scheduler is None else how.scheduler(self.optimiser, training)
+        self._schedule = None if how.scheduler is None else how.scheduler(cast(torch.optim.Optimizer, self.optimiser), training)
         self._terms = terms_of(trained, training.modifier, device)
         self._waiting = 0
         #: Steps of the optimiser so far.
@@ -86,12 +90,12 @@ class Steps:
     def begin(self) -> None:
         """Before the pass of a batch."""
         if self._waiting == 0:
-            self.optimiser.zero_grad(set_to_none=True)
+            self.optimiser.zero_grad()
 
     def take(self, loss: torch.Tensor) -> None:
         """After the pass of a batch: its gradients, and a step where it is time for one."""
         if self._how.step is not None:
-            self._how.step(self.optimiser, loss, self._model)
+            self._how.step(cast(torch.optim.Optimizer, self.optimiser), loss, self._model)
             self._done()
             return
         (loss if self._how.accumulate == 1 else loss / self._how.accumulate).backward()  # type: ignore[no-untyped-call]
@@ -117,6 +121,10 @@ class Steps:
         if self._schedule is not None:
             self._schedule.step()
 
+    def over(self) -> None:
+        """After the training: until the next one nobody needs the gradients."""
+        self.optimiser.zero_grad()
+
     def personal(self) -> dict[str, Any]:
         """The state of the optimiser, where it goes on."""
-        return state_of_optimiser(self.optimiser, self._trained, self._keep)
+        return state_of_optimiser(cast(torch.optim.Optimizer, self.optimiser), self._trained, self._keep)

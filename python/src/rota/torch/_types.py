@@ -39,4 +39,6 @@ def wide(value: torch.Tensor) -> Any:
 
 def tensor(values: Any) -> torch.Tensor:
     """Values of an array as a tensor, without a copy where PyTorch can use them as they are."""
-    return torch.from_numpy(np.require(values, requirements=["C_CONTIGUOUS", "WRITEABLE"]))
+    flags = getattr(values, "flags", None)
+    ready = flags is not None and flags.c_contiguous and flags.writeable
+    return torch.from_numpy(values if ready else np.require(values, requirements=["C_CONTIGUOUS", "WRITEABLE"]))

@@ -30,6 +30,8 @@ fn of_task(task: &TaskConfig, table: &PrivacyTable) -> Option<KeyFault> {
             loss: RegressionLoss::Squared,
         } => of_numbers(table),
         ModelConfig::Logistic => of_classes(table),
+        // Refused with noise in any case, by its target.
+        ModelConfig::Cox => None,
         ModelConfig::Linear { .. } => fault(
             "task.table.model",
             "must have `loss = \"squared\"` where the model is solved at once, because it is solved by least \

@@ -47,7 +47,12 @@ fn of_table(table: &Table, at: &[f64], hidden: Option<&[usize]>) -> TableLearner
 #[test]
 fn cox_models_learn_who_has_the_event_first() {
     let table = lifetimes(600, 1);
-    for (hidden, batch) in [(None, 0), (None, 32), (Some(&[8][..]), 0), (Some(&[8]), 32)] {
+    for (hidden, batch) in [
+        (None, 0),
+        (None, 32),
+        (Some(&[8][..]), 0),
+        (Some(&[8][..]), 32),
+    ] {
         let learner = of_table(&table, &[], hidden);
         let start = learner.initial(1);
         let epochs = if batch == 0 { 120 } else { 20 };
