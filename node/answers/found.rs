@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use agreement::{AgreedQuestion, Agreement, QuestionStage};
-use methods::strategy::{Memory, QuestionState, answer_size};
-use questions::FederatedQuestion;
+use methods::strategy::{Memory, QuestionState, REFUSAL_RULES, answer_size};
+use privacy::masks::CHECKS;
 use questions::outcome::{PrintedTable, sheets};
+use questions::{FederatedQuestion, QuestionMode};
 
 use super::certificate::AnswerCertificate;
 use super::page::AnswerCost;
@@ -109,7 +110,7 @@ impl FoundAnswers {
                 number: at + 1,
                 reason: agreed.reason.clone(),
                 kind: question.kind.name(),
-                opened: cost(&of),
+                opened: cost(&of, question.mode),
                 question,
                 refused: AgreedQuestion::refusals(&of),
                 stage,
@@ -123,12 +124,21 @@ impl FoundAnswers {
     }
 }
 
-/// Returns what the rounds of a question have opened, and what a site sent for it.
-fn cost(state: &QuestionState) -> AnswerCost {
+/// Bytes of a word of a masked vector.
+const WORD: u64 = 8;
+
+/// Returns what the rounds of a question have opened, and what a site sent for it: where sums alone are opened its masked
+/// vectors, without the keys and shares of the masks.
+fn cost(state: &QuestionState, mode: QuestionMode) -> AnswerCost {
     let sums = state.opened.iter();
+    let sent = |numbers: usize| match mode {
+        QuestionMode::Clear => answer_size(numbers),
+        QuestionMode::Masked => WORD * (numbers + REFUSAL_RULES + CHECKS) as u64,
+        QuestionMode::Noised => WORD * (numbers + CHECKS) as u64,
+    };
     AnswerCost {
         rounds: state.opened.len(),
         numbers: sums.clone().map(|sum| sum.len() as u64).sum(),
-        bytes: sums.map(|sum| answer_size(sum.len())).sum(),
+        bytes: sums.map(|sum| sent(sum.len())).sum(),
     }
 }

@@ -396,7 +396,7 @@ fn two_sites_solve_their_sums_for_each_others_estimates() {
 /// The attack that rule N stops under masks: the sums of REML at one value of τ² have as many numbers as three sites have
 /// estimates and weights, and those at another value check the solution.
 #[test]
-fn one_of_four_solves_the_sums_of_reml_for_the_estimates_of_three() {
+fn one_of_four_solves_the_sums_of_reml_for_three_estimates() {
     let effect = SiteEffect::Given {
         estimate: "y".to_owned(),
         variance: "v".to_owned(),
@@ -406,7 +406,6 @@ fn one_of_four_solves_the_sums_of_reml_for_the_estimates_of_three() {
             smallest_cell: 1,
             ..QuestionRules::default()
         },
-        exponent: 8,
         ..FederatedQuestion::new(Kind::Meta(Meta { effect, reml: true }), known())
     };
     let truth = [(0.1, 0.05), (0.5, 0.02), (-0.2, 0.08), (0.8, 0.04)];
