@@ -189,11 +189,11 @@ fn pooled(sites: &[RowTable]) -> RowTable {
 
 /// The opened numbers of all rounds but that of counts.
 fn bits(rounds: &[QuestionRound]) -> Vec<Vec<u64>> {
-    let of = |round: &QuestionRound| round.sum.numbers.iter().map(|number| number.to_bits());
-    rounds[1..]
-        .iter()
-        .map(|round| of(round).collect())
-        .collect()
+    let of = |round: &QuestionRound| {
+        let numbers = round.sum.numbers.iter();
+        numbers.map(|number| number.to_bits()).collect()
+    };
+    rounds[1..].iter().map(of).collect()
 }
 
 #[test]
@@ -383,7 +383,7 @@ fn trees_end_where_no_split_lowers_the_loss() {
     table.insert("dose", CellColumn::Numbers(vec![Some(5.0); 100]));
     let found = grown(&trees("ill = 1", &["dose"]), &synthetic_ranges(), &[table]);
     assert_eq!((found.trees.len(), found.losses.len()), (0, 1));
-    within(found.losses[0].trained, libm::log(2.0), 1e-12);
+    within(found.losses[0].trained, libm::log(2.0), 1e-10);
 }
 
 #[test]
