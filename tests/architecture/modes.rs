@@ -103,7 +103,7 @@ const MODES: [(&str, &str); 26] = [
 
 /// Places that ask of a mode yes or no: whether anything is masked (`privacy.masked()`), or has noise
 /// (`privacy.is_noised()`). A further mode compiles there, and has to be looked at: what is decided by the answer.
-const ASKED: [(&str, &str); 24] = [
+const ASKED: [(&str, &str); 25] = [
     ("crates/agreement/src/agreement.rs", "how rows are read"),
     (
         "crates/agreement/src/difference/mod.rs",
@@ -136,6 +136,7 @@ const ASKED: [(&str, &str); 24] = [
     ("node/chain/links.rs", "why a round has no sum"),
     ("node/chain/mod.rs", "words for void sums"),
     ("node/commands/amend/mod.rs", "what a change waits for"),
+    ("node/commands/amend/show.rs", "what a question waits for"),
     (
         "node/commands/counted.rs",
         "whether a contribution is counted",

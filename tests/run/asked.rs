@@ -134,6 +134,32 @@ fn nodes_answer_what_one_process_answers_with_all_tables() {
     let third = demo.configs[2].to_str().unwrap();
     let said = text(&output(&["check", "--offline", "--config", third]).stdout);
     assert!(!said.contains("contributions are paused"), "{said}");
+    let certificate = &answers(&demo.configs[0])[1]["certificate"];
+    assert_eq!(
+        (&certificate["quorum"], &certificate["members"]),
+        (&3.into(), &4.into())
+    );
+    let page = demo.folder.join("answers.html");
+    let write = [
+        "federation",
+        "answers",
+        "--html",
+        page.to_str().unwrap(),
+        "--config",
+        demo.configs[0].to_str().unwrap(),
+    ];
+    good(&write);
+    let written = fs::read_to_string(&page).unwrap();
+    for part in [
+        "Question 1 (describe)",
+        "Question 2 (glm)",
+        "<h2>Ratios</h2>",
+        "a quorum: 3 of 4 members",
+        certificate["certificate"].as_str().unwrap(),
+    ] {
+        assert!(written.contains(part), "{part}: {written}");
+    }
+    assert!(!output(&write).status.success());
     // Everybody can compute every sum again.
     let state = demo.configs[2].with_file_name("state");
     let said = good(&["verify", "--state", state.to_str().unwrap()]);

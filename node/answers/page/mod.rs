@@ -92,7 +92,7 @@ pub(crate) fn page_of_federation(
                 }
             }
             @for story in stories {
-                article {
+                article style="margin-top:3rem" {
                     header {
                         h1 { (story.name) }
                         p.lead { (story.lead) }

@@ -189,7 +189,7 @@ fn pooled(sites: &[RowTable]) -> RowTable {
 
 /// The opened numbers of all rounds but that of counts.
 fn bits(rounds: &[QuestionRound]) -> Vec<Vec<u64>> {
-    let of = |round: &QuestionRound| {
+    let of = |round: &QuestionRound| -> Vec<u64> {
         let numbers = round.sum.numbers.iter();
         numbers.map(|number| number.to_bits()).collect()
     };

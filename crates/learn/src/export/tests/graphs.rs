@@ -65,7 +65,7 @@ fn by_python(
         .output()
         .is_ok_and(|found| found.status.success());
     if !has {
-        crate::skipped::skipped(&format!(
+        crate::skipped::skipped(format!(
             "in part: needs a Python with numpy and {package} (ROTA_PYTHON)"
         ));
         return None;
