@@ -383,7 +383,7 @@ fn trees_end_where_no_split_lowers_the_loss() {
     table.insert("dose", CellColumn::Numbers(vec![Some(5.0); 100]));
     let found = grown(&trees("ill = 1", &["dose"]), &synthetic_ranges(), &[table]);
     assert_eq!((found.trees.len(), found.losses.len()), (0, 1));
-    within(found.losses[0].trained, libm::log(2.0), 1e-12);
+    within(found.losses[0].trained, libm::log(2.0), 1e-10);
 }
 
 #[test]
