@@ -20,7 +20,7 @@ from .._notes import note
 from .._reach import Traces, generators, seed_all
 from .._shelf import Kept, Shelf
 from .._tensors import Arrays
-from .._turn import seed_torch, seeded, turn
+from .._turn import alone, seed_torch, seeded, turn
 from ._batches import last_joined, leaves, moved, picked, rows_of_batch
 from ._checks import check_kinds, check_module, check_private, check_shapes, notes
 from ._constants import UnknownBuffer, same
@@ -42,13 +42,6 @@ from ._types import Batch, Data, Forward, Loss, Metrics, Refused, Shared, array,
 from ._wrappers import modules_of
 
 _BATCH_NORMS = (nn.modules.batchnorm._BatchNorm,)
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """A turn in which what is drawn is always the same."""
-    with turn(), seeded(0):
-        yield
 
 
 class Learner(_learner.Learner):
@@ -176,7 +169,7 @@ class Learner(_learner.Learner):
         #: Whether the rows of a part are tensors of all of them.
         self._whole = {part: is_batch(data) for part, data in self._parts.items()}
         # Such are in order, and nothing is drawn for them.
-        with nullcontext() if all(data is None or self._whole[part] for part, data in self._parts.items()) else _alone():
+        with nullcontext() if all(data is None or self._whole[part] for part, data in self._parts.items()) else alone():
             ordered_parts = {part: in_order(part, data) for part, data in self._parts.items()}
         self._in_order = {part: data for part, (data, _) in ordered_parts.items()}
         #: Whether the loader draws other rows in every epoch: a silo then weighs all rows of its data set.
@@ -228,7 +221,7 @@ class Learner(_learner.Learner):
         self._generators = list({id(one): one for one in drawing}.values())
         if self._given is None:
             try:
-                with _alone():
+                with alone():
                     self._try()
                     for part in ("validation", "test"):
                         check_order(part, self._in_order[part], self._begin)
@@ -240,7 +233,7 @@ class Learner(_learner.Learner):
         if self._given is not None:
             return look(self.model, shared, buffers, None)
         passing = self._pass.state
-        with _alone():
+        with alone():
             batch = first_of("train", self._parts["train"])
             if batch is None:
                 return look(self.model, shared, buffers, None)
